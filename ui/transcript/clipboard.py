@@ -108,19 +108,15 @@ class MarkdownWriter:
         prefix = self._prefix()
         for depth, container in enumerate(block.containers[shared:], shared):
             is_sibling = before is not None and before.kind == container.kind == "item"
-            opened = self._open_container(
-                container, before if is_sibling else None, block, prefix if depth > shared else ""
-            )
+            line = prefix if depth > shared else ""
+            opened = self._open_container(container, before if is_sibling else None, block, line)
             if is_sibling and _joins_list(opened, before, starts=block.starts):
                 self._add_lines([_LIST_SEPARATOR, ""])
             before = None
             self._open.append(opened)
             prefix += opened.first
-            if (
-                opened.kind == "footnote"
-                and opened.first
-                and (block.containers[depth + 1 :] or _BLOCK_SYNTAX.match(block.text))
-            ):
+            is_note = opened.kind == "footnote" and opened.first
+            if is_note and (block.containers[depth + 1 :] or _BLOCK_SYNTAX.match(block.text)):
                 # The parser miscounts columns of blocks on the line of the label.
                 self._lines.append(prefix.rstrip())
                 prefix = self._prefix()

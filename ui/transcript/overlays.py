@@ -57,7 +57,7 @@ class JumpButton(QAbstractButton):
         super().__init__(parent)
         self._over = over
         self._style = style
-        self._count = 0
+        self.count = 0
         self.setAccessibleName(self.tr("Jump to latest"))
         self.setToolTip(self.tr("Jump to latest"))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -65,14 +65,10 @@ class JumpButton(QAbstractButton):
         self.hide()
         self._fit()
 
-    @property
-    def count(self) -> int:
-        return self._count
-
     def set_count(self, count: int) -> None:
         """Show the number of new items."""
-        if count != self._count:
-            self._count = count
+        if count != self.count:
+            self.count = count
             self.setAccessibleDescription(self._label() if count else "")
             self._fit()
 
@@ -93,13 +89,13 @@ class JumpButton(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         px = self._style.px
-        if not self._count:
+        if not self.count:
             return QSize(px(36), px(36))
         text_width = QFontMetricsF(self._style.small).horizontalAdvance(self._label())
         return QSize(px(36) + int(text_width) + px(12), px(36))
 
     def _label(self) -> str:
-        return self.tr("{0} new").format(self._count)
+        return self.tr("{0} new").format(self.count)
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
@@ -116,7 +112,7 @@ class JumpButton(QAbstractButton):
         size = style.px(18)
         x = (self.height() - size) // 2
         painter.drawPixmap(x, x, style.icon("arrow-down", "text", 18, self.devicePixelRatio()))
-        if self._count:
+        if self.count:
             style.draw_text(painter, QRect(x + size + style.px(4), 0, self.width(), self.height()), self._label())
         painter.end()
 
@@ -133,9 +129,7 @@ class CopyProgressNote(QWidget):
         self._style = style
         self._over = over
         self._message = ""
-        self._wait = QTimer(self)
-        self._wait.setSingleShot(True)
-        self._wait.setInterval(_DELAY_MS)
+        self._wait = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._wait.timeout.connect(self._appear)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
@@ -156,10 +150,6 @@ class CopyProgressNote(QWidget):
             self._reposition()
         elif not self._wait.isActive():
             self._wait.start()
-
-    def clear_message(self) -> None:
-        """Hide the note."""
-        self.show_message("")
 
     def _appear(self) -> None:
         self._reposition()

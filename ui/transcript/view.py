@@ -165,17 +165,12 @@ class TranscriptView(QAbstractScrollArea):
 
     def set_transcript(self, transcript: Transcript) -> None:
         """Show another conversation, at its end."""
-        self._render_context.choices, self._render_context.large, self._render_context.items = (
-            ViewChoices(),
-            LargeBlockCache(),
-            transcript,
-        )
+        context = self._render_context
+        context.choices, context.large, context.items = ViewChoices(), LargeBlockCache(), transcript
         self.row_viewport.selection.clear()
         self.caret.turn_off()
         self.row_viewport.hovered = self.row_viewport.focused = (-1, "")
-        self.row_viewport.rows = RowList(
-            transcript, self._render_context, self._column_width(), self.viewport().height()
-        )
+        self.row_viewport.rows = RowList(transcript, context, self._column_width(), self.viewport().height())
         self.accessible_tree.clear()
         self.jump_button.set_count(0)
         self.scroller.show_rows()
@@ -214,8 +209,7 @@ class TranscriptView(QAbstractScrollArea):
         self._held_place, self._expects_version = None, False
 
     def _restore_place(self) -> None:
-        held = self._held_place
-        if held is not None:
+        if (held := self._held_place) is not None:
             held.restore(self.scroller)
             if self.caret.position and self.caret.position.row >= held.index - 1:
                 self.caret.follow(TextPosition(held.index))
@@ -242,7 +236,7 @@ class TranscriptView(QAbstractScrollArea):
     def close_workers(self) -> None:
         """Stop everything that still runs for this view; waits for the current job."""
         self._copier.stop()
-        self._copy_note.clear_message()
+        self._copy_note.show_message("")
         self.finder.stop()
         self.caret.turn_off()
         self.scroller.stop()
@@ -273,8 +267,7 @@ class TranscriptView(QAbstractScrollArea):
         QToolTip.showText(QCursor.pos(), plain_tooltip(why), self)
 
     def _on_row_arrived(self, item_id: str) -> None:
-        index = self.row_viewport.rows.index_of(item_id)
-        if index is not None:
+        if (index := self.row_viewport.rows.index_of(item_id)) is not None:
             self.scroller.row_arrived(index)
 
     def _on_theme(self) -> None:

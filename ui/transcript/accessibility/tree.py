@@ -284,7 +284,6 @@ class Announcer:
                 self._announce_row(index, rows, silently=silently)
 
     def _forget_removed(self, changes: Sequence[Change], transcript: Transcript) -> None:
-        """Forget the announcements of removed rows or of another transcript."""
         if self._of() is not transcript:
             self._of = ref(transcript)
             self._announced.clear()

@@ -8,10 +8,7 @@ from PySide6.QtGui import QPainter
 
 from ui.transcript.markdown.elements import Container
 from ui.transcript.markdown.inline import LINE_BREAK, Line
-from ui.transcript.markdown.serializer import (
-    line_to_html,
-    line_to_markdown,
-)
+from ui.transcript.markdown.serializer import line_to_html, line_to_markdown
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 

@@ -260,7 +260,6 @@ class TableCellLayouts:
 
     @property
     def is_measured(self) -> bool:
-        """Return whether all wanted widths are known."""
         return len(self._needs) == len(self._cells.leaf.cells)
 
     def wanted_widths(self, style: RenderStyle) -> list[list[float]]:

@@ -11,6 +11,7 @@ from math import ceil
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
 
+from ui.style.text_display import make_format_range
 from ui.transcript.markdown.inline import OBJECT, Line, Span, SpanStyle
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
@@ -161,7 +162,8 @@ class TextLayout:
         layout.setCacheEnabled(True)
         self._end_room = _CHIP_PADDING
         if line.spans:
-            formats = [_format_range(span.start, span.length, self._format(span, style, font)) for span in line.spans]
+            spans = ((span.start, span.length, self._format(span, style, font)) for span in line.spans)
+            formats = [make_format_range(*span) for span in spans]
             layout.setFormats([*formats, *self._chip_rooms(text)])
         self._break(width, step)
         self._chips: list[QRectF] | None = None
@@ -367,7 +369,7 @@ class TextLayout:
         # Others may belong to a cluster, which a format of its own would part; objects have a spacing already.
         offsets = [offset for start, end in runs for offset in (start - 1, end - 1) if offset >= 0]
         ascii_ends = [offset for offset in offsets if units[2 * offset] < 128 and not units[2 * offset + 1]]
-        return [_format_range(offset, 1, wider) for offset in ascii_ends]
+        return [make_format_range(offset, 1, wider) for offset in ascii_ends]
 
     def _make_chips(self) -> list[QRectF]:
         pad, after = _CHIP_PADDING, self._end_room
@@ -400,22 +402,14 @@ def is_right_to_left(text: str) -> bool:
 
 def make_format_ranges(flow_ranges: Sequence[tuple[int, int, QTextCharFormat]]) -> FormatRanges:
     """Build format ranges from plain numbers."""
-    return [_format_range(start, length, form) for start, length, form in flow_ranges]
-
-
-def _format_range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
-    format_range = QTextLayout.FormatRange()
-    format_range.start = start  # pyright: ignore[reportAttributeAccessIssue]  # the stub lists the fields as methods
-    format_range.length = length  # pyright: ignore[reportAttributeAccessIssue]
-    format_range.format = form  # pyright: ignore[reportAttributeAccessIssue]
-    return format_range
+    return [make_format_range(start, length, form) for start, length, form in flow_ranges]
 
 
 def _selection_formats(selection: tuple[int, int], style: RenderStyle) -> FormatRanges:
     form = QTextCharFormat()
     form.setBackground(style.color("selection"))
     form.setForeground(style.color("text"))
-    return [_format_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
+    return [make_format_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
 
 
 def cursor_x(line: QTextLine, offset: int) -> float:

@@ -117,10 +117,8 @@ class Finder(QObject):
         self._here: RowSelection | None = None
         self._search_origin = SearchOrigin(viewport)
         self._is_coming = False
-        self._timer, self._rest = QTimer(self), QTimer(self)
+        self._timer, self._rest = QTimer(self), QTimer(self, singleShot=True, interval=_REST_MS)
         self._timer.timeout.connect(self._continue)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
         self._rest.timeout.connect(self._recheck)
 
     @property
@@ -225,9 +223,8 @@ class Finder(QObject):
             current = self._here if self._current and self._current[0] == index else None
             painter.save()
             painter.translate(left, y - top)
-            paint_highlights(
-                painter, rows.render_context.style, row, clip, self._highlights.matches_in_row(row, clip), current
-            )
+            matches = self._highlights.matches_in_row(row, clip)
+            paint_highlights(painter, rows.render_context.style, row, clip, matches, current)
             painter.restore()
 
     def _start(self, query: Query) -> None:
@@ -332,12 +329,10 @@ class Finder(QObject):
 
     def _remember_current(self) -> None:
         self._here = None
-        if self._current:
+        if self._current and (places := self._counts.matches_in_row(self._current[0])):
             index, nth = self._current
-            places = self._counts.matches_in_row(index)
-            if places:
-                self._current = index, min(nth, len(places) - 1)
-                self._here = places[self._current[1]]
+            self._current = index, min(nth, len(places) - 1)
+            self._here = places[self._current[1]]
 
     def _emit_status(self) -> None:
         current = self._counts.before(self._current[0]) + self._current[1] + 1 if self._current else 0

@@ -144,7 +144,6 @@ class VisibleText:
 
 
 def _merge_ranges(spans: list[TextRange]) -> Iterator[TextRange]:
-    """Join overlapping and neighbouring ranges."""
     run: TextRange | None = None
     for first, last in sorted(spans):
         if run and first <= run[1] + 1:
@@ -225,7 +224,6 @@ def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Seq
 
 
 def _visible_ranges_of_block(row: Row, index: int, clip: QRect) -> Sequence[TextRange]:
-    """Return the part of a block's text in the clip."""
     block, box = row.blocks[index], row.stack.block_box(index)
     if not block.is_laid_out:
         return [_ALL_TEXT]

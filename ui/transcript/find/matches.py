@@ -117,7 +117,6 @@ def _casefolded(text: str) -> str:
 
 
 def _source_offsets(text: str) -> list[int]:
-    """Return the offset in the text for each offset in the folded text."""
     origins: list[int] = []
     for index, char in enumerate(text):
         origins += [index] * len(_casefolded(char))
@@ -125,7 +124,6 @@ def _source_offsets(text: str) -> list[int]:
 
 
 def _is_character_boundary(origins: list[int], offset: int) -> bool:
-    """Return whether an offset of the folded text is between two characters of the text."""
     return offset == 0 or origins[offset] != origins[offset - 1]
 
 
@@ -134,12 +132,9 @@ def _is_whole_word(text: str, start: int, end: int) -> bool:
 
 
 def _is_inside_word(text: str, offset: int) -> bool:
-    """Return whether there are letters of a word on both sides."""
-    if not 0 < offset < len(text):
+    if not 0 < offset < len(text) or _SCRIPTS_WITHOUT_SPACES.search(text, offset - 1, offset + 1):
         return False
-    return all(
-        _is_word_character(char) for char in text[offset - 1 : offset + 1]
-    ) and not _SCRIPTS_WITHOUT_SPACES.search(text, offset - 1, offset + 1)
+    return all(map(_is_word_character, text[offset - 1 : offset + 1]))
 
 
 def _is_word_character(char: str) -> bool:

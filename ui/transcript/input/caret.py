@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from PySide6.QtCore import QObject, QPoint, QRect, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QPoint, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QTextLayout
 
 from desktop_agent.conversation.items import Change, Removed
@@ -15,7 +15,7 @@ from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row import Row
 from ui.transcript.viewport.positions import scroll_to_text
 from ui.transcript.viewport.scroll_controller import ScrollController
-from ui.transcript.viewport.selection import TextPosition
+from ui.transcript.viewport.selection import LAST_OFFSET, TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
 _FAR_AWAY = 1 << 20
@@ -68,7 +68,6 @@ class CaretNavigation:
         return position.at(utf16_length(block.plain()) if block else 0)
 
     def _other_blocks(self, position: TextPosition, step: int) -> Iterator[TextPosition]:
-        """Yield the blocks with text after a position, or before it."""
         rows = self._viewport.rows
         index, block = position.row, position.block + step
         while 0 <= index < rows.count:
@@ -200,7 +199,7 @@ class Caret(QObject):
         self._scroller = scroller
         self._open_link = open_link
         self._navigation = CaretNavigation(viewport)
-        self._position: TextPosition | None = None
+        self.position: TextPosition | None = None
         self._kept_x: float | None = None
         self._is_blink_on = True
         self._blink = QTimer(self)
@@ -209,11 +208,7 @@ class Caret(QObject):
 
     @property
     def is_on(self) -> bool:
-        return self._position is not None
-
-    @property
-    def position(self) -> TextPosition | None:
-        return self._position
+        return self.position is not None
 
     def toggle(self) -> None:
         """Put the caret at the selection, or else at the first visible text; or turn it off."""
@@ -224,7 +219,7 @@ class Caret(QObject):
         start = self._viewport.position_at(QPoint(self._viewport.column, 0))
         position = self._navigation.nearest(selection.end if not selection.is_empty else start) if len(rows) else None
         if position is not None:
-            self._position = position
+            self.position = position
             self._restart_blinking()
             self.toggled.emit(True)
             self.moved.emit()
@@ -233,14 +228,14 @@ class Caret(QObject):
         """Remove the caret; the selection stays."""
         if self.is_on:
             self._repaint()
-            self._position = None
+            self.position = None
             self._blink.stop()
             self.toggled.emit(False)
 
     def handle_key(self, event: QKeyEvent) -> bool:
         """Handle a key; return whether it was for the caret."""
         key, modifiers = Qt.Key(event.key()), event.modifiers() & (_CTRL | _SHIFT | Qt.KeyboardModifier.AltModifier)
-        position = self._navigation.nearest(self._position) if self._position else None
+        position = self._navigation.nearest(self.position) if self.position else None
         if position is None or modifiers & ~(_CTRL | _SHIFT):
             return False
         if key == Qt.Key.Key_Escape:
@@ -256,9 +251,9 @@ class Caret(QObject):
     def move_to(self, position: TextPosition, *, extends: bool = False, keeps_wish: bool = False) -> None:
         """Move the caret and scroll to it; `extends` selects up to there."""
         viewport = self._viewport
-        anchor = viewport.selection.start if not viewport.selection.is_empty else self._position or position
+        anchor = viewport.selection.start if not viewport.selection.is_empty else self.position or position
         self._repaint()
-        self._position = position
+        self.position = position
         if extends:
             viewport.select(anchor, position)
         elif not viewport.selection.is_empty:
@@ -266,12 +261,8 @@ class Caret(QObject):
         if not keeps_wish:
             self._kept_x = None
         block = self._navigation.block(position)
-        end = (
-            (position.block, position.offset + 1)
-            if block and block.caret_rect_at(position.offset)
-            else (position.block, 1 << 30)
-        )
-        self._show(position, end)
+        has_rect = block is not None and block.caret_rect_at(position.offset) is not None
+        self._show(position, (position.block, position.offset + 1 if has_rect else LAST_OFFSET))
         self._restart_blinking()
         self.moved.emit()
 
@@ -280,25 +271,25 @@ class Caret(QObject):
         nearest = self._navigation.nearest(position)
         if self.is_on and nearest is not None:
             self._repaint()
-            self._position, self._kept_x = nearest, None
+            self.position, self._kept_x = nearest, None
             self._restart_blinking()
             self.moved.emit()
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Follow the text when rows are added or removed."""
-        for change in changes if self._position else ():
-            moved = self._position.after_change(change) if self._position else None
+        for change in changes if self.position else ():
+            moved = self.position.after_change(change) if self.position else None
             if moved is None and isinstance(change, Removed):
                 moved = TextPosition(max(0, change.first - 1))
-            self._position = moved
+            self.position = moved
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
-        if self._position:
-            self._position = self._position.after_replacement(row, replacement)
+        if self.position:
+            self.position = self.position.after_replacement(row, replacement)
 
     def box(self) -> QRectF | None:
         """Return the box of the caret in the viewport."""
-        position = self._navigation.nearest(self._position) if self._position and len(self._viewport.rows) else None
+        position = self._navigation.nearest(self.position) if self.position and len(self._viewport.rows) else None
         box = self._navigation.box(position) if position else None
         if position is None or box is None:
             return None
@@ -336,11 +327,10 @@ class Caret(QObject):
 
     def _page_target(self, position: TextPosition, step: int) -> TextPosition | None:
         rows, wish = self._viewport.rows, self._preferred_x(position)
+        line = rows.render_context.style.line
         self._show(position, (position.block, position.offset + 1))
         box = self.box()
-        self._scroller.scroll_by(
-            step * max(rows.render_context.style.line, rows.view - 2 * rows.render_context.style.line)
-        )
+        self._scroller.scroll_by(step * max(line, rows.view - 2 * line))
         point = QPoint(int(wish) + self._viewport.column, int(box.center().y()) if box else 0)
         target = self._navigation.nearest(self._viewport.position_at(point), step)
         if target is None or (target <= position if step > 0 else target >= position):
@@ -355,7 +345,6 @@ class Caret(QObject):
             scroll_to_text(self._viewport, self._scroller, position.row, selection, calmly=True)
 
     def _open_link_at(self, position: TextPosition) -> bool:
-        """Open the link that the caret is in or beside."""
         block, box = self._navigation.block(position), self._navigation.box(position)
         if block is None or box is None:
             return False
@@ -388,8 +377,4 @@ class Caret(QObject):
     def _repaint(self) -> None:
         box = self.box()
         if box is not None:
-            self._viewport.widget.update(_rect_around(box))
-
-
-def _rect_around(box: QRectF) -> QRect:
-    return box.toAlignedRect().adjusted(-3, -1, 4, 1)
+            self._viewport.widget.update(box.toAlignedRect().adjusted(-3, -1, 4, 1))

@@ -10,12 +10,11 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from desktop_agent.markdown.link_targets import safe_target
 from ui.style.controls import announce
-from ui.style.text import escape_mnemonics
+from ui.style.text import escape_mnemonics, truncate
 from ui.transcript.blocks.block import Block, MenuAction
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.image_blocks import RemoteImageBlock, ThumbnailsBlock
-from ui.transcript.blocks.image_store import ViewableImage, decode_image
-from ui.transcript.blocks.image_store import locate_image as lies_at
+from ui.transcript.blocks.image_store import ViewableImage, decode_image, locate_image
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.message_footer import MessageCommand
 from ui.transcript.blocks.table_block import TableBlock
@@ -80,18 +79,12 @@ def _fill(menu: QMenu, topics: Sequence[MenuSection]) -> None:
         if not menu.isEmpty():
             menu.addSeparator()
         if topic.title:
-            _add_title(menu, topic.title)
+            menu.addAction(escape_mnemonics(truncate(topic.title, _MAX_TITLE_LENGTH))).setEnabled(False)
         for entry in topic.entries:
             if entry.sections:
                 _fill(menu.addMenu(entry.label), entry.sections)
             else:
                 _add_entry(menu, entry)
-
-
-def _add_title(menu: QMenu, about: str) -> None:
-    shown = about if len(about) <= _MAX_TITLE_LENGTH else f"{about[: _MAX_TITLE_LENGTH - 1]}…"
-    head = menu.addAction(escape_mnemonics(shown))
-    head.setEnabled(False)
 
 
 def _run(callback: Callable[[], object], checked: bool = False) -> None:  # noqa: FBT001, FBT002  what the signal carries
@@ -166,9 +159,8 @@ class ContextMenu:
     def copy(self, *, markdown: bool = False) -> None:
         """Copy the selection."""
         if not self._viewport.selection.is_empty:
-            self._newest_copier().copy_steps(
-                selection_extracts(self._viewport.selection, self._viewport.rows), markdown=markdown
-            )
+            steps = selection_extracts(self._viewport.selection, self._viewport.rows)
+            self._newest_copier().copy_steps(steps, markdown=markdown)
 
     def copy_all(self) -> None:
         """Copy the conversation as Markdown, with the authors."""
@@ -221,8 +213,8 @@ class ContextMenu:
         if not 0 <= index < len(viewport.rows):
             return middle
         box, row = viewport.row_box(index), viewport.rows.row(index)
-        if key and (link := link_selection(row, key)) and (link_box := text_box(viewport, index, link)):
-            return link_box.center().toPoint()
+        if key and (link := link_selection(row, key)):
+            return text_box(viewport, index, link).center().toPoint()
         for number, control in row.controls() if key else ():
             if f"{number}/{control.name}" == key:
                 box = control.box.translated(viewport.block_box(index, number).topLeft())
@@ -237,14 +229,12 @@ class ContextMenu:
             yield from self._block_sections(hit)
         translate = QCoreApplication.translate
         selected = not self._viewport.selection.is_empty
+        copy_markdown = partial(self.copy, markdown=True) if selected else None
         yield MenuSection(
             translate("Transcript", "Selection") if selected else "",
             [
                 MenuEntry(translate("Transcript", "&Copy"), self.copy if selected else None, _COPY_KEY),
-                MenuEntry(
-                    translate("Transcript", "Copy as &Markdown"),
-                    partial(self.copy, markdown=True) if selected else None,
-                ),
+                MenuEntry(translate("Transcript", "Copy as &Markdown"), copy_markdown),
                 MenuEntry(translate("Transcript", "Select &all"), self._select_all if row else None, _SELECT_ALL_KEY),
             ],
         )
@@ -271,7 +261,6 @@ class ContextMenu:
                 yield MenuEntry(escape_mnemonics(command.name), callback, command.keys, command.refusal)
 
     def _alternatives(self, message_id: str) -> list[MenuEntry]:
-        """Return a submenu for each kind of alternative."""
         actions = self._viewport.rows.render_context.message_actions
         return [_submenu_for(group, message_id) for group in (actions.alternatives() if actions else ())]
 
@@ -303,7 +292,6 @@ class ContextMenu:
         self.show_message(QCoreApplication.translate("Transcript", "Copied."), _CONFIRMATION_MS)
 
     def _first_row(self, last: int) -> int:
-        """Return the first row of the message whose last one this is."""
         first = last
         while first and carrier_of(self._viewport.rows.transcript, first - 1) == last:
             first -= 1
@@ -361,44 +349,36 @@ class ContextMenu:
             words, text = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX"), hit.block.text
             entries.append(MenuEntry(words, lambda: self._newest_copier().copy(text)))
         elif isinstance(hit.block, RemoteImageBlock | ThumbnailsBlock):
-            entries += self._image_entries(hit.block.image_at(hit.point))
+            picture = hit.block.image_at(hit.point)
+            if picture is not None:
+                words = QCoreApplication.translate("Transcript", "Copy &image")
+                entries.append(MenuEntry(words, partial(self._copy_image, picture)))
         if entries:
             yield MenuSection(_block_name(hit.block), entries)
 
     def _table_entries(self, hit: Hit) -> list[MenuEntry]:
-        blocks = self._viewport.rows.row(hit.row).blocks
-        translate, newest = QCoreApplication.translate, self._newest_copier
-        return [
-            MenuEntry(
-                translate("Transcript", "Copy &table as Markdown"),
-                lambda: newest().copy_markdown(
-                    "\n".join(piece.markdown() for piece in table_pieces_at(blocks, hit.block_index))
-                ),
-            ),
-            MenuEntry(
-                translate("Transcript", "Copy table as C&SV"),
-                lambda: newest().copy(
-                    table_to_csv(
-                        [row for piece in table_pieces_at(blocks, hit.block_index) for row in piece.cell_texts()]
-                    )
-                ),
-            ),
-        ]
+        blocks, translate = self._viewport.rows.row(hit.row).blocks, QCoreApplication.translate
 
-    def _image_entries(self, picture: ViewableImage | None) -> list[MenuEntry]:
-        if picture is None:
-            return []
-        return [MenuEntry(QCoreApplication.translate("Transcript", "Copy &image"), partial(self._copy_image, picture))]
+        def copy_markdown() -> None:
+            pieces = table_pieces_at(blocks, hit.block_index)
+            self._newest_copier().copy_markdown("\n".join(piece.markdown() for piece in pieces))
+
+        def copy_csv() -> None:
+            pieces = table_pieces_at(blocks, hit.block_index)
+            self._newest_copier().copy(table_to_csv([row for piece in pieces for row in piece.cell_texts()]))
+
+        return [
+            MenuEntry(translate("Transcript", "Copy &table as Markdown"), copy_markdown),
+            MenuEntry(translate("Transcript", "Copy table as C&SV"), copy_csv),
+        ]
 
     def _copy_image(self, picture: ViewableImage) -> None:
         """Decode the image in the worker, and copy it unless something else was copied by then."""
         self._copier.stop()
         number, render_context = self._next_copy_number(), self._viewport.rows.render_context
-        file = lies_at(picture, render_context.thumbnails.pictures)
-        job = partial(decode_image, file, most=_MAX_COPIED_PIXELS)
-        render_context.highlighter.job_queue.submit(
-            ("copied picture", number), job, partial(self._on_image_decoded, number)
-        )
+        file = locate_image(picture, render_context.thumbnails.pictures)
+        job, arrived = partial(decode_image, file, most=_MAX_COPIED_PIXELS), partial(self._on_image_decoded, number)
+        render_context.highlighter.job_queue.submit(("copied picture", number), job, arrived)
 
     def _on_image_decoded(self, number: int, image: QImage) -> None:
         if number != self._copies:

@@ -27,7 +27,6 @@ class LastAnswer:
 
     @property
     def exists(self) -> bool:
-        """Whether there is an answer."""
         return next(self._rows_of_answers(), None) is not None
 
     @property
@@ -54,7 +53,6 @@ class LastAnswer:
             self._menu.confirm_copy()
 
     def _rows_of_answers(self) -> Iterator[int]:
-        """Yield the rows of answers that have text, from the last one on."""
         rows = self._viewport.rows
         for index in range(rows.count - 1, -1, -1):
             item = rows.transcript[index]

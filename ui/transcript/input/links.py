@@ -97,13 +97,11 @@ class LinkNavigator(QObject):
 
 
 def _footnote_blocks(row: Row, label: str) -> Iterator[int]:
-    """Yield the blocks at which a footnote with this label begins."""
     begins = Container("footnote", label)
     return (number for number, block in enumerate(row.blocks) if begins in block.containers)
 
 
 def _references(row: Row, label: str) -> Iterator[tuple[int, int]]:
-    """Yield the blocks, and offsets in them, that refer to a footnote."""
     target, written = f"{FOOTNOTE_TARGET}{label}", f"[^{label}]"
     for number, block in enumerate(row.blocks):
         if isinstance(block, MarkdownTextBlock) and written in block.leaf.text:
@@ -114,7 +112,6 @@ def _references(row: Row, label: str) -> Iterator[tuple[int, int]]:
 
 
 def _read_until(row: Row, words: str) -> None:
-    """Parse the lazy sections that contain these words."""
     index = 0
     while index < len(row.blocks):
         block = row.blocks[index]

@@ -29,10 +29,8 @@ class MouseHandler(QObject):
         self._last = QPoint()
         self._selecting = False
         self._double_click_point = QPoint()
-        self._triple_click_timer = QTimer(self)
-        self._triple_click_timer.setSingleShot(True)
-        self._edge = QTimer(self)
-        self._edge.setInterval(30)
+        self._triple_click_timer = QTimer(self, singleShot=True)
+        self._edge = QTimer(self, interval=30)
         self._edge.timeout.connect(self._scroll_at_edge)
 
     def handle(self, event: QEvent) -> bool:
@@ -41,7 +39,8 @@ class MouseHandler(QObject):
         if isinstance(event, QMouseEvent):
             return self._handle_mouse(event)
         if isinstance(event, QHelpEvent) and kind == QEvent.Type.ToolTip:
-            self._show_tooltip(event.pos(), event.globalPos())
+            words = plain_tooltip(self._links.tooltip_at(event.pos()))
+            QToolTip.showText(event.globalPos(), words, self._viewport.widget)
             return True
         if kind == QEvent.Type.Leave:
             self._viewport.hover((-1, ""))
@@ -139,9 +138,6 @@ class MouseHandler(QObject):
         self._edge.stop()
         self._triple_click_timer.stop()
         self._selecting = False
-
-    def _show_tooltip(self, point: QPoint, global_point: QPoint) -> None:
-        QToolTip.showText(global_point, plain_tooltip(self._links.tooltip_at(point)), self._viewport.widget)
 
     def _scroll_at_edge(self) -> None:
         height = self._viewport.widget.height()

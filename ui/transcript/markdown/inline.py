@@ -315,9 +315,9 @@ class _LineBuilder:
     def line(self) -> Line:
         """Return the whole line. Hidden characters are judged last, because their neighbours decide what they hide."""
         line = Line("".join(self.parts), tuple(self.spans))
-        hidden = (
-            [at for at in find_deceptive(line.text) if at not in self._program_characters] if self._may_hide else []
-        )
+        if not self._may_hide:
+            return line
+        hidden = [at for at in find_deceptive(line.text) if at not in self._program_characters]
         return spell_out_hidden(line, hidden) if hidden else line
 
     def take(self, token: Token) -> None:
@@ -363,7 +363,6 @@ class _LineBuilder:
             self.add(f" (→ {note})", SpanStyle.NOTE)
 
     def _add_text(self, text: str) -> None:
-        """Add plain text in which bare web URLs become links."""
         offset = 0
         if "://" in text:
             for start, address in find_urls(text):

@@ -108,7 +108,7 @@ _PLAIN_SIGNS = str.maketrans(
         **dict.fromkeys("\u2236\u02d0\ua789\u05c3\u0589᛬", ":"),
     }
 )
-_STROKE = re.compile("(?<![\u3041-\u30ff\u3400-\u9fff])[ノ丿丶](?![\u3041-\u30ff\u3400-\u9fff])")
+_STROKE = re.compile(f"(?<![{_EAST_ASIAN}])[ノ丿丶](?![{_EAST_ASIAN}])")
 _FULL_STOP = re.compile("(?<=[^\\W_])。(?=[a-z0-9])", re.IGNORECASE)
 _OPENING = "\"'“„«\u2018\u2019([{<→*_~"
 _CLOSING = "\"'”“»\u2019)]}>.,:;!?*_~…"
@@ -219,11 +219,8 @@ def _names_another_host(words: str, target: str, host: str) -> bool:
 def _is_part_of(claim: LinkClaims, target: str, host: str) -> bool:
     """Return whether the word is the target's own URL, whose path makes no claim."""
     named, rest = split_address(claim.word)
-    return (
-        bool(rest)
-        and _is_host_or_below(host, named)
-        and (rest in target or rest in normalize_lookalikes(unquote(target)))
-    )
+    is_in_target = rest in target or rest in normalize_lookalikes(unquote(target))
+    return bool(rest) and is_in_target and _is_host_or_below(host, named)
 
 
 def _is_file(name: str, target: str) -> bool:

@@ -149,7 +149,7 @@ def displayed_tail(tail: str) -> str:
     line = tail[cut:]
     above = tail[:cut]
     head = above[above.rfind("\n", 0, cut - 1) + 1 :].rstrip("\n") if cut else ""
-    if _is_head(head) and _DELIMITER_PART.fullmatch(line) and not _with_table_head(above, head):
+    if _is_head(head) and _DELIMITER_PART.fullmatch(line) and not _in_table(above[: -len(head) - 1]):
         return above + _delimiter(head)
     if line and len(line) <= _LONGEST_UNDECIDED and _UNDECIDED_LINE.fullmatch(line):
         return above
@@ -175,10 +175,6 @@ def _in_table(above: str) -> bool:
         if "|" in line and "|" in below and _DELIMITER.fullmatch(below):
             return True
     return False
-
-
-def _with_table_head(above: str, head: str) -> bool:
-    return _in_table(above[: -len(head) - 1]) if len(above) > len(head) + 1 else False
 
 
 def _delimiter(head: str) -> str:

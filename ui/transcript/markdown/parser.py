@@ -11,10 +11,7 @@ from markdown_it.token import Token
 
 from desktop_agent.markdown.long_text import split_long_text
 from desktop_agent.markdown.parser import make_parser
-from desktop_agent.markdown.rules import (
-    FOOTNOTES_KEY,
-    DepthLimitedParser,
-)
+from desktop_agent.markdown.rules import FOOTNOTES_KEY, DepthLimitedParser
 from ui.transcript.markdown.elements import (
     CarriedBlock,
     Container,
@@ -86,12 +83,8 @@ class SplitPoints:
         start = first if (is_definition and container.after_definition) or container.is_list else container.end
         # The first leaf shows where the container begins.
         is_shown = leaf > container.leaf or (is_definition and leaf == 0 and container.note is None)
-        if (
-            start is not None
-            and is_shown
-            and not (container.is_list and container.end is None)
-            and not token.meta.get("open")
-        ):
+        begins_list = container.is_list and container.end is None
+        if start is not None and is_shown and not begins_list and not token.meta.get("open"):
             opening = container.opening(token, number, after_blank=after_blank(first)) if leaf else ""
             sure = {"math_block": last, "table": first + 2}.get(token.type, first + 1)
             container.stops.append(SplitPoint(start, sure, leaf, opening, number or 0, container.note))

@@ -88,11 +88,8 @@ def _defined_in(section: str, known: References) -> Generator[None, None, Refere
         stream.append(section[offset : offset + _STEP])
         yield
     stream.finish()
-    return {
-        label: definition
-        for label, definition in stream.references.items()
-        if label == FOOTNOTES_KEY or label not in known
-    }
+    defined = stream.references.items()
+    return {label: entry for label, entry in defined if label == FOOTNOTES_KEY or label not in known}
 
 
 def _section_ends(text: str) -> Iterator[int | None]:

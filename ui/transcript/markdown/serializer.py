@@ -152,11 +152,8 @@ def _unspelled_runs(runs: Iterator[_Run]) -> Iterator[_Run]:
         run, is_hidden = spelled, bool(spelled.style & SpanStyle.HIDDEN)
         if is_hidden:
             run = replace(spelled, text=_unspelled(spelled.text), style=spelled.style & ~SpanStyle.HIDDEN)
-        if (
-            (is_hidden or was_hidden)
-            and (last.style, last.href) == (run.style, run.href)
-            and not run.style & _INDIVISIBLE
-        ):
+        is_same = (last.style, last.href) == (run.style, run.href) and not run.style & _INDIVISIBLE
+        if is_same and (is_hidden or was_hidden):
             texts.append(run.text)
         else:
             yield replace(last, text="".join(texts))
@@ -169,9 +166,7 @@ def _linked(runs: list[_Run]) -> list[_Run]:
     """Mark images beside words of a link with the same target as part of that link."""
     linked: list[_Run] = []
     for index, run in enumerate(runs):
-        beside = [
-            neighbour for neighbour in (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href
-        ]
+        beside = (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href else ()
         is_linked = any(neighbour.href == run.href and neighbour.style & SpanStyle.LINK for neighbour in beside)
         linked.append(replace(run, is_linked=is_linked) if run.style & SpanStyle.IMAGE and is_linked else run)
     return linked
@@ -183,11 +178,8 @@ def _unspelled(text: str) -> str:
 
 def footnotes_in(line: Line) -> References:
     """Return the footnotes that the line refers to as definitions, for parsing the line again."""
-    return {
-        FOOTNOTES_KEY: {
-            span.href[len(FOOTNOTE_TARGET) :]: True for span in line.spans if span.style & SpanStyle.FOOTNOTE
-        }
-    }
+    notes = (span.href.removeprefix(FOOTNOTE_TARGET) for span in line.spans if span.style & SpanStyle.FOOTNOTE)
+    return {FOOTNOTES_KEY: dict.fromkeys(notes, True)}
 
 
 class _Writer:

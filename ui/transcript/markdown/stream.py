@@ -78,9 +78,8 @@ def _final_paragraph(block: TopLevelBlock, source: str, before: CarriedBlock | N
         return None
     length = sum(len(separator or "") + len(text) for separator, text in parts[:-1])
     separator = parts[-1][0] or ""
-    return FinalPart(
-        len(parts) - 1, start + length + len(separator), CarriedBlock("paragraph", f"x{separator}", separator=separator)
-    )
+    carried = CarriedBlock("paragraph", f"x{separator}", separator=separator)
+    return FinalPart(len(parts) - 1, start + length + len(separator), carried)
 
 
 def _final_in_container(block: TopLevelBlock, source: str, before: CarriedBlock | None) -> FinalPart | None:
@@ -89,9 +88,8 @@ def _final_in_container(block: TopLevelBlock, source: str, before: CarriedBlock 
     read_already = len(before.opening) if before else 0
     for stop in reversed(sure):
         start = line_offset(source, stop.start)
-        if start > read_already and (
-            stop.note is None or _has_words(block.leaves[stop.leaf : sure[-1].leaf], stop.note)
-        ):
+        leaves = block.leaves[stop.leaf : sure[-1].leaf]
+        if start > read_already and (stop.note is None or _has_words(leaves, stop.note)):
             carried = CarriedBlock("container", stop.opening, ordinal=stop.ordinal) if stop.opening else None
             return FinalPart(stop.leaf, start, carried)
     return None
@@ -244,9 +242,8 @@ class MarkdownStream:
     def _parse(self) -> StreamStep:
         source = self._source()
         lines: list[int] = []
-        blocks, defined = parse_blocks(
-            displayed_tail(source), self.references, self._carried, is_open=True, defining=lines
-        )
+        shown = displayed_tail(source)
+        blocks, defined = parse_blocks(shown, self.references, self._carried, is_open=True, defining=lines)
         above, count = _above_definitions(blocks, lines), _closed_count(blocks, source.count("\n"))
         if above and above[0] >= count:
             count = above[0]

@@ -51,7 +51,8 @@ class BlockFactory:
 
     def image_of(self, leaf: Leaf) -> RemoteImage | None:
         """Return the image if a finished leaf is nothing else."""
-        return parse_image_only(leaf.text, self.references) if _may_be_image(leaf) else None
+        is_paragraph = leaf.kind == "paragraph" and leaf.separator is None
+        return parse_image_only(leaf.text, self.references) if is_paragraph else None
 
     def _make_block(self, leaf: Leaf, before: Block | None, *, is_open: bool) -> Block:
         match leaf.kind:
@@ -83,10 +84,6 @@ class BlockFactory:
 def _code_name(code: str) -> str:
     # A number would be another one before all of a long text is read.
     return f"wrap {code[:_NAME_LENGTH]}"
-
-
-def _may_be_image(leaf: Leaf) -> bool:
-    return leaf.kind == "paragraph" and leaf.separator is None
 
 
 _CELLS_PER_PIECE = 128
@@ -144,9 +141,7 @@ def grow_table(pieces: list[Leaf], rows: tuple[TableRow, ...], replaced: int) ->
         cells = pieces[first].cells + cells
     cells = (*cells[: len(cells) - replaced], *rows)
     (whole,) = close_last_leaf((replace(pieces[first], cells=cells),))
-    if whole.cells:
-        return first, list(split_tables((whole,)))
-    return first, []
+    return first, list(split_tables((whole,))) if whole.cells else []
 
 
 _READ_STEP = 1000
@@ -288,9 +283,8 @@ class LazySection(Block):
         """Return the beginning of the text."""
         if len(self._text) <= _MAX_SPOKEN:
             return self.plain()
-        return joined_text(
-            LazySection(self._text[self._at : self._at + _MAX_SPOKEN], self._factory, self._replace).blocks()
-        )
+        beginning = self._text[self._at : self._at + _MAX_SPOKEN]
+        return joined_text(LazySection(beginning, self._factory, self._replace).blocks())
 
 
 _FIRST_SLICE = 0.010

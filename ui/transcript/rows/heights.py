@@ -14,11 +14,11 @@ class Heights:
     In a new list all full chunks are one shared list, until a height in one of them changes.
     """
 
-    __slots__ = ("_chunks", "_count", "_default", "_firsts", "_guessed", "_sums", "_tops", "_total")
+    __slots__ = ("_chunks", "_count", "_default", "_firsts", "_guessed", "_sums", "_tops", "total")
 
     def __init__(self, count: int = 0, default: int = 0) -> None:
         self._default = default
-        self._count, self._total = count, count * default
+        self._count, self.total = count, count * default
         full, rest = divmod(count, _CHUNK)
         self._guessed = [default] * _CHUNK if full else []
         last = [[default] * rest] if rest else []
@@ -43,18 +43,14 @@ class Heights:
                 self._chunks[chunk] = self._guessed.copy()
             self._chunks[chunk][index - self._firsts[chunk]] = height
             self._sums[chunk] += change
-            self._total += change
+            self.total += change
             del self._tops[chunk + 1 :], self._firsts[chunk + 1 :]
-
-    @property
-    def total(self) -> int:
-        return self._total
 
     def top(self, index: int) -> int:
         """Return the sum of the first `index` heights."""
         chunk = self._chunk_of(index)
         if chunk == len(self._chunks):
-            return self._total
+            return self.total
         return self._tops[chunk] + sum(self._chunks[chunk][: index - self._firsts[chunk]])
 
     def find(self, y: int) -> int:
@@ -72,7 +68,7 @@ class Heights:
         if self._chunks and len(self._chunks[-1]) < _CHUNK:
             self._chunks[-1].append(height)
             self._sums[-1] += height
-            self._total += height
+            self.total += height
             self._count += 1
             del self._tops[len(self._chunks) :], self._firsts[len(self._chunks) :]
         else:
@@ -99,7 +95,7 @@ class Heights:
         size = _CHUNK if len(heights) > longest else longest
         self._count += len(heights) - sum(map(len, self._chunks[start:end]))
         chunks = [heights[index : index + size] for index in range(0, len(heights), size)]
-        self._total += sum(heights) - sum(self._sums[start:end])
+        self.total += sum(heights) - sum(self._sums[start:end])
         self._chunks[start:end] = chunks
         self._sums[start:end] = map(sum, chunks)
         del self._tops[start + 1 :], self._firsts[start + 1 :]

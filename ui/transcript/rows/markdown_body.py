@@ -125,9 +125,7 @@ class MarkdownBody:
     def _first_changed_piece(self, changed: int) -> int:
         """Return the first piece of a table whose columns the block at this index changed, or that block."""
         blocks = self._row.blocks
-        while (
-            0 < changed < len(blocks) and isinstance(blocks[changed], TableBlock) and _continues_table(blocks, changed)
-        ):
+        while 0 < changed < len(blocks) and _continues_table(blocks, changed):
             changed -= 1
         return changed
 
@@ -174,7 +172,8 @@ class MarkdownBody:
 
 def _continues_table(blocks: Sequence[Block], index: int) -> bool:
     """Return whether the block is a piece of a table below one that must be laid out again."""
-    return blocks[index].separator is not None and not blocks[index - 1].is_laid_out
+    block = blocks[index]
+    return isinstance(block, TableBlock) and block.separator is not None and not blocks[index - 1].is_laid_out
 
 
 def _differs_in_text_only(old: Leaf, new: Leaf) -> bool:

@@ -71,9 +71,8 @@ class AnswerRow(Row):
         self._marked = True
         sources = cited_sources(self._answer.citations)
         if sources:
-            is_folded = SourcesBlock.is_long(sources) and not self.render_context.choices.get(
-                self.item.id, "sources", default=False
-            )
+            is_chosen = self.render_context.choices.get(self.item.id, "sources", default=False)
+            is_folded = SourcesBlock.is_long(sources) and not is_chosen
             opened = self.render_context.signals.link_activated.emit
             self.add(SourcesBlock(sources, opened, self._show_sources if is_folded else None), 14)
         if self._answer.interrupted:
@@ -280,21 +279,16 @@ class UserRow(Row):
         """Paint the bubble."""
         if self.render_context.is_edited(self._message):
             return
-        box = QRect(
-            self.stack.left - self._pad,
-            self.stack.above - self._over,
-            self.stack.width - self.stack.left + self._pad,
-            0,
-        )
+        stack, pad = self.stack, self._pad
+        box = QRect(stack.left - pad, stack.above - self._over, stack.width - stack.left + pad, 0)
         box.setBottom(self.body_bottom + self._over)
         style.paint_box(painter, box, style.px(14), "user_bubble", "outline" if style.theme.outline else "")
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Copy the Markdown as it was typed, unless it leaves code open: what follows would become code too."""
         for extract in super().extracts(start, end):
-            is_typed = extract.text not in self._image_texts and (
-                not _FENCE.search(extract.text) or _has_closed_blocks(extract.text)
-            )
+            is_closed = not _FENCE.search(extract.text) or _has_closed_blocks(extract.text)
+            is_typed = is_closed and extract.text not in self._image_texts
             yield replace(extract, markdown=replace(extract.markdown, text=extract.text)) if is_typed else extract
 
     def source(self) -> str:
@@ -304,12 +298,10 @@ class UserRow(Row):
 
 
 def _displayed_line(text: str) -> Line:
-    """Spell out characters that hide something."""
     line, hidden = Line(text.replace("\n", LINE_BREAK)), list(find_deceptive(text))
     return spell_out_hidden(line, hidden) if hidden else line
 
 
 def _has_closed_blocks(text: str) -> bool:
-    """Return whether a paragraph below the text is parsed as one."""
     last = parse_leaves(f"{text}\n\nword")[0][-1]
     return (last.kind, last.text) == ("paragraph", "word")

@@ -231,9 +231,8 @@ class RenderContext:
         ]
         if local_images:
             arrived = partial(self.signals.content_arrived.emit, item_id)
-            blocks.insert(
-                0, ThumbnailsBlock(local_images, self.thumbnails.get, self.signals.image_opened.emit, arrived)
-            )
+            opened = self.signals.image_opened.emit
+            blocks.insert(0, ThumbnailsBlock(local_images, self.thumbnails.get, opened, arrived))
         return blocks
 
     def code_callbacks(self, item_id: str, key: str) -> CodeCallbacks:

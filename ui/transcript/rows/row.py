@@ -151,7 +151,6 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The accessible name."""
         raise NotImplementedError
 
     @property
@@ -168,7 +167,6 @@ class Row:
         return True
 
     def _toggle(self) -> None:
-        """Fold the row or unfold it, by the person's choice."""
         self.render_context.choices.set(self.item.id, UNFOLDED_KEY, not self.unfolded)
         self.refresh("state")
         self.restore_footer()

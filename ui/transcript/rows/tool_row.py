@@ -376,7 +376,6 @@ def _step_line(step: Sentence) -> str:
 
 
 def _result_text(result: ToolResult, max_length: int | None = None) -> str:
-    """Return the text of a result, or its beginning."""
     parts: list[str] = []
     for part in result.content:
         if isinstance(part, Text):

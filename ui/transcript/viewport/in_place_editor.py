@@ -111,7 +111,6 @@ class InPlaceEditor(QWidget):
             self._scroll_to(notice, notice.rect())
 
     def _scroll_to(self, part: QWidget, box: QRect) -> None:
-        """Scroll until a box of a part of the editor is visible, or its beginning."""
         if self._find_row() is None:
             return
         top = part.mapTo(self, box.topLeft()).y() + self.y() - self._viewport.widget.y() - _MARGIN

@@ -223,7 +223,7 @@ def text_boxes(row: Row, selection: RowSelection) -> Iterator[QRectF]:
                 yield box.translated(block_box.topLeft())
 
 
-def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRectF | None:
+def text_box(viewport: RowViewport, index: int, selection: RowSelection) -> QRectF:
     """Return the first box of a selection, in the viewport; the top line of the row if its block is gone."""
     rows = viewport.rows
     row = rows.row(index)
@@ -241,11 +241,10 @@ def scroll_to_text(
     """Scroll until a selection is visible: a third below the upper edge, or `calmly` just inside the nearer edge."""
     for _ in range(_MAX_ROUNDS):
         _scroll_horizontally_to(viewport, index, selection)
-        box = text_box(viewport, index, selection)
+        # Laid out for its height.
+        text_box(viewport, index, selection)
         scroller.row_arrived(index)
         box = text_box(viewport, index, selection)
-        if box is None:
-            return
         line, view = viewport.rows.render_context.style.line, viewport.rows.view
         edge = min(line, view // 4) if calmly else min(2 * line, view // 4)
         if edge <= box.top() and box.bottom() <= view - edge:
@@ -260,7 +259,6 @@ def scroll_to_text(
 
 
 def _scroll_horizontally_to(viewport: RowViewport, index: int, selection: RowSelection) -> None:
-    """Scroll a block that is wider than its column."""
     row, block = viewport.rows.row(index), selection[0][0]
     if block >= len(row.blocks) or not row.blocks[block].is_laid_out:
         return
@@ -287,11 +285,8 @@ def paint_link_focus(painter: QPainter, viewport: RowViewport) -> None:
     if row and position:
         corner = viewport.row_box(index).topLeft()
         for box in text_boxes(row, position):
-            paint_focus_ring(
-                painter,
-                viewport.rows.render_context.style,
-                box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2),
-            )
+            ring = box.translated(corner).toAlignedRect().adjusted(-4, -2, 4, 2)
+            paint_focus_ring(painter, viewport.rows.render_context.style, ring)
 
 
 def current_row(viewport: RowViewport) -> int:

@@ -188,9 +188,8 @@ class SelectionTracker:
         self._row = row if places else None
         if row is None or not places:
             return
-        selection.set(
-            *(_exact_position(position, row) if position.row == index else position for position in selection.ends)
-        )
+        ends = (_exact_position(position, row) if position.row == index else position for position in selection.ends)
+        selection.set(*ends)
         lowest = min(position.block for position in selection.ends if position.row == index)
         # Closed blocks keep their positions. Where that is unknown, the block before is enough to find them again.
         self._first = max(getattr(row, "closed", 0), min(lowest, len(row.blocks) - 1) - 1)
@@ -237,20 +236,14 @@ def _exact_position(position: TextPosition, row: Row) -> TextPosition:
     """Replace the "end of block" offset by the current length: what arrives later was not selected."""
     if position.block >= len(row.blocks):
         position = TextPosition(position.row, len(row.blocks) - 1, LAST_OFFSET)
-    return (
-        TextPosition(position.row, position.block, utf16_length(row.blocks[position.block].plain()))
-        if position.offset >= LAST_OFFSET
-        else position
-    )
+    is_end = position.offset >= LAST_OFFSET
+    return position.at(utf16_length(row.blocks[position.block].plain())) if is_end else position
 
 
 def _texts(row: Row, first: int, code: set[int]) -> list[str]:
     """Return the texts of blocks that may change; empty for code, which only grows."""
-    blocks = row.blocks[first:]
-    return [
-        "" if index in code and isinstance(block, CodeBlock) else block.plain()
-        for index, block in enumerate(blocks, first)
-    ]
+    blocks = enumerate(row.blocks[first:], first)
+    return ["" if index in code and isinstance(block, CodeBlock) else block.plain() for index, block in blocks]
 
 
 def _moved_offset(offset: int, before: str, after: str) -> int:

@@ -143,10 +143,8 @@ class RowViewport:
         if inside.y() >= row.stack.height:
             return TextPosition(index, len(row.blocks) - 1, LAST_OFFSET)
         number = row.stack.block_at(inside.y())
-        block = row.blocks[number]
-        return TextPosition(
-            index, number, block.offset_at(inside - row.stack.block_box(number).topLeft()) if block.is_laid_out else 0
-        )
+        block, point = row.blocks[number], inside - row.stack.block_box(number).topLeft()
+        return TextPosition(index, number, block.offset_at(point) if block.is_laid_out else 0)
 
     def row_box(self, index: int) -> QRect:
         """Return the box of a row in the viewport."""

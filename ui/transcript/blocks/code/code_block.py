@@ -266,7 +266,6 @@ class CodeBlock(Block):
         self.is_laid_out = False
 
     def _header_buttons(self) -> list[Button]:
-        """Return the buttons from right to left."""
         translate = QCoreApplication.translate
         is_copied = self._copied_at is not None
         copy = translate("Transcript", "Copied") if is_copied else translate("Transcript", "Copy")
@@ -347,7 +346,6 @@ class CodeBlock(Block):
 
     @property
     def text(self) -> str:
-        """Return the whole code."""
         return self._lines.text
 
     def plain(self) -> str:

@@ -51,7 +51,6 @@ class CodeLines:
 
     @property
     def text(self) -> str:
-        """Return all lines."""
         return "\n".join(self._lines)
 
     @property
@@ -115,7 +114,6 @@ class CodeLines:
 
     @property
     def height(self) -> int:
-        """Return the height of all lines."""
         return self.top(len(self))
 
     def top(self, index: int) -> int:

@@ -104,7 +104,6 @@ def _spelled_out(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _between(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield single hidden characters, and runs of equal ones."""
     if not _MAY_HIDE.search(code, start, end):
         return
     first = max(0, start - _CONTEXT)

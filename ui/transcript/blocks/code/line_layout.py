@@ -149,7 +149,6 @@ class CodeLine:
 
     @property
     def size(self) -> int:
-        """Return the length of the line."""
         return self._units.size
 
     def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
@@ -336,7 +335,6 @@ class WrappedLine(CodeLine):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all rows are counted."""
         return self._wrapper.is_complete
 
     def count_more(self, until: float) -> None:

@@ -112,7 +112,6 @@ class RowCounter:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all rows are counted."""
         return not self._waiting
 
     @property
