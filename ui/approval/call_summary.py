@@ -178,5 +178,5 @@ class CallHeader(QWidget):
 
     def _tag_names(self, call: PendingApproval) -> list[tuple[str, Tag]]:
         names = effect_names()
-        effects = ((names[effect], EFFECT_TAGS[effect]) for effect in Effect if effect in call.effects)
-        return [tool_class_label(call.tool_class), *effects]
+        shown = [effect for effect in Effect if effect in call.effects]
+        return [tool_class_label(call.tool_class), *[(names[effect], EFFECT_TAGS[effect]) for effect in shown]]

@@ -300,7 +300,11 @@ class WorkspacePicker(CollapsingButton):
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         conversation_id = self._conversation_id
-        dialog.fileSelected.connect(lambda folder: self.folder_chosen.emit(Path(folder), conversation_id))
+
+        def on_selected(folder: str) -> None:
+            self.folder_chosen.emit(Path(folder), conversation_id)
+
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
     def _apply_theme(self) -> None:
