@@ -147,6 +147,7 @@ class CallHeader(QWidget):
 
     @property
     def accessible_text(self) -> str:
+        """The whole header for a screen reader."""
         labels = (self._agent, self._tool, *self._tags, self._folder, self._undo)
         shown = [label.text() for label in labels if not label.isHidden()]
         return ". ".join(filter(None, (*shown, self._server.accessible_text)))

@@ -125,6 +125,7 @@ class CommandView(QWidget):
 
     @property
     def accessible_text(self) -> str:
+        """The whole preview for a screen reader."""
         rows = [self._row_at(index) for index in range(self._rows.count())]
         parts = [row.accessibleName() for row in rows if row is not None]
         warning = [] if self._warning.isHidden() else [self._warning.text()]

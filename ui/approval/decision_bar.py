@@ -240,6 +240,7 @@ class RuleChoice(QFrame):
 
     @property
     def selected(self) -> RuleOffer | None:
+        """The selected rule."""
         index = self._group.checkedId()
         return self._offers[index] if 0 <= index < len(self._offers) else None
 

@@ -118,6 +118,7 @@ class SelectableLabel(WrappingLabel):
 
     @property
     def selected_text(self) -> str:
+        """The selected text, without marks."""
         part = self._utf16[2 * min(self._anchor, self._cursor) : 2 * max(self._anchor, self._cursor)]
         return strip_bidi_marks(part.decode("utf-16-le", "surrogatepass")).replace("\u2028", "\n")
 

@@ -124,6 +124,7 @@ class NetworkView(QWidget):
 
     @property
     def accessible_text(self) -> str:
+        """The whole preview for a screen reader."""
         parts = (self._method.text(), self._host.text(), self._address.text, self._note.text())
         return "\n".join(filter(None, parts))
 

@@ -357,8 +357,9 @@ class ConversationModel(QAbstractListModel):
         return ", ".join((*words, *self._badge_words(self._badges.get(conversation.id, ""))))
 
     def _place_badge(self, place: PlaceRow) -> Badge:
-        inside: set[Badge] = {self._badges.get(id_, "") for id_, at in self._folders.items() if at in place.folders}
-        return next((badge for badge in _ACTIVE if badge in inside), "")
+        inside = {self._badges.get(id_, "") for id_, at in self._folders.items() if at in place.folders}
+        shown: list[Badge] = [badge for badge in _ACTIVE if badge in inside]
+        return shown[0] if shown else ""
 
     def _badge_words(self, badge: Badge) -> Sequence[str]:
         words = {
