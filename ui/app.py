@@ -15,7 +15,7 @@ from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.processes.program_version import program_version
 from desktop_agent.storage.records import ListScope
-from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed
+from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.crash_reports import CrashLog
@@ -48,7 +48,7 @@ from ui.shell.settings import SettingsPresenter, reading_style
 from ui.shell.startup_errors import show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
 from ui.shell.storage import CloseConfirmation, DiskBanner
-from ui.shell.window import MainWindow, save_appearance
+from ui.shell.window import save_appearance
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource, app_icon
@@ -113,16 +113,6 @@ def _run_on_another_loop(save: Callable[[], Coroutine[Any, Any, None]]) -> bool:
     thread.start()
     thread.join()
     return bool(saved)
-
-
-def _add_remedy_buttons(window: MainWindow) -> None:
-    tr, page = QCoreApplication.translate, window.page
-    buttons = (
-        (RemedyAction.OPEN_SETTINGS, tr("AppController", "Open settings"), page.providers_requested.emit),
-        (RemedyAction.CHOOSE_MODEL, tr("AppController", "Choose model"), page.model_picker.open_list),
-    )
-    for action, text, command in buttons:
-        window.banners.add_remedy_button(action, text, command)
 
 
 class AppController:
@@ -271,6 +261,7 @@ class AppController:
         parts = self._desktop = DesktopParts(
             self._startup, self.library, self.servers, self._pictures, self._settings, self._tasks, create_source
         )
+        parts.windows.page_created.connect(self._connect_page)
         self._organising.window_requested.connect(parts.windows.open)
         self._mcp.elicitation.side_windows = lambda: parts.windows.all
         parts.open_requested()
@@ -366,7 +357,7 @@ class AppController:
 
     def _connect(self) -> None:
         self.library.trash.purged.connect(self._disk.backups.find_deleted_conversations)
-        self.window.page.branches.deletion.deleted.connect(self._disk.backups.find_deleted_message)
+        self._connect_page(self.window.page)
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self._settings_presenter.restart_requested.connect(lambda: self.window.quit(starts_again=True))
@@ -378,7 +369,11 @@ class AppController:
         self.window.model_file_requested.connect(lambda: self._settings_presenter.show("local"))
         LocalModelPresenter(self.window, self.library, self.servers)
         self.window.page.usage_meter.usage_requested.connect(self._show_usage)
-        _add_remedy_buttons(self.window)
+
+    def _connect_page(self, page: ConversationPage) -> None:
+        """Connect the page of any window with what there is once."""
+        page.branches.deletion.deleted.connect(self._disk.backups.find_deleted_message)
+        page.transcript.zoom_requested.connect(self._settings.zoom)
 
     def _raise_beside(self, conversation_id: str | None) -> "ConversationWindow | None":
         """Raise a window beside the main one that shows this conversation; return it, if there is one."""
@@ -427,7 +422,6 @@ class AppController:
             enter_sends=enter_sends,
             language=appearance.language,
         )
-        others = [] if self._desktop is None else [window.page for window, _ in self._desktop.windows.all]
-        for page in (self.window.page, *others):
+        for page in (self.window.page, *([] if self._desktop is None else self._desktop.windows.pages)):
             page.composer.set_enter_sends(enter_sends)
             page.session_controls.refresh_modes()

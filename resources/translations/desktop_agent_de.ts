@@ -82,17 +82,6 @@
     </message>
 </context>
 <context>
-    <name>AppController</name>
-    <message>
-        <source>Open settings</source>
-        <translation>Einstellungen öffnen</translation>
-    </message>
-    <message>
-        <source>Choose model</source>
-        <translation>Modell auswählen</translation>
-    </message>
-</context>
-<context>
     <name>ApprovalDialog</name>
     <message>
         <source>Waiting calls</source>
@@ -930,6 +919,14 @@
         <source>Continue.</source>
         <translation>Mach weiter.</translation>
     </message>
+    <message>
+        <source>Open settings</source>
+        <translation>Einstellungen öffnen</translation>
+    </message>
+    <message>
+        <source>Choose model</source>
+        <translation>Modell auswählen</translation>
+    </message>
 </context>
 <context>
     <name>ConversationSettingsDialog</name>
@@ -1120,12 +1117,12 @@
         <translation>Ablehnen und anhalten</translation>
     </message>
     <message>
-        <source>Also for the other {0} calls of “{1}”</source>
-        <translation>Auch für die anderen {0} Aufrufe von „{1}“</translation>
-    </message>
-    <message>
         <source>Also for the other call of “{1}”</source>
         <translation>Auch für den anderen Aufruf von „{1}“</translation>
+    </message>
+    <message>
+        <source>Also for the other {0} calls of “{1}”</source>
+        <translation>Auch für die anderen {0} Aufrufe von „{1}“</translation>
     </message>
     <message>
         <source>Discard edits</source>
@@ -11514,16 +11511,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{0}. Nicht alles wird gezeigt.</translation>
     </message>
     <message>
-        <source>{0} more lines, not shown</source>
-        <translation>Weitere Zeilen, nicht gezeigt: {0}</translation>
-    </message>
-    <message>
         <source>1 unchanged line</source>
         <translation>1 unveränderte Zeile</translation>
     </message>
     <message>
         <source>{0} unchanged lines</source>
         <translation>{0} unveränderte Zeilen</translation>
+    </message>
+    <message>
+        <source>{0} more lines, not shown</source>
+        <translation>Weitere Zeilen, nicht gezeigt: {0}</translation>
     </message>
     <message>
         <source>New file: {0}</source>
@@ -12197,16 +12194,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Fo&amp;rmel als LaTeX kopieren</translation>
     </message>
     <message>
+        <source>Copy &amp;image</source>
+        <translation>&amp;Bild kopieren</translation>
+    </message>
+    <message>
         <source>Copy &amp;table as Markdown</source>
         <translation>&amp;Tabelle als Markdown kopieren</translation>
     </message>
     <message>
         <source>Copy table as C&amp;SV</source>
         <translation>Tabelle als &amp;CSV kopieren</translation>
-    </message>
-    <message>
-        <source>Copy &amp;image</source>
-        <translation>&amp;Bild kopieren</translation>
     </message>
     <message>
         <source>This picture was not copied: it cannot be read, or it is too large. Open it to see which.</source>

@@ -82,17 +82,6 @@
     </message>
 </context>
 <context>
-    <name>AppController</name>
-    <message>
-        <source>Open settings</source>
-        <translation>打开设置</translation>
-    </message>
-    <message>
-        <source>Choose model</source>
-        <translation>选择模型</translation>
-    </message>
-</context>
-<context>
     <name>ApprovalDialog</name>
     <message>
         <source>Waiting calls</source>
@@ -930,6 +919,14 @@
         <source>Continue.</source>
         <translation>请继续。</translation>
     </message>
+    <message>
+        <source>Open settings</source>
+        <translation>打开设置</translation>
+    </message>
+    <message>
+        <source>Choose model</source>
+        <translation>选择模型</translation>
+    </message>
 </context>
 <context>
     <name>ConversationSettingsDialog</name>
@@ -1120,12 +1117,12 @@
         <translation>拒绝并停止</translation>
     </message>
     <message>
-        <source>Also for the other {0} calls of “{1}”</source>
-        <translation>也用于“{1}”的其他 {0} 次调用</translation>
-    </message>
-    <message>
         <source>Also for the other call of “{1}”</source>
         <translation>也用于“{1}”的另一次调用</translation>
+    </message>
+    <message>
+        <source>Also for the other {0} calls of “{1}”</source>
+        <translation>也用于“{1}”的其他 {0} 次调用</translation>
     </message>
     <message>
         <source>Discard edits</source>
@@ -11513,16 +11510,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>{0}。未显示全部。</translation>
     </message>
     <message>
-        <source>{0} more lines, not shown</source>
-        <translation>还有 {0} 行未显示</translation>
-    </message>
-    <message>
         <source>1 unchanged line</source>
         <translation>1 行未更改</translation>
     </message>
     <message>
         <source>{0} unchanged lines</source>
         <translation>{0} 行未更改</translation>
+    </message>
+    <message>
+        <source>{0} more lines, not shown</source>
+        <translation>还有 {0} 行未显示</translation>
     </message>
     <message>
         <source>New file: {0}</source>
@@ -12196,16 +12193,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>将公式复制为 LaTeX(&amp;F)</translation>
     </message>
     <message>
+        <source>Copy &amp;image</source>
+        <translation>复制图片(&amp;I)</translation>
+    </message>
+    <message>
         <source>Copy &amp;table as Markdown</source>
         <translation>将表格复制为 Markdown(&amp;T)</translation>
     </message>
     <message>
         <source>Copy table as C&amp;SV</source>
         <translation>将表格复制为 CSV(&amp;S)</translation>
-    </message>
-    <message>
-        <source>Copy &amp;image</source>
-        <translation>复制图片(&amp;I)</translation>
     </message>
     <message>
         <source>This picture was not copied: it cannot be read, or it is too large. Open it to see which.</source>

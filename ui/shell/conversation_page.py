@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
@@ -263,6 +263,7 @@ class ConversationPage(QObject):
         self.context_check.model_requested.connect(self.model_picker.open_list)
         self.attachments.noticed.connect(self._show_notice)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
+        _add_remedy_buttons(self)
         self._servers.models_changed.connect(self._show_usage)
 
     @Slot(list)
@@ -270,7 +271,7 @@ class ConversationPage(QObject):
         if self.sender() is self._conversation:
             self.transcript.apply(changes)
             if not {*map(type, changes)} <= {Updated}:
-                self._update_starters()
+                self.starters.show_for(self._conversation)
 
     def _on_working(self, working: bool) -> None:  # noqa: FBT001 - a slot
         conversation = self._conversation
@@ -368,9 +369,6 @@ class ConversationPage(QObject):
             return
         self._library.change(conversation_id, workspace=str(folder) if folder else None)
 
-    def _update_starters(self) -> None:
-        self.starters.show_for(self._conversation)
-
     def _show_record(self) -> None:
         conversation = self._conversation
         if conversation is None:
@@ -378,7 +376,7 @@ class ConversationPage(QObject):
         title = title_or_new("" if conversation.is_empty else conversation.title)
         self._show_heading(title, conversation.program)
         self.models.refresh()
-        self._update_starters()
+        self.starters.show_for(self._conversation)
         folder = Path(conversation.workspace) if conversation.workspace else None
         self.workspace_picker.set_folder(folder, conversation.id)
         self._show_usage()
@@ -388,6 +386,12 @@ class ConversationPage(QObject):
         if conversation is not None:
             capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
             self.usage_meter.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
+
+
+def _add_remedy_buttons(page: ConversationPage) -> None:
+    translate, add = QCoreApplication.translate, page.banners.add_remedy_button
+    add(RemedyAction.OPEN_SETTINGS, translate("ConversationPage", "Open settings"), page.providers_requested.emit)
+    add(RemedyAction.CHOOSE_MODEL, translate("ConversationPage", "Choose model"), page.model_picker.open_list)
 
 
 def _check_server(conversation: OpenConversation, models: ModelPicker) -> None:

@@ -16,6 +16,7 @@ from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor
+from ui.style.controls import show_in_front
 from ui.style.server_fields import Status
 from ui.style.text import translate_sentence
 from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
@@ -108,9 +109,7 @@ class SettingsPresenter(QObject):
         self._dialog.offer_updates(why_not=update_source().why_not)
         self.opened.emit(self._dialog)
         self._refresh()
-        self._dialog.show()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
+        show_in_front(self._dialog)
         return self._dialog
 
     def _refresh(self) -> None:

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from ui.bridge.single_instance import StartRequest
 from ui.composer.message_editor import MessageEditor
 from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends, load_language
+from ui.style.controls import show_in_front
 from ui.style.languages import install_language
 from ui.style.style_sheet import ThemeApplier, create_application
 from ui.style.theme import ColourSchemeFollower, ThemeSource
@@ -205,9 +206,7 @@ class StartupWindow(QObject):
         from PySide6.QtCore import Qt
 
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
-        self.window.show()
-        self.window.raise_()
-        self.window.activateWindow()
+        show_in_front(self.window)
 
     @property
     def _editor(self) -> MessageEditor:

@@ -16,6 +16,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.sentence_lists import quoted_names
 from ui.bridge.storage import DiskMonitor, save_file
 from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.style.controls import show_in_front
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
@@ -138,9 +139,7 @@ class TrashPresenter(QObject):
             trash.empty_requested.connect(self._library.trash.empty)
             trash.end_reached.connect(self._library.trash.read_on)
         self._library.trash.list()
-        self._dialog.show()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
+        show_in_front(self._dialog)
 
     def show_problem(self, error: AgentError) -> None:
         """Show an error in the dialog while it is open: it may hide the window's banners."""

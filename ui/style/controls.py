@@ -54,6 +54,13 @@ def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel
     return widget
 
 
+def show_in_front(window: QWidget) -> None:
+    """Show a window before all others, with the keyboard."""
+    window.show()
+    window.raise_()
+    window.activateWindow()
+
+
 def set_style_property(widget: QWidget, name: str, value: str) -> None:
     """Set a dynamic property of the style sheet, and apply the sheet again."""
     if widget.property(name) == value:

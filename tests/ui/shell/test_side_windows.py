@@ -5,10 +5,11 @@ import threading
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton
 
-from desktop_agent.conversation.items import AnswerItem
+from desktop_agent.conversation.items import AnswerItem, UserItem
 from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import NoModelChosen
 from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
@@ -18,6 +19,7 @@ from ui.settings.conversation_settings import ConversationSettingsDialog
 from ui.settings.usage.usage_page import UsageSettings
 from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.sidebar.title_dialog import TitleDialog
+from ui.style.widgets import QuestionBox
 
 
 def answers(text="Yes"):
@@ -97,6 +99,41 @@ def test_a_change_of_how_enter_works_reaches_windows_that_are_open(on_screen):
         assert editor(window).toPlainText() == "Two\n"
 
     on_screen(work, answers())
+
+
+def test_what_a_window_asks_of_the_program_is_done(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        window.page.transcript.zoom_requested.emit(1)
+        await until(lambda: screen.engine.preferences.appearance.zoom == 110)
+        window.page.model_picker.model_file_requested.emit()
+        settings = await until(lambda: screen.desk._settings_presenter._dialog)
+        assert settings.local.isVisible()
+        settings.reject()
+        window.banners.show_error(NoModelChosen("No model is chosen."))
+        assert button(window, "Choose model").isVisible()
+
+    on_screen(work, answers())
+
+
+def test_backups_are_named_that_have_a_message_that_was_deleted_in_a_window(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        screen.desk._disk.backups.back_up()
+        await screen.idle()
+        window = await open_beside(screen, screen.conversation.id)
+        (prompt,) = [item for item in window.conversation.transcript if isinstance(item, UserItem)]
+        window.page.branches.deletion.ask(prompt.message_id)
+        box = await until(lambda: next(iter(window.findChildren(QuestionBox)), None))
+        answer(box, "Delete for good")
+        await screen.wait_for(QPushButton, "Delete them too")
+
+    on_screen(work, answers())
+
+
+def button(window, text):
+    return next(each for each in window.findChildren(QPushButton) if each.text() == text)
 
 
 def test_two_windows_show_the_same(on_screen):

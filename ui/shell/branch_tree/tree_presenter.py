@@ -11,6 +11,7 @@ from desktop_agent.types.errors import AgentError
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.shell.branch_tree.message_deletion import DeletionPresenter
+from ui.style.controls import show_in_front
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -70,9 +71,7 @@ class BranchTreePresenter(QObject):
             dialog.branch_requested.connect(self._branch_from)
             dialog.delete_requested.connect(self._delete)
             dialog.tree.setFocus()
-        self._dialog.show()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
+        show_in_front(self._dialog)
         self._reload()
 
     def _reload(self) -> None:

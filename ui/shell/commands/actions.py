@@ -23,7 +23,7 @@ from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 from ui.sidebar.organising import OrganisePresenter
 from ui.sidebar.row_menus import RowAction
-from ui.style.controls import set_keys_tooltip
+from ui.style.controls import set_keys_tooltip, show_in_front
 from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
 from ui.style.theme import ThemeSource
 from ui.transcript.input.last_answer import LastAnswer
@@ -85,9 +85,7 @@ class HelpPresenter(QObject):
             self._dialog = HelpDialog(
                 self._themes, self._pictures, self._data_folder, self._tasks, self._updates, self._window
             )
-        self._dialog.show()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
+        show_in_front(self._dialog)
         return self._dialog
 
 
@@ -242,7 +240,6 @@ class WindowActions(QObject):
         add("view/text", "zoom-out", self.tr("Smaller text"), keys, lambda: settings.zoom(-1), other_words)
         other_words = self.tr("reset zoom")
         add("view/text", "zoom-reset", self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0), other_words)
-        page.transcript.zoom_requested.connect(settings.zoom)
         text = self.tr("Open the menu bar")
         add("view/menus", "menu-bar", text, "F10", self._menus.open, self.tr("menus alt"))
         text, other_words = self.tr("Caret browsing"), self.tr("select cursor")

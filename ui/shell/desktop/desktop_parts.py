@@ -87,9 +87,9 @@ class DesktopParts(QObject):
     def _check_spelling(self, folder: Path, settings_opened: SignalInstance) -> None:
         spelling = self._spelling = SpellingPresenter(self._startup.themes, folder, self._settings, self._tasks, self)
         settings_opened.connect(spelling.on_settings_opened)
-        for editor in (self._startup.window.page.composer.editor, *self.windows.editors):
-            spelling.watch(editor)
-        self.windows.editor_created.connect(spelling.watch)
+        for page in (self._startup.window.page, *self.windows.pages):
+            spelling.watch(page)
+        self.windows.page_created.connect(spelling.watch)
 
     def _on_last_closed(self) -> None:
         """Without a window, and without an icon behind which it stays, the program ends."""

@@ -9,8 +9,8 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import Settings
 from ui.bridge.spelling.dictionaries import FOLDER, is_library_installed
 from ui.bridge.spelling.spell_checker import SpellChecker
-from ui.composer.message_editor import MessageEditor
 from ui.composer.spelling import SpellingMarks
+from ui.shell.conversation_page import ConversationPage
 from ui.style.text import show_hidden
 from ui.style.theme import ThemeSource
 
@@ -34,9 +34,9 @@ class SpellingPresenter(QObject):
         self.checker.found.connect(self._show_languages)
         self.checker.refresh()
 
-    def watch(self, editor: MessageEditor) -> None:
-        """Check what is written in this editor, as long as it is there."""
-        SpellingMarks(self._themes, editor, self.checker)
+    def watch(self, page: ConversationPage) -> None:
+        """Check what is written on this page, as long as it is there."""
+        SpellingMarks(self._themes, page.composer.editor, self.checker)
 
     @Slot(object)
     def on_settings_opened(self, dialog: "SettingsDialog") -> None:

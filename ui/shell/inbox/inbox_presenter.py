@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from ui.bridge.library import ConversationLibrary
 from ui.shell.approvals import ApprovalPresenter
+from ui.style.controls import show_in_front
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ class InboxPresenter(QObject):
             self._dialog = InboxDialog(self._themes, self._window)
             self._dialog.chosen.connect(self.open_call)
         self._dialog.show_calls(self._library.waiting.rows)
-        self._dialog.show()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
+        show_in_front(self._dialog)
         # Other processes may have ended since, or have taken over what waited.
         self._library.waiting.find_interrupted()
 

@@ -16,7 +16,7 @@ from ui.shell.pictures.picture_canvas import (
     decode_picture,
 )
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, IconButton, announce, button, label, set_keys_tooltip
+from ui.style.controls import ElidedLabel, IconButton, announce, button, label, set_keys_tooltip, show_in_front
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.transcript.blocks.image_store import (
@@ -131,9 +131,7 @@ class PictureViewer(QDialog):
                 self.resize(self._first_size())
             else:
                 self.restoreGeometry(self._geometry)
-        self.show()
-        self.raise_()
-        self.activateWindow()
+        show_in_front(self)
         self.canvas.setFocus(Qt.FocusReason.OtherFocusReason)
         self._show_current()
 

@@ -11,6 +11,7 @@ from ui.bridge.model_servers import ModelServers
 from ui.bridge.schedule.schedules import ListedSchedule, ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.shell.window import MainWindow
+from ui.style.controls import show_in_front
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 
@@ -55,9 +56,7 @@ class SchedulePresenter(QObject):
         self.schedules.refresh()
         self._show_preferences()
         self._servers.refresh_models()
-        self._dialog.show()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
+        show_in_front(self._dialog)
 
     def show_problem(self, error: AgentError) -> None:
         """Show an error in the dialog while it is open: it may hide the window's banners."""

@@ -17,7 +17,7 @@ from ui.shell.conversation_page import ConversationPage
 from ui.shell.layout import PageFrame
 from ui.sidebar.title_dialog import ask_title, refuse_rename
 from ui.style.boxes import vbox
-from ui.style.controls import IconButton, set_keys_tooltip
+from ui.style.controls import IconButton, set_keys_tooltip, show_in_front
 from ui.style.text import title_or_new
 from ui.style.theme import ThemeSource
 
@@ -64,9 +64,7 @@ class ConversationWindow(QWidget):
 
     def raise_window(self) -> None:
         """Show it before all others, ready to write."""
-        self.show()
-        self.raise_()
-        self.activateWindow()
+        show_in_front(self)
         self.page.composer.editor.setFocus()
 
     async def save_draft(self) -> None:

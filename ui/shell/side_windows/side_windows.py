@@ -17,7 +17,7 @@ from ui.shell.startup_window import StartupWindow
 
 if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
-    from ui.composer.message_editor import MessageEditor
+    from ui.shell.conversation_page import ConversationPage
 
 _GEOMETRIES, _OPEN = "side_windows/places", "side_windows/open"
 _MAX_GEOMETRIES = 50
@@ -29,8 +29,8 @@ class SideWindows(QObject):
 
     last_closed = Signal()
     """The person closed the last one."""
-    editor_created = Signal(object)
-    """The MessageEditor of a new window."""
+    page_created = Signal(object)
+    """The ConversationPage of a new window."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class SideWindows(QObject):
         return [(window, window.conversation) for window in self._all]
 
     @property
-    def editors(self) -> list["MessageEditor"]:
-        """The message editors of all windows."""
-        return [window.page.composer.editor for window in self._all]
+    def pages(self) -> "list[ConversationPage]":
+        """The pages of all windows."""
+        return [window.page for window in self._all]
 
     def open(self, conversation_id: str) -> None:
         """Show a conversation in a window of its own, or raise that which it has."""
@@ -99,10 +99,12 @@ class SideWindows(QObject):
         page.connect_requested.connect(main.show_welcome)
         page.providers_requested.connect(self._startup.raise_window)
         page.providers_requested.connect(main.page.providers_requested)
+        page.model_picker.model_file_requested.connect(self._startup.raise_window)
+        page.model_picker.model_file_requested.connect(main.model_file_requested)
         page.usage_meter.usage_requested.connect(self._startup.raise_window)
         page.usage_meter.usage_requested.connect(main.page.usage_meter.usage_requested)
         self._all.append(window)
-        self.editor_created.emit(page.composer.editor)
+        self.page_created.emit(page)
         return window
 
     def show_in_main(self, conversation: "OpenConversation | None") -> None:
