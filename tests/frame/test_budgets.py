@@ -1,4 +1,4 @@
-"""The sizes hold, and each limit bites."""
+"""Each limit of the sizes bites. That they hold is a step of its own beside pytest: tests/frame/check.py."""
 
 import subprocess
 import sys
@@ -38,10 +38,6 @@ def seed(root: Path, path: str, text: str) -> None:
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
-
-
-def test_every_file_keeps_its_budget() -> None:
-    assert faults(ROOT) == []
 
 
 def test_every_file_was_read() -> None:
