@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from urllib.parse import SplitResult, urlsplit
 
-from desktop_agent.processes.program_version import program_version
 from desktop_agent.types.dialects import (
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
@@ -76,6 +75,8 @@ class _VersionAction(argparse.Action):
     """Looks the version up only when it is asked for: that takes time, and the window must be there first."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from desktop_agent.processes.program_version import program_version
+
         sys.stdout.write(f"desktop-agent {program_version()}\n")
         parser.exit()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from desktop_agent.engine.engine import Engine
 from desktop_agent.processes.worker_threads import CancelToken, finish, run_in_thread
 from desktop_agent.schedule.timing import GRACE, Clock, Slot, newest_slot, slots_after
+from desktop_agent.storage.file_lock import FileLock, Holder, RetakeResult, lock_path
 from desktop_agent.storage.locks.conversation_locks import Program
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, RetakeResult, lock_path
 from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
 from desktop_agent.types.errors import AgentError, ConversationInUse, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message

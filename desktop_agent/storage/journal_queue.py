@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Unpack, cast
 
+from desktop_agent.storage.file_lock import RetakeResult
 from desktop_agent.storage.journal_rows import written_elsewhere_error
 from desktop_agent.storage.locks.conversation_locks import ConversationLock
-from desktop_agent.storage.locks.file_lock import RetakeResult
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import WriteBehind

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
-from desktop_agent.storage.locks.file_lock import FileLock
+from desktop_agent.storage.file_lock import FileLock
 from desktop_agent.types.blocks import Image
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, now

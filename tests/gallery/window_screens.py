@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QListView
 
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.exchange.conversation_exchange import ExportResult, FoundProgram, ImportResult
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, host_name, lock_path
+from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.storage.write_behind import UnsavedConversation
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import (

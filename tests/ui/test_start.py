@@ -66,7 +66,7 @@ sys.exit(code)
 """
 SEEN = {
     *("desktop_agent.api.command_line", "desktop_agent.storage.files"),
-    "desktop_agent.storage.locks.file_lock",
+    "desktop_agent.storage.file_lock",
     *(
         "desktop_agent.types.errors",
         "desktop_agent.types.sentence_places",

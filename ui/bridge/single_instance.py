@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, lock_path
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import Sentence, StorageFailed
 
 if TYPE_CHECKING:

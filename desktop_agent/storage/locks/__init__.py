@@ -1,1 +1,1 @@
-"""Locks among all processes: of files, of conversations, and of the database that is open."""
+"""Who has a conversation, and who has the database open, among all processes."""

@@ -16,8 +16,8 @@ from typing import Literal
 from weakref import WeakSet
 
 from desktop_agent.processes.worker_threads import finish, wait_for_all
+from desktop_agent.storage.file_lock import FileLock, Holder, RetakeResult, lock_path
 from desktop_agent.storage.files import data_folder
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, RetakeResult, lock_path
 from desktop_agent.types.errors import ConversationInUse, LocksRefused, Sentence, StorageFailed
 
 _log = logging.getLogger(__name__)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from desktop_agent.storage.connection import write_verified_copy
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.storage.files import LOG_SUFFIXES, free_name, list_folder
 from desktop_agent.storage.locks.conversation_locks import Program, holder_text
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import new_id
 

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import is_damage
-from desktop_agent.storage.locks.file_lock import FileLock, lock_path
+from desktop_agent.storage.file_lock import FileLock, lock_path
 from desktop_agent.storage.search.index_file import IndexUnusable, remove_index
 from desktop_agent.types.errors import Sentence, StorageFailed
 

@@ -16,7 +16,7 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.spending import local_day
 from desktop_agent.schedule.scheduler import Scheduler
 from desktop_agent.schedule.timing import Clock
-from desktop_agent.storage.locks.file_lock import Holder
+from desktop_agent.storage.file_lock import Holder
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import CommandPattern, Mode, Rule, RuleEffect

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.storage.locks.conversation_locks import ConversationLocks
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import ConversationInUse, LocksRefused, StorageFailed
 from tests.frame.disks import remount
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 HOLDS = """
 import sys
 from pathlib import Path
-from desktop_agent.storage.locks.file_lock import FileLock, Holder
+from desktop_agent.storage.file_lock import FileLock, Holder
 print(FileLock(Path(sys.argv[1])).acquire(Holder.this_process(sys.argv[2])), flush=True)
 sys.stdin.read()
 """
@@ -113,7 +113,7 @@ def test_what_a_fork_has_open_holds_nothing_after_the_release(tmp_path: Path) ->
 FORKS = """
 import os, signal, sys
 from pathlib import Path
-from desktop_agent.storage.locks.file_lock import FileLock
+from desktop_agent.storage.file_lock import FileLock
 path = Path(sys.argv[1])
 lock = FileLock(path)
 assert lock.acquire()

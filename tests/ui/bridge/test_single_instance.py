@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.api.command_line import parse_window_arguments
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, lock_path
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from ui.bridge import single_instance
 from ui.bridge.single_instance import SingleInstance, StartRequest
 
@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 from desktop_agent.api.command_line import parse_window_arguments
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, lock_path
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 holder = Holder.this_process("window", "desktop-agent-gone")
 print(FileLock(lock_path(Path(sys.argv[1]), "window")).acquire(holder), flush=True)
 sys.stdin.read()

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QListView
 
-from desktop_agent.storage.locks.file_lock import FileLock, Holder, host_name, lock_path
+from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.search import SearchHit, SearchPlace
