@@ -5,6 +5,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +116,10 @@ def _run_on_another_loop(save: Callable[[], Coroutine[Any, Any, None]]) -> bool:
     return bool(saved)
 
 
+def _current_workspace(library: ConversationLibrary) -> str | None:
+    return None if library.current is None else library.current.workspace
+
+
 class AppController:
     """The objects between the window and the engine, and how they are connected."""
 
@@ -153,7 +158,7 @@ class AppController:
             self.window,
             lambda: None if self.library.current is None else self.library.current.id,
         )
-        self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._current_workspace, app)
+        self.mcp_servers = McpServerSettings(engine, clock, self._tasks, partial(_current_workspace, self.library), app)
         self._settings_presenter.set_mcp_servers(self.mcp_servers)
         self._settings_presenter.set_storage(disk, self.library.found)
         pages, self._organising = self._settings_presenter, self._organise(themes)
@@ -376,7 +381,6 @@ class AppController:
         page.transcript.zoom_requested.connect(self._settings.zoom)
 
     def _raise_beside(self, conversation_id: str | None) -> "ConversationWindow | None":
-        """Raise a window beside the main one that shows this conversation; return it, if there is one."""
         return None if self._desktop is None else self._desktop.windows.raise_showing(conversation_id)
 
     def _show_conversation(self, conversation_id: str | None) -> None:
@@ -389,9 +393,9 @@ class AppController:
         window = self._raise_beside(self.library.waiting.live_calls.get(approval_id))
         if window is not None:
             window.approvals.show_call(approval_id)
-        else:
-            self._startup.raise_window()
-            self.window.inbox.open_call(approval_id)
+            return
+        self._startup.raise_window()
+        self.window.inbox.open_call(approval_id)
 
     def _show_request(self, request: McpRequest) -> None:
         self._show_conversation(request.request.conversation_id)
@@ -399,9 +403,6 @@ class AppController:
 
     def _show_usage(self) -> None:
         self._settings_presenter.show("usage")
-
-    def _current_workspace(self) -> str | None:
-        return None if self.library.current is None else self.library.current.workspace
 
     def _on_problem(self, error: AgentError) -> None:
         self._settings_presenter.show_problem(error)
