@@ -2,6 +2,9 @@
 
 import asyncio
 import logging
+import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,11 +21,12 @@ from desktop_agent.mcp.catalog import (
 )
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.limits import MAX_SCHEMA_CHARACTERS, SchemaBudget
-from desktop_agent.processes.worker_threads import run_in_own_thread
+from desktop_agent.processes.worker_threads import finish, run_in_own_thread
+from desktop_agent.storage.file_lock import FileLock, lock_path
 from desktop_agent.storage.files import file_error, make_private_folder, write_atomically
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.types.blocks import JsonObject, ResultPart
-from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.mcp import McpServer, McpToolInfo, ServerCall
 from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
 
@@ -195,6 +199,7 @@ _log = logging.getLogger(__name__)
 _FILE_NAME = "mcp_tools.json"
 MAX_NAMES = 1_000
 """Of each server: one could invent new names without end."""
+_LOCK_SECONDS = 2.0
 
 
 class _Content(BaseModel):
@@ -205,26 +210,43 @@ class _Content(BaseModel):
 
 
 class ToolDigestStore:
-    """The digests of the tools seen last, by server and full name, in a file."""
+    """The digests of the tools seen last, by server and full name, in a file that all processes share."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / _FILE_NAME
-        self._servers: dict[str, dict[str, str]] | None = None
+        self._file_lock = FileLock(lock_path(folder, "mcp_tools"), folder)
+        self._seen: dict[str, dict[str, str]] = {}
+        """What this process has seen, also where the disk refused it."""
         self._lock = asyncio.Lock()
 
     async def exchange(self, server_id: str, digests: dict[str, str]) -> dict[str, str]:
-        """Remember these digests and return those before. Raises StorageFailed; they hold for this run all the same."""
+        """Remember these digests and return those before: what this process saw last, else what any process did.
+
+        Raises StorageFailed; they hold for this run all the same.
+        """
         async with self._lock:
-            if self._servers is None:
-                self._servers = await asyncio.to_thread(self._load)
-            before = self._servers.get(server_id, {})
-            if before != digests:
-                # Tools that are gone for a while stay known: they could come back changed.
-                kept = {name: digest for name, digest in before.items() if name not in digests}
-                # The newest are last, and are kept.
-                self._servers[server_id] = dict([*kept.items(), *digests.items()][-MAX_NAMES:])
-                await asyncio.to_thread(self._save, self._servers)
+            return await finish(asyncio.to_thread(self._exchange, server_id, digests))
+
+    def _exchange(self, server_id: str, digests: dict[str, str]) -> dict[str, str]:
+        self._hold_file()
+        try:
+            servers = self._load()
+            known = servers.get(server_id, {})
+            before = self._seen.get(server_id, known)
+            self._seen[server_id], merged = _merge(before, digests), _merge(known, digests)
+            if list(merged.items()) != list(known.items()):
+                self._save({**servers, server_id: merged})
             return before
+        finally:
+            self._file_lock.release()
+
+    def _hold_file(self) -> None:
+        """Wait for another process that writes the file. That takes milliseconds: one that hangs is not waited for."""
+        pause, end = threading.Event(), time.monotonic() + _LOCK_SECONDS
+        # Where no lock can be made the file is read and written all the same.
+        with suppress(StorageFailed):
+            while not self._file_lock.acquire() and time.monotonic() < end:
+                pause.wait(_LOCK_SECONDS / 100)
 
     def _load(self) -> dict[str, dict[str, str]]:
         try:
@@ -241,3 +263,10 @@ class ToolDigestStore:
             write_atomically(self.path, _Content(servers=servers).model_dump_json().encode("utf-8", "replace"))
         except OSError as error:
             raise file_error(error, self.path) from error
+
+
+def _merge(known: dict[str, str], digests: dict[str, str]) -> dict[str, str]:
+    """Return both. Tools that are gone for a while stay known: they could come back changed."""
+    kept = {name: digest for name, digest in known.items() if name not in digests}
+    # The newest are last, and are kept.
+    return dict([*kept.items(), *digests.items()][-MAX_NAMES:])

@@ -168,3 +168,18 @@ async def test_names_that_are_remembered_are_bounded_and_the_newest_stay(tmp_pat
     assert len(known) == MAX_NAMES
     assert "t7_199" in known
     assert "t0_0" not in known
+
+
+async def test_two_processes_keep_what_the_other_has_seen(tmp_path):
+    one, other = ToolDigestStore(tmp_path), ToolDigestStore(tmp_path)
+    assert await one.exchange("a", {"x": "1"}) == {}
+    assert await other.exchange("b", {"y": "1"}) == {}
+    await asyncio.gather(
+        *(store.exchange(name, {"x": "1"}) for name, store in (("c", one), ("d", other), ("e", one), ("f", other)))
+    )
+    later = ToolDigestStore(tmp_path)
+    assert [await later.exchange(name, {}) for name in "acdef"] == [{"x": "1"}] * 5
+    # Whoever has seen a tool before says that it changed, whatever another has seen meanwhile.
+    assert await other.exchange("a", {"x": "2"}) == {"x": "1"}
+    assert await one.exchange("a", {"x": "2"}) == {"x": "1"}
+    assert await ToolDigestStore(tmp_path).exchange("a", {}) == {"x": "2"}
