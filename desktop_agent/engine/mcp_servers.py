@@ -401,6 +401,8 @@ class SamplingHandler:
         if consent.approve_sampling is None or consent.approve_answer is None:
             return None
         target = self._find_target(request.conversation_id)
+        # Before the person is asked for what could not be sent, and again before it is: both may take long.
+        await self._spending.check(target.endpoint_id, target.conversation_id)
         bounded = replace(
             request,
             max_tokens=max(1, min(request.max_tokens, MAX_TOKENS)),

@@ -8,13 +8,15 @@ import pytest
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.mcp_servers import MAX_TOKENS, SamplingHandler, SamplingTarget
+from desktop_agent.engine.spending import local_day
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import Overloaded, ToolUseFailed, WrongUse
 from desktop_agent.types.mcp import ConsentHandlers, SamplingAnswer, SamplingRequest
 from desktop_agent.types.messages import Role
-from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.preferences import Preferences, ProviderPreferences, UsagePreferences
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import Endpoint, ModelInfo, Price, ToolChoice
+from desktop_agent.types.spending import BudgetReached, UsageFigures, UsageKey
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 
@@ -213,6 +215,24 @@ async def test_nothing_is_offered_to_servers_where_nobody_can_agree(tmp_path):
         )
         assert half.handlers().sample is None
         assert await half.sample(ASKED, person.spent.append) is None
+
+
+async def test_a_budget_holds_before_the_person_is_asked_and_where_it_is_used_up_while_they_are(tmp_path):
+    person = Person()
+    async with sampling(tmp_path, person) as (samples, _):
+        spending = samples._spending
+        spending._preferences = lambda: UsagePreferences(tokens_per_day=10)
+
+        async def agree_late(request):
+            await spending._rows.add({UsageKey(local_day(), "m", ""): UsageFigures(answers=1, tokens=10)})
+            return await person._ask(request)
+
+        people = replace(person.people, approve_sampling=agree_late)
+        samples._consent = lambda: people
+        for _ in range(2):
+            with pytest.raises(BudgetReached):
+                await samples.sample(ASKED, person.spent.append)
+            assert len(person.requests) == 1
 
 
 async def test_what_it_costs_counts_for_the_budgets(tmp_path):

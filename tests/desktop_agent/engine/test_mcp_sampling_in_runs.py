@@ -216,6 +216,8 @@ async def test_a_conversation_that_may_exceed_the_budget_may_so_for_a_server_too
             engine.spending.override_budget(run.session.record.id)
         await run.to_its_end()
         assert [answer.text for answer in person.answers] == (["Blue."] if goes_on else [])
+        # Nobody is asked about what could not be sent.
+        assert len(person.requests) == int(goes_on)
         assert ("Blue." in run.result) is goes_on
 
 
