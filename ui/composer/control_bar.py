@@ -18,13 +18,15 @@ class ControlBar(WrappingRows):
     """Controls with or without their text (`minimumSizeHint`); the first ones keep it longest.
 
     A control whose horizontal policy is Maximum can be elided as well. `end` stands at the end of the last row;
-    `reserved` returns the width that it may come to need, so that nothing moves when it does.
+    `reserved` returns the width that it may come to need, so that no row is added when it does, and `usual` the one
+    that it mostly has: only beyond that the last texts give way to it.
     """
 
-    def __init__(self, end: QWidget, reserved: Callable[[], int], *items: QWidget) -> None:
+    def __init__(self, end: QWidget, reserved: Callable[[], int], usual: Callable[[], int], *items: QWidget) -> None:
         super().__init__(_GAP)
         self._end = end
         self._reserved_width = reserved
+        self._usual_width = usual
         end.setParent(self)
         for item in items:
             self._append(item)
@@ -64,15 +66,12 @@ class ControlBar(WrappingRows):
         row = [*self._shown(), self._end]
         return QSize(max(_min_width(widget) for widget in row), self._height_of(row))
 
-    def _end_width(self) -> int:
-        return self._reserved_width() + _GAP
-
     def _rows(self, width: int) -> list[list[QWidget]]:
         """Keep the order; the last row has room for the end."""
         shown, rows = self._shown(), list[list[QWidget]]()
         # Each is asked once: Qt asks for the rows again and again, and measures each time.
         min_widths, full_widths = [_min_width(item) for item in shown], list[int]()
-        last, first = width - self._end_width(), 0
+        last, first = width - self._reserved_width() - _GAP, 0
         while first < len(shown) and _total_width(min_widths[first:]) > last:
             full_widths = full_widths or [_full_width(item) for item in shown]
             unfolded, folded = _fitting(full_widths[first:], width), _fitting(min_widths[first:], width)
@@ -88,17 +87,18 @@ class ControlBar(WrappingRows):
     def _place(self) -> None:
         width, top = self.width(), 0
         rows = self._rows(width)
+        end_width = min(self._end.sizeHint().width(), width)
+        beside_end = width - max(end_width, self._usual_width()) - _GAP
         for row in rows:
             height = self._height_of(row)
             is_last = row is rows[-1]
             items = row[:-1] if is_last else row
-            x, room = 0, width - (self._end_width() if is_last else 0)
-            for item, item_width in zip(items, _share_width(items, room), strict=True):
+            x = 0
+            for item, item_width in zip(items, _share_width(items, beside_end if is_last else width), strict=True):
                 self._put(item, x, item_width, top, height)
                 x += item_width + _GAP
             if is_last:
-                item_width = min(self._end.sizeHint().width(), width)
-                self._put(self._end, width - item_width, item_width, top, height)
+                self._put(self._end, width - end_width, end_width, top, height)
             top += height + _GAP
 
 
@@ -182,6 +182,10 @@ class SendStopButton(QWidget):
         letters, stop = self._stop.fontMetrics(), self._stop.sizeHint().width()
         more = letters.horizontalAdvance(self._stopping) - letters.horizontalAdvance(self._stop.text())
         return max(self._queue.sizeHint().width() + SPACE_XS + stop + more, self._send.sizeHint().width())
+
+    def usual_width(self) -> int:
+        """Return the width of the wider one of Send and Stop, in pixels: nothing moves when an answer begins."""
+        return max(self._stop.sizeHint().width(), self._send.sizeHint().width())
 
     def show_working(self, *, working: bool) -> None:
         """Show Stop, or Send again."""

@@ -14,7 +14,7 @@ from ui.composer.pickers import ModelPicker, WorkspacePicker
 from ui.style.controls import IconButton
 from ui.style.pickers import ModePicker
 from ui.style.style_sheet import apply_theme
-from ui.style.theme import LIGHT, ThemeSource
+from ui.style.theme import LIGHT, SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
 
 ORDER = ["Attach files", "Model", "Reasoning", "Mode", "Workspace folder", "Insert from a server"]
@@ -98,19 +98,35 @@ def test_everything_can_be_reached(qtbot, zoom, width, state):
 
 
 @pytest.mark.usefixtures("plain")
-def test_nothing_moves_when_the_agent_begins_to_work_or_something_is_written(qtbot):
+def test_nothing_moves_when_the_agent_begins_to_work_and_no_row_comes_when_something_is_written(qtbot):
     screen = Screen(qtbot)
-    for width in (NARROW, 440, 620):
+    for width in (NARROW, 440, 620, 700, 780):
         screen.narrow(width)
         before = {name: screen.area(screen.by_name(name)) for name in ORDER}
         high = screen.composer.heightForWidth(width)
         screen.composer.set_working(True)
-        screen.composer.set_draft("a")
         screen.narrow(width)
         assert {name: screen.area(screen.by_name(name)) for name in ORDER} == before
+        screen.composer.set_draft("a")
+        screen.narrow(width)
+        screen.assert_all_can_be_reached()
+        assert {screen.area(screen.by_name(name)).top() for name in ORDER} == {area.top() for area in before.values()}
         assert screen.composer.heightForWidth(width) == high
         screen.composer.set_working(False)
         screen.composer.set_draft("")
+
+
+@pytest.mark.usefixtures("plain")
+def test_the_room_beside_send_is_for_what_is_shown(qtbot):
+    screen = Screen(qtbot)
+    bar = screen.folder.parentWidget()
+    screen.narrow(900)
+    assert screen.folder.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+    end = screen.composer._send_or_stop
+    needed = sum(each.sizeHint().width() + SPACE_XS for each in bar.items if each.isVisible()) + end.usual_width()
+    # What is around the bar.
+    screen.narrow(needed + screen.composer.width() - bar.width())
+    assert screen.folder.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
 
 
 @pytest.mark.usefixtures("plain")
@@ -204,7 +220,7 @@ def test_a_row_of_nothing_is_the_end_alone(qtbot):
 
     end = QWidget()
     end.setMinimumSize(QSize(50, 20))
-    rows = ControlBar(end, lambda: 50)
+    rows = ControlBar(end, lambda: 50, lambda: 50)
     qtbot.addWidget(rows)
     rows.resize(10, 20)
     rows.show()
