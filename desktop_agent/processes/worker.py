@@ -301,7 +301,7 @@ def worker_command() -> list[str]:
 
 
 @cache
-def _frame_adapter(answers: type[list[Answer]]) -> TypeAdapter[tuple[str, list[Answer]]]:
+def _frame_adapter(answers: type[list[Any]]) -> TypeAdapter[tuple[str, list[Any]]]:
     """Return what reads frames of these answers. Making it takes 5 ms, so it is made once, by the first call."""
     # One answer a frame, and no list of all that is wrong: a process that was taken over may write anything.
     one_answer: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]

@@ -56,7 +56,8 @@ class ControlBar(WrappingRows):
 
     def sizeHint(self) -> QSize:
         row = [*self._shown(), self._end]
-        return QSize(_total_width([_full_width(item) for item in row[:-1]]) + self._end_width(), self._height_of(row))
+        width = _total_width([_full_width(item) for item in row[:-1]]) + _GAP + self._reserved_width()
+        return QSize(width, self._height_of(row))
 
     def minimumSizeHint(self) -> QSize:
         """Return the widest control without text, but only the height of one row.
