@@ -100,11 +100,12 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--write", type=Path, metavar="FOLDER")
     parser.add_argument("--expect", type=Path, metavar="FOLDER", help="wait until a screen is read as recorded there")
-    parser.add_argument("--list", action="store_true", help="print the names of all")
+    parser.add_argument("--list", action="store_true", help="print the names of all, and read those that are named")
     arguments = parser.parse_args()
     if arguments.list:
         sys.stdout.write("\n".join(SCREENS) + "\n")
-        return 0
+        if not arguments.names:
+            return 0
     os.environ |= {"QT_QPA_PLATFORM": "offscreen", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
     be_the_same_everywhere()
     names = arguments.names or list(SCREENS)
