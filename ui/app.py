@@ -34,6 +34,7 @@ from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.shell.approvals import ApprovalPresenter
+from ui.shell.banners import BannerArea
 from ui.shell.commands.actions import HelpPresenter, WindowActions
 from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
@@ -120,6 +121,14 @@ def _current_workspace(library: ConversationLibrary) -> str | None:
     return None if library.current is None else library.current.workspace
 
 
+def _offer_undo(banners: BannerArea, sentence: Sentence, undo: Callable[[], object]) -> None:
+    banners.show_undo(translate_sentence(sentence), undo)
+
+
+def _export(exchange: "Callable[[], ExchangePresenter]", ids: Sequence[str], title: str) -> None:
+    exchange().export_marked(ids, title)
+
+
 class AppController:
     """The objects between the window and the engine, and how they are connected."""
 
@@ -170,9 +179,9 @@ class AppController:
 
     def _organise(self, themes: ThemeSource) -> OrganisePresenter:
         organiser = Organiser(self._engine, self.library, self._tasks, self._startup.app)
-        organiser.done.connect(self._offer_undo)
+        organiser.done.connect(partial(_offer_undo, self.window.banners))
         presenter = OrganisePresenter(themes, self.window.sidebar, organiser, self.library, self.window)
-        presenter.export_requested.connect(self._export)
+        presenter.export_requested.connect(partial(_export, self.exchange))
         presenter.branches_requested.connect(self.window.page.branches.tree.open_for)
         return presenter
 
@@ -195,12 +204,6 @@ class AppController:
         )
         RequestNotifier(self.library, self._notifications, self._settings, self._show_request)
         return presenter
-
-    def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
-        self.window.banners.show_undo(translate_sentence(sentence), undo)
-
-    def _export(self, ids: Sequence[str], title: str) -> None:
-        self.exchange().export_marked(ids, title)
 
     def exchange(self) -> "ExchangePresenter":
         """Return what exports and imports. It is created when it is first needed: few people do so on most days."""
