@@ -966,6 +966,10 @@
         <translation>Archiv</translation>
     </message>
     <message>
+        <source>No conversations in here yet</source>
+        <translation>Hier sind noch keine Unterhaltungen</translation>
+    </message>
+    <message>
         <source>Conversations</source>
         <translation>Unterhaltungen</translation>
     </message>

@@ -966,6 +966,10 @@
         <translation>归档</translation>
     </message>
     <message>
+        <source>No conversations in here yet</source>
+        <translation>此处还没有对话</translation>
+    </message>
+    <message>
         <source>Conversations</source>
         <translation>对话</translation>
     </message>

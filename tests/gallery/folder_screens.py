@@ -67,6 +67,13 @@ async def folders_inside(desk: Desk) -> None:
     await asyncio.sleep(0.4)
 
 
+@scene("folders-empty")
+async def folders_empty(desk: Desk) -> None:
+    ids = await organise(desk)
+    desk.library.listing.open_folder(ids["Reading"])
+    await asyncio.sleep(0.4)
+
+
 @scene("folders-many")
 async def folders_many(desk: Desk) -> None:
     await organise(desk)

@@ -7,6 +7,7 @@ from PySide6.QtCore import (
     QEvent,
     QItemSelectionModel,
     QModelIndex,
+    QObject,
     QPersistentModelIndex,
     QPoint,
     QRect,
@@ -17,6 +18,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
+    QLabel,
     QLineEdit,
     QListView,
     QMenu,
@@ -33,7 +35,7 @@ from ui.sidebar.row_marks import RowMarks
 from ui.sidebar.row_menus import FolderAction, RowAction, fill_conversation_menu, fill_folder_menu, fill_list_menu
 from ui.style.controls import IconButton
 from ui.style.list_rows import Index, RowDelegate
-from ui.style.theme import SPACE_M, ThemeSource
+from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 _NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
@@ -85,9 +87,8 @@ class ConversationView(QListView):
 
     def set_level(self, level: FolderLevel) -> None:
         """Say which folder, or that the archive, is listed; its conversations come next."""
-        self._is_elsewhere = self._level.place != level.place
+        self._is_elsewhere, self._level = self._level.place != level.place, level
         self._shows_all = self._shows_all and not self._is_elsewhere
-        self._level = level
 
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
         """Show these in this order. If the current one is gone, its neighbour becomes current."""
@@ -96,6 +97,7 @@ class ConversationView(QListView):
         places = places_of(self._level, self.tr("Archive"), more, shows_all=self._shows_all)
         self._conversations = conversations
         self.rows.set_conversations(conversations, places)
+        _show_emptiness(self, is_empty=bool(self._level.place) and self.rows.rowCount() == 0)
         if self._is_elsewhere:
             self._is_elsewhere = False
             self.marks.clear()
@@ -389,3 +391,37 @@ class _TitleDelegate(RowDelegate):
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
         """Qt asks for this again whenever the row changes: typed text stays."""
+
+
+class _EmptyNote(QLabel):
+    """Says at the top of a list that it is empty."""
+
+    def __init__(self, words: str, view: QListView) -> None:
+        super().__init__(words, view.viewport())
+        self._view = view
+        self.setProperty("kind", "muted")
+        self.setWordWrap(True)
+        self.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, 0)
+        view.viewport().installEventFilter(self)
+
+    def place(self) -> None:
+        """Fill the width."""
+        width = self._view.viewport().width()
+        self.setGeometry(0, 0, width, self.heightForWidth(width))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the width of the list."""
+        if event.type() == QEvent.Type.Resize:
+            self.place()
+        return super().eventFilter(watched, event)
+
+
+def _show_emptiness(view: QListView, *, is_empty: bool) -> None:
+    note = view.findChild(_EmptyNote)
+    if note is None and not is_empty:
+        return
+    words = QCoreApplication.translate("ConversationView", "No conversations in here yet")
+    note = note or _EmptyNote(words, view)
+    note.place()
+    note.setVisible(is_empty)
+    view.setAccessibleDescription(words if is_empty else "")

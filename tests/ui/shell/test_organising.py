@@ -156,6 +156,23 @@ def test_a_folder_that_is_moved_late_is_the_one_that_was_chosen(on_screen):
     on_screen(work)
 
 
+def test_an_empty_folder_says_that_it_is_one(on_screen):
+    async def work(screen):
+        (id_,) = await stored(screen, "Boats")
+        folder = await screen.engine.store.folders.create("House", FolderColour.BLUE)
+        words = "No conversations in here yet"
+        screen.desk.library.listing.open_folder(folder.id)
+        await until(lambda: words in screen.words(rows(screen)))
+        assert rows(screen).accessibleDescription() == words
+        await screen.engine.store.placements.change([id_], folder=folder.id)
+        screen.desk.library.refresh()
+        await until(lambda: titles(screen))
+        assert words not in screen.words(rows(screen))
+        assert rows(screen).accessibleDescription() == ""
+
+    on_screen(work)
+
+
 @pytest.mark.usefixtures("menus")
 def test_a_folder_is_made_opened_left_and_deleted(on_screen):
     async def work(screen):
