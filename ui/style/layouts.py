@@ -5,7 +5,17 @@ from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize
 from PySide6.QtGui import QFocusEvent, QMoveEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLayout, QLineEdit, QPushButton, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QLabel,
+    QLayout,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import set_by_name, set_style_property
@@ -237,6 +247,9 @@ class FocusFollower(QObject):
     def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
         # What is clicked must not move away before the button is released.
         if now is not None and not QApplication.mouseButtons() and self._area.isAncestorOf(now):
+            for text in self._area.findChildren(QLabel):
+                if (named := text.buddy()) is not None and (named is now or named.isAncestorOf(now)):
+                    self._area.ensureWidgetVisible(text, 0, SPACE_S)
             self._area.ensureWidgetVisible(now, 0, SPACE_S)
             feet = (foot for foot in self._area.findChildren(StickyFoot) if not foot.isAncestorOf(now))
             covered = max((foot.height() for foot in feet if foot.is_floating), default=0)

@@ -126,3 +126,15 @@ def test_what_gets_the_keyboard_is_not_below_it(make_page, qtbot):
     before = page.bar.value()
     page.save.setFocus()
     assert page.bar.value() == before
+
+
+def test_a_field_that_is_scrolled_to_shows_its_label(make_page, qtbot):
+    page = make_page()
+    title = QLabel("Name")
+    page.form.layout().insertWidget(10, title)
+    title.setBuddy(page.fields[10])
+    qtbot.waitUntil(lambda: title.isVisible() and title.y() > page.fields[9].y())
+    page.fields[-1].setFocus()
+    page.fields[10].setFocus()
+    assert page.top_in_view(title) >= 0
+    assert page.bottom_in_view(page.fields[10]) <= page.area.viewport().height()
