@@ -175,8 +175,8 @@ def _takes_every_answer(real: Any) -> Any:
 def _remembers_the_last(real: Any) -> Any:
     def answer(self: ApprovalBroker, approval_id: str, decision: Any) -> AnswerReport:
         report = real(self, approval_id, decision)
-        if not report.accepted and report.stands is not None and report.stands.by == "person":
-            self._ended[approval_id] = replace(report.stands, decision=decision)
+        if not report.accepted and report.resolution is not None and report.resolution.by == "person":
+            self._ended[approval_id] = replace(report.resolution, decision=decision)
         return report
 
     return answer

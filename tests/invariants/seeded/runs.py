@@ -18,8 +18,8 @@ from tests.invariants.seeded.fault import Fault, replaced
 def _ends_twice(real: Any) -> Any:
     def emit(self: RunRecorder, event: Any, pieces: Any = ()) -> None:
         real(self, event, pieces)
-        if isinstance(event, RunFinished) and self._finished:
-            self._finished = False
+        if isinstance(event, RunFinished) and self.finished:
+            self.finished = False
             real(self, event)
 
     return emit
@@ -105,17 +105,21 @@ def _does_not_say_that_it_failed(real: Any) -> Any:
 
 
 def _has_one_budget(_real: Any) -> Any:
-    def run(self: RunFactory, recorder: RunRecorder, _used: PriorUse = NO_PRIOR_USE) -> Run:
+    def run(
+        self: RunFactory, recorder: RunRecorder, _used: PriorUse = NO_PRIOR_USE, *, only_compacts: bool = False
+    ) -> Run:
         settings = self._settings()
         budget = vars(self).setdefault("_budget", Budget(settings.limits))
-        return Run(self._context(recorder, budget), settings, budget)
+        return Run(self._context(recorder, budget), settings, budget, only_compacts=only_compacts)
 
     return run
 
 
 def _stays_stopped(real: Any) -> Any:
-    def run(self: RunFactory, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE) -> Run:
-        made = real(self, recorder, used)
+    def run(
+        self: RunFactory, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE, *, only_compacts: bool = False
+    ) -> Run:
+        made = real(self, recorder, used, only_compacts=only_compacts)
         made._stop_requested = vars(self).setdefault("_stop_asked", made._stop_requested)
         return made
 
