@@ -17,7 +17,7 @@ DRAFT = (
 
 def _spelling(desk: Desk) -> SpellingPresenter:
     presenter = SpellingPresenter(desk.settings._themes, desk.folder, desk.settings._settings, desk.tasks, desk.window)
-    presenter.watch(desk.window.page.composer.editor)
+    presenter.watch(desk.window.page)
     return presenter
 
 
