@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from desktop_agent.conversation.history import COMPACTION_AUTHOR
-from desktop_agent.engine.connections import DEMO
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Summary, Text, ToolResult, ToolUse
@@ -40,6 +39,7 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message, Role, now
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.providers import DEMO_ENDPOINT
 from desktop_agent.types.tool_calls import ToolClass
 
 GOALS = {
@@ -188,7 +188,7 @@ async def _opened_and_sent(engine: Engine, id_: str, figures: dict[str, float]) 
     session = await engine.session(id_, whole=False)
     figures["open"], figures["wall"] = time.process_time() - cpu, time.perf_counter() - wall
     figures["megabytes"] = _megabytes() - memory
-    session.change_record(endpoint_id=DEMO, model="demo")
+    session.change_record(endpoint_id=DEMO_ENDPOINT, model="demo")
     cpu = time.process_time()
     session.send(Message.user("Hello?"))
     await session.wait_idle()
