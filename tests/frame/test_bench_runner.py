@@ -1,6 +1,8 @@
 """The runner of benchmarks tells goals that were missed from goals that were reached."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -32,6 +34,13 @@ def test_a_benchmark_that_broke_fails_and_says_why() -> None:
 def test_benchmarks_are_found() -> None:
     assert "imports" in names()
     assert "__main__" not in names()
+
+
+def test_every_benchmark_still_finds_what_it_measures() -> None:
+    """In a process of its own: a benchmark may change its process for good."""
+    imports = f"import importlib; [importlib.import_module('tests.bench.' + name) for name in {names()}]"
+    done = subprocess.run([sys.executable, "-c", imports], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_words_after_a_benchmark_are_parts_of_it() -> None:
