@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize
 from PySide6.QtGui import QFocusEvent, QMoveEvent, QResizeEvent, QShowEvent
@@ -248,7 +249,9 @@ class FocusFollower(QObject):
         # What is clicked must not move away before the button is released.
         if now is not None and not QApplication.mouseButtons() and self._area.isAncestorOf(now):
             for text in self._area.findChildren(QLabel):
-                if (named := text.buddy()) is not None and (named is now or named.isAncestorOf(now)):
+                # The stubs do not say that there may be none.
+                named = cast("QWidget | None", text.buddy())
+                if named is not None and (named is now or named.isAncestorOf(now)):
                     self._area.ensureWidgetVisible(text, 0, SPACE_S)
             self._area.ensureWidgetVisible(now, 0, SPACE_S)
             feet = (foot for foot in self._area.findChildren(StickyFoot) if not foot.isAncestorOf(now))
