@@ -32,10 +32,19 @@ def wait_answered(screen: Screen, answer: str) -> None:
     screen.wait_for("Send")
 
 
-def up_edits(screen: Screen, prompt: str) -> bool:
-    """Press Up; it does nothing until the answer is stored, a moment after it is shown."""
-    screen.keys("Up")
-    return screen.last("Message") == prompt
+def edit_by_up(screen: Screen, prompt: str) -> None:
+    """Press Up until it edits: it does nothing until the answer is stored, a moment after it is shown."""
+
+    def edits() -> bool:
+        if screen.last("Message") != prompt:
+            screen.wait_focus("Message")
+            screen.keys("Up")
+        return screen.last("Message") == prompt
+
+    try:
+        wait_until("the last prompt is edited", edits)
+    except pytest.fail.Exception as failed:
+        pytest.fail(f"{failed}; {screen.active_window()!r} is in front, the keyboard at {screen.focused()}")
 
 
 def test_a_prompt_is_edited_and_its_versions_are_walked_by_keys(desk: Desk) -> None:
@@ -44,7 +53,7 @@ def test_a_prompt_is_edited_and_its_versions_are_walked_by_keys(desk: Desk) -> N
     screen.type(FIRST)
     screen.keys("Return")
     wait_answered(screen, "6 * 7 = 42")
-    wait_until("the last prompt is edited", lambda: up_edits(screen, FIRST))
+    edit_by_up(screen, FIRST)
     screen.keys("ctrl+a")
     screen.type(SECOND)
     screen.keys("Return")
