@@ -44,7 +44,8 @@ def edit_by_up(screen: Screen, prompt: str) -> None:
     try:
         wait_until("the last prompt is edited", edits)
     except pytest.fail.Exception as failed:
-        pytest.fail(f"{failed}; {screen.active_window()!r} is in front, the keyboard at {screen.focused()}")
+        front, focused = screen.active_window(), screen.focused()
+        pytest.fail(f"{failed}; {front!r} is in front, the keyboard at {focused}; on the screen:\n{screen.says()}")
 
 
 def test_a_prompt_is_edited_and_its_versions_are_walked_by_keys(desk: Desk) -> None:
