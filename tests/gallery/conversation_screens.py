@@ -4,7 +4,7 @@ import asyncio
 
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.types.errors import ConnectionFailed
+from desktop_agent.types.errors import ConnectionFailed, Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, Usage, UsageUpdate
 from tests.fakes.scripted_provider import Turn, Wait
@@ -21,6 +21,12 @@ USAGE = UsageUpdate(
 def said(text: str, thought: str = "", seconds: float = 4.2) -> Message:
     thinking = [Thinking(text=thought, provider="scripted", seconds=seconds)] if thought else []
     return Message(role=Role.ASSISTANT, blocks=(*thinking, Text(text=text)), model="aurora-large", usage=USAGE.usage)
+
+
+def no_listener(address: str) -> ConnectionFailed:
+    """What is said of an address where nothing listens."""
+    where = Sentence("nothing listens at {where}", {"where": address})
+    return ConnectionFailed(where, retryable=False, detail="ConnectError: refused")
 
 
 def called(number: int, name: str, outcome: Outcome, result: str, **arguments: object) -> tuple[Message, Message]:
@@ -135,8 +141,7 @@ async def tool_call_unfolded(desk: Desk) -> None:
 
 @scene("conversation-error")
 async def error(desk: Desk) -> None:
-    refused = ConnectionFailed("nobody answers at 127.0.0.1:9.", retryable=False, detail="ConnectError: refused")
-    desk.play(Turn(ContentDelta("Let me look at the "), refused))
+    desk.play(Turn(ContentDelta("Let me look at the "), no_listener("127.0.0.1:9")))
     session = await desk.converse("Why does the import take so long?")
     await session.wait_idle()
 

@@ -2,16 +2,21 @@
 
 import asyncio
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QCoreApplication, QObject
 from PySide6.QtWidgets import QApplication
 
+from desktop_agent.types.errors import AgentError, Sentence
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import placed, scene
 from ui.bridge.side_conversation import SideConversation
 from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.side_windows.side_windows import SideWindows
+from ui.style.text import translate_sentence
 
-TAKEN = "Another program has Ctrl+Alt+Space already. Choose other keys, or take these from that program."
+TAKEN = AgentError(
+    Sentence("Another program has {keys} already.", {"keys": "Ctrl+Alt+Space"}),
+    "Choose other keys, or take these from that program.",
+)
 
 
 async def keys(desk: Desk, *, problem: str = "", note: str = "") -> None:
@@ -25,12 +30,14 @@ async def keys(desk: Desk, *, problem: str = "", note: str = "") -> None:
 
 @scene("settings-quick-keys")
 async def quick_keys(desk: Desk) -> None:
-    await keys(desk, note="Your desktop calls it Super+Space.")
+    await keys(
+        desk, note=QCoreApplication.translate("QuickAskKeys", "Your desktop calls it {0}.").format("Super+Space")
+    )
 
 
 @scene("settings-quick-keys-taken", 360, 640)
 async def quick_keys_taken(desk: Desk) -> None:
-    await keys(desk, problem=TAKEN)
+    await keys(desk, problem=translate_sentence(TAKEN.whole))
     desk.settings._dialog.resize(360, 640)
     await asyncio.sleep(0.3)
 

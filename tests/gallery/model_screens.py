@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QTableView
 
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import AuthenticationFailed
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import (
@@ -54,7 +54,7 @@ async def all_facts(desk: Desk) -> None:
     await asyncio.sleep(0.2)
     groups = [
         ModelGroup(STUDIO, MANY),
-        ModelGroup(CLOUD_PROVIDERS[0], (), Sentence("The API key was not accepted.")),
+        ModelGroup(CLOUD_PROVIDERS[0], (), AuthenticationFailed("Incorrect API key provided: sk-…4f2a.").sentence),
         ModelGroup(LOCAL_SERVERS[0], (ModelInfo("llama:8b"),)),
     ]
     desk.servers.models_changed.emit(groups)

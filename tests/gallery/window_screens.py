@@ -15,8 +15,8 @@ from desktop_agent.storage.write_behind import UnsavedConversation
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import (
     AuthenticationFailed,
-    ConnectionFailed,
     DiskFull,
+    KeyringMissing,
     RemedyAction,
     Sentence,
 )
@@ -34,7 +34,7 @@ from desktop_agent.types.providers import (
 from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.gallery import answers
-from tests.gallery.conversation_screens import said
+from tests.gallery.conversation_screens import no_listener, said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
@@ -210,15 +210,17 @@ async def welcome_servers(desk: Desk) -> None:
     found[0] = FoundServer(LOCAL_SERVERS[0], MODELS)
     found[2] = FoundServer(LOCAL_SERVERS[2], MODELS[:1])
     desk.servers.local_servers_changed.emit(found)
-    refused = ConnectionFailed("the connection was refused at 127.0.0.1:8080.")
+    refused = no_listener("127.0.0.1:8080")
     wrong_key = AuthenticationFailed("Incorrect API key provided: sk-…4f2a.")
     for id_, problem in (("llamacpp", refused), (CLOUD_PROVIDERS[0].id, wrong_key)):
-        both = Sentence("{what} {remedy}", {"what": str(problem), "remedy": str(problem.remedy)})
-        desk.servers.state_changed.emit(id_, "error", both)
-    desk.servers.state_changed.emit(CLOUD_PROVIDERS[1].id, "busy", Sentence("Asking OpenAI for its models…"))
-    no_keyring = Sentence("This computer has no keyring that can hold the key.")
+        desk.servers.state_changed.emit(id_, "error", problem.whole)
+    desk.servers.state_changed.emit(
+        CLOUD_PROVIDERS[1].id, "busy", Sentence("Asking {title} for its models…", {"title": "OpenAI"})
+    )
     desk.window._welcome.welcome._cloud_rows[CLOUD_PROVIDERS[2].id]._field.setText("key")
-    desk.servers.state_changed.emit(CLOUD_PROVIDERS[2].id, "no_keyring", no_keyring)
+    desk.servers.state_changed.emit(
+        CLOUD_PROVIDERS[2].id, "no_keyring", KeyringMissing("This computer offers no safe keyring for API keys.").whole
+    )
 
 
 @scene("welcome-full-disk", connected=False, listed=False)
@@ -247,9 +249,17 @@ async def welcome_any_address_narrow(desk: Desk) -> None:
 async def banners(desk: Desk) -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
     area = desk.window.page.banners
-    area.add_remedy_button(RemedyAction.OPEN_SETTINGS, "Open settings", lambda: None)
+    area.add_remedy_button(
+        RemedyAction.OPEN_SETTINGS, QCoreApplication.translate("ConversationPage", "Open settings"), lambda: None
+    )
     area.show_error(AuthenticationFailed("Incorrect API key provided: sk-…4f2a.", detail="HTTP 401"))
-    area.show_notice(Sentence("The database was damaged. 211 of 212 conversations were recovered."))
+    repaired = (
+        "The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations "
+        "with {messages} messages could be read and were carried over. If something is missing, a backup may "
+        "have it: Settings, Storage."
+    )
+    counts = {"name": "conversations.sqlite3.damaged-20261104-101530", "conversations": "211", "messages": "4,096"}
+    area.show_notice(Sentence(repaired, counts))
     desk.library.deleted.emit("none", "Names for a sailing boat")
     await until(lambda: len(area.keys) == 3)
 
@@ -307,7 +317,7 @@ async def model_picker(desk: Desk) -> None:
     await asyncio.sleep(0.2)
     groups = [
         ModelGroup(STUDIO, MODELS),
-        ModelGroup(CLOUD_PROVIDERS[0], (), Sentence("The API key was not accepted.")),
+        ModelGroup(CLOUD_PROVIDERS[0], (), AuthenticationFailed("Incorrect API key provided: sk-…4f2a.").sentence),
         ModelGroup(LOCAL_SERVERS[0], MODELS[1:]),
     ]
     desk.servers.models_changed.emit(groups)
@@ -536,8 +546,9 @@ async def open_settings(desk: Desk, page: str) -> None:
     desk.settings.show(page)
     await asyncio.sleep(0.4)
     if page == "providers":
-        desk.servers.state_changed.emit("ollama", "error", Sentence("The model server could not be reached."))
-        desk.servers.state_changed.emit("openai", "ok", Sentence("It answers and has 42 models."))
+        desk.servers.state_changed.emit("ollama", "error", no_listener("127.0.0.1:11434").whole)
+        many = Sentence("It answers and has {count} models.", {"count": "42"})
+        desk.servers.state_changed.emit("openai", "ok", many)
 
 
 for name in ("appearance", "chat", "models", "network", "rules", "decisions", "providers"):

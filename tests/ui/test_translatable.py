@@ -62,7 +62,7 @@ from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabi
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchPlace, SearchResults
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.fakes.transcript_feed import Feed, NoPictures
-from tests.ui.texts import Untranslated, modules, no_garbage_collection, sentence_templates, untranslated
+from tests.ui.texts import ROOT, Untranslated, modules, no_garbage_collection, sentence_templates, untranslated
 from ui.bridge.desktop.opening import AddressOpener
 from ui.style.list_rows import RowRole
 from ui.style.text import translate_sentence
@@ -221,6 +221,15 @@ def test_every_template_of_the_runtime_can_be_collected():
     for each in templates:
         assert any(letter.isalpha() for letter in each), each
         assert "{}" not in each
+
+
+def test_pictures_of_the_screens_show_sentences_of_the_program():
+    """A sentence that only the gallery knows is in English in every language, and misleads who looks at it."""
+    catalogue = ElementTree.parse(ROOT / "resources/translations/desktop_agent_de.ts")
+    translated = {source.text for source in catalogue.iter("source")}
+    shown, _ = sentence_templates(dict(modules("tests/gallery")), {})
+    assert "nothing listens at {where}" in shown
+    assert shown - translated == set()
 
 
 def test_sentences_are_spoken_with_the_sentences_in_them(marked):
