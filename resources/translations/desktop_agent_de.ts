@@ -11032,7 +11032,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <name>Size</name>
     <message>
         <source>${0}</source>
-        <translation>{0} $</translation>
+        <translation>{0} $</translation>
     </message>
     <message>
         <source>{0} bytes</source>

@@ -79,7 +79,15 @@ class PriceTableModel(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return int(_LEFT if section < FIRST_PRICE_COLUMN else _RIGHT)
-        return self._column_titles()[section] if role == Qt.ItemDataRole.DisplayRole else None
+        title = self._column_titles()[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                # A word a line: the names of models need the room.
+                return title.replace(" ", "\n")
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return title
+            case _:
+                return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """Return what a cell shows."""

@@ -77,6 +77,18 @@ def test_each_model_has_a_row_that_can_be_heard(driver):
     assert spoken[1][2:4] == ["In: $0.25, changed by you", "Out: not known, changed by you"]
 
 
+def test_titles_leave_room_for_the_names_of_models_and_are_heard_whole(driver):
+    titles = driver.table.horizontalHeader().model()
+    for role, expected in (
+        (Qt.ItemDataRole.DisplayRole, "Cache\nwrite"),
+        (Qt.ItemDataRole.AccessibleTextRole, "Cache write"),
+    ):
+        assert titles.headerData(5, Qt.Orientation.Horizontal, role) == expected
+    header = driver.table.horizontalHeader()
+    assert header.sectionSize(5) < header.fontMetrics().horizontalAdvance("Cache write")
+    assert header.height() >= 2 * header.fontMetrics().height()
+
+
 def test_a_number_is_changed_by_keyboard(driver):
     driver.select_conversation(0, 3)
     driver.type_in("$20,5")
