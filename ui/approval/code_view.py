@@ -194,7 +194,7 @@ class CodeView(AutoHeightText):
                 QRect(0, area.top(), self._margin.width(), area.height()), self._background(block.blockNumber())
             )
             first = QRect(cell // 2, area.top(), column, self.fontMetrics().height())
-            right = Qt.AlignmentFlag.AlignRight
+            right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
             painter.drawText(first, right, str(line.old or ""))
             painter.drawText(first.translated(column + cell, 0), right, str(line.new or ""))
             painter.drawText(first.translated(column + 5 * cell // 2, 0), right, _SIGNS[line.kind])

@@ -112,13 +112,6 @@ class ShortcutButton(QPushButton):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
-    def changeEvent(self, event: QEvent) -> None:
-        """Polish it again: the style depends on the direction and would keep the first one's."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LayoutDirectionChange:
-            self.style().unpolish(self)
-            self.style().polish(self)
-
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if not self._shows_key:

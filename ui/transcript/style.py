@@ -102,7 +102,8 @@ class RenderStyle:
             text = QFontMetricsF(font).elidedText(text, elide, box.width())
         painter.setFont(font)
         painter.setPen(self.color(color))
-        painter.drawText(box, align, text)
+        # What is beside it is placed from the left, also in a window that runs from the right.
+        painter.drawText(box, align | Qt.AlignmentFlag.AlignAbsolute, text)
 
     def format(self, style: int, base: QFont) -> QTextCharFormat:
         """Return the format of a run of this style in text of the base font; shared, never changed."""

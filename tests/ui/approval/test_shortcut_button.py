@@ -36,15 +36,17 @@ def differing(one, other, area):
 @pytest.mark.parametrize("kind", ["", "primary", "danger"])
 @pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, FROM_THE_RIGHT])
-def test_no_word_stands_under_the_key(qtbot, themes, direction, is_late, kind):
+def test_no_word_stands_under_the_key(qtbot, qapp, themes, direction, is_late, kind, request):
+    # That of the program: texts are aligned by it, also in a window of another direction.
+    request.addfinalizer(lambda: qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto))
     window = QWidget()
     qtbot.addWidget(window)
     button = ShortcutButton(themes, "Deny and stop", "Shift+D", kind)
     if not is_late:
-        window.setLayoutDirection(direction)
+        qapp.setLayoutDirection(direction)
     QHBoxLayout(window).addWidget(button)
     window.show()
-    window.setLayoutDirection(direction)
+    qapp.setLayoutDirection(direction)
     qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
     button._shows_key = False
     with_words = button.grab().toImage()

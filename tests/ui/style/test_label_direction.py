@@ -1,25 +1,72 @@
-"""In a window from the right a label stands at the right, in whatever letters it is written."""
+"""In a window from the right a label stands at the right, in whatever letters it is written; code and rows do not."""
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QWidget
 
+from desktop_agent.types.line_diff import DiffLine
+from ui.approval.code_view import CodeView
 from ui.style.controls import label
+from ui.style.theme import LIGHT, ThemeSource
+from ui.transcript.style import RenderStyle
+
+WHITE = QColor("#ffffff")
+
+
+@pytest.fixture
+def from_the_right(qapp):
+    # The direction of the program: painters take it, whatever that of their widget is.
+    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    yield
+    qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+
+
+def inked_columns(widget):
+    """Where something dark is."""
+    image = widget.grab().toImage()
+    columns = range(image.width())
+    return {x for x in columns if any(image.pixelColor(x, y).lightness() < 180 for y in range(image.height()))}
 
 
 @pytest.mark.parametrize("words", ["Language", "שפה"])
 @pytest.mark.parametrize("wrap", [False, True])
-def test_a_label_stands_where_the_window_begins(qtbot, qapp, words, wrap):
-    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
-    try:
-        made = label(words, wrap=wrap)
-        qtbot.addWidget(made)
-        made.setStyleSheet("background: #ffffff; color: #000000")
-        made.resize(400, 30)
-        image = made.grab().toImage()
-    finally:
-        qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-    white = QColor("#ffffff")
-    inked = [x for x in range(image.width()) if any(image.pixelColor(x, y) != white for y in range(image.height()))]
+def test_a_label_stands_where_the_window_begins(qtbot, from_the_right, words, wrap):
+    made = label(words, wrap=wrap)
+    qtbot.addWidget(made)
+    made.setStyleSheet("background: #ffffff; color: #000000")
+    made.resize(400, 30)
+    inked = inked_columns(made)
     assert inked
-    assert min(inked) > image.width() // 2
+    assert min(inked) > 200
+
+
+@pytest.mark.parametrize(
+    ("align", "is_at_the_left"), [(Qt.AlignmentFlag.AlignVCenter, True), (Qt.AlignmentFlag.AlignRight, False)]
+)
+def test_a_line_of_the_transcript_stands_where_it_was_put(qtbot, from_the_right, align, is_at_the_left):
+    class Line(QWidget):
+        def paintEvent(self, _):  # noqa: N802  Qt's name
+            painter = QPainter(self)
+            painter.fillRect(self.rect(), WHITE)
+            RenderStyle(LIGHT, 100).draw_text(painter, self.rect(), "Read a file", align=align)
+            painter.end()
+
+    line = Line()
+    qtbot.addWidget(line)
+    line.resize(400, 30)
+    inked = inked_columns(line)
+    assert inked
+    assert all((x < 200) is is_at_the_left for x in inked)
+
+
+def test_the_number_and_the_sign_of_a_line_stand_apart(qtbot, from_the_right):
+    view = CodeView(ThemeSource(LIGHT), "Change", 2, 4)
+    qtbot.addWidget(view)
+    view.resize(400, 60)
+    view.show_lines([DiffLine("same", "x", new=1111)], ["x"])
+    number = inked_columns(view._margin)
+    view.show_lines([DiffLine("added", "x", new=1111)], ["x"])
+    sign = inked_columns(view._margin) - number
+    assert number
+    assert max(sign) > max(number)
