@@ -222,7 +222,7 @@ class DialectBox(ComboBox):
         self.setAccessibleName(self.tr("What the server speaks"))
         self.setToolTip(self.tr("What the server speaks"))
         # A long name is cut before it makes the page wider than the window.
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setMinimumContentsLength(_MIN_DIALECT_WIDTH)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(self.fontMetrics().horizontalAdvance("M") * _MAX_DIALECT_WIDTH)

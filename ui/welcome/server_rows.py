@@ -5,7 +5,7 @@ from functools import partial
 
 from pydantic import SecretStr
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QLineEdit, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect, Endpoint
@@ -146,10 +146,9 @@ class CustomRow(QFrame):
         self._line = hbox(spacing=SPACE_S)
         self._line.addWidget(self._address, 3)
         self._line.addWidget(self._key, 2)
-        self._second = self._second_line()
         # Last: what the server speaks is part of what is sent.
         foot = hbox(self._connect, start_stretch=True)
-        parts = (self._line, self._second, self._mirrors, foot, self.state_line, self._for_session)
+        parts = (self._line, self._second_line(), self._mirrors, foot, self.state_line, self._for_session)
         vbox(*parts, parent=self, spacing=SPACE_S, margins=0)
         self._mirrors.hide()
 
@@ -159,8 +158,7 @@ class CustomRow(QFrame):
 
     def set_narrow(self, *, narrow: bool) -> None:
         """Place the fields below one another, or side by side."""
-        for line in (self._line, self._second):
-            line.setDirection(_direction(narrow=narrow))
+        self._line.setDirection(_direction(narrow=narrow))
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """Show how connecting goes."""
@@ -173,13 +171,10 @@ class CustomRow(QFrame):
             self._models.clear()
             self._mirrors.show_addresses(())
 
-    def _second_line(self) -> QHBoxLayout:
+    def _second_line(self) -> QWidget:
         words = label(self.tr("It speaks"), "muted")
         words.setBuddy(self._dialect)
-        line = hbox(words, self._dialect, self._models, self._more, spacing=SPACE_S, grow=self._dialect)
-        line.setStretchFactor(self._models, 1)
-        line.setAlignment(self._more, Qt.AlignmentFlag.AlignLeading)
-        return line
+        return FlowRows((words, self._dialect, self._models, self._more), wide=self._models)
 
     def _open_mirrors(self) -> None:
         self._mirrors.setVisible(self._mirrors.isHidden())

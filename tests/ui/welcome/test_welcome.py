@@ -19,6 +19,7 @@ from shiboken6 import delete
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ModelInfo
+from tests.fakes.pseudo_language import PseudoLanguage
 from tests.ui.bridge.fake_opener import fake_opener
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
@@ -279,14 +280,25 @@ def test_a_page_with_keys_that_nothing_opens_is_said_in_its_row(driver, monkeypa
     assert opened() == [openai.key_page]
 
 
-def test_with_large_text_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp):
-    themes = ThemeSource(zoom=229)
+@pytest.fixture
+def longer_words(qapp):
+    language = PseudoLanguage()
+    qapp.installTranslator(language)
+    yield
+    qapp.removeTranslator(language)
+
+
+@pytest.mark.parametrize(("zoom", "width", "words"), [(229, 460, ""), (100, 548, "longer_words")])
+def test_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp, request, zoom, width, words):
+    if words:
+        request.getfixturevalue(words)
+    themes = ThemeSource(zoom=zoom)
     before = qapp.styleSheet()
     apply_theme(qapp, themes)
     try:
         welcome = WelcomePage(themes)
         qtbot.addWidget(welcome)
-        welcome.resize(460, 600)
+        welcome.resize(width, 600)
         welcome.show()
         welcome.set_endpoint_state(CLOUD_PROVIDERS[0].id, "no_keyring")
         qtbot.waitUntil(lambda: welcome.horizontalScrollBar().maximum() == 0)
