@@ -205,7 +205,9 @@ async def welcome_looking(desk: Desk) -> None:
 @scene("welcome-servers", connected=False, listed=False)
 async def welcome_servers(desk: Desk) -> None:
     desk.window.show_welcome()
-    await asyncio.sleep(0.5)
+    welcome = desk.window._welcome.welcome
+    # What is really found here must not come after what is shown.
+    await until(lambda: welcome._searching.isHidden())
     found = [FoundServer(each, None) for each in LOCAL_SERVERS]
     found[0] = FoundServer(LOCAL_SERVERS[0], MODELS)
     found[2] = FoundServer(LOCAL_SERVERS[2], MODELS[:1])
@@ -217,7 +219,7 @@ async def welcome_servers(desk: Desk) -> None:
     desk.servers.state_changed.emit(
         CLOUD_PROVIDERS[1].id, "busy", Sentence("Asking {title} for its models…", {"title": "OpenAI"})
     )
-    desk.window._welcome.welcome._cloud_rows[CLOUD_PROVIDERS[2].id]._field.setText("key")
+    welcome._cloud_rows[CLOUD_PROVIDERS[2].id]._field.setText("key")
     desk.servers.state_changed.emit(
         CLOUD_PROVIDERS[2].id, "no_keyring", KeyringMissing("This computer offers no safe keyring for API keys.").whole
     )
