@@ -3,8 +3,18 @@
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPixmap, QStyleHints
+from PySide6.QtCore import QByteArray, QLocale, QObject, QRectF, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontInfo,
+    QGuiApplication,
+    QIcon,
+    QPainter,
+    QPixmap,
+    QStyleHints,
+)
 from PySide6.QtSvg import QSvgRenderer
 
 from resources import resource_path
@@ -287,10 +297,23 @@ def point_size(theme: Theme, zoom: float, factor: float = 1.0) -> float:
 def body_font(theme: Theme, zoom: float = 100, factor: float = 1.0, family: str = "") -> QFont:
     """Return a font for text: of this family, or the system's, which is also the fallback for missing letters."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
-    if family:
-        font.setFamilies([family, *(font.families() or [font.family()])])
+    _set_families(font, [*filter(None, [family]), *(font.families() or [font.family()])])
     font.setPointSizeF(point_size(theme, zoom, factor))
     return font
+
+
+_SIMPLIFIED_HAN = ("Noto Sans CJK SC", "Source Han Sans SC", "Noto Sans SC", "WenQuanYi Micro Hei")
+
+
+def _set_families(font: QFont, families: list[str]) -> None:
+    """Set the families; in Chinese also where letters that these lack come from.
+
+    Fontconfig goes by the language of the system alone: in an English one it takes the shapes of Japan.
+    """
+    font.setFamilies(families)
+    if QLocale().name().startswith("zh"):
+        # By its own name: an alias such as “Sans Serif” would leave all letters to the others.
+        font.setFamilies([QFontInfo(font).family(), *_SIMPLIFIED_HAN])
 
 
 def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
@@ -299,7 +322,7 @@ def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
     family = next((name for name in MONO_FAMILIES if name in installed), None)
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     if family is not None:
-        font.setFamilies([family])
+        _set_families(font, [family])
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFixedPitch(True)
     font.setPointSizeF(point_size(theme, zoom, factor))

@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QDate, QEvent, QLocale, QTime, QTranslator
+from PySide6.QtGui import QTextLayout
 
 from desktop_agent.types.errors import AuthenticationFailed, Sentence
 from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreferences
@@ -22,6 +23,7 @@ from ui.style.text import (
     with_keys,
 )
 from ui.style.text_display import exact_date, relative_date
+from ui.style.theme import LIGHT, body_font, mono_font
 
 
 @pytest.fixture
@@ -143,3 +145,18 @@ def test_english_loads_nothing(language, qapp):
     assert language("en") == "en"
     assert qapp.findChildren(QTranslator) == []
     assert format_number(1234567) == "1,234,567"
+
+
+@pytest.mark.parametrize("font", [body_font, mono_font])
+def test_chinese_is_written_in_the_shapes_of_china(language, font):
+    def family_of(letter):
+        layout = QTextLayout(letter, font(LIGHT))
+        layout.beginLayout()
+        layout.createLine()
+        layout.endLayout()
+        return layout.glyphRuns()[0].rawFont().familyName()
+
+    latin = family_of("a")
+    language("zh_CN")
+    assert "CJK SC" in family_of("直")
+    assert family_of("a") == latin
