@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QSize, Signal
-from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox
-from ui.style.controls import IconButton, set_keys_tooltip
+from ui.style.controls import IconButton, PushButton, set_keys_tooltip
 from ui.style.layouts import WrappingRows
 from ui.style.theme import SPACE_XS, ThemeSource, icon
 
@@ -149,7 +149,7 @@ class SendStopButton(QWidget):
         self._send = IconButton(themes, "send", self.tr("Send"), "primary")
         self.set_blocked("")
         self._stopping = self.tr("Stopping…")
-        self._stop = QPushButton(self.tr("Stop"))
+        self._stop = PushButton(self.tr("Stop"))
         self._stop.setAccessibleName(self.tr("Stop"))
         set_keys_tooltip(self._stop, self.tr("Stop"), "Esc")
         self._stop.setAutoDefault(False)

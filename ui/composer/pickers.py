@@ -7,10 +7,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton
+from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy
 
 from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ModelInfo
 from ui.bridge.model_servers import ModelGroup
+from ui.style.controls import ToolButton
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPopup
 from ui.style.text import (
@@ -149,7 +150,7 @@ MIN_NAME_LENGTH = 8
 """Letters of a name that are left where there is no room for all of it."""
 
 
-class ModelPicker(QToolButton):
+class ModelPicker(ToolButton):
     """Shows and changes the model. A model id that no server lists can be typed."""
 
     model_chosen = Signal(str, str)

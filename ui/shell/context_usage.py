@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy
+from PySide6.QtWidgets import QMenu, QSizePolicy
 
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.provider_events import Usage
@@ -13,12 +13,13 @@ from ui.composer.attachment_chips import Attachment, PastedText
 from ui.composer.attachment_items import PendingPicture, PendingResource
 from ui.composer.composer import Composer
 from ui.composer.notices import ContextOverflowNotice
+from ui.style.controls import PushButton
 from ui.style.text import escape_mnemonics, format_count, format_dollars, format_number, plain_tooltip
 
 _PADDING = 8
 
 
-class UsageMeter(QPushButton):
+class UsageMeter(PushButton):
     """Shows how full the context is, the cached share, and the cost. Pressing it shows the details in a menu, which
     leads to the usage of all conversations.
 

@@ -2,13 +2,13 @@
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QLineEdit, QWidget
 from shiboken6 import isValid
 
 from desktop_agent.types.errors import Sentence
 from ui.shell.banners import Banner, BannerArea
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import IconButton, announce, label, set_style_property
+from ui.style.controls import IconButton, ToolButton, announce, label, set_style_property
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.find.finder import Finder, FindStatus
@@ -187,8 +187,8 @@ class _FindField(QLineEdit):
         self.setTextMargins(0, 0, room, 0)
 
 
-def _toggle_button(text: str, name: str) -> QToolButton:
-    button = QToolButton()
+def _toggle_button(text: str, name: str) -> ToolButton:
+    button = ToolButton()
     button.setText(text)
     button.setCheckable(True)
     button.setAccessibleName(name)

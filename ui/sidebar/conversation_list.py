@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSize, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QWidget
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ClearableField, IconButton, announce, set_keys_tooltip
+from ui.style.controls import ClearableField, IconButton, PushButton, announce, set_keys_tooltip
 from ui.style.theme import ICON_SIZE, SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class _ResultAnnouncer(QObject):
         announce(self._search, self._search.accessibleDescription())
 
 
-class _NewButton(QPushButton):
+class _NewButton(PushButton):
     def __init__(self, themes: ThemeSource, words: str) -> None:
         super().__init__(" " + words)
         self._themes = themes

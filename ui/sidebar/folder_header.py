@@ -2,13 +2,13 @@
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from desktop_agent.types.folders import Folder, FolderLevel
 from ui.sidebar.conversation_model import dragged_rows
 from ui.sidebar.row_menus import FolderAction, fill_folder_menu
 from ui.style.boxes import hbox
-from ui.style.controls import IconButton
+from ui.style.controls import IconButton, ToolButton
 from ui.style.text import escape_mnemonics, plain_tooltip
 from ui.style.theme import ICON_SIZE, ThemeSource, folder_tint, icon
 
@@ -32,7 +32,7 @@ class FolderHeader(QWidget):
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Folder")))
         fill_folder_menu(self._menu, self._act)
-        self._up = QToolButton()
+        self._up = ToolButton()
         self._up.setProperty("kind", "quiet")
         self._up.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._up.setFocusPolicy(Qt.FocusPolicy.TabFocus)

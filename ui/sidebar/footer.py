@@ -7,10 +7,10 @@ from typing import Literal
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import IconButton, set_keys_tooltip
+from ui.style.controls import IconButton, ToolButton, set_keys_tooltip
 from ui.style.text import escape_mnemonics, in_brackets
 from ui.style.theme import ICON_SIZE, ThemeSource, icon
 
@@ -51,7 +51,7 @@ class SidebarFooter(QWidget):
             button.clicked.connect(action.trigger)
 
     @property
-    def tab_stops(self) -> tuple[QToolButton, ...]:
+    def tab_stops(self) -> tuple[ToolButton, ...]:
         return (self._waiting, self._settings, self._scheduled, self._trash, self._commands, self._help)
 
     def show_waiting(self, count: int) -> None:
@@ -65,13 +65,13 @@ _ICON_ALONE = " "
 """The text where there is room for none: the icon stays at the leading edge."""
 
 
-def _show_keys(button: QToolButton, action: QAction) -> None:
+def _show_keys(button: ToolButton, action: QAction) -> None:
     set_keys_tooltip(button, action.text(), action.shortcut().toString())
     if isinstance(button, WaitingButton):
         button.keep_keys()
 
 
-class _TextButton(QToolButton):
+class _TextButton(ToolButton):
     """As wide as there is room, with its icon and text at the leading edge; the icon alone where that is too narrow."""
 
     def __init__(

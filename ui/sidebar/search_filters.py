@@ -8,11 +8,12 @@ from pathlib import PurePath
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QShowEvent
-from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import SearchChoices, SearchPlace, SearchQuery
 from ui.style.boxes import vbox
+from ui.style.controls import ToolButton
 from ui.style.layouts import FlowRows
 from ui.style.text import escape_mnemonics, one_line, plain_tooltip
 from ui.style.theme import SPACE_XS, ThemeSource, themed_icon
@@ -81,7 +82,7 @@ class SearchFilters(QWidget):
         self._menu = QMenu(self)
         self._menu.aboutToShow.connect(self._fill_menu)
         self._chips = {name: self._make_chip(name) for name in ChosenFilters.__dataclass_fields__}
-        self._button = QToolButton()
+        self._button = ToolButton()
         self._build()
         themes.changed.connect(self._show_chips)
 
@@ -132,8 +133,8 @@ class SearchFilters(QWidget):
         # Not `setMenu`: the button would wait for the menu in a loop of its own.
         self._menu.popup(self._button.mapToGlobal(QPoint(0, self._button.height())))
 
-    def _make_chip(self, name: str) -> QToolButton:
-        chip = QToolButton()
+    def _make_chip(self, name: str) -> ToolButton:
+        chip = ToolButton()
         chip.setProperty("kind", "filter")
         chip.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         chip.setFocusPolicy(Qt.FocusPolicy.TabFocus)

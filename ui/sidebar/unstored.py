@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import IconButton, button, label
+from ui.style.controls import IconButton, ToolButton, button, label
 from ui.style.layouts import FlowRows
 from ui.style.removal import clear_layout
 from ui.style.text import escape_mnemonics, plain_tooltip, title_or_new, truncate
@@ -71,7 +71,7 @@ class UnstoredList(QWidget):
         self.chosen.emit(conversation_id)
 
 
-class _RowButton(QToolButton):
+class _RowButton(ToolButton):
     """A title that is cut to the width."""
 
     def __init__(self, themes: ThemeSource, conversation_id: str, title: str, name: str) -> None:

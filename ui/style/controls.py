@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, QSize
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -71,9 +71,46 @@ def set_style_property(widget: QWidget, name: str, value: str) -> None:
     widget.updateGeometry()
 
 
+def _with_enter(event: QKeyEvent) -> QKeyEvent:
+    """Return the event, or one of Space instead of Enter's alone."""
+    # Late: naming `Qt` is slow before the first paint.
+    from PySide6.QtCore import Qt
+
+    is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+    if not is_enter or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+        return event
+    return QKeyEvent(event.type(), Qt.Key.Key_Space, event.modifiers(), "", event.isAutoRepeat())
+
+
+class PushButton(QPushButton):
+    """A button that Enter presses as Space does, while it has the keyboard.
+
+    Qt does so on GNOME alone. In a dialog Enter would press the default button, whatever has the keyboard.
+    """
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(_with_enter(event))
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        super().keyReleaseEvent(_with_enter(event))
+
+
+class ToolButton(QToolButton):
+    """The same of the other kind of Qt's buttons."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(_with_enter(event))
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        super().keyReleaseEvent(_with_enter(event))
+
+
 def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", name: str = "") -> QPushButton:
-    """Return a push button. `name` is its accessible name if the text alone says too little. Enter never presses it."""
-    widget = QPushButton(escape_mnemonics(text))
+    """Return a push button. `name` is its accessible name if the text alone says too little.
+
+    Enter presses it only while it has the keyboard.
+    """
+    widget = PushButton(escape_mnemonics(text))
     widget.setAutoDefault(False)
     widget.setAccessibleName(name or text)
     if kind:
@@ -110,7 +147,7 @@ def set_keys_tooltip(widget: QWidget, name: str, keys: str) -> None:
     widget.setAccessibleDescription(native_shortcut(keys) if keys else "")
 
 
-class IconButton(QToolButton):
+class IconButton(ToolButton):
     """A square button with an icon that follows the theme; its name is also its tooltip."""
 
     def __init__(

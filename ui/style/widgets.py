@@ -20,12 +20,11 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionToolButton,
     QStylePainter,
-    QToolButton,
     QWidget,
 )
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import announce, button, label, set_by_name
+from ui.style.controls import ToolButton, announce, button, label, set_by_name
 from ui.style.layouts import FlowRows, ScrollColumn
 from ui.style.text import escape_mnemonics, plain_tooltip
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon, pixmap
@@ -95,7 +94,7 @@ _WITH_TEXT = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
 _ICON_ONLY = Qt.ToolButtonStyle.ToolButtonIconOnly
 
 
-class CollapsingButton(QToolButton):
+class CollapsingButton(ToolButton):
     """A quiet button that drops its text and arrow if there is no room; name, description and tooltip stay."""
 
     def __init__(self, themes: ThemeSource, *, has_arrow: bool = True) -> None:

@@ -208,11 +208,15 @@ def test_each_key_decides(driver, key, modifiers, decision):
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
-def test_enter_decides_nothing_wherever_the_focus_is(driver, key):
+def test_enter_decides_nothing_wherever_the_focus_is(driver, key, qt_messages):
+    # The menu of the modes opens.
+    qt_messages.expect("grabbing the keyboard")
     driver.show(call(1), call(2))
     for part in driver.dialog.findChildren(QWidget):
         if part.focusPolicy() != Qt.FocusPolicy.NoFocus and part.isVisible() and part.isEnabled():
             driver.bot.keyClick(part, key)
+            if (menu := QApplication.activePopupWidget()) is not None:
+                menu.close()
     assert driver.decisions == []
 
 

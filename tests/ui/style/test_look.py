@@ -4,11 +4,12 @@ import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QCompleter, QLabel, QStyle, QStyleOptionComboBox, QWidget
+from PySide6.QtWidgets import QCompleter, QDialog, QLabel, QStyle, QStyleOptionComboBox, QWidget
 
 import resources
 from desktop_agent.types.errors import Sentence
 from tests.ui.style.test_contrast import THEMES
+from ui.style.boxes import vbox
 from ui.style.controls import ElidedLabel, IconButton, button, label, set_by_name
 from ui.style.server_fields import ApiKeyField, Status, StatusLine
 from ui.style.style_sheet import ThemeApplier, mix_colours, palette_for, style_sheet
@@ -189,6 +190,26 @@ def test_a_button_has_a_name_and_no_enter(qtbot):
     assert not made.autoDefault()
     qtbot.mouseClick(made, Qt.MouseButton.LeftButton)
     assert pressed == [1]
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
+def test_enter_presses_the_button_that_has_the_keyboard_and_not_the_default_one(qtbot, key):
+    pressed = []
+    dialog = QDialog()
+    qtbot.addWidget(dialog)
+    first = button("Go on", lambda: pressed.append("go on"))
+    first.setDefault(True)
+    others = [button("Cancel", lambda: pressed.append("cancel")), IconButton(ThemeSource(LIGHT), "close", "Close")]
+    others[1].clicked.connect(lambda: pressed.append("close"))
+    vbox(first, *others, parent=dialog)
+    with qtbot.waitExposed(dialog):
+        dialog.show()
+    for other in others:
+        other.setFocus()
+        qtbot.keyClick(other, key)
+    assert pressed == ["cancel", "close"]
+    qtbot.keyClick(others[0], Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert pressed == ["cancel", "close"], "Ctrl+Enter sends messages"
 
 
 def test_an_icon_button_is_tinted_again(qtbot):
