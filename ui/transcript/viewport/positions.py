@@ -278,9 +278,9 @@ def _scroll_horizontally_to(viewport: RowViewport, index: int, selection: RowSel
 
 
 def paint_link_focus(painter: QPainter, viewport: RowViewport) -> None:
-    """Paint the ring around a focused link; buttons paint their own."""
+    """Paint the ring around a link that has the keyboard; buttons paint their own."""
     index, key = viewport.focused
-    row = viewport.rows.existing_row(index) if key else None
+    row = viewport.rows.existing_row(index) if key and viewport.has_keyboard else None
     position = link_selection(row, key) if row else None
     if row and position:
         corner = viewport.row_box(index).topLeft()

@@ -92,8 +92,9 @@ class RowViewport:
             if row.footer is not None:
                 row.footer.is_shown = index in carriers
             is_quiet = index not in {self.hovered[0], self.focused[0], self.caret_row}
-            row.paint(painter, clip, self.selection.in_row(index), *self._focus_marks(index), is_quiet=is_quiet)
-            if self.focused == (index, "") and not self.rows.render_context.is_edited(row.item):
+            hovered, focused = self._marks(index)
+            row.paint(painter, clip, self.selection.in_row(index), hovered, focused, is_quiet=is_quiet)
+            if self.focused[0] == index and not focused and not self.rows.render_context.is_edited(row.item):
                 self._paint_focus(painter, row)
             painter.restore()
         painter.end()
@@ -104,16 +105,21 @@ class RowViewport:
         last = -1 if actions is None or actions.is_working else len(items) - 1
         return {carrier_of(items, index) for index in {self.hovered[0], self.focused[0], self.caret_row, last}}
 
-    def _focus_marks(self, index: int) -> tuple[str, str]:
-        hovered = self.hovered[1] if self.hovered[0] == index else ""
-        return hovered, self.focused[1] if self.focused[0] == index else ""
+    def _marks(self, index: int) -> tuple[str, str]:
+        """Return the hovered and the focused control of a row; without the keyboard the whole message has the ring."""
+        hovered, focused = (key if row == index else "" for row, key in (self.hovered, self.focused))
+        return hovered, focused if self.has_keyboard else ""
+
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether keys go to the transcript."""
+        view = self.widget.parentWidget()
+        return view is None or view.hasFocus()
 
     def _paint_focus(self, painter: QPainter, row: Row) -> None:
         """Paint it quietly while the keyboard is elsewhere: commands are for this message all the same."""
         box = QRect(-8, 1, row.stack.width + 16, row.stack.height - 2)
-        view = self.widget.parentWidget()
-        has_keyboard = view is None or view.hasFocus()
-        paint_focus_ring(painter, self.rows.render_context.style, box, is_quiet=not has_keyboard)
+        paint_focus_ring(painter, self.rows.render_context.style, box, is_quiet=not self.has_keyboard)
 
     def hit(self, point: QPoint) -> Hit | None:
         """Return what is under a point of the viewport, if it is laid out."""

@@ -1,5 +1,6 @@
 """Everything that the mouse can press is reached with Tab, also what is far down in a long message."""
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
@@ -45,6 +46,22 @@ def test_a_link_with_the_keyboard_has_a_ring(qtbot):
     tab(stand)
     image = stand.view.viewport().grab().toImage()
     assert LIGHT.accent in colors_of(image)
+
+
+@pytest.mark.parametrize("text", ["See [one](https://x.org/1).", "```py\nx = 1\n```"])
+def test_only_what_has_the_keyboard_has_a_ring(qtbot, text):
+    stand = opened(qtbot, Message.assistant(text))
+    qtbot.waitUntil(stand.view.isActiveWindow)
+    key = tab(stand)
+    assert rings(stand)
+    stand.view.clearFocus()
+    assert not rings(stand)
+    quiet = stand.view.viewport().grab().toImage()
+    stand.view.row_viewport.focus((0, ""))
+    assert stand.view.viewport().grab().toImage() == quiet, "the message has a ring, quietly"
+    stand.view.row_viewport.focus((0, key))
+    come_from(stand, Qt.FocusReason.TabFocusReason)
+    assert rings(stand)
 
 
 def test_what_is_far_down_is_reached_and_brought_into_sight(qtbot):
