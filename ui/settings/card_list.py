@@ -1,6 +1,7 @@
 """Lists of cards on a page of the settings, of which one can be open in an editor."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -89,6 +90,22 @@ class RemovalQuestion(ConfirmBar):
         self.button.setFocus()
 
 
+@dataclass(frozen=True, slots=True)
+class _ButtonPlace:
+    """A button of a card that may be made anew: with the same name, or another one in its place."""
+
+    key: str
+    name: str
+    index: int
+
+    def find(self, card: Card) -> QWidget:
+        """Return the button, or the card where it cannot be pressed now; the next one where it is gone."""
+        buttons = card.findChildren(QPushButton)
+        same = next((each for each in buttons if each.accessibleName() == self.name), None)
+        following = buttons[self.index :] if same is None else [same]
+        return next((each for each in following if each.isVisible() and each.isEnabled()), card)
+
+
 class CardList(QVBoxLayout):
     """Cards by key, with one editor among them that stays open however the cards change."""
 
@@ -101,20 +118,27 @@ class CardList(QVBoxLayout):
         self.panel: EditorFrame | None = None
         self._cards: Mapping[str, Card] = {}
         self._replaced_key = ""
+        self._awaited: _ButtonPlace | None = None
+        """Where the keyboard belongs while a card has it."""
 
     def show_cards(self, cards: Mapping[str, Card]) -> None:
-        """Replace the cards; the keyboard stays in its place. The layout must have a widget."""
-        focused, key, place = QApplication.focusWidget(), "", 0
-        for old_key, card in self._cards.items():
+        """Replace the cards; the keyboard stays at its button. The layout must have a widget.
+
+        While that button is disabled, its card has the keyboard: a key that is pressed again presses no other button.
+        """
+        focused, place = QApplication.focusWidget(), None
+        for key, card in self._cards.items():
             if card not in cards.values():
-                if isinstance(focused, QPushButton) and card.isAncestorOf(focused):
-                    key, place = old_key, card.findChildren(QPushButton).index(focused)
+                if card is focused:
+                    place = self._awaited
+                elif isinstance(focused, QPushButton) and card.isAncestorOf(focused):
+                    place = _ButtonPlace(key, focused.accessibleName(), card.findChildren(QPushButton).index(focused))
                 remove_widget(self, card)
         self._cards = dict(cards)
         self._update_layout()
-        if key in cards:
-            controls = cards[key].findChildren(QPushButton)[place:]
-            next((each for each in controls if each.isVisible() and each.isEnabled()), cards[key]).setFocus()
+        self._awaited = place if place is not None and place.key in cards else None
+        if self._awaited is not None:
+            self._awaited.find(cards[self._awaited.key]).setFocus()
 
     def card(self, key: str) -> Card:
         """Return the card of a key."""
