@@ -268,7 +268,7 @@ class WorkspacePicker(CollapsingButton):
         self._conversation_id = ""
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Workspace folder"))
-        self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
+        self._choose = self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
         self._none = self._menu.addAction(
             self.tr("No folder"), lambda: self.folder_chosen.emit(None, self._conversation_id)
         )
@@ -293,6 +293,7 @@ class WorkspacePicker(CollapsingButton):
     def open_menu(self) -> None:
         """Offer to choose a folder or none."""
         self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+        self._menu.setActiveAction(self._choose)
 
     def choose_folder(self) -> None:
         """Open a folder dialog, without waiting for it."""

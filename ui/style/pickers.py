@@ -4,7 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal, SignalInstance
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+    SignalInstance,
+)
 from PySide6.QtGui import QActionGroup, QColor, QGuiApplication, QHideEvent, QKeyEvent, QPalette
 from PySide6.QtWidgets import QFrame, QListView, QMenu, QWidget
 
@@ -34,6 +45,8 @@ class SearchPanel(QWidget):
     def __init__(self, themes: ThemeSource, find: Callable[[str], Sequence[ResultRow]], name: str) -> None:
         super().__init__()
         self._find = find
+        self._was_stepped = False
+        """Whether the person chose the marked row by the arrows."""
         self.field = ClearableField(themes)
         self.rows = ResultModel(self)
         self._list = ChoiceList()
@@ -58,17 +71,23 @@ class SearchPanel(QWidget):
     def reset(self) -> None:
         """Empty the field and show the rows for an empty query."""
         self.field.clear()
+        self._was_stepped = False
         self.filter_rows("")
 
     def fill(self) -> None:
-        """Search again. The marked row stays marked; hidden, nothing is searched."""
+        """Search again; hidden, nothing is searched.
+
+        The marked row stays marked. One that nobody went to gives way to the one in use, once that is there.
+        """
         if not self.isVisible():
             return
-        index = self._list.currentIndex()
+        index, typed = self._list.currentIndex(), self.field.text()
         marked = self.rows.row(index.row()) if index.isValid() else None
-        self.filter_rows(self.field.text())
+        had_current = self.rows.current >= 0
+        self.filter_rows(typed)
+        is_by_person = typed or self._was_stepped or had_current
         row = self.rows.place_of(marked)
-        if row >= 0:
+        if row >= 0 and (is_by_person or self.rows.current < 0):
             self._go_to(row)
 
     def _take_key(self, key: int) -> bool:
@@ -116,6 +135,7 @@ class SearchPanel(QWidget):
     def _step(self, step: int) -> None:
         row = self.rows.next_choosable(self._list.currentIndex().row(), step)
         if row >= 0:
+            self._was_stepped = True
             self._go_to(row)
 
     def _go_to(self, row: int) -> None:
@@ -149,10 +169,12 @@ class SearchPopup(QFrame):
         link: str,
         second_link: str = "",
     ) -> None:
-        """`size` is for 100 % zoom. `refresh` and `link` name the buttons that search again and open a page."""
+        """`size` is the largest, for 100 % zoom. `refresh` and `link` name buttons that search again and open a page."""
         super().__init__(parent, Qt.WindowType.Popup)
         self._themes, self._size = themes, size
         self._was_chosen = False
+        self._room, self._is_above = QRect(), False
+        """What it may take of the screen, and whether that is above what it was opened for."""
         self.panel = SearchPanel(themes, find, name)
         self._refresh = IconButton(themes, "refresh", refresh)
         self._link = button(link, partial(self._follow, self.link_followed), "link")
@@ -175,6 +197,8 @@ class SearchPopup(QFrame):
     def fill(self) -> None:
         """Search again. The marked row stays marked; hidden, nothing is searched."""
         self.panel.fill()
+        if self.isVisible():
+            self._fit()
 
     def show_over(self, widget: QWidget) -> None:
         """Show with an empty field above the widget, or below, or on the larger side if neither has room."""
@@ -185,13 +209,26 @@ class SearchPopup(QFrame):
         top, bottom = (widget.mapToGlobal(QPoint(0, y)) for y in (-SPACE_XS, widget.height() + SPACE_XS))
         above, below = top.y() - screen.top(), screen.bottom() - bottom.y()
         wanted = self._size * (self._themes.zoom / 100)
-        is_above = above >= min(wanted.height(), below)
-        self.resize(wanted.boundedTo(QSize(screen.width(), above if is_above else below)))
-        corner = top - QPoint(0, self.height()) if is_above else bottom
-        corner.setX(max(screen.left(), min(corner.x(), screen.right() - self.width())))
-        self.move(corner)
+        self._is_above = above >= min(wanted.height(), below)
+        room = wanted.boundedTo(QSize(screen.width(), above if self._is_above else below))
+        corner = top - QPoint(0, room.height()) if self._is_above else bottom
+        corner.setX(max(screen.left(), min(corner.x(), screen.right() - room.width())))
+        self._room = QRect(corner, room)
+        self._fit()
         self.show()
         self.panel.setFocus()
+
+    def _fit(self) -> None:
+        """Take as much of the room as the rows need. While it is open it only grows: the field must not move."""
+        around = self.sizeHint().height() - self.panel.sizeHint().height()
+        height = around + self.panel.whole_height(self._room.height() - around)
+        if self.isVisible():
+            height = max(height, self.height())
+        box = QRect(self._room.topLeft(), QSize(self._room.width(), height))
+        if self._is_above:
+            box.moveBottom(self._room.bottom())
+        if box != self.geometry():
+            self.setGeometry(box)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)

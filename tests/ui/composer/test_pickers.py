@@ -207,6 +207,7 @@ def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path, qt_messages):
     qtbot.mouseClick(picker, Qt.MouseButton.LeftButton)
     menu = picker.findChild(QMenu)
     assert menu.isVisible()
+    assert menu.activeAction().text() == "Choose folder…", "Enter chooses, as in the other menus"
     menu.close()
     picker.set_folder(None, "one")
     with qtbot.waitSignal(picker.folder_chosen) as given:

@@ -1,7 +1,7 @@
 """A list that is narrowed by what is typed over it, and worked by keys from there."""
 
 import pytest
-from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QPushButton, QToolButton, QWidget
 
 from ui.style.list_rows import ResultModel, ResultRow, RowRole
@@ -132,6 +132,22 @@ def test_the_mark_stays_when_something_else_is_found(desk):
     assert desk.marked == "cherry"
 
 
+def test_the_one_in_use_is_marked_when_it_comes_unless_another_was_gone_to(desk):
+    desk.names, desk.current = FRUITS[:2], "cherry"
+    desk.open()
+    assert desk.marked == "apple"
+    desk.names = FRUITS
+    desk.popup.fill()
+    assert desk.marked == "cherry"
+    desk.popup.hide()
+    desk.names = FRUITS[:2]
+    desk.open()
+    desk.key(Qt.Key.Key_Down)
+    desk.names = FRUITS
+    desk.popup.fill()
+    assert desk.marked == "banana"
+
+
 def test_out_of_sight_nothing_is_looked_for(desk):
     desk.popup.fill()
     assert desk.asked == []
@@ -162,7 +178,39 @@ def test_it_stands_over_or_under_where_there_is_more_room(desk, top, zoom):
     above = under - screen.top()
     is_above = above >= min(180 * zoom / 100 + 4, screen.height() - above)
     assert (shown.bottom() < under) if is_above else (shown.top() > under)
-    assert shown.height() == 180 * zoom // 100 or shown.height() > screen.height() // 2 - 40
+    assert shown.height() <= 180 * zoom // 100
+
+
+@pytest.mark.parametrize("top", [10, 500])
+def test_it_is_as_high_as_its_rows_and_no_lower_while_it_is_open(desk, top):
+    desk.popup = SearchPopup(desk.themes, desk.find, QSize(200, 450), desk.window, name="Fruits", refresh="", link="")
+    desk.window.move(40, top)
+    desk.names = FRUITS[:2]
+    desk.open()
+    rows, bar = desk.part(QListView), desk.part(QListView).verticalScrollBar()
+
+    def free():
+        last = rows.visualRect(rows.model().index(rows.model().rowCount() - 1, 0))
+        return rows.viewport().height() - last.bottom()
+
+    edge = QRect.bottom if top > 200 else QRect.top
+    kept = edge(desk.popup.geometry())
+    assert (bar.maximum(), free() < 10, free() >= 0) == (0, True, True)
+    low = desk.popup.height()
+    desk.type("a")
+    assert desk.popup.height() == low
+    desk.part(QLineEdit).clear()
+    desk.names = FRUITS
+    desk.popup.fill()
+    assert desk.popup.height() > low
+    assert (bar.maximum(), free() < 10, edge(desk.popup.geometry())) == (0, True, kept)
+    desk.names = FRUITS * 10
+    desk.popup.fill()
+    assert (desk.popup.height() <= 450, bar.maximum() > 0, edge(desk.popup.geometry())) == (True, True, kept)
+    desk.popup.hide()
+    desk.names = FRUITS[:2]
+    desk.open()
+    assert desk.popup.height() == low
 
 
 def test_what_a_row_says_and_looks_like():
