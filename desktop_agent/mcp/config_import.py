@@ -84,7 +84,7 @@ def _build_server(name: str, entry: dict[str, Any], taken_ids: set[str]) -> tupl
             name, "its type “sse” is the old way over HTTP", "Ask its maker for the address for “http”."
         )
     if command is not None and url is not None:
-        raise _import_error(name, "it has both a command and an address", "Take one of them away.")
+        raise _import_error(name, "it has both a command and an address", "Remove one of them.")
     if command is None and url is None:
         raise _import_error(name, "it has neither a command nor an address", "Give it “command” or “url”.")
     connection, secrets = (

@@ -85,10 +85,10 @@ class ServerContext:
 
 
 class ServerClosed(ToolFailed):
-    """The server was turned off or removed before it had started."""
+    """The server was turned off, removed or changed before it had started."""
 
-    kind = "put_away"
-    default_remedy = "Turn it on in the settings."
+    kind = "server_closed"
+    default_remedy = "Check it in the settings, and try again."
 
 
 class ServerLifecycle:
@@ -162,7 +162,8 @@ class ServerLifecycle:
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise ServerClosed(Sentence("The server “{server}” was put away.", {"server": self.server.title}))
+            words = "The server “{server}” was turned off, removed or changed before it answered."
+            raise ServerClosed(Sentence(words, {"server": self.server.title}))
 
     async def _close_ended(self, connection: "ServerConnection") -> None:
         await connection.close()

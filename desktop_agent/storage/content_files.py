@@ -278,7 +278,7 @@ def _require_blobs(blobs: BlobFiles, checkpoint: Checkpoint) -> None:
     for file in checkpoint.files:
         digest = file.before.digest
         if digest is not None and not blobs.has(digest):
-            raise StorageFailed("A saved file was cleared away before it was needed.", "Try again.")
+            raise StorageFailed("A saved file was removed before it was needed.", "Try again.")
 
 
 def _list_checkpoints(connection: DatabaseConnection, conversation_id: str) -> tuple[Checkpoint, ...]:
@@ -356,7 +356,7 @@ class PictureStorer:
             raise ImageRefused.unreadable(image.name or "")
         source = stored.source
         if isinstance(source, StoredSource) and not self._files.path_of(source).is_file():
-            raise StorageFailed("A picture was cleared away before it was needed.", "Try again.")
+            raise StorageFailed("A picture was removed before it was needed.", "Try again.")
         return stored
 
     def _block(self, block: Block) -> Block:

@@ -966,10 +966,6 @@
         <translation>Archiv</translation>
     </message>
     <message>
-        <source>No conversations in here yet</source>
-        <translation>Hier sind noch keine Unterhaltungen</translation>
-    </message>
-    <message>
         <source>Conversations</source>
         <translation>Unterhaltungen</translation>
     </message>
@@ -2256,18 +2252,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{0}” runs and takes {1} of memory.</source>
         <translation>„{0}“ läuft und belegt {1} Speicher.</translation>
-    </message>
-    <message>
-        <source>context {0}</source>
-        <translation>Kontext {0}</translation>
-    </message>
-    <message>
-        <source>Run</source>
-        <translation>Ausführen</translation>
-    </message>
-    <message>
-        <source>Run {0}</source>
-        <translation>{0} ausführen</translation>
     </message>
     <message>
         <source>Choose a model file</source>
@@ -5289,8 +5273,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Bild dieser Unterhaltung wurde auf dem Datenträger verändert oder beschädigt.</translation>
     </message>
     <message>
-        <source>A picture was cleared away before it was needed.</source>
-        <translation>Ein Bild wurde weggeräumt, bevor es gebraucht wurde.</translation>
+        <source>A picture was removed before it was needed.</source>
+        <translation>Ein Bild wurde entfernt, bevor es gebraucht wurde.</translation>
     </message>
     <message>
         <source>A program to run has a name, and its output a limit that is not negative.</source>
@@ -5357,8 +5341,8 @@ Aufwärts zu: {1}</translation>
         <translation>Eine gesicherte Datei wurde auf dem Datenträger verändert oder beschädigt.</translation>
     </message>
     <message>
-        <source>A saved file was cleared away before it was needed.</source>
-        <translation>Eine gesicherte Datei wurde weggeräumt, bevor sie gebraucht wurde.</translation>
+        <source>A saved file was removed before it was needed.</source>
+        <translation>Eine gespeicherte Datei wurde entfernt, bevor sie gebraucht wurde.</translation>
     </message>
     <message>
         <source>A stop sequence of blanks is not taken by this provider, so it was not sent.</source>
@@ -5595,6 +5579,10 @@ Neu:
     <message>
         <source>Check each of its five fields.</source>
         <translation>Prüfen Sie jedes der fünf Felder.</translation>
+    </message>
+    <message>
+        <source>Check it in the settings, and try again.</source>
+        <translation>Prüfen Sie ihn in den Einstellungen und versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>Check its address and your connection, then press Test.</source>
@@ -6947,6 +6935,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Entfernen Sie es erst, oder wählen Sie einen anderen Namen.</translation>
     </message>
     <message>
+        <source>Remove one of them.</source>
+        <translation>Entfernen Sie eins von beiden.</translation>
+    </message>
+    <message>
         <source>Remove some of them.</source>
         <translation>Entfernen Sie einige davon.</translation>
     </message>
@@ -7129,10 +7121,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Take one choice.</source>
         <translation>Wählen Sie einen Vorschlag.</translation>
-    </message>
-    <message>
-        <source>Take one of them away.</source>
-        <translation>Nehmen Sie eines davon weg.</translation>
     </message>
     <message>
         <source>Take one of them.</source>
@@ -7841,16 +7829,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Server „{server}“ möchte, dass Sie mehr erlauben als bei der Anmeldung.</translation>
     </message>
     <message>
-        <source>The server “{server}” was put away.</source>
-        <translation>Der Server „{server}“ wurde abgeschaltet.</translation>
-    </message>
-    <message>
         <source>The server “{server}” was removed meanwhile.</source>
         <translation>Der Server „{server}“ wurde inzwischen entfernt.</translation>
     </message>
     <message>
         <source>The server “{server}” was set up otherwise meanwhile.</source>
         <translation>Der Server „{server}“ wurde inzwischen anders eingerichtet.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” was turned off, removed or changed before it answered.</source>
+        <translation>Der Server „{server}“ wurde ausgeschaltet, entfernt oder geändert, bevor er geantwortet hat.</translation>
     </message>
     <message>
         <source>The server “{title}” is no longer set up.</source>
@@ -14169,6 +14157,17 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
 </context>
 <context>
+    <name>_EmptyNote</name>
+    <message>
+        <source>No conversations in here yet</source>
+        <translation>Hier sind noch keine Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>No conversations yet</source>
+        <translation>Noch keine Unterhaltungen</translation>
+    </message>
+</context>
+<context>
     <name>_HostList</name>
     <message>
         <source>It can reach only these hosts:</source>
@@ -14227,6 +14226,37 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Delete this copy</source>
         <translation>Diese Kopie löschen</translation>
+    </message>
+</context>
+<context>
+    <name>_ModelCard</name>
+    <message>
+        <source>runs</source>
+        <translation>läuft</translation>
+    </message>
+    <message>
+        <source>is being loaded</source>
+        <translation>wird geladen</translation>
+    </message>
+    <message>
+        <source>context {0}</source>
+        <translation>Kontext {0}</translation>
+    </message>
+    <message>
+        <source>Use</source>
+        <translation>Verwenden</translation>
+    </message>
+    <message>
+        <source>Run</source>
+        <translation>Ausführen</translation>
+    </message>
+    <message>
+        <source>Use {0} in this conversation</source>
+        <translation>{0} in dieser Unterhaltung verwenden</translation>
+    </message>
+    <message>
+        <source>Run {0}</source>
+        <translation>{0} ausführen</translation>
     </message>
 </context>
 <context>

@@ -966,10 +966,6 @@
         <translation>归档</translation>
     </message>
     <message>
-        <source>No conversations in here yet</source>
-        <translation>此处还没有对话</translation>
-    </message>
-    <message>
         <source>Conversations</source>
         <translation>对话</translation>
     </message>
@@ -2256,18 +2252,6 @@ Go up to: {1}</source>
     <message>
         <source>“{0}” runs and takes {1} of memory.</source>
         <translation>“{0}”正在运行，占用 {1} 内存。</translation>
-    </message>
-    <message>
-        <source>context {0}</source>
-        <translation>上下文 {0}</translation>
-    </message>
-    <message>
-        <source>Run</source>
-        <translation>运行</translation>
-    </message>
-    <message>
-        <source>Run {0}</source>
-        <translation>运行 {0}</translation>
     </message>
     <message>
         <source>Choose a model file</source>
@@ -5288,8 +5272,8 @@ Go up to: {1}</source>
         <translation>磁盘上此对话的某张图片已被更改或损坏。</translation>
     </message>
     <message>
-        <source>A picture was cleared away before it was needed.</source>
-        <translation>某张图片在需要之前已被清理。</translation>
+        <source>A picture was removed before it was needed.</source>
+        <translation>图片在需要之前已被移除。</translation>
     </message>
     <message>
         <source>A program to run has a name, and its output a limit that is not negative.</source>
@@ -5356,8 +5340,8 @@ Go up to: {1}</source>
         <translation>磁盘上某个已保存的文件已被更改或损坏。</translation>
     </message>
     <message>
-        <source>A saved file was cleared away before it was needed.</source>
-        <translation>某个已保存的文件在需要之前已被清理。</translation>
+        <source>A saved file was removed before it was needed.</source>
+        <translation>已保存的文件在需要之前已被移除。</translation>
     </message>
     <message>
         <source>A stop sequence of blanks is not taken by this provider, so it was not sent.</source>
@@ -5594,6 +5578,10 @@ New:
     <message>
         <source>Check each of its five fields.</source>
         <translation>请检查五个字段。</translation>
+    </message>
+    <message>
+        <source>Check it in the settings, and try again.</source>
+        <translation>请在设置中检查它，然后重试。</translation>
     </message>
     <message>
         <source>Check its address and your connection, then press Test.</source>
@@ -6946,6 +6934,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请先将其移除，或选择其他名称。</translation>
     </message>
     <message>
+        <source>Remove one of them.</source>
+        <translation>请移除其中一项。</translation>
+    </message>
+    <message>
         <source>Remove some of them.</source>
         <translation>请移除其中一些。</translation>
     </message>
@@ -7128,10 +7120,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Take one choice.</source>
         <translation>请选择一个选项。</translation>
-    </message>
-    <message>
-        <source>Take one of them away.</source>
-        <translation>请去掉其中一个。</translation>
     </message>
     <message>
         <source>Take one of them.</source>
@@ -7840,16 +7828,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器“{server}”希望您允许比登录时更多的权限。</translation>
     </message>
     <message>
-        <source>The server “{server}” was put away.</source>
-        <translation>服务器“{server}”已停用。</translation>
-    </message>
-    <message>
         <source>The server “{server}” was removed meanwhile.</source>
         <translation>服务器“{server}”在此期间已被移除。</translation>
     </message>
     <message>
         <source>The server “{server}” was set up otherwise meanwhile.</source>
         <translation>服务器“{server}”的设置在此期间已更改。</translation>
+    </message>
+    <message>
+        <source>The server “{server}” was turned off, removed or changed before it answered.</source>
+        <translation>服务器“{server}”在答复之前被关闭、移除或更改。</translation>
     </message>
     <message>
         <source>The server “{title}” is no longer set up.</source>
@@ -14168,6 +14156,17 @@ This replaces what is there ({size} bytes).</source>
     </message>
 </context>
 <context>
+    <name>_EmptyNote</name>
+    <message>
+        <source>No conversations in here yet</source>
+        <translation>此处还没有对话</translation>
+    </message>
+    <message>
+        <source>No conversations yet</source>
+        <translation>还没有对话</translation>
+    </message>
+</context>
+<context>
     <name>_HostList</name>
     <message>
         <source>It can reach only these hosts:</source>
@@ -14226,6 +14225,37 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Delete this copy</source>
         <translation>删除此副本</translation>
+    </message>
+</context>
+<context>
+    <name>_ModelCard</name>
+    <message>
+        <source>runs</source>
+        <translation>正在运行</translation>
+    </message>
+    <message>
+        <source>is being loaded</source>
+        <translation>正在加载</translation>
+    </message>
+    <message>
+        <source>context {0}</source>
+        <translation>上下文 {0}</translation>
+    </message>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Run</source>
+        <translation>运行</translation>
+    </message>
+    <message>
+        <source>Use {0} in this conversation</source>
+        <translation>在此对话中使用 {0}</translation>
+    </message>
+    <message>
+        <source>Run {0}</source>
+        <translation>运行 {0}</translation>
     </message>
 </context>
 <context>

@@ -14,13 +14,55 @@ from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
-from ui.style.text import format_bytes, format_number, show_hidden, translate_sentence
+from ui.style.text import format_bytes, format_number, plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import TextWithButtons
 
+_AT_WORK = (LocalPhase.LOADING, LocalPhase.READY)
+
+
+class _ModelCard(QFrame):
+    """A model file with its facts. What runs is not run again, but used in another conversation."""
+
+    pressed = Signal(object)
+    """The LocalModel."""
+
+    def __init__(self, model: LocalModel, *, can_run: bool) -> None:
+        super().__init__()
+        self._model = model
+        name = show_hidden(model.id)
+        self._facts = label(kind="muted", wrap=True)
+        self._button = button("", partial(self.pressed.emit, model))
+        self._button.setEnabled(can_run)
+        self.setProperty("kind", "card")
+        words = QWidget()
+        vbox(label(name, "strong", wrap=True), self._facts, parent=words, spacing=SPACE_XS, margins=0)
+        hbox(TextWithButtons(words, (self._button,)), parent=self, margins=SPACE_M)
+        self.show_state(LocalState())
+
+    def show_state(self, state: LocalState) -> None:
+        """Show whether this one runs."""
+        model, name = self._model, show_hidden(self._model.id)
+        is_at_work = state.phase in _AT_WORK and state.model is not None and state.model.path == model.path
+        phase = self.tr("runs") if state.phase is LocalPhase.READY else self.tr("is being loaded")
+        context = "" if model.context_length is None else format_number(model.context_length)
+        facts = (
+            phase if is_at_work else "",
+            model.architecture or "",
+            model.quantisation or "",
+            format_bytes(model.size),
+            self.tr("context {0}").format(context) if context else "",
+            model.source,
+        )
+        self._facts.setText(" · ".join(filter(None, facts)))
+        self._button.setText(self.tr("Use") if is_at_work else self.tr("Run"))
+        words = self.tr("Use {0} in this conversation") if is_at_work else self.tr("Run {0}")
+        self._button.setAccessibleName(words.format(name))
+        self._button.setToolTip(plain_tooltip(words.format(name)) if is_at_work else "")
+
 
 class LocalModelSettings(QWidget):
-    """Emits what to run; answer with `show_found` and `show_state`. `form` has the fields of the preferences."""
+    """Emits what to run or use; answer with `show_found` and `show_state`. `form` has the fields of the preferences."""
 
     run_requested = Signal(object)
     """A LocalModel."""
@@ -30,7 +72,8 @@ class LocalModelSettings(QWidget):
 
     def __init__(self, themes: ThemeSource, form: Form) -> None:
         super().__init__()
-        self._rows: list[QWidget] = []
+        self._cards: list[_ModelCard] = []
+        self._shown = LocalState()
         self._searching = label(self.tr("Looking for model files on this computer…"), "muted", wrap=True)
         self._none = label(
             self.tr("No model files were found. Choose one whose name ends in .gguf, or get one with another program."),
@@ -73,17 +116,22 @@ class LocalModelSettings(QWidget):
         self._searching.hide()
         self._no_server.setVisible(found.program is None)
         self._none.setVisible(not found.models)
-        for row in self._rows:
-            remove_widget(self._list, row)
-        self._rows = [self._row(model, can_run=found.program is not None) for model in found.models]
-        for row in self._rows:
-            self._list.addWidget(row)
+        for card in self._cards:
+            remove_widget(self._list, card)
+        self._cards = [_ModelCard(model, can_run=found.program is not None) for model in found.models]
+        for card in self._cards:
+            card.pressed.connect(self.run_requested)
+            card.show_state(self._shown)
+            self._list.addWidget(card)
 
     def show_state(self, state: LocalState) -> None:
         """Show what runs, and the memory that it takes."""
+        self._shown = state
+        for card in self._cards:
+            card.show_state(state)
         name = show_hidden(state.model.id) if state.model is not None else ""
         memory = format_bytes(state.memory) if state.memory else ""
-        self._stop.setVisible(state.phase in (LocalPhase.LOADING, LocalPhase.READY))
+        self._stop.setVisible(state.phase in _AT_WORK)
         remark = translate_sentence(state.remark) if state.remark is not None else ""
         match state.phase:
             case LocalPhase.LOADING:
@@ -101,23 +149,6 @@ class LocalModelSettings(QWidget):
     def show_problem(self, problem: Sentence) -> None:
         """Show why a choice did not work."""
         self._state.show_state(Status.ERROR, problem)
-
-    def _row(self, model: LocalModel, *, can_run: bool) -> QWidget:
-        name = show_hidden(model.id)
-        facts = [model.architecture or "", model.quantisation or "", format_bytes(model.size)]
-        if model.context_length is not None:
-            facts.append(self.tr("context {0}").format(format_number(model.context_length)))
-        facts.append(model.source)
-        act = partial(self.run_requested.emit, model)
-        run = button(self.tr("Run"), act, name=self.tr("Run {0}").format(name))
-        run.setEnabled(can_run)
-        title, under = label(name, "strong", wrap=True), label(" · ".join(filter(None, facts)), "muted", wrap=True)
-        words = QWidget()
-        vbox(title, under, parent=words, spacing=SPACE_XS, margins=0)
-        card = QFrame()
-        card.setProperty("kind", "card")
-        hbox(TextWithButtons(words, (run,)), parent=card, margins=SPACE_M)
-        return card
 
     def _refresh(self) -> None:
         self._searching.show()

@@ -15,7 +15,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QShortcut
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
     QLabel,
@@ -34,7 +34,7 @@ from ui.sidebar.row_drops import RowDrops
 from ui.sidebar.row_marks import RowMarks
 from ui.sidebar.row_menus import FolderAction, RowAction, fill_conversation_menu, fill_folder_menu, fill_list_menu
 from ui.style.controls import IconButton
-from ui.style.list_rows import Index, RowDelegate
+from ui.style.list_rows import Index, RowDelegate, paint_row_ring
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 _NO_INDEX = QModelIndex()
@@ -78,6 +78,7 @@ class ConversationView(QListView):
         self._menu_row = QPersistentModelIndex()
         """The row of the menu, or of its last opening."""
         self._hovered = QPersistentModelIndex()
+        self._empty_note = _EmptyNote(themes, self)
         self._button = IconButton(themes, "more", _name_of_menu(0, None), parent=self.viewport())
         # The Menu key does the same, for whatever row is current.
         self._button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -97,7 +98,7 @@ class ConversationView(QListView):
         places = places_of(self._level, self.tr("Archive"), more, shows_all=self._shows_all)
         self._conversations = conversations
         self.rows.set_conversations(conversations, places)
-        _show_emptiness(self, is_empty=bool(self._level.place) and self.rows.rowCount() == 0)
+        self._empty_note.update_words(self._level)
         if self._is_elsewhere:
             self._is_elsewhere = False
             self.marks.clear()
@@ -394,34 +395,42 @@ class _TitleDelegate(RowDelegate):
 
 
 class _EmptyNote(QLabel):
-    """Says at the top of a list that it is empty."""
+    """Says at the top of a list that it is empty. It has the ring of the keyboard, as no row can have it."""
 
-    def __init__(self, words: str, view: QListView) -> None:
-        super().__init__(words, view.viewport())
-        self._view = view
+    def __init__(self, themes: ThemeSource, view: ConversationView) -> None:
+        super().__init__(view.viewport())
+        self._themes, self._view = themes, view
+        self.hide()
+        view.installEventFilter(self)
         self.setProperty("kind", "muted")
         self.setWordWrap(True)
-        self.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, 0)
+        self.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         view.viewport().installEventFilter(self)
 
-    def place(self) -> None:
-        """Fill the width."""
+    def update_words(self, level: FolderLevel) -> None:
+        """Say it of this level, if the list is empty."""
+        is_empty = self._view.rows.rowCount() == 0
+        words = self.tr("No conversations in here yet") if level.place else self.tr("No conversations yet")
+        self.setText(words)
+        self._place()
+        self.setVisible(is_empty)
+        self._view.setAccessibleDescription(words if is_empty else "")
+
+    def _place(self) -> None:
         width = self._view.viewport().width()
         self.setGeometry(0, 0, width, self.heightForWidth(width))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the width of the list."""
+        """Follow the width of the list and its focus."""
         if event.type() == QEvent.Type.Resize:
-            self.place()
+            self._place()
+        elif event.type() in {QEvent.Type.FocusIn, QEvent.Type.FocusOut}:
+            self.update()
         return super().eventFilter(watched, event)
 
-
-def _show_emptiness(view: QListView, *, is_empty: bool) -> None:
-    note = view.findChild(_EmptyNote)
-    if note is None and not is_empty:
-        return
-    words = QCoreApplication.translate("ConversationView", "No conversations in here yet")
-    note = note or _EmptyNote(words, view)
-    note.place()
-    note.setVisible(is_empty)
-    view.setAccessibleDescription(words if is_empty else "")
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._view.hasFocus():
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            paint_row_ring(painter, self.rect(), self._themes.theme)

@@ -55,6 +55,13 @@ def paint_row_background(painter: QPainter, area: QRect, theme: Theme, colour: s
     painter.drawRoundedRect(QRectF(area).adjusted(inset, inset, -inset, -inset), RADIUS_M, RADIUS_M)
 
 
+def paint_row_ring(painter: QPainter, area: QRect, theme: Theme) -> None:
+    """Paint the ring of what has the keyboard."""
+    painter.setPen(QPen(QColor(theme.accent), 2))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
+
+
 class RowDelegate(QStyledItemDelegate):
     """Paints rows in the theme's colours; the current row is filled, a focused one has a ring."""
 
@@ -122,9 +129,7 @@ class RowDelegate(QStyledItemDelegate):
         if selected or state & QStyle.StateFlag.State_MouseOver:
             paint_row_background(painter, area, theme, selected_background(theme) if selected else theme.hover)
         if state & QStyle.StateFlag.State_HasFocus and not (self._by_mouse and selected):
-            painter.setPen(QPen(QColor(theme.accent), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), RADIUS_M, RADIUS_M)
+            paint_row_ring(painter, area, theme)
 
     def _paint_row(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, theme: Theme) -> None:
         area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)

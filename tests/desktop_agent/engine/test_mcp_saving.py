@@ -70,7 +70,7 @@ async def test_a_server_that_is_turned_off_while_the_keyring_is_asked_is_not_sta
         await asked.wait()
         await here.change(on=False)
         go.set()
-        with pytest.raises(ToolFailed, match="was put away"):
+        with pytest.raises(ToolFailed, match="was turned off, removed or changed"):
             await call
         assert not mark.exists()
         assert live.lifecycle.state.state == "idle"

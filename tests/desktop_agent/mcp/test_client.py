@@ -192,7 +192,7 @@ async def test_once_closed_it_does_not_start_again(tmp_path):
     async with program(own_server(), tmp_path) as live:
         await load_tool_offer(live)
         await live.lifecycle.close()
-        with pytest.raises(ToolFailed, match="put away"):
+        with pytest.raises(ToolFailed, match="was turned off, removed or changed"):
             await live.call("add", {"a": 1, "b": 1})
         assert live.lifecycle.start_count == 1
 

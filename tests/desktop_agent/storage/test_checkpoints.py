@@ -78,7 +78,7 @@ async def test_one_whose_bytes_were_cleared_away_is_not_written(store: Store) ->
     id_ = await conversation(store)
     checkpoint = await checkpoint_of(store, id_, "c", b"x")
     await store.empty_trash()  # nothing names the bytes yet
-    with pytest.raises(StorageFailed, match="cleared away"):
+    with pytest.raises(StorageFailed, match="was removed before"):
         await store.checkpoints.save(checkpoint)
     assert await store.checkpoints.of_conversation(id_) == ()
     await store.blobs.put(b"x")

@@ -314,7 +314,7 @@ async def test_a_draft_whose_picture_is_gone_is_refused_so_that_it_is_put_again(
     data = base64.b64decode(png())
     source = await store.pictures.put(data, "image/png", 7, 5)
     store.pictures.path_of(source).unlink()
-    with pytest.raises(StorageFailed, match="cleared away"):
+    with pytest.raises(StorageFailed, match="was removed before"):
         await store.save_draft(None, Draft("half", (Image(source=source),)))
     assert await store.load_draft(None) == Draft()
     await store.pictures.put(data, "image/png", 7, 5)

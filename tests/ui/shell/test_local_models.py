@@ -50,6 +50,36 @@ def test_a_model_file_answers_from_the_first_screen_on(on_screen, model):
     on_screen(work, connected=False)
 
 
+def test_what_runs_is_not_run_again_but_used(on_screen, model):
+    async def work(screen):
+        await screen.say("One")
+        screen.desk._settings_presenter.show("local")
+        page = screen.desk._settings_presenter._dialog.local
+        await until(lambda: "Run tiny-Q8_0" in named(page))
+        press(page, "Run tiny-Q8_0")
+        await until(lambda: screen.conversation.endpoint_id == "local-models")
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        screen.desk.library.change(screen.conversation.id, endpoint_id="scripted", model="scripted-model")
+        await until(lambda: screen.conversation.endpoint_id == "scripted")
+        screen.desk._settings_presenter.show("local")
+        await until(lambda: "Use tiny-Q8_0 in this conversation" in named(page))
+        assert "Run tiny-Q8_0" not in named(page)
+        (server,) = servers_of(model)
+        press(page, "Use tiny-Q8_0 in this conversation")
+        await until(lambda: screen.conversation.endpoint_id == "local-models")
+        assert servers_of(model) == [server]
+        screen.desk._settings_presenter.show("local")
+        press(page, "Stop the model")
+        await until(lambda: "Run tiny-Q8_0" in named(page))
+
+    on_screen(work, Turn(ContentDelta("a")))
+
+
+def named(page):
+    return [each.accessibleName() for each in page.findChildren(QPushButton)]
+
+
 def test_no_server_is_said_with_a_way_to_get_one(on_screen, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", str(tmp_path / "nothing"))

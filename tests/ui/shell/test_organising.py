@@ -15,11 +15,13 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
+from tests.ui.pixels import colors_of
 from ui.shell.commands.menu_bar import MenuBar
 from ui.sidebar.conversation_rows import ConversationView
 from ui.sidebar.folder_dialogs import FolderPicker
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.list_rows import RowRole
+from ui.style.theme import LIGHT
 
 MOVE = Qt.DropAction.MoveAction
 
@@ -169,6 +171,19 @@ def test_an_empty_folder_says_that_it_is_one(on_screen):
         await until(lambda: titles(screen))
         assert words not in screen.words(rows(screen))
         assert rows(screen).accessibleDescription() == ""
+
+    on_screen(work)
+
+
+def test_a_list_without_conversations_shows_the_keyboard_at_its_words(on_screen):
+    async def work(screen):
+        view, words = rows(screen), "No conversations yet"
+        await until(lambda: words in screen.words(view))
+        await until(screen.desk.window.isActiveWindow)
+        view.setFocus()
+        assert colors_of(view.grab().toImage())[LIGHT.accent] > 100
+        screen.desk.window.page.composer.setFocus()
+        assert not colors_of(view.grab().toImage())[LIGHT.accent]
 
     on_screen(work)
 
