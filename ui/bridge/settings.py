@@ -162,6 +162,8 @@ class Settings(QObject):
         self.tools = AvailableTools(engine, tasks, self)
         self.usage = UsageReports(engine, tasks, self)
         self.updates = UpdateChecks(engine, tasks, self)
+        self._wanted_zoom: int | None = None
+        """Until it is in force."""
         engine.on_preferences(self.changed.emit)
 
     @property
@@ -188,8 +190,14 @@ class Settings(QObject):
             self.prices_changed.emit()
 
     def zoom(self, steps: int) -> None:
-        """Zoom by steps; 0 is the normal size."""
-        now = self.preferences.appearance.zoom
-        zoom = 100 if steps == 0 else min(MAX_ZOOM, max(MIN_ZOOM, now + steps * ZOOM_STEP))
+        """Zoom by steps; 0 is the normal size. Steps that come while the window is drawn anew add up."""
+        is_waiting = self._wanted_zoom is not None
+        now = self.preferences.appearance.zoom if self._wanted_zoom is None else self._wanted_zoom
+        self._wanted_zoom = 100 if steps == 0 else min(MAX_ZOOM, max(MIN_ZOOM, now + steps * ZOOM_STEP))
+        if not is_waiting:
+            self._tasks.start(self._apply_zoom())
+
+    async def _apply_zoom(self) -> None:
+        zoom, self._wanted_zoom = self._wanted_zoom, None
         appearance = self.preferences.appearance.model_copy(update={"zoom": zoom})
-        self.change(self.preferences.model_copy(update={"appearance": appearance}))
+        await self._engine.change_preferences(self.preferences.model_copy(update={"appearance": appearance}))

@@ -12,7 +12,7 @@ from tests.fakes.mcp_client import own_server
 from tests.fakes.qt_loop import Heard
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.permissions import rule_sentence
-from ui.bridge.settings import AvailableTools
+from ui.bridge.settings import AvailableTools, Settings
 
 
 def server(**changes):
@@ -83,3 +83,25 @@ def test_a_rule_about_every_tool_says_so():
     rule = Rule(effect=RuleEffect.ASK, tool="*")
     assert str(rule_sentence(rule)) == "every tool with any arguments"
     assert str(rule_sentence(rule.model_copy(update={"tool": "fetch_page"}))) == "“Read a web page” with any arguments"
+
+
+def test_steps_of_the_zoom_that_come_at_once_all_count(tmp_path):
+    async def work():
+        engine = await Engine.open(tmp_path / "data")
+        tasks = BackgroundTasks(pytest.fail)
+        try:
+            settings = Settings(engine, tasks)
+            changes = Heard(settings.changed)
+            for _ in range(3):
+                settings.zoom(1)
+            assert (await changes.next()).appearance.zoom == 130
+            settings.zoom(-1)
+            assert (await changes.next()).appearance.zoom == 120
+            settings.zoom(0)
+            settings.zoom(1)
+            assert (await changes.next()).appearance.zoom == 110
+        finally:
+            await tasks.close()
+            await engine.close()
+
+    asyncio.run(work())
