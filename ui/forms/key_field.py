@@ -3,7 +3,7 @@
 import re
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QHideEvent, QKeyEvent, QKeySequence
+from PySide6.QtGui import QFocusEvent, QHideEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QKeySequenceEdit, QLineEdit
 
 from ui.forms.controls import Control
@@ -52,9 +52,16 @@ class KeyField(QKeySequenceEdit):
 
     def _set_keys(self, keys: str) -> None:
         self.setKeySequence(QKeySequence(keys))
-        # Qt's own comes back with each change.
+        self._show_placeholder()
+
+    def _show_placeholder(self) -> None:
+        """Show ours: Qt's own comes back with each change, and whenever the keyboard leaves."""
         for line in self.findChildren(QLineEdit):
             line.setPlaceholderText(self._placeholder)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._show_placeholder()
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Take keys that are still held down: the dialog may be closed for good."""
@@ -72,6 +79,7 @@ class KeyField(QKeySequenceEdit):
             super().keyPressEvent(event)
 
     def _on_finished(self) -> None:
+        self._show_placeholder()
         self.pressed.emit(self.keys)
         self._take_edited()
 

@@ -330,8 +330,12 @@ def test_text_is_reported_at_once_when_the_dialog_is_closed(driver):
 def test_a_field_for_keys_that_is_left_as_it_was_reports_nothing(driver):
     field = driver.part(KeyField, "Keys for a quick question")
     driver.dialog.show_field("chat", "quick_ask_keys")
+    line = field.findChild(QLineEdit)
+    assert line.placeholderText() == "Press keys"
     for _ in range(2):
         QTest.keyClick(field, Qt.Key.Key_Tab)
+        assert not field.hasFocus()
+        assert line.placeholderText() == "Press keys"
         field.setFocus()
     assert driver.changes == []
 
