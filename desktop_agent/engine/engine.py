@@ -165,6 +165,11 @@ class Engine:
         return any(session.working for session in self._busy)
 
     @property
+    def loses_work(self) -> bool:
+        """Return whether closing now would stop a run, and not leave it to the next process."""
+        return any(session.working and not session.can_wait_for_next_process for session in self._busy)
+
+    @property
     def preferences(self) -> Preferences:
         return self._preferences
 

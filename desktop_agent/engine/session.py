@@ -284,6 +284,11 @@ class Session:
         return self._active_run.recorder is not None
 
     @property
+    def can_wait_for_next_process(self) -> bool:
+        """Return whether the active run only waits for the person, so that the next process can go on with it."""
+        return self._active_run.can_wait_for_next_process
+
+    @property
     def error(self) -> AgentError | None:
         """Return why the newest run failed, if it did."""
         return self._active_run.error

@@ -303,13 +303,19 @@ class ActiveRun:
         """Stop it, or one of its calls; return False when there is nothing to stop."""
         return self.recorder is not None and self._run is not None and self._run.interrupt(target)
 
-    def leave_to_next_process(self) -> bool:
-        """End a run of which only calls are left that wait for the person, as if its process had died.
+    @property
+    def can_wait_for_next_process(self) -> bool:
+        """Return whether of the active run only calls are left that wait for the person, and it is stored."""
+        is_active, run = self.recorder is not None, self._run
+        return is_active and run is not None and run.only_waits and self._writer.journal_queue.is_stored
 
-        The next process asks again. Return False where there is no such run, or nothing of it is stored.
+    def leave_to_next_process(self) -> bool:
+        """End a run that can wait for the next process, which asks again, as if its process had died.
+
+        Return False where there is no such run.
         """
         recorder, run = self.recorder, self._run
-        if recorder is None or run is None or not run.only_waits or not self._writer.journal_queue.is_stored:
+        if recorder is None or run is None or not self.can_wait_for_next_process:
             return False
         recorder.is_left_to_next_process = True
         return run.interrupt(StopTurn())

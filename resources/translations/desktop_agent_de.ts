@@ -2343,10 +2343,6 @@ Aufwärts zu: {1}</translation>
         <translation>{0} (nicht gespeichert)</translation>
     </message>
     <message>
-        <source>Close Desktop Agent?</source>
-        <translation>Desktop Agent schließen?</translation>
-    </message>
-    <message>
         <source>The model is still working.</source>
         <translation>Das Modell arbeitet noch.</translation>
     </message>
@@ -2361,6 +2357,26 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Stop and close</source>
         <translation>Anhalten und schließen</translation>
+    </message>
+    <message>
+        <source>A tool call waits for your decision.</source>
+        <translation>Ein Werkzeugaufruf wartet auf Ihre Entscheidung.</translation>
+    </message>
+    <message>
+        <source>It goes on waiting, and the next start asks you again.</source>
+        <translation>Er wartet weiter, und der nächste Start fragt Sie wieder.</translation>
+    </message>
+    <message>
+        <source>Keep open</source>
+        <translation>Offen lassen</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Close Desktop Agent?</source>
+        <translation>Desktop Agent schließen?</translation>
     </message>
 </context>
 <context>

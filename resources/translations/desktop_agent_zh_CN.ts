@@ -2343,10 +2343,6 @@ Go up to: {1}</source>
         <translation>{0}（不保存）</translation>
     </message>
     <message>
-        <source>Close Desktop Agent?</source>
-        <translation>关闭 Desktop Agent？</translation>
-    </message>
-    <message>
         <source>The model is still working.</source>
         <translation>模型仍在工作。</translation>
     </message>
@@ -2361,6 +2357,26 @@ Go up to: {1}</source>
     <message>
         <source>Stop and close</source>
         <translation>停止并关闭</translation>
+    </message>
+    <message>
+        <source>A tool call waits for your decision.</source>
+        <translation>有一个工具调用在等待您的决定。</translation>
+    </message>
+    <message>
+        <source>It goes on waiting, and the next start asks you again.</source>
+        <translation>它会继续等待，下次启动时会再次询问您。</translation>
+    </message>
+    <message>
+        <source>Keep open</source>
+        <translation>保持打开</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Close Desktop Agent?</source>
+        <translation>关闭 Desktop Agent？</translation>
     </message>
 </context>
 <context>

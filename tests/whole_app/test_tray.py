@@ -84,12 +84,12 @@ def test_a_start_in_the_background_waits_in_the_tray_whose_icon_says_what_waits_
         screen.close_dialog("Waiting approvals")
         tray.choose("New conversation")
         screen.wait_for("New conversation — Desktop Agent", "frame")
-        # Work is under way in the other one.
+        # A call waits in the other one.
         tray.choose("Quit")
-        screen.press("Keep working")
-        screen.wait_gone("Keep working")
+        screen.press("Keep open")
+        screen.wait_gone("Keep open")
         tray.choose("Quit")
-        screen.press("Stop and close")
+        screen.press("Close")
         wait_until("the icon goes", lambda: tray.icons == 0)
 
 
@@ -114,7 +114,7 @@ def test_closing_to_the_tray_is_a_choice_that_is_explained_once(
         assert sum("goes on" in text for _, _, text, _ in notifications.shown) == 1
         screen.close_by_key(lambda: not screen.has_window())
         tray.choose("Quit")
-        screen.press("Stop and close")
+        screen.press("Close")
         assert program.wait() == 0
 
 

@@ -163,6 +163,11 @@ class ConversationLibrary(QObject):
     def working(self) -> bool:
         return self._engine.working
 
+    @property
+    def loses_work(self) -> bool:
+        """Whether ending the program would stop a run; one that only waits for the person is asked about again."""
+        return self._engine.loses_work
+
     def refresh(self) -> None:
         """Read the list again."""
         self._tasks.start(self._refresh())

@@ -172,6 +172,8 @@ class MainWindow(QMainWindow):
         self._themes = themes
         self._welcome: WelcomePresenter | None = None
         self._question: QuestionBox | None = None
+        self._loses_work = False
+        """Whether the question says so."""
         self._work_timer = QTimer(self, interval=_WORK_CHECK_MS)
         self._work_timer.timeout.connect(self._close_if_idle)
         self.window_layout = WindowLayout(themes, self.sidebar, self.frame, self.banners)
@@ -404,20 +406,30 @@ class MainWindow(QMainWindow):
             return
         from ui.style.widgets import QuestionBox
 
-        title, question = self.tr("Close Desktop Agent?"), self.tr("The model is still working.")
-        text = self.tr("Closing stops it. What came so far is kept.")
-        box = self._question = QuestionBox(self._themes, title, question, text, self)
+        self._loses_work = self._library.loses_work
+        if self._loses_work:
+            question = self.tr("The model is still working.")
+            text = self.tr("Closing stops it. What came so far is kept.")
+            stay, leave = self.tr("Keep working"), self.tr("Stop and close")
+        else:
+            question = self.tr("A tool call waits for your decision.")
+            text = self.tr("It goes on waiting, and the next start asks you again.")
+            stay, leave = self.tr("Keep open"), self.tr("Close")
+        box = self._question = QuestionBox(self._themes, self.tr("Close Desktop Agent?"), question, text, self)
         # Enter and Escape lose nothing.
-        box.add_answer(self.tr("Keep working"), "")
-        box.add_answer(self.tr("Stop and close"), "close", "danger")
+        box.add_answer(stay, "")
+        box.add_answer(leave, "close", "danger" if self._loses_work else "")
         box.answered.connect(self._on_answered)
         box.open()
         self._work_timer.start()
 
     def _close_if_idle(self) -> None:
-        # The reason to ask is gone, and the person wanted to close.
+        # The reason to ask is gone, and the person wanted to close; or there is another one.
         if self._question is not None and not self.asks_before_closing:
             self._question.answer_with("close")
+        elif self._question is not None and self._loses_work != self._library.loses_work:
+            self._question.answer_with("")
+            self._ask_to_close()
 
     def _on_answered(self, answer: str) -> None:
         self._question = None

@@ -1,5 +1,7 @@
 """Decisions about waiting calls, from the dialog to the engine and back."""
 
+import asyncio
+
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
 
 from desktop_agent.types.permissions import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
@@ -7,7 +9,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowAlways, AllowOnce
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import until
-from tests.fakes.scripted_provider import Turn
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge.permissions import offer_rules
 from ui.settings.permissions import RuleCard
 
@@ -49,6 +51,30 @@ def test_a_rule_for_one_call_lets_the_others_run_once(on_screen, tmp_path):
         await screen.idle()
 
     on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
+
+
+def test_closing_while_calls_wait_says_that_they_wait_on_and_otherwise_that_it_stops_work(on_screen, tmp_path):
+    wait = Wait(asyncio.Event(), asyncio.Event())
+
+    async def work(screen):
+        dialog, approvals = await ask(screen, tmp_path / "work")
+        dialog.reject()
+        screen.window.close()
+        waits = "It goes on waiting, and the next start asks you again."
+        assert waits in screen.words(screen.question())
+        screen.answer_question("Keep open")
+        await until(lambda: screen.question() is None)
+        screen.window.close()
+        assert waits in screen.words(screen.question())
+        (approval,) = approvals.open_approvals
+        approvals.answer(approval.approval_id, AllowOnce())
+        await wait.reached.wait()
+        await until(lambda: "Closing stops it. What came so far is kept." in screen.words(screen.question()))
+        screen.answer_question("Keep working")
+        wait.until.set()
+        await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt")), Turn(ContentDelta("half"), wait))
 
 
 def test_a_rule_that_is_made_while_settings_are_open_is_listed_there(on_screen, tmp_path):
