@@ -25,7 +25,7 @@ from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, 
 from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.style_sheet import mix_colours
-from ui.style.text import show_hidden, title_or_new, translate_sentence
+from ui.style.text import begin_later, show_hidden, title_or_new, translate_sentence
 from ui.style.text_display import (
     displayed_positions,
     in_logical_order,
@@ -104,7 +104,7 @@ def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetim
     for hit in found.hits:
         who, when = _who(hit), relative_date(hit.at, now)
         snippet, marked = _with_tool_title(hit)
-        text, matches = _begun_later(snippet, marked)
+        text, matches = begin_later(snippet, marked, _BEFORE)
         yield SearchRow(
             text=text,
             matches=matches,
@@ -135,15 +135,6 @@ def _with_tool_title(hit: SearchHit) -> tuple[str, Sequence[MatchRange]]:
         return title, hit.matches
     shift = len(title) + 1 - len(name)
     return f"{title}: {rest}", [(start + shift, end + shift) for start, end in hit.matches]
-
-
-def _begun_later(text: str, matches: Sequence[MatchRange]) -> tuple[str, tuple[MatchRange, ...]]:
-    """Leave out words at the beginning of a line, so that the first match is seen in a narrow column."""
-    begin = max(0, matches[0][0] - _BEFORE) if matches else 0
-    begin = text.find(" ", begin, matches[0][0]) + 1 if begin else 0
-    if not begin:
-        return text, tuple(matches)
-    return f"…{text[begin:]}", tuple((start - begin + 1, end - begin + 1) for start, end in matches)
 
 
 def _who(hit: SearchHit) -> str:

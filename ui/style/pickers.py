@@ -169,7 +169,7 @@ class SearchPopup(QFrame):
         link: str,
         second_link: str = "",
     ) -> None:
-        """`size` is the largest, for 100 % zoom. `refresh` and `link` name buttons that search again and open a page."""
+        """`size` is the largest, for 100 % zoom. `refresh` and `link` name buttons: search again, open a page."""
         super().__init__(parent, Qt.WindowType.Popup)
         self._themes, self._size = themes, size
         self._was_chosen = False

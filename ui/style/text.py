@@ -1,7 +1,7 @@
 """Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible, typed keys."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 from PySide6.QtCore import QCoreApplication, QLocale
@@ -22,6 +22,18 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 def one_line(text: str, max_length: int) -> str:
     """Show text from a model or server on one line, with hidden characters spelled out."""
     return " ".join(show_hidden(text[:max_length]).split())
+
+
+def begin_later(text: str, matches: Sequence[tuple[int, int]], before: int) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Leave out words at the beginning of a line, so that the first match is seen where only the line's start fits.
+
+    At most `before` characters stay before it. Return the ranges of the matches in what is left, too.
+    """
+    begin = max(0, matches[0][0] - before) if matches else 0
+    begin = text.find(" ", begin, matches[0][0]) + 1 if begin else 0
+    if not begin:
+        return text, tuple(matches)
+    return f"…{text[begin:]}", tuple((start - begin + 1, end - begin + 1) for start, end in matches)
 
 
 def truncate(text: str, max_length: int) -> str:

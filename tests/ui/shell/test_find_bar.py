@@ -113,6 +113,19 @@ def test_escape_closes_it_gives_the_keyboard_back_and_takes_the_marks_away(stand
     assert stand.field.selectedText() == "cat"
 
 
+def test_escape_leaves_the_message_of_the_match_to_keys_and_commands(stand):
+    stand.type("cat")
+    stand.bar.step(-1)
+    row = stand.view.finder._current[0]
+    assert row > 1
+    stand.key(Qt.Key.Key_Escape)
+    assert stand.view.row_viewport.focused == (row, "")
+    stand.bar.open()
+    stand.type("no such word")
+    stand.key(Qt.Key.Key_Escape)
+    assert stand.view.row_viewport.focused == (row, "")
+
+
 def test_the_keyboard_goes_to_the_transcript_where_it_cannot_go_back(stand):
     stand.editor.hide()
     stand.key(Qt.Key.Key_Escape)

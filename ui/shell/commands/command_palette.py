@@ -20,7 +20,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.fuzzy_matcher import LETTERS, FuzzyMatcher
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
-from ui.style.text import one_line, title_or_new
+from ui.style.text import begin_later, one_line, title_or_new
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
 
 MAX_GROUP_ROWS = 80
@@ -30,6 +30,8 @@ _MIN_QUERY_LENGTH = 2
 _MAX_HITS = 3
 """Messages of one conversation."""
 _MAX_SNIPPET = 200
+_BEFORE = 24
+"""Characters before what was found in it: a long title leaves little room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +278,7 @@ class PalettePresenter(QObject):
     def _message_row(self, found: ConversationHits, hit: SearchHit, words: str) -> CommandRow:
         title = title_or_new(found.title)
         return CommandRow(
-            text=one_line(hit.snippet, _MAX_SNIPPET),
+            text=one_line(begin_later(hit.snippet, hit.matches, _BEFORE)[0], _MAX_SNIPPET),
             detail=title,
             is_choosable=True,
             command=partial(self._window.search.open, found.conversation_id, hit, words),

@@ -137,8 +137,10 @@ class Finder(QObject):
         self._start(query)
 
     def stop(self) -> None:
-        """Stop searching. The row of the current match stays unfolded."""
+        """Stop searching. The row of the current match stays unfolded, and keys and commands are for it."""
         self._unfolding.keep_open()
+        if self._current is not None and self._current[0] != self._viewport.focused[0]:
+            self._viewport.focus((self._current[0], ""))
         self._search_origin.forget()
         self._texts = SearchableTexts(self._viewport.rows)
         self._start(Query(""))
