@@ -155,7 +155,7 @@ class SpellingPreferences(_Section):
         default="",
         max_length=200_000,
         title="Your own words",
-        description="Those that you added to the dictionary, parted by spaces or lines.",
+        description="Those that you added to the dictionary, separated by spaces or line breaks.",
     )
 
 
@@ -235,7 +235,7 @@ class NetworkPreferences(_Section):
         title="Private hosts",
         description=(
             "Hosts on this computer or in a private network whose pages the model may ask for, and which commands "
-            "may reach by a public name, parted by spaces. Others are refused."
+            "may reach by a public name, separated by spaces. Others are refused."
         ),
     )
     check_for_updates: bool = Field(

@@ -3668,8 +3668,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ihre eigenen Wörter</translation>
     </message>
     <message>
-        <source>Those that you added to the dictionary, parted by spaces or lines.</source>
-        <translation>Die Sie zum Wörterbuch hinzugefügt haben, durch Leerzeichen oder Zeilen getrennt.</translation>
+        <source>Those that you added to the dictionary, separated by spaces or line breaks.</source>
+        <translation>Die Sie zum Wörterbuch hinzugefügt haben, durch Leerzeichen oder Zeilenumbrüche getrennt.</translation>
     </message>
     <message>
         <source>Models</source>
@@ -3780,7 +3780,7 @@ Aufwärts zu: {1}</translation>
         <translation>Private Hosts</translation>
     </message>
     <message>
-        <source>Hosts on this computer or in a private network whose pages the model may ask for, and which commands may reach by a public name, parted by spaces. Others are refused.</source>
+        <source>Hosts on this computer or in a private network whose pages the model may ask for, and which commands may reach by a public name, separated by spaces. Others are refused.</source>
         <translation>Hosts auf diesem Computer oder in einem privaten Netz, nach deren Seiten das Modell fragen darf und die Befehle unter einem öffentlichen Namen erreichen dürfen, durch Leerzeichen getrennt. Andere werden abgelehnt.</translation>
     </message>
     <message>

@@ -3668,7 +3668,7 @@ Go up to: {1}</source>
         <translation>您自己的词</translation>
     </message>
     <message>
-        <source>Those that you added to the dictionary, parted by spaces or lines.</source>
+        <source>Those that you added to the dictionary, separated by spaces or line breaks.</source>
         <translation>您添加到词典的词，用空格或换行分隔。</translation>
     </message>
     <message>
@@ -3780,7 +3780,7 @@ Go up to: {1}</source>
         <translation>专用主机</translation>
     </message>
     <message>
-        <source>Hosts on this computer or in a private network whose pages the model may ask for, and which commands may reach by a public name, parted by spaces. Others are refused.</source>
+        <source>Hosts on this computer or in a private network whose pages the model may ask for, and which commands may reach by a public name, separated by spaces. Others are refused.</source>
         <translation>此计算机上或专用网络中的主机：模型可请求其页面，命令可通过公共名称访问，以空格分隔。其他主机会被拒绝。</translation>
     </message>
     <message>

@@ -604,6 +604,9 @@ def test_another_language_says_that_it_needs_a_new_start(qtbot):
     assert not restart.isVisible()
     driver.dialog.offer_restart(is_possible=True)
     assert note not in driver.words, "the button says it"
+    box.setFocus()
+    QTest.keyClick(box, Qt.Key.Key_Tab)
+    assert driver.dialog.focusWidget() is restart
     with qtbot.waitSignal(driver.dialog.restart_requested):
         qtbot.mouseClick(restart, Qt.MouseButton.LeftButton)
     box.setCurrentIndex(box.findData("en"))
