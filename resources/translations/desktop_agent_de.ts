@@ -13751,7 +13751,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>dark light colours look font density zoom</source>
-        <translation>dunkel hell Farben Schrift Dichte Zoom Sprache</translation>
+        <translation>dunkel hell Farben Schrift Dichte Zoom</translation>
     </message>
     <message>
         <source>Providers and keys</source>

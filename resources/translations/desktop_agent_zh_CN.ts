@@ -13750,7 +13750,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>dark light colours look font density zoom</source>
-        <translation>深色 浅色 颜色 外观 字体 密度 缩放 语言</translation>
+        <translation>深色 浅色 颜色 外观 字体 密度 缩放</translation>
     </message>
     <message>
         <source>Providers and keys</source>
