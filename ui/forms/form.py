@@ -179,6 +179,14 @@ class FieldRow(QWidget):
             edge = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
             self._line.addWidget(control.widget, 0, edge)
 
+    def add_below(self, widget: QWidget) -> None:
+        """Put a widget below the control, and after it in Tab's order."""
+        if self._line is None:
+            self.column.addWidget(widget)
+        else:
+            self._line.removeWidget(self.control.widget)
+            self._line.addLayout(vbox(self.control.widget, widget, spacing=SPACE_XS, margins=0))
+
     def _add_control(self) -> None:
         widget = self.control.view or self.control.widget
         if self.control.fit == "numbers":

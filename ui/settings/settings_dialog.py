@@ -291,8 +291,7 @@ class SettingsDialog(QDialog):
         self._column.setContentsMargins(edge, edge, edge, SPACE_M if is_narrow else SPACE_L)
 
     def _build(self, themes: ThemeSource) -> None:
-        language = self._forms["appearance"].rows["language"]
-        language.column.addWidget(self._restart, 0, Qt.AlignmentFlag.AlignLeading)
+        self._forms["appearance"].rows["language"].add_below(self._restart)
         self.setWindowTitle(self.tr("Settings"))
         self.setAccessibleName(self.tr("Settings"))
         self.resize((SIZE * (themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
@@ -322,7 +321,5 @@ class SettingsDialog(QDialog):
         self._column.addLayout(self._middle, 1)
         self._column.addWidget(self._problem)
         self._column.addWidget(foot)
-        # It appears with the choice, and is next.
-        QWidget.setTabOrder(language.initial_focus, self._restart)
         # Not the search: arrows walk the pages at once.
         self._list.setFocus()

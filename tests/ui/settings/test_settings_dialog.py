@@ -1,6 +1,6 @@
 import pytest
 from pydantic import BaseModel, Field, SecretStr
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -604,6 +604,7 @@ def test_another_language_says_that_it_needs_a_new_start(qtbot):
     assert not restart.isVisible()
     driver.dialog.offer_restart(is_possible=True)
     assert note not in driver.words, "the button says it"
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
     box.setFocus()
     QTest.keyClick(box, Qt.Key.Key_Tab)
     assert driver.dialog.focusWidget() is restart
