@@ -304,7 +304,8 @@ class Composer(QWidget):
         self.draft_timer.start()
 
     def _refresh(self) -> None:
-        has_text = not self.editor.document().isEmpty()
+        # Blanks alone are not sent.
+        has_text = bool(self.editor.toPlainText().strip())
         notices = self.attachments.notices(self._limits, can_see=self._supports_images, has_text=has_text)
         pending = self.tr("It is sent when what you attached is ready. Escape takes that back.")
         words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))

@@ -8,7 +8,16 @@ from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QFileDialog,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
 from shiboken6 import delete
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
@@ -110,6 +119,14 @@ def with_files(*paths):
     mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     mime.setText("\n".join(str(path) for path in paths))
     return mime
+
+
+def test_blanks_alone_are_nothing_to_send(driver):
+    send = driver.part(QAbstractButton, "Send")
+    driver.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert (driver.editor.toPlainText(), send.isEnabled()) == ("\n", False)
+    driver.type("Hello")
+    assert send.isEnabled()
 
 
 def test_enter_sends_and_empties(driver):
