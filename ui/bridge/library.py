@@ -148,6 +148,7 @@ class ConversationLibrary(QObject):
         self.side_views = SideViews(self, engine)
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
+        self._shown_when_deleted = ""
         self.waiting = WaitingCalls(engine, tasks, self)
         self.requests = McpRequests(self)
         self.activity = ConversationActivity(self.requests, self)
@@ -252,6 +253,13 @@ class ConversationLibrary(QObject):
         """Take it out of the trash and show it."""
         self._wanted = conversation_id
         self._tasks.start(self._restore(conversation_id))
+
+    def undo_deletion(self, conversation_id: str) -> None:
+        """Take it out of the trash, and show it if it was shown when it was deleted."""
+        if conversation_id == self._shown_when_deleted:
+            self.restore(conversation_id)
+        else:
+            self._tasks.start(self._restore(conversation_id, shows=False))
 
     def close(self) -> None:
         """Stop emitting signals. The engine ends what runs in the open conversation."""
@@ -409,17 +417,19 @@ class ConversationLibrary(QObject):
 
     async def _delete(self, conversation_id: str) -> None:
         _refuse_found(conversation_id)
-        title = (await self._engine.record(conversation_id)).title
+        title, was_shown = (await self._engine.record(conversation_id)).title, self._shows(conversation_id)
         await self.put_into_trash(conversation_id)
+        self._shown_when_deleted = conversation_id if was_shown else ""
         self.replace_shown(conversation_id)
         await self._refresh()
         await self.trash.refresh()
         self.deleted.emit(conversation_id, title)
 
-    async def _restore(self, conversation_id: str) -> None:
+    async def _restore(self, conversation_id: str, *, shows: bool = True) -> None:
         await self._engine.store.restore_conversation(conversation_id)
         self.restored.emit(conversation_id)
-        await self._open_wanted(conversation_id)
+        if shows:
+            await self._open_wanted(conversation_id)
         await self._refresh()
         await self.trash.refresh()
 

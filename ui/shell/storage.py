@@ -149,7 +149,8 @@ class TrashPresenter(QObject):
     @Slot(str, str)
     def _offer_undo(self, conversation_id: str, title: str) -> None:
         text = self.tr("“{0}” was put into the trash.").format(title)
-        self._offer = conversation_id, self._banners.show_undo(text, lambda: self._library.restore(conversation_id))
+        undo = partial(self._library.undo_deletion, conversation_id)
+        self._offer = conversation_id, self._banners.show_undo(text, undo)
 
     @Slot(str)
     def _withdraw(self, conversation_id: str) -> None:

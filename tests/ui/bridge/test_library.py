@@ -241,6 +241,28 @@ def test_deleting_can_be_undone(in_loop, tmp_path):
     run(in_loop, tmp_path, work, Turn(ContentDelta("Hi")))
 
 
+def test_undoing_a_deletion_shows_only_what_was_shown(in_loop, tmp_path):
+    async def work(bridge):
+        first = await say(bridge, "Hello")
+        bridge.library.new()
+        await bridge.idle()
+        second = await say(bridge, "And again")
+        listed = Heard(bridge.library.listing.listed)
+        bridge.library.delete(first)
+        await bridge.idle()
+        bridge.library.undo_deletion(first)
+        await bridge.idle()
+        assert bridge.library.current.id == second
+        assert {each.id for each in listed[-1]} == {first, second}
+        bridge.library.delete(second)
+        await bridge.idle()
+        bridge.library.undo_deletion(second)
+        await bridge.idle()
+        assert bridge.library.current.id == second
+
+    run(in_loop, tmp_path, work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Hi")))
+
+
 def test_what_is_chosen_while_it_is_put_into_the_trash_is_refused_with_a_sentence(in_loop, tmp_path, monkeypatch):
     async def work(bridge):
         delete, may_delete = Store.delete_conversation, asyncio.Event()
