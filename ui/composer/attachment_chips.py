@@ -18,6 +18,7 @@ from ui.composer.attachment_items import (
 )
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, label
+from ui.style.layouts import place_before_in_tab_order
 from ui.style.removal import remove_widget
 from ui.style.text import plain_tooltip
 from ui.style.theme import RADIUS_S, SPACE_S, SPACE_XS, ThemeSource, pixmap
@@ -145,8 +146,10 @@ class AttachmentRow(QScrollArea):
     problem = Signal(object, object)
     """What is wrong with a picture and what to do about it: two Sentences."""
 
-    def __init__(self) -> None:
+    def __init__(self, editor: QWidget) -> None:
+        """Tab comes to the chips before it comes to the editor below them."""
         super().__init__()
+        self._editor = editor
         self._entries: list[AttachmentEntry] = []
         self._prompt_sources: list[PromptSource] = []
         self._waiting: list[tuple[AttachmentEntry, Coroutine[Any, Any, None]]] = []
@@ -229,6 +232,7 @@ class AttachmentRow(QScrollArea):
         entry.chip.removed.connect(lambda: self._remove_entry(entry))
         self._entries.append(entry)
         self._row.insertWidget(self._row.count() - 1, entry.chip)
+        place_before_in_tab_order(self._editor, entry.chip, entry.chip.remove_button)
         self.fit_height()
         self.show()
         return entry

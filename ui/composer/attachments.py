@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from desktop_agent.types.errors import AgentError, ImageRefused
@@ -51,8 +52,8 @@ THUMBNAIL_PIXELS = THUMBNAIL_SIZE * 3
 class Attachments(AttachmentRow):
     """The attachments of a message. Pictures are prepared in threads; the running loop must be asyncio's."""
 
-    def __init__(self, themes: ThemeSource, intake: PictureIntake) -> None:
-        super().__init__()
+    def __init__(self, themes: ThemeSource, intake: PictureIntake, editor: QWidget) -> None:
+        super().__init__(editor)
         self._themes = themes
         self._intake = intake
         self._file_dialog: QFileDialog | None = None

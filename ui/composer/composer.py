@@ -112,7 +112,7 @@ class Composer(QWidget):
 
         from ui.composer.attachments import Attachments
 
-        attachments = Attachments(self._themes, self._intake)
+        attachments = Attachments(self._themes, self._intake, self.editor)
         self.frame.column.insertWidget(0, attachments)
         # Among the children too, whose order is that of assistive technology.
         attachments.lower()

@@ -410,6 +410,18 @@ class TabOrder(QObject):
             QWidget.setTabOrder(first, second)
 
 
+def place_before_in_tab_order(stop: QWidget, *widgets: QWidget) -> None:
+    """Let Tab go through these widgets right before it comes to `stop`, wherever they were made."""
+    from PySide6.QtCore import Qt
+
+    previous = stop.previousInFocusChain()
+    # Qt orders only what Tab stops at.
+    while previous is not stop and not previous.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        previous = previous.previousInFocusChain()
+    for first, second in pairwise((previous, *widgets)):
+        QWidget.setTabOrder(first, second)
+
+
 def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
     """Yield the widgets that Tab stops at, in order."""
     from PySide6.QtCore import Qt

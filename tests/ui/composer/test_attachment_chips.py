@@ -2,16 +2,21 @@
 
 import asyncio
 
+from PySide6.QtWidgets import QLineEdit, QWidget
+
 from tests.fakes.qt_loop import in_loop, until
 from ui.composer.attachment_chips import AttachmentChip, AttachmentEntry, AttachmentRow
+from ui.style.boxes import vbox
 from ui.style.theme import ThemeSource
 
 __all__ = ["in_loop"]
 
 
 def test_work_that_comes_too_early_is_done_once_there_is_a_loop(qtbot, in_loop):
-    row, done = AttachmentRow(), []
-    qtbot.addWidget(row)
+    page, editor, done = QWidget(), QLineEdit(), []
+    row = AttachmentRow(editor)
+    vbox(row, editor, parent=page)
+    qtbot.addWidget(page)
     themes = ThemeSource()
     first = row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", "a")))
     gone = row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", "b")))

@@ -121,6 +121,24 @@ def with_files(*paths):
     return mime
 
 
+def test_shift_tab_leads_from_the_message_to_what_is_attached_above_it(driver, run, tmp_path):
+    async def steps():
+        for name in ("a.txt", "b.txt"):
+            (tmp_path / name).write_text("words")
+            driver.paste(with_files(tmp_path / name))
+        await driver.ready()
+
+    run(steps())
+    driver.editor.setFocus()
+    stops = []
+    for _ in range(4):
+        driver.bot.keyClick(driver.composer.window().focusWidget(), Qt.Key.Key_Backtab)
+        stops.append(driver.composer.window().focusWidget().accessibleName())
+    assert stops == ["Remove", "Attached file: b.txt", "Remove", "Attached file: a.txt"]
+    driver.bot.keyClick(driver.chips["Attached file: a.txt"], Qt.Key.Key_Delete)
+    assert driver.composer.window().focusWidget() is driver.chips["Attached file: b.txt"]
+
+
 def test_blanks_alone_are_nothing_to_send(driver):
     send = driver.part(QAbstractButton, "Send")
     driver.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
