@@ -39,12 +39,12 @@ def entries(*levels: AskLevel) -> list[StartupFile]:
     return [entry for entry in startup_file_table() if entry.level in levels]
 
 
-def named(entry: StartupFile) -> str:
-    return f"{entry.program}, {entry.patterns[0]}"
+ALWAYS, AFTER_OUTSIDE = entries(AskLevel.ALWAYS), entries(AskLevel.AFTER_OUTSIDE)
 
 
-always = pytest.mark.parametrize("entry", entries(AskLevel.ALWAYS), ids=named)
-after_outside = pytest.mark.parametrize("entry", entries(AskLevel.AFTER_OUTSIDE), ids=named)
+def files_of(table: list[StartupFile]) -> Iterator[tuple[StartupFile, str]]:
+    """Yield each file of these entries, with its entry."""
+    return ((entry, path) for entry in table for path in examples(entry))
 
 
 def allows(pattern: Pattern | None = None, answers: tuple[str, ...] = ()) -> Rule:
@@ -75,30 +75,25 @@ def verdict(case: CallFacts, way: str, suspension: Suspension = NOTHING_SUSPENDE
     return decide(case, rules, mode, suspension=suspension, protected=GROUNDS)
 
 
-@always
-def test_what_runs_by_itself_is_always_asked_about(entry: StartupFile, make_open_tool: MakeTool) -> None:
-    for path, way, suspension in product(examples(entry), WAYS, (NOTHING_SUSPENDED, TAINTED)):
+def test_what_runs_by_itself_is_always_asked_about(make_open_tool: MakeTool) -> None:
+    for (entry, path), way, suspension in product(files_of(ALWAYS), WAYS, (NOTHING_SUSPENDED, TAINTED)):
         for case in calls(make_open_tool, path):
             question = verdict(case, way, suspension)
             assert isinstance(question, Ask), (path, way, suspension, case.tool.name)
             assert entry.sentence(path) in question.reasons, (path, way, suspension, case.tool.name)
 
 
-@always
-def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(entry: StartupFile, make_open_tool: MakeTool) -> None:
+def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(make_open_tool: MakeTool) -> None:
     reading = make_open_tool([Effect.READ], "read_file", tool_class=ToolClass.READ_ONLY)
-    for path in examples(entry):
+    for _, path in files_of(ALWAYS):
         for case in calls(make_open_tool, path):
-            assert isinstance(decide(case, (), PLAN_MODE, protected=GROUNDS), Denied)
+            assert isinstance(decide(case, (), PLAN_MODE, protected=GROUNDS), Denied), path
         looked = decide(CallFacts(reading, "d", (PathSubject(f"{WORK}/{path}"),)), (), PLAN_MODE, protected=GROUNDS)
-        assert isinstance(looked, Allowed)
+        assert isinstance(looked, Allowed), path
 
 
-@after_outside
-def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(
-    entry: StartupFile, make_open_tool: MakeTool
-) -> None:
-    for path, way in product(examples(entry), WAYS):
+def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(make_open_tool: MakeTool) -> None:
+    for (entry, path), way in product(files_of(AFTER_OUTSIDE), WAYS):
         for case in calls(make_open_tool, path):
             mode, rules = WAYS[way]
             clean = verdict(case, way)
@@ -170,9 +165,8 @@ def line(make_open_tool: MakeTool, text: str, folder: str = ".") -> Verdict:
     return decide(case, RULES, ACCEPT_EDITS_MODE, protected=GROUNDS)
 
 
-@pytest.mark.parametrize("entry", [each for each in entries(AskLevel.ALWAYS) if not each.is_built], ids=named)
-def test_a_line_that_names_it_is_asked_about(entry: StartupFile, make_open_tool: MakeTool) -> None:
-    for path in examples(entry):
+def test_a_line_that_names_it_is_asked_about(make_open_tool: MakeTool) -> None:
+    for entry, path in files_of([each for each in ALWAYS if not each.is_built]):
         if "$" in path:
             continue  # an expansion in a line; what it names is not that file
         for text in (f"cp a {path}", f"mv a {path}", f"tee {path}", f"install a {path}", f"ln -s a ./{path}"):
