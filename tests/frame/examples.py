@@ -9,7 +9,7 @@ from hypothesis.internal.conjecture import providers
 
 PUSH = "push"
 ALL = "all"
-SHARE = 4
+SHARE = 8
 """On a push a property draws one of so many examples of the long form."""
 LEAST = 10
 

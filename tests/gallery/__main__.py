@@ -153,7 +153,7 @@ def render(arguments: argparse.Namespace, names: list[str]) -> int:
     )
 
 
-def _screen_for(room: tuple[int, int] | None) -> str:
+def screen_for(room: tuple[int, int] | None) -> str:
     """With the frame that the window manager puts around each window."""
     return "3200x2000" if room is None else f"{room[0] + 2}x{room[1] + 26}"
 
@@ -190,7 +190,7 @@ def main() -> int:
         *(["--right-to-left"] if arguments.right_to_left else []),
         *([f"--room={arguments.room}"] if arguments.room else []),
     ]
-    with displays.display(dict(os.environ), size=_screen_for(screens.ROOM)) as shown:
+    with displays.display(dict(os.environ), size=screen_for(screens.ROOM)) as shown:
         for theme in (arguments.theme,) if arguments.theme else THEMES:
             for scale in (arguments.scale,) if arguments.scale else SCALES:
                 command = [

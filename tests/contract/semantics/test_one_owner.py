@@ -20,10 +20,10 @@ from tests.fakes.ask_command import Asker, finished
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.another_loop import raised_on_another_loop
+from tests.frame.selection import few
 
 # Long enough for a loaded machine.
 PATIENCE = 60.0
-SEVERAL = 10
 
 
 @pytest.fixture
@@ -128,23 +128,24 @@ def _endpoint(server: Loopback):
     return parse_window_arguments(["--base-url", server.url, "--model", "m"]).endpoint
 
 
-async def test_one_owner__several_at_once_queue_or_are_refused_and_never_mix(ask: Asker) -> None:
+@pytest.mark.parametrize("several", few([4, 10], 1, "fewer at once"))
+async def test_one_owner__several_at_once_queue_or_are_refused_and_never_mix(ask: Asker, several: int) -> None:
     def answer(request) -> Reply:
         return says(f"answer to {request.json['messages'][-1]['content']}")
 
     async with Loopback(choose=answer) as server:
         first = await ask.child("first", server=server)
-        many = [ask.child("--continue", first.conversation, f"{n}", server=server) for n in range(SEVERAL)]
+        many = [ask.child("--continue", first.conversation, f"{n}", server=server) for n in range(several)]
         asked = await asyncio.gather(*many)
     engine = await Engine.open(ask.folder)
     loaded = await engine.store.load(first.conversation)
     await engine.close()
     refused = [each for each in asked if each.code == 1]
     assert all("worked on by" in each.err or "in use by another program" in each.err for each in refused), refused
-    assert len(refused) + sum(each.code == 0 for each in asked) == SEVERAL
+    assert len(refused) + sum(each.code == 0 for each in asked) == several
     assert any(each.code == 0 for each in asked)
     said = [each.text for each in loaded.messages]
-    assert len(said) == 2 * (1 + SEVERAL - len(refused))
+    assert len(said) == 2 * (1 + several - len(refused))
     assert [f"answer to {prompt}" for prompt in said[::2]] == said[1::2]
     assert loaded.journal == ()
 

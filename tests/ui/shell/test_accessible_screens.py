@@ -51,7 +51,7 @@ def walk(request, tmp_path_factory):
     return Walk(tmp_path_factory.mktemp("walk"), [item.callspec.params["name"] for item in here])
 
 
-@pytest.mark.parametrize("name", few(SCREENS, 28, "test_it_is_reached_told_apart_and_read_in_order: other screens"))
+@pytest.mark.parametrize("name", few(SCREENS, 14, "test_it_is_reached_told_apart_and_read_in_order: other screens"))
 def test_it_is_reached_told_apart_and_read_in_order(walk, name):
     assert walk.faults(name) == []
     read = (walk.folder / f"{name}.txt").read_text("utf-8").splitlines()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.frame import displays
 from tests.frame.selection import few
+from tests.gallery.__main__ import screen_for
 
 LARGE_TEXT = "229"
 """Percent of 10.5 points that are 24 points."""
@@ -32,8 +33,7 @@ LARGE = (
     "model-picker",
 )
 SCENES = [
-    (LARGE_TEXT, LARGE[::2]),
-    (LARGE_TEXT, LARGE[1::2]),
+    *((LARGE_TEXT, LARGE[first::6]) for first in range(6)),
     ("100", ("approval-tainted", "welcome-servers", "settings-providers", "help-guide")),
 ]
 
@@ -43,10 +43,10 @@ SCENES = [
     ("zoom", "scenes"), few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/settings/test_narrow.py")
 )
 def test_every_screen_fits(zoom, scenes, tmp_path):
-    command = [sys.executable, "-m", "tests.gallery", "--theme=light", "--scale=1", "--room=480x600", f"--zoom={zoom}"]
-    environment = displays.base_environment(tmp_path)
-    done = subprocess.run(
-        [*command, f"--folder={tmp_path}", *scenes], env=environment, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "tests.gallery", "--render", "--theme=light", "--scale=1", "--room=480x600"]
+    command += [f"--zoom={zoom}", f"--folder={tmp_path}", *scenes]
+    with displays.display(displays.base_environment(tmp_path), screen_for((480, 600))) as shown:
+        environment = {**shown, "QT_SCALE_FACTOR": "1"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert len(list(Path(tmp_path).glob("*-small.png"))) == len(scenes)

@@ -157,7 +157,7 @@ BEHIND: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize(
     "command",
-    few(sorted(subcommand_options()["git"].keys() - NOT_TRIED), 16, "test_read_only_commands.py judges each"),
+    few(sorted(subcommand_options()["git"].keys() - NOT_TRIED), 8, "test_read_only_commands.py judges each"),
 )
 def test_for_words_that_are_harmless_git_starts_nothing_and_writes_nothing_elsewhere(
     command: str, repository: Repository

@@ -53,7 +53,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", few(HOSTILE, 5, "each is a process of its own; every fifth on a push"))
+@pytest.mark.parametrize("name", few(HOSTILE, 3, "each is a process of its own; every eighth on a push"))
 async def test_hostile_pages_are_read_all_the_same(name):
     html = HOSTILE[name]
     # Its time of the processor is bounded all the same.
