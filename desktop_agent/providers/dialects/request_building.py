@@ -26,6 +26,7 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 
+JSON_ONLY = "Answer with a JSON object and nothing else."
 EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
 
 

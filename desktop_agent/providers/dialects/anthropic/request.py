@@ -15,7 +15,7 @@ from desktop_agent.providers.dialects.anthropic.model_listing import (
     resolve_conflicts,
     thinking_options,
 )
-from desktop_agent.providers.dialects.request_building import PrefixDigest, wire_name
+from desktop_agent.providers.dialects.request_building import JSON_ONLY, PrefixDigest, wire_name
 from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in
 from desktop_agent.types.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
 from desktop_agent.types.messages import now
@@ -54,7 +54,6 @@ DEFAULT_MAX_TOKENS = 8192
 _COUNTED = frozenset(
     {"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"}
 )
-_JSON_ONLY = "Answer with one JSON object and nothing else."
 _NO_SAMPLING = "This provider sets its own sampling: {name} was not sent."
 _LESS_TOKENS = "The model's longest answer is {tokens} tokens, so no more were asked for."
 _FREE_CHOICE = Sentence("This model cannot be made to call a tool; it was left free to choose.")
@@ -157,7 +156,7 @@ def _tools(tools: Iterable[ToolSpec]) -> dict[str, Any]:
 
 def _system(text: str, config: ProviderConfig) -> dict[str, Any]:
     if config.response_format is not None and config.response_format.json_schema is None:
-        text = f"{text}\n\n{_JSON_ONLY}".lstrip()
+        text = f"{text}\n\n{JSON_ONLY}".lstrip()
     return {"system": [{"type": "text", "text": text}]} if text else {}
 
 

@@ -14,6 +14,7 @@ from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningOpti
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppable_fields
 from desktop_agent.providers.dialects.request_building import (
+    JSON_ONLY,
     answer_limit,
     check_capabilities,
     names_by_wire_name,
@@ -71,8 +72,7 @@ class OpenAIChat(OpenAIServer):
         return answer, body
 
 
-_JSON_ONLY = "Answer with a JSON object and nothing else."
-_JSON_BY_SCHEMA = "Answer with a JSON object and nothing else. It must fit this JSON schema: {schema}"
+_JSON_BY_SCHEMA = f"{JSON_ONLY} It must fit this JSON schema: {{schema}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def format_options(
         return FormatOptions()
     takes = "none" if refused or known.structured_output is False else quirks.structured
     schema = json_format.json_schema and {k: v for k, v in json_format.json_schema.items() if k != "$schema"}
-    extra_instructions = _JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
+    extra_instructions = JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
     if takes == "none":
         values = {"model": request.model}
         note = Sentence("“{model}” is asked in words to answer in JSON: nothing makes sure that it does.", values)

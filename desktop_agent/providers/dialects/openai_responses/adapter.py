@@ -15,6 +15,7 @@ from desktop_agent.providers.dialects.openai_responses.response_stream import Re
 from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppable_fields
 from desktop_agent.providers.dialects.request_building import (
     BETWEEN_TOOLS_IGNORED,
+    JSON_ONLY,
     OpenAIModelFacts,
     answer_limit,
     check_capabilities,
@@ -33,6 +34,7 @@ from desktop_agent.providers.transport.http_client import HttpResponse
 from desktop_agent.providers.transport.json_codec import dumps, loads, object_in
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import InvalidRequest, NotFound, ProviderError, Sentence, UnreadableAnswer
+from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import Capabilities, JsonFormat, ModelRequest, ReasoningBetweenTools, TokenCount
 from desktop_agent.types.tool_calls import ToolSpec
 
@@ -198,6 +200,7 @@ def build_body(
     for what cannot be sent at all.
     """
     check_capabilities(request, known)
+    request = _with_json_instruction(request)
     quirks, extra_options = recipient.quirks, request.config.extra_options
     setting = reasoning_options(request, quirks, known)
     limit, cut = answer_limit(request, known)
@@ -260,6 +263,14 @@ def _header(fields: dict[str, Any]) -> list[Any]:
     """Return what the model reads before the input, and what a server counts as its prefix."""
     effort, form = object_in(fields, "reasoning").get("effort"), object_in(fields, "text").get("format")
     return [fields.get("instructions"), fields.get("tools"), effort, form]
+
+
+def _with_json_instruction(request: ModelRequest) -> ModelRequest:
+    """Ask for any object in words, too: OpenAI refuses the mode unless the input, not the instructions, says JSON."""
+    json_format = request.config.response_format
+    if json_format is None or json_format.json_schema is not None:
+        return request
+    return replace(request, messages=(Message.system(JSON_ONLY), *request.messages))
 
 
 def _format(json_format: JsonFormat) -> JsonObject:

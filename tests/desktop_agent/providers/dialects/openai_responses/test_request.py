@@ -105,8 +105,14 @@ def test_all_that_can_be_wished_for() -> None:
     assert fields["prompt_cache_options"] == {"mode": "implicit", "ttl": "12h"}
 
 
-def test_any_object_as_the_format() -> None:
-    assert body(config={"response_format": JsonFormat()}).fields["text"] == {"format": {"type": "json_object"}}
+@pytest.mark.parametrize("family", ["openai", "azure", "xai", "llamacpp", "stranger"])
+def test_any_object_as_the_format_is_named_in_the_messages_too(family: str) -> None:
+    fields = body(family, config={"system_prompt": "Be kind.", "response_format": JsonFormat()}).fields
+    assert fields["text"] == {"format": {"type": "json_object"}}
+    # OpenAI refuses the mode unless a message says JSON; local servers take instructions at the top only.
+    place = "input" if family in ("openai", "azure", "xai") else "instructions"
+    assert "JSON" in str(fields[place])
+    assert fields["instructions"].startswith("Be kind.")
 
 
 def test_sampling_stands_aside_while_a_model_reasons() -> None:
