@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
@@ -206,7 +206,8 @@ class Scheduler:
         try:
             await self._settle_unfinished()
             schedules = await self._rows.all()
-            stays_due = [await self._check_schedule(schedule) for schedule in schedules if schedule.prompt.is_on]
+            checks = (self._check_schedule(schedule) for schedule in schedules if schedule.prompt.is_on)
+            stays_due = [await _stays_due(check) for check in checks]
             self._budget_waits.keep({schedule.prompt.id for schedule in schedules if schedule.prompt.is_on})
         except StorageFailed as error:
             # The disk is watched elsewhere; what is due stays due.
@@ -247,13 +248,12 @@ class Scheduler:
         return waits or not await self._begin(schedule, slot, now, is_due=True)
 
     async def _begin(self, schedule: StoredSchedule, slot: Slot, now: datetime, *, is_due: bool) -> bool:
-        """Claim the run that was decided upon `now`, and send its prompt; return whether it was claimed."""
+        """Claim the run that was decided upon `now`, and send its prompt; return whether it was claimed.
+
+        Raises StorageFailed, also where another process works in its conversation.
+        """
         prompt, message = schedule.prompt, Message.user(schedule.prompt.prompt)
-        try:
-            session = await self._open(prompt, schedule.conversation_id)
-        except ConversationInUse:
-            # Another process works there: it stays due.
-            return False
+        session = await self._open(prompt, schedule.conversation_id)
         if session.working or session.can_resume:
             return False
         conversation_id = session.record.id
@@ -326,31 +326,32 @@ class Scheduler:
             if schedule is None:
                 await self._rows.runs.end(run, "interrupted")
             elif run.state == "claimed":
-                await self._send_claimed(schedule, run)
+                await _stays_due(self._send_claimed(schedule, run))
             elif (result := await self._rows.runs.outcome(run)) is not None:
                 await self._rows.runs.end(run, result)
                 self._listener.on_changed()
             elif run.conversation_id in interrupted and not interrupted[run.conversation_id].waits_for_approval:
                 await self._recover(schedule.prompt, run)
 
-    async def _send_claimed(self, schedule: StoredSchedule, run: ScheduledRun) -> None:
-        """Send the prompt of a run whose process died before that, under the id that it was claimed with."""
+    async def _send_claimed(self, schedule: StoredSchedule, run: ScheduledRun) -> bool:
+        """Send the prompt of a run whose process died before that, under the id that it was claimed with.
+
+        Return whether it stays due.
+        """
         prompt, now = schedule.prompt, self.clock.now()
         if prompt.missed == "skip" and now - run.claimed_at > GRACE:
             await self._rows.runs.end(run, "missed")
             self._listener.on_changed()
-            return
+            return False
         if await self._budget_waits.check(schedule):
-            return
-        try:
-            session = await self._open(prompt, schedule.conversation_id)
-        except ConversationInUse:
-            return
+            return True
+        session = await self._open(prompt, schedule.conversation_id)
         if session.working or session.can_resume:
-            return
+            return True
         await self._rows.runs.move(run, session.record.id)
         message = Message.user(prompt.prompt).model_copy(update={"id": run.message_id})
         await self._send(prompt, run, session, message)
+        return False
 
     async def _recover(self, prompt: ScheduledPrompt, run: ScheduledRun) -> None:
         """Open the conversation of a run whose process died: the engine puts it in order, or goes on with its calls."""
@@ -369,6 +370,18 @@ class Scheduler:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _stays_due(check: Awaitable[bool]) -> bool:
+    """Return what the check of one prompt says. One whose conversation cannot be opened stays due; others go on."""
+    try:
+        return await check
+    except ConversationInUse:
+        return True  # another process works there
+    except StorageFailed as error:
+        # The disk is watched elsewhere.
+        _log.warning("a scheduled prompt waits for the disk: %s", error)
+        return True
 
 
 def _set_mode(session: "Session", name: str) -> None:

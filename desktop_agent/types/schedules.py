@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AwareDatetime, Field, field_validator
 
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import new_id, now
@@ -15,6 +15,8 @@ MAX_PROMPT = 200_000
 MAX_CRON_LINE = 200
 MAX_INTERVAL = 366 * 24 * 60
 """Minutes."""
+LAST_TIME = datetime(9998, 12, 31, 23, 59)  # noqa: DTZ001  the wall clock
+"""The latest time of the wall clock: the one that zones and their changes can still be counted from."""
 LAST_DAY = 0
 """Stands for the last day of each month."""
 WEEKDAYS = (0, 1, 2, 3, 4)
@@ -29,7 +31,7 @@ ScheduleTarget = Literal["new", "same"]
 def _local_minute(value: datetime) -> datetime:
     if value.tzinfo is not None:
         raise ValueError("a time of the wall clock has no time zone")
-    return value.replace(second=0, microsecond=0, fold=0)
+    return min(value.replace(second=0, microsecond=0, fold=0), LAST_TIME)
 
 
 class Once(FrozenModel):
@@ -70,7 +72,7 @@ class Interval(FrozenModel):
 
     type: Literal["interval"] = "interval"
     minutes: int = Field(ge=1, le=MAX_INTERVAL)
-    start: datetime = Field(default_factory=now)
+    start: AwareDatetime = Field(default_factory=now)
 
 
 class Cron(FrozenModel):

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QDateEdit, QTimeEdit, QWidget
 from desktop_agent.types.messages import now
 from desktop_agent.types.schedules import (
     LAST_DAY,
+    LAST_TIME,
     MAX_CRON_LINE,
     MAX_INTERVAL,
     WEEKDAYS,
@@ -49,6 +50,7 @@ class TimingEditor(QWidget):
         days = [(day, str(day)) for day in range(1, 32)]
         self._month_day = menu([*days, (LAST_DAY, self.tr("Last day"))])
         self._date, self._time = QDateEdit(), QTimeEdit()
+        self._date.setMaximumDate(QDate(LAST_TIME.year, LAST_TIME.month, LAST_TIME.day))
         self._minutes = number_box(1, MAX_INTERVAL, suffix=self.tr(" minutes"))
         self._cron = text_line(max_length=MAX_CRON_LINE, placeholder="0 9 * * 1-5")
         # Lines that never wrap: a form gives too little height to what wraps within a field.

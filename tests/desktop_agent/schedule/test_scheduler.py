@@ -16,8 +16,8 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.spending import local_day
 from desktop_agent.schedule.scheduler import Scheduler
 from desktop_agent.schedule.timing import Clock
-from desktop_agent.storage.file_lock import Holder
-from desktop_agent.types.errors import AgentError, WrongUse
+from desktop_agent.storage.file_lock import Holder, lock_path
+from desktop_agent.types.errors import AgentError, ConversationInUse, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import CommandPattern, Mode, Rule, RuleEffect
 from desktop_agent.types.preferences import ModePreferences, UsagePreferences
@@ -317,6 +317,64 @@ async def test_a_prompt_that_cannot_begin_says_so_and_is_not_tried_again(tmp_pat
         assert [result for _, result in there.hands.ends] == ["refused"]
         await there.look()
         assert (len(there.hands.ends), len(there.hands.errors), server.requests) == (1, 1, [])
+
+
+async def test_a_conversation_that_the_disk_refuses_holds_up_no_other_prompt(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server:
+        async with world(tmp_path, server.url) as there:
+            await there.scheduler.save(daily(target="same"))
+            await there.scheduler.save(ScheduledPrompt(title="Later", prompt="go", timing=Cron(line="5 9 * * *")))
+            await there.set_time(START + timedelta(minutes=1))
+            await there.until(lambda: len(there.hands.ends) == 1)
+            (record,) = await there.engine.store.list_conversations()
+        # As after a start by another user, whose files nobody else may open.
+        lock = lock_path(tmp_path, f"conversation-{record.id}")
+        lock.unlink()
+        lock.mkdir()
+        async with world(tmp_path, server.url) as there:
+            await there.set_time(START + timedelta(days=1, minutes=1))
+            await there.set_time(START + timedelta(days=1, minutes=6))
+            await there.until(lambda: bool(there.hands.ends))
+            assert there.hands.ends[0][0].endswith("09:05")
+            lock.rmdir()
+            await there.look()
+            # It stayed due.
+            await there.until(lambda: "2026-11-28T09:00" in dict(there.hands.ends))
+
+
+async def test_a_claimed_run_that_the_disk_refuses_holds_up_no_other_prompt(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        async with there.scheduler._one_at_a_time:
+            await there.scheduler.save(daily(target="same"))
+            await there.scheduler.save(ScheduledPrompt(title="Later", prompt="go", timing=Cron(line="5 9 * * *")))
+            stored, _ = await there.scheduler.schedules()
+            session = there.engine.new_session()
+            session.send(Message.user("hi"))
+            await session.wait_idle()
+            await session.flush()
+            runs, id_ = there.engine.store.schedules.runs, session.record.id
+            await session.close()
+            lock = lock_path(tmp_path, f"conversation-{id_}")
+            lock.unlink(missing_ok=True)
+            lock.mkdir()
+            assert await runs.claim(stored, "2026-11-27T08:00", id_, "the id", START, is_due=True)
+        await there.set_time(START + timedelta(minutes=6))
+        await there.until(lambda: bool(there.hands.ends))
+        assert there.hands.ends == [("2026-11-27T09:05", "completed")]
+
+
+async def test_a_run_begun_by_hand_says_that_another_process_works_in_its_conversation(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server:
+        async with world(tmp_path, server.url) as there:
+            await there.scheduler.save(daily(target="same"))
+            await there.set_time(START + timedelta(minutes=1))
+            await there.until(lambda: len(there.hands.ends) == 1)
+            (stored,) = await there.scheduler.schedules()
+        async with world(tmp_path, server.url) as there, world(tmp_path, server.url, runs=False) as other:
+            assert stored.conversation_id is not None
+            await other.engine.session(stored.conversation_id)
+            with pytest.raises(ConversationInUse):
+                await there.scheduler.run_now(stored.prompt.id)
 
 
 async def test_once_is_once_and_what_is_paused_or_deleted_does_not_run(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
+from pydantic import ValidationError
 
 from desktop_agent.schedule.timing import Clock, check_cron_line, newest_slot, slots_after
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.schedules import LAST_DAY, WEEKDAYS, Cron, Interval, Monthly, Once, Timing, Weekly
+from desktop_agent.types.schedules import LAST_DAY, LAST_TIME, WEEKDAYS, Cron, Interval, Monthly, Once, Timing, Weekly
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -102,3 +103,16 @@ def test_a_cron_line_that_names_no_time_is_refused(line: str) -> None:
 
 def test_a_cron_line_of_five_fields_is_taken() -> None:
     check_cron_line("*/5 9-17 1,15 jan-jun mon-fri")
+
+
+@pytest.mark.parametrize("zone", [BERLIN, ZoneInfo("America/New_York"), ZoneInfo("Asia/Tokyo"), None])
+def test_the_last_day_of_all_is_a_time_that_every_zone_can_count(zone: tzinfo | None) -> None:
+    once, clock = Once(at=datetime(9999, 12, 31)), Clock(zone=zone)  # noqa: DTZ001
+    assert once.at == LAST_TIME
+    assert [slot.wall for slot in slots_after(once, clock, clock.now())] == [LAST_TIME]
+    assert newest_slot(once, clock, clock.now() - timedelta(days=1), clock.now()) is None
+
+
+def test_an_interval_counts_from_a_moment_and_not_from_a_clock_on_some_wall() -> None:
+    with pytest.raises(ValidationError):
+        Interval(minutes=5, start=datetime(2026, 11, 27, 9, 0))  # noqa: DTZ001

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import pytest
-from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
+from PySide6.QtCore import QDate, QLocale, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from desktop_agent.types.preferences import StoragePreferences
-from desktop_agent.types.schedules import Once
+from desktop_agent.types.schedules import LAST_TIME, Once
 from ui.forms.controls import check_box, check_boxes, menu, number_box, radio_buttons, text_area, text_line
 from ui.forms.form import Form
 from ui.forms.model_fields import add_model_fields
@@ -193,6 +193,14 @@ def timing_part(kind):
     editor = TimingEditor()
     editor.set_timing(Once(at=datetime(2030, 1, 2, 9, 0)))  # noqa: DTZ001
     return editor, editor.findChildren(kind)[0]
+
+
+def test_the_day_of_a_scheduled_prompt_ends_where_times_can_be_counted(qtbot):
+    editor, day = timing_part(QDateEdit)
+    qtbot.addWidget(editor)
+    day.setDate(QDate(9999, 12, 31))
+    assert editor.timing.at.date() == LAST_TIME.date()
+    assert editor.problem == ""
 
 
 @pytest.mark.parametrize(
