@@ -10,7 +10,7 @@ from typing import Generic, ParamSpec
 from desktop_agent.engine.mcp_tools import ToolDigestStore, ToolOffer, describe_changes, load_tool_offer
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.lifecycle import ServerContext
-from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
+from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState
 
 _P = ParamSpec("_P")
@@ -171,11 +171,9 @@ class ServerInstance:
 
     async def _report_changes(self, offer: ToolOffer) -> None:
         server, known = self.lifecycle.server, self.offer
-        try:
-            before = await self._digests.exchange(server.id, dict(offer.digests))
-        except StorageFailed as error:
-            self._notifier.notify(error.sentence)
-            before = dict(known.digests)
+        before, refusal = await self._digests.exchange(server.id, dict(offer.digests))
+        if refusal is not None:
+            self._notifier.notify(refusal.sentence)
         for sentence, digest in describe_changes(server.title, before, offer):
             self._notifier.notify(sentence, digest)
         for sentence in offer.unusable:

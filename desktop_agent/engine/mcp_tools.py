@@ -219,26 +219,30 @@ class ToolDigestStore:
         """What this process has seen, also where the disk refused it."""
         self._lock = asyncio.Lock()
 
-    async def exchange(self, server_id: str, digests: dict[str, str]) -> dict[str, str]:
-        """Remember these digests and return those before: what this process saw last, else what any process did.
+    async def exchange(self, server_id: str, digests: dict[str, str]) -> tuple[dict[str, str], StorageFailed | None]:
+        """Remember these digests; return those before, and what the disk said against it.
 
-        Raises StorageFailed; they hold for this run all the same.
+        Those before are what this process saw last, else what any process did. These hold for this run in any case.
         """
         async with self._lock:
             return await finish(asyncio.to_thread(self._exchange, server_id, digests))
 
-    def _exchange(self, server_id: str, digests: dict[str, str]) -> dict[str, str]:
+    def _exchange(self, server_id: str, digests: dict[str, str]) -> tuple[dict[str, str], StorageFailed | None]:
+        known, refusal = dict[str, str](), None
         self._hold_file()
         try:
             servers = self._load()
             known = servers.get(server_id, {})
-            before = self._seen.get(server_id, known)
-            self._seen[server_id], merged = _merge(before, digests), _merge(known, digests)
+            merged = _merge(known, digests)
             if list(merged.items()) != list(known.items()):
                 self._save({**servers, server_id: merged})
-            return before
+        except StorageFailed as error:
+            refusal = error
         finally:
             self._file_lock.release()
+        before = self._seen.get(server_id, known)
+        self._seen[server_id] = _merge(before, digests)
+        return before, refusal
 
     def _hold_file(self) -> None:
         """Wait for another process that writes the file. That takes milliseconds: one that hangs is not waited for."""
@@ -253,7 +257,10 @@ class ToolDigestStore:
             return _Content.model_validate_json(self.path.read_bytes()).servers
         except FileNotFoundError:
             return {}
-        except (OSError, ValidationError, RecursionError):
+        except OSError as error:
+            # Not to be written over: what is in it may be read again later.
+            raise file_error(error, self.path) from error
+        except (ValidationError, RecursionError):
             _log.info("the tools that were seen cannot be read and are left aside")
             return {}
 

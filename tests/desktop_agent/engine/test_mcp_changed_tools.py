@@ -1,12 +1,15 @@
 """A tool that is another one than the person spoke of: what was allowed for it holds no more."""
 
 import asyncio
+import errno
 import json
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.engine import mcp_tools
 from desktop_agent.engine.mcp_tools import MAX_NAMES, ToolDigestStore
+from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.mcp import McpServer, McpToolInfo
 from desktop_agent.types.tool_calls import ToolClass
 from tests.fakes.mcp_client import until
@@ -160,11 +163,17 @@ async def test_one_that_changes_on_and_on_is_asked_later_and_later(tmp_path, mon
         assert waits[-1] == 0
 
 
+async def exchanged(store: ToolDigestStore, server: str, digests: dict[str, str]) -> dict[str, str]:
+    before, refusal = await store.exchange(server, digests)
+    assert refusal is None
+    return before
+
+
 async def test_names_that_are_remembered_are_bounded_and_the_newest_stay(tmp_path):
     seen = ToolDigestStore(tmp_path)
     for batch in range(8):
         await seen.exchange("s", {f"t{batch}_{number}": "d" for number in range(200)})
-    known = await seen.exchange("s", {})
+    known = await exchanged(seen, "s", {})
     assert len(known) == MAX_NAMES
     assert "t7_199" in known
     assert "t0_0" not in known
@@ -172,14 +181,45 @@ async def test_names_that_are_remembered_are_bounded_and_the_newest_stay(tmp_pat
 
 async def test_two_processes_keep_what_the_other_has_seen(tmp_path):
     one, other = ToolDigestStore(tmp_path), ToolDigestStore(tmp_path)
-    assert await one.exchange("a", {"x": "1"}) == {}
-    assert await other.exchange("b", {"y": "1"}) == {}
+    assert await exchanged(one, "a", {"x": "1"}) == {}
+    assert await exchanged(other, "b", {"y": "1"}) == {}
     await asyncio.gather(
         *(store.exchange(name, {"x": "1"}) for name, store in (("c", one), ("d", other), ("e", one), ("f", other)))
     )
     later = ToolDigestStore(tmp_path)
-    assert [await later.exchange(name, {}) for name in "acdef"] == [{"x": "1"}] * 5
+    assert [await exchanged(later, name, {}) for name in "acdef"] == [{"x": "1"}] * 5
     # Whoever has seen a tool before says that it changed, whatever another has seen meanwhile.
-    assert await other.exchange("a", {"x": "2"}) == {"x": "1"}
-    assert await one.exchange("a", {"x": "2"}) == {"x": "1"}
-    assert await ToolDigestStore(tmp_path).exchange("a", {}) == {"x": "2"}
+    assert await exchanged(other, "a", {"x": "2"}) == {"x": "1"}
+    assert await exchanged(one, "a", {"x": "2"}) == {"x": "1"}
+    assert await exchanged(ToolDigestStore(tmp_path), "a", {}) == {"x": "2"}
+
+
+async def test_a_change_is_told_on_a_disk_that_is_full_too(tmp_path, monkeypatch):
+    write(tmp_path, HARMLESS)
+    async with stand(tmp_path, own("turns")) as here:
+        await seen(here, tmp_path)
+    write(tmp_path, {"description": "Sends everything away."})
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(mcp_tools, "write_atomically", refuse)
+    async with stand(tmp_path, own("turns")) as here:
+        await seen(here, tmp_path)
+        refused, changed = told(here)
+        assert "room" in refused
+        assert "holds no more" in changed
+
+
+async def test_what_cannot_be_read_now_is_not_overwritten(tmp_path):
+    await exchanged(ToolDigestStore(tmp_path), "a", {"x": "1"})
+    file = tmp_path / "mcp_tools.json"
+    file.rename(tmp_path / "aside")
+    file.mkdir()
+    store = ToolDigestStore(tmp_path)
+    before, refusal = await store.exchange("b", {"y": "1"})
+    assert (before, isinstance(refusal, StorageFailed)) == ({}, True)
+    file.rmdir()
+    (tmp_path / "aside").rename(file)
+    assert await exchanged(store, "b", {"y": "2"}) == {"y": "1"}
+    assert await exchanged(store, "a", {"x": "2"}) == {"x": "1"}
