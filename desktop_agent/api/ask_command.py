@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from desktop_agent.api.command_line import AskArguments
 from desktop_agent.api.terminal import BROKEN_PIPE, DONE, ERROR, INTERRUPTED, WRONG_USE, use_utf8, write_remark
-from desktop_agent.conversation.picture_preparation import import_picture_async
+from desktop_agent.conversation.picture_preparation import MAX_FILE_BYTES, import_picture_async
 from desktop_agent.conversation.transcript_notices import explain_ending
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
@@ -121,15 +121,18 @@ def run_ask(arguments: AskArguments) -> int:
     # Models write lone halves of characters; they must not end the answer.
     use_utf8()
     try:
-        # Before the loop: a thread that waits for standard input could not be interrupted.
+        # Before the loop: a thread that waits for standard input, or for a channel, could not be interrupted.
         data = sys.stdin.buffer.read() if arguments.prompt == "-" else os.fsencode(arguments.prompt)
+        images = [(path.name, _read_image(path)) for path in arguments.images]
         # Bytes that are no UTF-8 cannot be sent to anybody.
-        return asyncio.run(_ask(arguments, data.decode("utf-8", "replace")))
+        return asyncio.run(_ask(arguments, data.decode("utf-8", "replace"), images))
+    except ImageRefused as error:
+        return _report_failure(error)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-async def _ask(arguments: AskArguments, text: str) -> int:
+async def _ask(arguments: AskArguments, text: str, images: Sequence[tuple[str, bytes]]) -> int:
     try:
         engine = await Engine.open(arguments.launch.data_dir, _run_defaults(arguments))
     except AgentError as error:
@@ -139,7 +142,7 @@ async def _ask(arguments: AskArguments, text: str) -> int:
         write_remark(str(notice))
     try:
         session = await _open_session(engine, arguments)
-        message = await _build_prompt(engine, text, arguments.images)
+        message = await _build_prompt(engine, text, images)
         return await _AskRun(session, arguments, sys.stdout).run(message)
     except WrongUse as error:
         return _report_failure(error, WRONG_USE)
@@ -199,18 +202,20 @@ async def _only_model(engine: Engine, endpoint_id: str) -> str:
     raise WrongUse(f"Choose a model with --model. The server has: {names}.")
 
 
-async def _build_prompt(engine: Engine, text: str, images: tuple[Path, ...]) -> Message:
+async def _build_prompt(engine: Engine, text: str, images: Sequence[tuple[str, bytes]]) -> Message:
     blocks: list[Block] = [Text(text=text)]
-    for path in images:
-        picture = await import_picture_async(await asyncio.to_thread(_read_image, path), path.name)
+    for name, data in images:
+        picture = await import_picture_async(data, name)
         source = await engine.pictures.put(picture.data, picture.media_type, picture.width, picture.height)
-        blocks.append(Image(source=source, name=path.name))
+        blocks.append(Image(source=source, name=name))
     return Message.user_with_blocks(blocks)
 
 
 def _read_image(path: Path) -> bytes:
+    """Read a file, a channel or a device: no more than shows that it is too large. Raises ImageRefused."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ImageRefused.not_read(str(path), error) from None
 

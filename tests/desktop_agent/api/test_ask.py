@@ -267,6 +267,35 @@ def test_a_picture_that_is_not_there_is_a_sentence(ask: Asker, tmp_path: Path) -
     assert "none.png" in asked.err
 
 
+async def open_for_writing(channel: Path) -> int:
+    """The other end, once somebody reads this one."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with contextlib.suppress(OSError):
+                return os.open(channel, os.O_WRONLY | os.O_NONBLOCK)
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a named pipe is another thing there")
+@pytest.mark.parametrize("never_ends", [True, False])
+async def test_a_picture_without_end_is_too_large_and_one_that_never_comes_can_be_stopped(
+    ask: Asker, tmp_path: Path, never_ends: bool
+) -> None:
+    channel = tmp_path / "channel.png"
+    os.mkfifo(channel)
+    process = await ask.start("--demo", "--image", str(channel), "hi")
+    with os.fdopen(await open_for_writing(channel), "wb", buffering=0) as writer:
+        os.set_blocking(writer.fileno(), True)
+        if never_ends:
+            with contextlib.suppress(BrokenPipeError):
+                await asyncio.to_thread(lambda: [writer.write(bytes(1_000_000)) for _ in range(200)])
+        else:
+            process.send_signal(signal.SIGINT)
+        asked = await finished(process)
+    assert asked.code == (1 if never_ends else 130)
+    assert not never_ends or "larger than 50 MB" in asked.err
+
+
 WRITE = ("write_file", {"path": "a.txt", "content": "written"})
 READ = ("read_file", {"path": "b.txt"})
 
