@@ -9,6 +9,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
@@ -142,7 +143,10 @@ class _SingleFile:
         self._path = path
 
     def sizes(self) -> dict[str, int]:
-        return {self._path.name: self._path.stat().st_size}
+        try:
+            return {self._path.name: self._path.stat().st_size}
+        except OSError as error:
+            raise _unreadable(self._path, error) from error
 
     def open(self, name: str) -> IO[bytes]:
         del name
@@ -168,9 +172,10 @@ class _Folder:
         for folder, _, names in os.walk(self._path, followlinks=False):
             for name in names:
                 path = Path(folder, name)
-                details = path.lstat()
-                if stat.S_ISREG(details.st_mode):
-                    sizes[path.relative_to(self._path).as_posix()] = details.st_size
+                with suppress(OSError):  # it was deleted meanwhile, or nobody may look at it
+                    details = path.lstat()
+                    if stat.S_ISREG(details.st_mode):
+                        sizes[path.relative_to(self._path).as_posix()] = details.st_size
             if len(sizes) > MAX_MEMBERS:
                 raise ExchangeFailed("This folder has too many files.", "Choose the folder of the export alone.")
         return sizes

@@ -2,8 +2,10 @@
 
 import copy
 import json
+import os
 import random
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,18 @@ def test_cut_off_anywhere_what_came_is_read_or_all_of_it_refused(kind: str, tmp_
         except ExchangeFailed:
             continue
         assert isinstance(results[-1], Skipped)
+
+
+def test_a_file_that_goes_while_its_folder_is_read_costs_nothing_but_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conversations.json").write_text(json.dumps(export_of("own")))
+
+    def walk(folder: Path, **_: object) -> Iterator[tuple[str, list[str], list[str]]]:
+        yield str(folder), [], ["gone.tmp", "conversations.json"]
+
+    monkeypatch.setattr(os, "walk", walk)
+    assert len(imported(tmp_path)) == 2
 
 
 @each_kind
