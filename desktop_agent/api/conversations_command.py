@@ -21,6 +21,7 @@ from desktop_agent.exchange.conversation_json import write_conversations
 from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups
+from desktop_agent.storage.files import whole_path
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.conversation_tree import UNTITLED
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
@@ -97,7 +98,7 @@ async def _query(history: History, arguments: _Arguments) -> SearchQuery:
         since=arguments.since,
         until=arguments.until,
         model=arguments.model,
-        workspace=arguments.workspace and str(arguments.workspace.expanduser().absolute()),
+        workspace=arguments.workspace and str(whole_path(arguments.workspace)),
         roles=frozenset(() if arguments.role is None else (Role(arguments.role),)),
         places=frozenset({SearchPlace.FILES} if arguments.in_files else ()),
         has_image=arguments.has_image,

@@ -25,7 +25,7 @@ from desktop_agent.storage.backups.backup import (
     write_backup,
 )
 from desktop_agent.storage.compaction import CompactionSizes, compact
-from desktop_agent.storage.files import data_folder
+from desktop_agent.storage.files import data_folder, file_error, whole_path
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.records import ConversationRecord, ListScope
@@ -222,13 +222,17 @@ def _find_folder(folders: Sequence[Folder], path: str) -> str:
 
 
 def _whole_path(chosen: Path | None) -> Path:
-    return chosen.expanduser().absolute() if chosen is not None else data_folder()
+    return whole_path(chosen) if chosen is not None else data_folder()
 
 
 def existing_data_folder(chosen: Path | None) -> Path:
     """Return the data folder. Nothing is created where nothing was saved: raises StorageFailed."""
     folder = _whole_path(chosen)
-    if not (folder / DATABASE_NAME).exists():
+    try:
+        is_there = (folder / DATABASE_NAME).exists()
+    except OSError as error:
+        raise file_error(error, folder) from error
+    if not is_there:
         sentence = Sentence("There are no saved conversations in “{folder}”.", {"folder": str(folder)})
         raise StorageFailed(sentence, "Name the folder that has them with --data-dir.")
     return folder

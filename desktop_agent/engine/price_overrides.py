@@ -7,6 +7,7 @@ wanted.
 
 import asyncio
 import json
+import os
 import re
 import tomllib
 from copy import deepcopy
@@ -95,7 +96,7 @@ def _write_price(path: Path, vendor: str, model: str, changes: Price | None) -> 
                 detail=str(path),
             )
         if changed != text:
-            write_atomically(path.resolve(), changed.encode("utf-8"))
+            write_atomically(Path(os.path.realpath(path)), changed.encode("utf-8"))
     except UnicodeDecodeError as error:
         raise StorageFailed(
             Sentence("Your file “{name}” is not text in UTF-8.", {"name": MODELS_FILE}),

@@ -303,7 +303,7 @@ def build_policy(
     writable = (workspace.resolve(), temporary.resolve())
     allowed = readable_paths(writable, copies)
     secrets = (*private_paths(), *own_folders, *_homes_in(allowed.places), *_root_only_paths())
-    real = dict.fromkeys(place.resolve() for place in secrets if os.path.lexists(place))
+    real = dict.fromkeys(Path(os.path.realpath(place)) for place in secrets if os.path.lexists(place))
     seen = {*writable, *allowed.places}
     hidden = tuple(place for place in real if place not in writable and is_inside(place, seen))
     readable = tuple(_outermost_paths(allowed.places, writable, hidden))

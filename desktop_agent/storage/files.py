@@ -181,9 +181,18 @@ def data_folder(override: Path | None = None) -> Path:
     A folder that is made here is readable by its owner only (0700); an existing one keeps its rights. Raises
     StorageFailed.
     """
-    folder = (override or _default_folder()).expanduser().absolute()
+    folder = whole_path(override or _default_folder())
     make_private_folder(folder)
     return folder
+
+
+def whole_path(path: Path) -> Path:
+    """Return the path from the root on, with the home folder for `~`. Raises StorageFailed for nobody's."""
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        sentence = Sentence("There is no home folder for “{path}”.", {"path": str(path)})
+        raise StorageFailed(sentence, "Write the path from the root on.") from None
 
 
 def _default_folder() -> Path:

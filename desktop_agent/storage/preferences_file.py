@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import threading
 from itertools import count
@@ -84,7 +85,7 @@ class PreferencesFile:
         try:
             make_private_folder(self.path.parent, within=self.path.parent)
             self._keep_old()
-            write_atomically(self.path.resolve(), text.encode("ascii") + b"\n")
+            write_atomically(Path(os.path.realpath(self.path)), text.encode("ascii") + b"\n")
         except OSError as error:
             raise file_error(error, self.path) from error
 

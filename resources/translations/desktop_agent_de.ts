@@ -981,6 +981,10 @@
         <source>Menu: {0}</source>
         <translation>Menü: {0}</translation>
     </message>
+    <message>
+        <source>No conversations in here yet</source>
+        <translation>Hier sind noch keine Unterhaltungen</translation>
+    </message>
 </context>
 <context>
     <name>ConversationWindow</name>
@@ -8045,6 +8049,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Es gibt keinen Wächter „{name}“.</translation>
     </message>
     <message>
+        <source>There is no home folder for “{path}”.</source>
+        <translation>Zu „{path}“ gibt es kein Benutzerverzeichnis.</translation>
+    </message>
+    <message>
         <source>There is no llama.cpp server on this computer.</source>
         <translation>Auf diesem Computer gibt es keinen llama.cpp-Server.</translation>
     </message>
@@ -8679,6 +8687,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Write something.</source>
         <translation>Schreiben Sie etwas.</translation>
+    </message>
+    <message>
+        <source>Write the path from the root on.</source>
+        <translation>Schreiben Sie den Pfad von der Wurzel an.</translation>
     </message>
     <message>
         <source>Write the program alone as the command, and all that follows as its arguments.</source>

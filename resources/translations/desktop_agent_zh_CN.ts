@@ -981,6 +981,10 @@
         <source>Menu: {0}</source>
         <translation>菜单：{0}</translation>
     </message>
+    <message>
+        <source>No conversations in here yet</source>
+        <translation>此处还没有对话</translation>
+    </message>
 </context>
 <context>
     <name>ConversationWindow</name>
@@ -8044,6 +8048,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>没有守卫“{name}”。</translation>
     </message>
     <message>
+        <source>There is no home folder for “{path}”.</source>
+        <translation>没有与“{path}”对应的主文件夹。</translation>
+    </message>
+    <message>
         <source>There is no llama.cpp server on this computer.</source>
         <translation>此计算机上没有 llama.cpp 服务器。</translation>
     </message>
@@ -8678,6 +8686,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Write something.</source>
         <translation>请写些内容。</translation>
+    </message>
+    <message>
+        <source>Write the path from the root on.</source>
+        <translation>请写出从根目录开始的路径。</translation>
     </message>
     <message>
         <source>Write the program alone as the command, and all that follows as its arguments.</source>

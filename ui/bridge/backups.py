@@ -1,6 +1,7 @@
 """Backups for the screens: written by hand and by the program itself, restored; and copies made before an upgrade."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -89,7 +90,7 @@ class Backups(QObject):
         chosen = self._engine.preferences.storage.backup_folder.strip()
         if not chosen:
             return self._engine.folder / BACKUP_FOLDER
-        folder = Path(chosen).expanduser()
+        folder = Path(os.path.expanduser(chosen))  # noqa: PTH111  that of nobody is left as it is
         if not folder.is_absolute():
             sentence = Sentence("“{folder}” is no whole path of a folder for backups.", {"folder": chosen})
             raise StorageFailed(sentence, "Write it from the root on, or leave it empty.")

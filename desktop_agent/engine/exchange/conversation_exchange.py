@@ -1,6 +1,7 @@
 """Exports stored conversations into files, and imports them from files and from other programs' histories."""
 
 import asyncio
+import os
 import re
 import threading
 import unicodedata
@@ -355,7 +356,7 @@ def export_target(path: Path, data_folder: Path) -> Path:
     Raises StorageFailed for a folder, a device or pipe, for a file of the data folder that is there, and where the
     folder is missing.
     """
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # unlike `resolve` also for a link that leads to itself
     if not path.parent.is_dir():
         sentence = Sentence("There is no folder “{path}”.", {"path": str(path.parent)})
         raise StorageFailed(sentence, "Make it, or choose another one.")

@@ -124,7 +124,8 @@ async def write_backup(store: Store, data_folder: Path, backups: Path, *, is_aut
 async def find_backup_folders(data_folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Return the folders into which backups of a data folder were ever written, and those of them that are gone.
 
-    The latter may be on a disk that is not connected. The folder in the data folder is always among the first.
+    The latter may be on a disk that is not connected. The folder in the data folder is always among the first. Raises
+    StorageFailed.
     """
     return await _in_thread(lambda _: _find_folders(data_folder))
 
@@ -257,18 +258,19 @@ def _finish(
 
 
 def _remember(data_folder: Path, backups: Path) -> None:
-    backups = backups.resolve()
-    known = _known(data_folder)
-    if backups not in (*known, (data_folder / BACKUP_FOLDER).resolve()):
-        # The backup is good also where nothing can be written into the data folder.
-        with suppress(StorageFailed):
+    backups = Path(os.path.realpath(backups))
+    # The backup is good also where nothing can be read or written in the data folder.
+    with suppress(StorageFailed, OSError):
+        known = _known(data_folder)
+        if backups not in (*known, Path(os.path.realpath(data_folder / BACKUP_FOLDER))):
             _save_known(data_folder, [*known, backups][-_MAX_KNOWN_FOLDERS:])
 
 
 def _known(data_folder: Path) -> list[Path]:
+    """Return the folders of the list; none of one that is missing or broken. Raises OSError."""
     try:
         paths = json.loads((data_folder / _KNOWN_FOLDERS).read_bytes())
-    except (OSError, ValueError, RecursionError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return []
     texts = cast("list[object]", paths) if isinstance(paths, list) else []
     return [Path(text) for text in texts if isinstance(text, str) and Path(text).is_absolute()]
@@ -284,7 +286,8 @@ def _save_known(data_folder: Path, known: Sequence[Path]) -> None:
 
 def _find_folders(data_folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     known = _known(data_folder)
-    there = [path for path in known if path.is_dir()]
+    # Unlike `is_dir` also of a network disk that fails: it is gone as well.
+    there = [path for path in known if os.path.isdir(path)]  # noqa: PTH112
     return (data_folder / BACKUP_FOLDER, *there), tuple(path for path in known if path not in there)
 
 

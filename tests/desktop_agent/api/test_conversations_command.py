@@ -443,6 +443,20 @@ def test_where_nothing_was_saved_nothing_is_created(terminal: Terminal, tmp_path
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize(
+    ("folder", "sentence"),
+    [
+        ("~nobody-of-this-name/data", "There is no home folder for “~nobody-of-this-name/data”."),
+        ("x" * 300, "is too long for this system"),
+    ],
+)
+def test_a_data_folder_that_cannot_be_one_is_said(terminal: Terminal, folder: str, sentence: str) -> None:
+    for command in ("list", "check", "backup"):
+        code, out, err = terminal.run(command, "--data-dir", folder)
+        assert (code, out) == (1, "")
+        assert sentence in err
+
+
 def test_a_damaged_database_is_not_emptied_without_a_word(terminal: Terminal, tmp_path: Path) -> None:
     for command in ("list", "backups", "search tea", "export --to all.zip", "backup"):
         folder = tmp_path / command.replace(" ", "-")

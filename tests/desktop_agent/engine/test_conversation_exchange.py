@@ -341,6 +341,12 @@ async def test_the_page_says_what_was_undone(store: Store, tmp_path: Path) -> No
     assert [each.text() for each in page.css("details.card .state")] == ["✓ Done", "✓ Undone", "✓ Done"]
 
 
+async def test_an_export_takes_the_place_of_a_link_that_leads_to_itself(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    await ConversationExchange(store).export(["1"], tmp_path / "loop.json", ExportFormat.JSON)
+    assert (tmp_path / "loop.json").is_file()
+
+
 async def test_an_export_through_a_link_keeps_the_link(store: Store, tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     await ConversationExchange(store).export(["1"], tmp_path / "link.json", ExportFormat.JSON)

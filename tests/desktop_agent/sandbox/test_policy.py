@@ -89,3 +89,9 @@ def test_nothing_closed_is_reached_and_nothing_open_is_missing(
 
     for file in files:
         assert is_in(file, given_out) != is_in(file, shut)
+
+
+def test_a_secret_that_is_a_link_to_itself_holds_up_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").symlink_to(".ssh")
+    assert (tmp_path / ".ssh") in build_policy(tmp_path, tmp_path, (), network=False).hidden

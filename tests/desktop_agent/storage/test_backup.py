@@ -323,6 +323,28 @@ async def test_folders_of_backups_are_remembered_and_no_backup_has_them(
     assert await find_backup_folders(data) == ((own, second), ())
 
 
+async def test_a_folder_of_backups_that_cannot_be_looked_at_is_gone(store: Store, data: Path) -> None:
+    # As one of a network disk that fails; the system's own error is another one.
+    strange = "/" + "x" * 300
+    (data / "backup-folders").write_text(json.dumps([strange]))
+    assert await find_backup_folders(data) == ((data / BACKUP_FOLDER,), (Path(strange),))
+
+
+async def test_a_list_of_folders_that_cannot_be_read_now_is_not_written_over(
+    store: Store, data: Path, tmp_path: Path
+) -> None:
+    await write_backup(store, data, tmp_path / "first")
+    listed, aside = data / "backup-folders", tmp_path / "aside"
+    listed.rename(aside)
+    listed.mkdir()
+    await write_backup(store, data, tmp_path / "second")
+    with pytest.raises(StorageFailed):
+        await find_backup_folders(data)
+    listed.rmdir()
+    aside.rename(listed)
+    assert await find_backup_folders(data) == ((data / BACKUP_FOLDER, tmp_path / "first"), ())
+
+
 @pytest.mark.parametrize("text", ["", "{}", "null", '[1, "relative", null, ["/x"]]', "[" * 10_000])
 async def test_a_list_of_folders_that_nobody_can_read_is_none(store: Store, data: Path, text: str) -> None:
     (data / "backup-folders").write_text(text)
