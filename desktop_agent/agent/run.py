@@ -149,8 +149,9 @@ class Run:
             if self._stop_requested.is_set():
                 # Stopping is what made it fail.
                 return RunEnd.CANCELLED
-            self.error, occurred = error, ErrorOccurred.of(error)
-            self._recorder.emit(replace(occurred, remedy=long_retry_remedy(error) or occurred.remedy))
+            error.remedy = long_retry_remedy(error) or error.remedy
+            self.error = error
+            self._recorder.emit(ErrorOccurred.of(error))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and self._stop_requested.is_set():
                 raise

@@ -110,6 +110,9 @@ async def test_a_wait_that_is_left_to_the_person_is_said(hint: float, words: str
     (error,) = desk.memory.of(ErrorOccurred)
     assert words in str(error.remedy)
     assert not desk.memory.of(RetryScheduled)
+    # Callers of the library get the error itself.
+    assert desk.run.error is not None
+    assert desk.run.error.remedy == error.remedy
 
 
 @pytest.mark.parametrize(
