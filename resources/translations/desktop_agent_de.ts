@@ -981,10 +981,6 @@
         <source>Menu: {0}</source>
         <translation>Menü: {0}</translation>
     </message>
-    <message>
-        <source>No conversations in here yet</source>
-        <translation>Hier sind noch keine Unterhaltungen</translation>
-    </message>
 </context>
 <context>
     <name>ConversationWindow</name>

@@ -981,10 +981,6 @@
         <source>Menu: {0}</source>
         <translation>菜单：{0}</translation>
     </message>
-    <message>
-        <source>No conversations in here yet</source>
-        <translation>此处还没有对话</translation>
-    </message>
 </context>
 <context>
     <name>ConversationWindow</name>

@@ -207,7 +207,7 @@ async def welcome_servers(desk: Desk) -> None:
     desk.window.show_welcome()
     welcome = desk.window._welcome.welcome
     # What is really found here must not come after what is shown.
-    await until(lambda: welcome._searching.isHidden())
+    await until(welcome._searching.isHidden)
     found = [FoundServer(each, None) for each in LOCAL_SERVERS]
     found[0] = FoundServer(LOCAL_SERVERS[0], MODELS)
     found[2] = FoundServer(LOCAL_SERVERS[2], MODELS[:1])
