@@ -414,10 +414,10 @@ def place_before_in_tab_order(stop: QWidget, *widgets: QWidget) -> None:
     """Let Tab go through these widgets right before it comes to `stop`, wherever they were made."""
     from PySide6.QtCore import Qt
 
-    previous = stop.previousInFocusChain()
+    previous = stop.previousInFocusChain() or stop
     # Qt orders only what Tab stops at.
     while previous is not stop and not previous.focusPolicy() & Qt.FocusPolicy.TabFocus:
-        previous = previous.previousInFocusChain()
+        previous = previous.previousInFocusChain() or stop
     for first, second in pairwise((previous, *widgets)):
         QWidget.setTabOrder(first, second)
 
