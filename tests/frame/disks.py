@@ -1,8 +1,12 @@
-"""A disk of its own for a test, that can be filled and made read-only; and nobody waits for the common one."""
+"""A disk of its own for a test, that can be filled and made read-only; and nobody waits for the common one.
+
+New databases are copies of one that was made when the run began.
+"""
 
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +14,10 @@ import pytest
 
 
 class Disk:
-    """Whether what is written is waited for until it lies on the disk."""
+    """Whether what is written is waited for until it lies on the disk, and whether each new database is made anew."""
 
     is_waited_for = False
+    makes_databases = False
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,6 +40,36 @@ def nobody_waits_for_the_disk() -> Iterator[None]:
         patch.setattr(connection, "_configure", configure_without_sync)
         patch.setattr(os, "fsync", sync_if_waited_for)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_databases_are_copies(nobody_waits_for_the_disk: None) -> Iterator[None]:
+    """Make the empty database once: its tables, one after the other, take longer than what most tests do with it."""
+    from desktop_agent.storage import opening
+
+    create = opening.create_database
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-test-") as folder:
+        create(first := Path(folder, opening.DATABASE_NAME))
+        empty = first.read_bytes()
+
+    def copy(path: Path) -> None:
+        if Disk.makes_databases or Disk.is_waited_for:
+            create(path)
+            return
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        unfinished.touch(mode=0o600)
+        unfinished.write_bytes(empty)
+        unfinished.replace(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "create_database", copy)
+        yield
+
+
+@pytest.fixture
+def makes_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make each new database step by step, as the program does."""
+    monkeypatch.setattr(Disk, "makes_databases", True)
 
 
 @pytest.fixture

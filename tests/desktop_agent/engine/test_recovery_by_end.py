@@ -121,7 +121,8 @@ def recovered(loaded: LoadedConversation) -> Recovery:
 async def test_what_is_recovered_by_the_end_is_what_all_of_it_tells(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     open_calls = 0
-    for seed in range(examples(120)):
+    # The first that ends with open calls is behind twenty.
+    for seed in range(max(examples(120), 30)):
         run = LongRun(random.Random(seed))
         run.fill()
         record = await store.create_conversation(title=f"seed {seed}", model="m")
