@@ -6,6 +6,8 @@ import os
 import re
 import sys
 
+import pytest
+
 from tests.fakes.ask_command import ROOT
 from tests.fakes.demo_server import demo
 from tests.fakes.library import LIMIT
@@ -41,7 +43,8 @@ for code in json.load(sys.stdin):
 """
 
 
-async def test_the_examples_run_as_they_stand() -> None:
+async def printed(*codes: str) -> list[str]:
+    """What each of them prints, one after the other in one process, which must have nothing to complain about."""
     async with demo(speed=20) as served:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-W", "error", "-c", RUN_ALL),
@@ -58,12 +61,23 @@ async def test_the_examples_run_as_they_stand() -> None:
         )
         try:
             async with asyncio.timeout(LIMIT * 3):
-                out, err = await process.communicate(json.dumps(EXAMPLES).encode())
+                out, err = await process.communicate(json.dumps(codes).encode())
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
     assert (err.decode(), process.returncode) == ("", 0)
     *said, _ = out.decode().split("\0")
-    for (name, words), text in zip(SAID.items(), said, strict=True):
+    return said
+
+
+async def test_the_examples_run_as_they_stand() -> None:
+    for (name, words), text in zip(SAID.items(), await printed(*EXAMPLES), strict=True):
         assert [each for each in words if each not in text] == [], name
+
+
+@pytest.mark.exhaustive("test_the_examples_run_as_they_stand, one after the other")
+@pytest.mark.parametrize("number", range(len(SAID)), ids=list(SAID))
+async def test_an_example_runs_in_a_process_of_its_own(number: int) -> None:
+    (text,) = await printed(EXAMPLES[number])
+    assert [each for each in list(SAID.values())[number] if each not in text] == []
