@@ -13,6 +13,7 @@ HEADLESS = (["ask"], ["check"], ["conversations"], ["usage"])
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a headless command and return the exit code. Without a command, explain how to ask and get the window."""
+    open_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] not in HEADLESS:
         return _print_usage(words)
@@ -36,6 +37,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         # Ctrl+C before the loop listens for it.
         return _INTERRUPTED
+
+
+def open_closed_streams() -> None:
+    """Open the null device for standard streams that are closed: the next files to be opened would be taken for them.
+
+    Python has None for them, as it has in a program for Windows without a terminal.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(null, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _print_usage(words: Sequence[str]) -> int:

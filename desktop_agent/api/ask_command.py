@@ -13,7 +13,16 @@ from types import FrameType
 from typing import Any, TextIO
 
 from desktop_agent.api.command_line import AskArguments
-from desktop_agent.api.terminal import BROKEN_PIPE, DONE, ERROR, INTERRUPTED, WRONG_USE, use_utf8, write_remark
+from desktop_agent.api.terminal import (
+    BROKEN_PIPE,
+    DONE,
+    ERROR,
+    INTERRUPTED,
+    WRONG_USE,
+    discard_output,
+    use_utf8,
+    write_remark,
+)
 from desktop_agent.conversation.picture_preparation import MAX_FILE_BYTES, import_picture_async
 from desktop_agent.conversation.transcript_notices import explain_ending
 from desktop_agent.engine.connections import key_from_environment
@@ -374,21 +383,13 @@ class _AskRun:
         except OSError as error:
             # The reader has gone, or the disk is full: the same as Ctrl+C.
             self._is_output_closed = True
-            _discard_output()
+            discard_output(self._out)
             if isinstance(error, BrokenPipeError):
                 self._has_reader = False
             else:
                 self._has_failed = True
                 write_remark(f"The answer cannot be written: {error.strerror}.")
             self._stop()
-
-
-def _discard_output() -> None:
-    """Redirect what is still buffered: writing it when Python ends would be another error."""
-    with suppress(OSError, ValueError):  # standard output may be no file
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 def _json_line(line: dict[str, Any]) -> str:

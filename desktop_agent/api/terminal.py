@@ -1,9 +1,11 @@
 """What the headless commands write to a terminal, and the codes that they end with."""
 
+import os
 import re
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
+from typing import TextIO
 
 DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 BROKEN_PIPE = 141
@@ -25,6 +27,17 @@ def escape_controls(text: str) -> str:
 
 
 def write_remark(text: str) -> None:
-    """Write one line to standard error."""
-    with suppress(BrokenPipeError):
+    """Write one line to standard error, if it can be written."""
+    try:
         sys.stderr.write(escape_controls(text) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        discard_output(sys.stderr)
+
+
+def discard_output(stream: TextIO) -> None:
+    """Redirect what is still buffered: writing it when Python ends would be another error, and another exit code."""
+    with suppress(OSError, ValueError):  # it may be no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -40,7 +40,7 @@ _ERRNO_SENTENCES = {
 
 
 def error_from_connect(
-    error: "httpx.HTTPError | httpx.InvalidURL | OSError", where: str, limits: Timeouts, *, is_sent: bool
+    error: "httpx.HTTPError | httpx.InvalidURL | UnicodeError | OSError", where: str, limits: Timeouts, *, is_sent: bool
 ) -> AgentError:
     """Return the error for a failure before the server answered. `where` is host and port, for the sentence."""
     name = type(error).__name__
@@ -53,7 +53,8 @@ def error_from_connect(
     if name in ("ReadTimeout", "PoolTimeout"):
         message = _silence(where, limits.headers or limits.idle)
         return TimedOut.after_sending(message) if is_sent else TimedOut(message)
-    if name in ("InvalidURL", "UnsupportedProtocol"):
+    # A name of a host that cannot be encoded, or is said to be encoded and is not (RFC 5891), is a UnicodeError.
+    if name in ("InvalidURL", "UnsupportedProtocol") or isinstance(error, UnicodeError):
         return WrongUse(Sentence("“{where}” is not an address that can be asked.", {"where": where}))
     if name == "LocalProtocolError":
         return ConnectionFailed(

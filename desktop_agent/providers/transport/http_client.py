@@ -230,7 +230,7 @@ class HttpClient:
                 )
         except TimeoutError:
             failure = _headers_timeout(call.where, limits) if sending.limits_headers else _total_timeout(call)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             failure = connection_errors.error_from_connect(error, call.where, limits, is_sent=sending.is_done)
         else:
             answer = HttpResponse(response, call, deadline)

@@ -296,6 +296,30 @@ async def test_a_picture_without_end_is_too_large_and_one_that_never_comes_can_b
     assert not never_ends or "larger than 50 MB" in asked.err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="written for a shell of Unix")
+@pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+async def test_the_answer_is_stored_and_the_code_is_0_where_streams_are_closed(ask: Asker, streams: str) -> None:
+    with serving(Loopback(says("Hello."))) as server:
+        words = [sys.executable, "-m", "desktop_agent", *ask.words("hi", server=server)]
+        process = await asyncio.create_subprocess_exec("/bin/sh", "-c", f'exec "$@" {streams}', "sh", *words, cwd=ROOT)
+        assert await process.wait() == 0
+    store = await Store.open(ask.folder)
+    (record,) = await store.list_conversations()
+    assert [message.text for message in (await store.load(record.id)).messages] == ["hi", "Hello."]
+    await store.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="written for a shell of Unix")
+async def test_a_prompt_from_a_closed_input_is_no_prompt(ask: Asker) -> None:
+    words = [sys.executable, "-m", "desktop_agent", *ask.words("--demo", "-")]
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", 'exec "$@" <&-', "sh", *words, cwd=ROOT, stderr=asyncio.subprocess.PIPE
+    )
+    asked = await finished(process)
+    assert asked.code == 2
+    assert "says nothing" in asked.err
+
+
 WRITE = ("write_file", {"path": "a.txt", "content": "written"})
 READ = ("read_file", {"path": "b.txt"})
 

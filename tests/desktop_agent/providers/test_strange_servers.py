@@ -19,6 +19,7 @@ from desktop_agent.types.errors import (
     ServerFailed,
     Truncated,
     UnreadableAnswer,
+    WrongUse,
 )
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
@@ -251,6 +252,12 @@ async def test_a_redirect_to_another_host_is_not_followed_and_names_it(place: st
         found = await failure_of(address)
     assert isinstance(found, UnreadableAnswer)
     assert found.message == "it points to another address, at elsewhere.example"
+
+
+@pytest.mark.parametrize("host", ["xn--", "xn--a", "xn--\u2019", "\u00e9..x"])
+async def test_a_name_of_no_host_is_told_as_that(host: str) -> None:
+    with pytest.raises(WrongUse, match="not an address that can be asked"):
+        await answer_of(f"http://{host}")
 
 
 async def test_compression_that_is_damaged() -> None:
