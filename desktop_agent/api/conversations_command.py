@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import shlex
-import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -14,7 +13,16 @@ from typing import Any
 
 from desktop_agent.api.command_line import add_data_dir, chosen_data_folder, positive_int
 from desktop_agent.api.history import History
-from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, WRONG_USE, escape_controls, use_utf8, write_remark
+from desktop_agent.api.terminal import (
+    DONE,
+    ERROR,
+    INTERRUPTED,
+    WRONG_USE,
+    escape_controls,
+    use_utf8,
+    write_output,
+    write_remark,
+)
 from desktop_agent.engine.exchange.conversation_exchange import ExportFormat
 from desktop_agent.engine.exchange.found_histories import reader_of
 from desktop_agent.exchange.conversation_json import write_conversations
@@ -329,12 +337,12 @@ def _counted(counts: StoredCounts) -> str:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(escape_controls(text) + "\n")
+    write_output(escape_controls(text) + "\n")
 
 
 def _print_json(value: object) -> None:
     # In ASCII: titles may hold what a terminal obeys.
-    sys.stdout.write(json.dumps(value, indent=2, default=_json_text) + "\n")
+    write_output(json.dumps(value, indent=2, default=_json_text) + "\n")
 
 
 def _json_text(value: object) -> str:
@@ -345,7 +353,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="desktop-agent conversations",
         description="List, find, show, export, import, back up, restore and check the stored conversations. "
-        "Exit codes: 0 done, 1 something is damaged or failed, 2 wrong use, 130 interrupted.",
+        "Exit codes: 0 done, 1 something is damaged or failed, 2 wrong use, 130 interrupted, "
+        "141 whoever read the output left.",
     )
     add = parser.add_subparsers(dest="command", required=True, metavar="COMMAND").add_parser
 

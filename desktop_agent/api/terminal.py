@@ -35,6 +35,19 @@ def write_remark(text: str) -> None:
         discard_output(sys.stderr)
 
 
+def write_output(text: str) -> None:
+    """Write to standard output. Raises SystemExit where its reader left, or where it cannot be written."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        discard_output(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(BROKEN_PIPE) from None
+        write_remark(f"The output cannot be written: {error.strerror}.")
+        raise SystemExit(ERROR) from None
+
+
 def discard_output(stream: TextIO) -> None:
     """Redirect what is still buffered: writing it when Python ends would be another error, and another exit code."""
     with suppress(OSError, ValueError):  # it may be no file

@@ -2,13 +2,12 @@
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from datetime import date
 
 from desktop_agent.api.command_line import add_data_dir, chosen_data_folder
 from desktop_agent.api.history import existing_data_folder
-from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, escape_controls, use_utf8, write_remark
+from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, escape_controls, use_utf8, write_output, write_remark
 from desktop_agent.exchange.usage_export import usage_as_csv
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import AgentError
@@ -26,7 +25,7 @@ def run_usage(argv: Sequence[str]) -> int:
         return ERROR
     except KeyboardInterrupt:
         return INTERRUPTED
-    sys.stdout.write(usage_as_csv(report) if arguments.csv else escape_controls(_as_table(report)))
+    write_output(usage_as_csv(report) if arguments.csv else escape_controls(_as_table(report)))
     return DONE
 
 
@@ -61,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="desktop-agent usage",
         description="Print the tokens and the cost of all answers. A question mark is what nobody knows, >= is a sum "
-        "that lacks some. Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted.",
+        "that lacks some. Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted, 141 whoever read the output left.",
     )
     parser.add_argument(
         "--by", choices=["day", "model", "project"], default="day", help="a row for each (default: day)"

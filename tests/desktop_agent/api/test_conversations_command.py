@@ -479,6 +479,20 @@ def test_it_runs_as_a_program_of_its_own(data: Path) -> None:
     assert json.loads(ended.stdout)[0]["title"] == TREE.title
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="written for the pipes and devices of Unix")
+@pytest.mark.parametrize("command", ["conversations list", "conversations show imported --json", "check", "usage"])
+def test_output_that_nobody_takes_is_no_traceback(data: Path, command: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as broken, Path("/dev/full").open("wb") as full:
+        for output, code, words in ((broken, 141, ""), (full, 1, "The output cannot be written")):
+            run = [sys.executable, "-m", "desktop_agent", *command.split()]
+            ended = subprocess.run(run, stdout=output, stderr=subprocess.PIPE, check=False)
+            assert (ended.returncode, ended.stderr.decode().startswith(words)) == (code, True)
+            assert b"Traceback" not in ended.stderr
+            assert b"Exception ignored" not in ended.stderr
+
+
 async def test_a_program_reads_and_adds_conversations(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "data")
     await store.close()
