@@ -13,11 +13,13 @@ HEADLESS = (["ask"], ["check"], ["conversations"], ["usage"])
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a headless command and return the exit code. Without a command, explain how to ask and get the window."""
-    open_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] not in HEADLESS:
         return _print_usage(words)
     listen = _exit_on_interrupt()
+    from desktop_agent.api.command_line import open_closed_streams
+
+    open_closed_streams()
     if words[0] == "usage":
         from desktop_agent.api.usage_command import run_usage
 
@@ -39,21 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
 
 
-def open_closed_streams() -> None:
-    """Open the null device for standard streams that are closed: the next files to be opened would be taken for them.
-
-    Python has None for them, as it has in a program for Windows without a terminal.
-    """
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            null = os.open(os.devnull, os.O_RDWR)
-            setattr(sys, name, open(null, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-
-
 def _print_usage(words: Sequence[str]) -> int:
     """The window is a program of its own, above this one: it is not started from here."""
-    from desktop_agent.api.command_line import parse_window_arguments
+    from desktop_agent.api.command_line import open_closed_streams, parse_window_arguments
 
+    open_closed_streams()
     parse_window_arguments(words)  # --help and --version end here
     sys.stderr.write(
         "usage: desktop-agent ask [options] PROMPT, desktop-agent conversations COMMAND, or desktop-agent usage "

@@ -107,16 +107,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--child"] and words[1:] and words[1] in _CHILDREN:
         return _run_child(_CHILDREN[words[1]])
-    from desktop_agent.__main__ import HEADLESS, open_closed_streams
+    from desktop_agent.__main__ import HEADLESS
     from desktop_agent.__main__ import main as headless
 
-    open_closed_streams()
     if words[:1] in HEADLESS:
         return headless(words)
 
     signals = EarlySignals()
-    from desktop_agent.api.command_line import parse_window_arguments
+    from desktop_agent.api.command_line import open_closed_streams, parse_window_arguments
 
+    open_closed_streams()
     return _run_window(parse_window_arguments(words), signals)
 
 

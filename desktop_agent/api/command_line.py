@@ -28,6 +28,17 @@ _MAX_TIMEOUT_SECONDS = 86_400
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?!\Z)")
 
 
+def open_closed_streams() -> None:
+    """Open the null device for standard streams that are closed: the next files to be opened would be taken for them.
+
+    Python has None for them, as it has in a program for Windows without a terminal.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(null, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
 class LaunchOptions(NamedTuple):
     """The data folder and the server that was named for this run; for the window, links and absolute paths to open."""
 
