@@ -150,7 +150,7 @@ class AppController:
         )
         self.window.set_content(page, ApprovalPresenter(themes, self._tasks, self.window), self.library, self.servers)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._garbage_collector = IdleGarbageCollector(clock.tick, lambda: self.library.working, app)
+        self._garbage_collector = IdleGarbageCollector(clock.tick, lambda: bool(self.library.working_sessions), app)
         settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
         self._create_notifiers()

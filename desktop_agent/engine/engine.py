@@ -161,13 +161,8 @@ class Engine:
         return self.mcp if self._preferences.mcp.servers or "mcp" in vars(self) else None
 
     @property
-    def working(self) -> bool:
-        return any(session.working for session in self._busy)
-
-    @property
-    def loses_work(self) -> bool:
-        """Return whether closing now would stop a run, and not leave it to the next process."""
-        return any(session.working and not session.can_wait_for_next_process for session in self._busy)
+    def working_sessions(self) -> "list[Session]":
+        return [session for session in self._busy if session.working]
 
     @property
     def preferences(self) -> Preferences:

@@ -197,7 +197,7 @@ class Session:
         self.approvals, self.permission_policy = controls.approvals, controls.permission_policy
         self.queue, self.returned, self.guards = controls.queue, controls.returned, controls.guards
         self.modes, self.policies, self.questions = controls.modes, controls.policies, controls.questions
-        refuse = self._refuse_while_working
+        refuse, self.can_wait_for_next_process = self._refuse_while_working, self._active_run.can_wait_for_next_process
         self._runs = RunStarter(
             writer, setup, controls, self._active_run, open_calls, refuse=refuse, is_closed=lambda: self.is_closed
         )
@@ -282,11 +282,6 @@ class Session:
     def working(self) -> bool:
         """Return whether a run is active. From its RunFinished on it is not, and the next prompt may be sent."""
         return self._active_run.recorder is not None
-
-    @property
-    def can_wait_for_next_process(self) -> bool:
-        """Return whether the active run only waits for the person, so that the next process can go on with it."""
-        return self._active_run.can_wait_for_next_process
 
     @property
     def error(self) -> AgentError | None:

@@ -303,7 +303,6 @@ class ActiveRun:
         """Stop it, or one of its calls; return False when there is nothing to stop."""
         return self.recorder is not None and self._run is not None and self._run.interrupt(target)
 
-    @property
     def can_wait_for_next_process(self) -> bool:
         """Return whether of the active run only calls are left that wait for the person, and it is stored."""
         is_active, run = self.recorder is not None, self._run
@@ -315,7 +314,7 @@ class ActiveRun:
         Return False where there is no such run.
         """
         recorder, run = self.recorder, self._run
-        if recorder is None or run is None or not self.can_wait_for_next_process:
+        if recorder is None or run is None or not self.can_wait_for_next_process():
             return False
         recorder.is_left_to_next_process = True
         return run.interrupt(StopTurn())

@@ -2339,10 +2339,6 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>MainWindow</name>
     <message>
-        <source>{0} (not stored)</source>
-        <translation>{0} (nicht gespeichert)</translation>
-    </message>
-    <message>
         <source>The model is still working.</source>
         <translation>Das Modell arbeitet noch.</translation>
     </message>
@@ -2377,6 +2373,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Close Desktop Agent?</source>
         <translation>Desktop Agent schließen?</translation>
+    </message>
+    <message>
+        <source>{0} (not stored)</source>
+        <translation>{0} (nicht gespeichert)</translation>
     </message>
 </context>
 <context>

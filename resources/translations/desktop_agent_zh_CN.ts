@@ -2339,10 +2339,6 @@ Go up to: {1}</source>
 <context>
     <name>MainWindow</name>
     <message>
-        <source>{0} (not stored)</source>
-        <translation>{0}（不保存）</translation>
-    </message>
-    <message>
         <source>The model is still working.</source>
         <translation>模型仍在工作。</translation>
     </message>
@@ -2377,6 +2373,10 @@ Go up to: {1}</source>
     <message>
         <source>Close Desktop Agent?</source>
         <translation>关闭 Desktop Agent？</translation>
+    </message>
+    <message>
+        <source>{0} (not stored)</source>
+        <translation>{0}（不保存）</translation>
     </message>
 </context>
 <context>

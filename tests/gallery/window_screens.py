@@ -262,7 +262,7 @@ async def banners(desk: Desk) -> None:
     )
     counts = {"name": "conversations.sqlite3.damaged-20261104-101530", "conversations": "211", "messages": "4,096"}
     area.show_notice(Sentence(repaired, counts))
-    desk.library.deleted.emit("none", "Names for a sailing boat")
+    desk.library.deleted.emit("none", "Names for a sailing boat", False)
     await until(lambda: len(area.keys) == 3)
 
 

@@ -247,7 +247,7 @@ class Backups(QObject):
         return Sentence("Backups and copies that were deleted: {count}.", {"count": str(len(paths))}), True
 
     async def _compact(self) -> tuple[Sentence, bool]:
-        if self._engine.working:
+        if self._engine.working_sessions:
             raise StorageFailed(Sentence("The model is still working."), "Wait until it is done, then compact.")
         sizes = await compact(self._engine.store, self._engine.folder)
         values = {"before": _megabytes(sizes.before), "after": _megabytes(sizes.after)}

@@ -123,7 +123,7 @@ class ConversationLibrary(QObject):
     """`opened` carries the conversation to show, `deleted` offers an undo; for the list see `listing`."""
 
     opened = Signal(OpenConversation)
-    deleted = Signal(str, str)
+    deleted = Signal(str, str, bool)
     restored = Signal(str)
 
     def __init__(
@@ -148,7 +148,6 @@ class ConversationLibrary(QObject):
         self.side_views = SideViews(self, engine)
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
-        self._shown_when_deleted = ""
         self.waiting = WaitingCalls(engine, tasks, self)
         self.requests = McpRequests(self)
         self.activity = ConversationActivity(self.requests, self)
@@ -161,13 +160,8 @@ class ConversationLibrary(QObject):
         return self._open
 
     @property
-    def working(self) -> bool:
-        return self._engine.working
-
-    @property
-    def loses_work(self) -> bool:
-        """Whether ending the program would stop a run; one that only waits for the person is asked about again."""
-        return self._engine.loses_work
+    def working_sessions(self) -> "list[Session]":
+        return self._engine.working_sessions
 
     def refresh(self) -> None:
         """Read the list again."""
@@ -249,17 +243,11 @@ class ConversationLibrary(QObject):
             return
         self._tasks.start(self._delete(conversation_id))
 
-    def restore(self, conversation_id: str) -> None:
-        """Take it out of the trash and show it."""
-        self._wanted = conversation_id
+    def restore(self, conversation_id: str, *, shows: bool = True) -> None:
+        """Take it out of the trash, and show it or go on showing what is there."""
+        if shows:
+            self._wanted = conversation_id
         self._tasks.start(self._restore(conversation_id))
-
-    def undo_deletion(self, conversation_id: str) -> None:
-        """Take it out of the trash, and show it if it was shown when it was deleted."""
-        if conversation_id == self._shown_when_deleted:
-            self.restore(conversation_id)
-        else:
-            self._tasks.start(self._restore(conversation_id, shows=False))
 
     def close(self) -> None:
         """Stop emitting signals. The engine ends what runs in the open conversation."""
@@ -419,17 +407,15 @@ class ConversationLibrary(QObject):
         _refuse_found(conversation_id)
         title, was_shown = (await self._engine.record(conversation_id)).title, self._shows(conversation_id)
         await self.put_into_trash(conversation_id)
-        self._shown_when_deleted = conversation_id if was_shown else ""
         self.replace_shown(conversation_id)
         await self._refresh()
         await self.trash.refresh()
-        self.deleted.emit(conversation_id, title)
+        self.deleted.emit(conversation_id, title, was_shown)
 
-    async def _restore(self, conversation_id: str, *, shows: bool = True) -> None:
+    async def _restore(self, conversation_id: str) -> None:
         await self._engine.store.restore_conversation(conversation_id)
         self.restored.emit(conversation_id)
-        if shows:
-            await self._open_wanted(conversation_id)
+        await self._open_wanted(conversation_id)
         await self._refresh()
         await self.trash.refresh()
 

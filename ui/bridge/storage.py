@@ -102,7 +102,7 @@ class DiskMonitor(QObject):
             self.recovered.emit()
 
     def _on_idle(self) -> None:
-        if self._engine.working or self.trouble is not None:
+        if self._engine.working_sessions or self.trouble is not None:
             self._idle.start(IDLE_MS)
             return
         self._idle.start(_CHECK_INTERVAL_MS)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QStandardPaths, Qt, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Qt, Slot
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
@@ -146,10 +146,10 @@ class TrashPresenter(QObject):
         if self._dialog is not None and self._dialog.isVisible():
             self._dialog.show_problem(error.whole)
 
-    @Slot(str, str)
-    def _offer_undo(self, conversation_id: str, title: str) -> None:
+    @Slot(str, str, bool)
+    def _offer_undo(self, conversation_id: str, title: str, was_shown: bool) -> None:  # noqa: FBT001  # a slot
         text = self.tr("“{0}” was put into the trash.").format(title)
-        undo = partial(self._library.undo_deletion, conversation_id)
+        undo = partial(self._library.restore, conversation_id, shows=was_shown)
         self._offer = conversation_id, self._banners.show_undo(text, undo)
 
     @Slot(str)
@@ -281,6 +281,26 @@ class UnstoredPresenter(QObject):
     def _with_current(self, command: Callable[[str], None]) -> None:
         if self._library.current is not None:
             command(self._library.current.id)
+
+
+class ClosingQuestion(QuestionBox):
+    """Asks before a program that has work under way is closed. Calls that only wait for the person wait on."""
+
+    def __init__(self, themes: ThemeSource, window: QWidget, *, loses_work: bool) -> None:
+        translate = QCoreApplication.translate
+        if loses_work:
+            question = translate("MainWindow", "The model is still working.")
+            text = translate("MainWindow", "Closing stops it. What came so far is kept.")
+            stay, leave = translate("MainWindow", "Keep working"), translate("MainWindow", "Stop and close")
+        else:
+            question = translate("MainWindow", "A tool call waits for your decision.")
+            text = translate("MainWindow", "It goes on waiting, and the next start asks you again.")
+            stay, leave = translate("MainWindow", "Keep open"), translate("MainWindow", "Close")
+        super().__init__(themes, translate("MainWindow", "Close Desktop Agent?"), question, text, window)
+        self.loses_work = loses_work
+        # Enter and Escape lose nothing.
+        self.add_answer(stay, "")
+        self.add_answer(leave, "close", "danger" if loses_work else "")
 
 
 class CloseConfirmation(QObject):

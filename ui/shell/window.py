@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ui.shell.conversation_page import ConversationPage
     from ui.shell.inbox.inbox_presenter import InboxPresenter
     from ui.shell.search import SearchPresenter
-    from ui.shell.storage import TrashPresenter, UnstoredPresenter
-    from ui.style.widgets import QuestionBox
+    from ui.shell.storage import ClosingQuestion, TrashPresenter, UnstoredPresenter
     from ui.welcome.welcome_page import WelcomePresenter
 
 
@@ -171,9 +170,7 @@ class MainWindow(QMainWindow):
         self.sidebar = ConversationList(themes)
         self._themes = themes
         self._welcome: WelcomePresenter | None = None
-        self._question: QuestionBox | None = None
-        self._loses_work = False
-        """Whether the question says so."""
+        self._question: ClosingQuestion | None = None
         self._work_timer = QTimer(self, interval=_WORK_CHECK_MS)
         self._work_timer.timeout.connect(self._close_if_idle)
         self.window_layout = WindowLayout(themes, self.sidebar, self.frame, self.banners)
@@ -227,7 +224,7 @@ class MainWindow(QMainWindow):
     @property
     def asks_before_closing(self) -> bool:
         """Whether work is under way."""
-        return self._has_content and self._library.working
+        return self._has_content and bool(self._library.working_sessions)
 
     def show_problem(self, error: AgentError) -> None:
         """Show an error in a banner."""
@@ -401,24 +398,16 @@ class MainWindow(QMainWindow):
                 title = self.tr("{0} (not stored)").format(title)
             self.setWindowTitle(f"{title} — Desktop Agent")
 
+    def _loses_work(self) -> bool:
+        return any(not session.can_wait_for_next_process() for session in self._library.working_sessions)
+
     def _ask_to_close(self) -> None:
         if self._question is not None:
             return
-        from ui.style.widgets import QuestionBox
+        # Late: seldom asked.
+        from ui.shell.storage import ClosingQuestion
 
-        self._loses_work = self._library.loses_work
-        if self._loses_work:
-            question = self.tr("The model is still working.")
-            text = self.tr("Closing stops it. What came so far is kept.")
-            stay, leave = self.tr("Keep working"), self.tr("Stop and close")
-        else:
-            question = self.tr("A tool call waits for your decision.")
-            text = self.tr("It goes on waiting, and the next start asks you again.")
-            stay, leave = self.tr("Keep open"), self.tr("Close")
-        box = self._question = QuestionBox(self._themes, self.tr("Close Desktop Agent?"), question, text, self)
-        # Enter and Escape lose nothing.
-        box.add_answer(stay, "")
-        box.add_answer(leave, "close", "danger" if self._loses_work else "")
+        box = self._question = ClosingQuestion(self._themes, self, loses_work=self._loses_work())
         box.answered.connect(self._on_answered)
         box.open()
         self._work_timer.start()
@@ -427,7 +416,7 @@ class MainWindow(QMainWindow):
         # The reason to ask is gone, and the person wanted to close; or there is another one.
         if self._question is not None and not self.asks_before_closing:
             self._question.answer_with("close")
-        elif self._question is not None and self._loses_work != self._library.loses_work:
+        elif self._question is not None and self._question.loses_work != self._loses_work():
             self._question.answer_with("")
             self._ask_to_close()
 

@@ -77,8 +77,7 @@ class ConversationView(QListView):
         self._menu = QMenu(self)
         self._menu_row = QPersistentModelIndex()
         """The row of the menu, or of its last opening."""
-        self._hovered = QPersistentModelIndex()
-        self._empty_note = _EmptyNote(themes, self)
+        self._hovered, self._empty_note = QPersistentModelIndex(), _EmptyNote(themes, self)
         self._button = IconButton(themes, "more", _name_of_menu(0, None), parent=self.viewport())
         # The Menu key does the same, for whatever row is current.
         self._button.setFocusPolicy(Qt.FocusPolicy.NoFocus)

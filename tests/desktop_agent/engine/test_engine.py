@@ -249,10 +249,10 @@ async def test_deleting_stops_and_puts_it_into_the_trash(tmp_path: Path) -> None
     session = engine.new_session()
     session.send(Message.user("p"))
     await wait.reached.wait()  # type: ignore[union-attr]
-    assert engine.working
+    assert engine.working_sessions
     await engine.delete_conversation(session.record.id)
     assert not session.working
-    assert not engine.working
+    assert not engine.working_sessions
     assert await engine.store.list_conversations() == ()
     assert [each.id for each in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
     await engine.store.restore_conversation(session.record.id)

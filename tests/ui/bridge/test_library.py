@@ -229,7 +229,7 @@ def test_deleting_can_be_undone(in_loop, tmp_path):
         deleted, listed = Heard(bridge.library.deleted), Heard(bridge.library.listing.listed)
         bridge.library.delete(id_)
         await bridge.idle()
-        assert deleted == [(id_, "Hello")]
+        assert deleted == [(id_, "Hello", True)]
         assert listed[-1] == ()
         assert bridge.library.current.is_empty  # not a deleted one on the screen
         bridge.library.restore(id_)
@@ -250,13 +250,13 @@ def test_undoing_a_deletion_shows_only_what_was_shown(in_loop, tmp_path):
         listed = Heard(bridge.library.listing.listed)
         bridge.library.delete(first)
         await bridge.idle()
-        bridge.library.undo_deletion(first)
+        bridge.library.restore(first, shows=False)
         await bridge.idle()
         assert bridge.library.current.id == second
         assert {each.id for each in listed[-1]} == {first, second}
         bridge.library.delete(second)
         await bridge.idle()
-        bridge.library.undo_deletion(second)
+        bridge.library.restore(second)
         await bridge.idle()
         assert bridge.library.current.id == second
 
@@ -408,7 +408,7 @@ def test_work_in_a_conversation_that_is_not_shown_counts(in_loop, tmp_path):
         await wait[0].reached.wait()
         bridge.library.new()
         assert not bridge.library.current.working
-        assert bridge.library.working
+        assert bridge.library.working_sessions
 
     run(in_loop, tmp_path, work)
 
@@ -423,7 +423,7 @@ def test_a_conversation_is_listed_while_its_first_answer_is_under_way(in_loop, t
         await wait.reached.wait()
         await bridge.idle()
         assert [each.title for each in listed[-1]] == ["p"]
-        assert bridge.library.working
+        assert bridge.library.working_sessions
 
     run(in_loop, tmp_path, work)
 

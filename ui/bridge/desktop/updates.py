@@ -146,7 +146,7 @@ class UpdateChecks(QObject):
     def _on_idle(self) -> None:
         if not self.is_daily or not self.source.feed:
             self._timer.start(_CHECK_INTERVAL_MS)
-        elif self._engine.working:
+        elif self._engine.working_sessions:
             self._timer.start(IDLE_MS)
         else:
             self._timer.start(_CHECK_INTERVAL_MS)

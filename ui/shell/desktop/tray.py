@@ -123,7 +123,7 @@ class TrayPresenter(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        state = self._library.working, self._library.waiting.count, len(self._library.requests.waiting)
+        state = bool(self._library.working_sessions), self._library.waiting.count, len(self._library.requests.waiting)
         if state != self._state:
             self._show_state(is_working=state[0], waiting=state[1], questions=state[2])
 
