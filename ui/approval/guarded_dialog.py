@@ -112,6 +112,13 @@ class ShortcutButton(QPushButton):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # On GNOME Qt presses the button that has the keyboard.
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if not self._shows_key:

@@ -1,5 +1,8 @@
 """A button and its key stand side by side, from whichever side one reads."""
 
+import subprocess
+import sys
+
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QHBoxLayout, QStyle, QWidget
@@ -55,3 +58,33 @@ def test_no_word_stands_under_the_key(qtbot, qapp, themes, direction, is_late, k
     cap = cap_of(button)
     assert differing(with_words, without, cap) == 0
     assert differing(with_words, without, button.rect()) > 0
+
+
+ENTER = """
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from ui.approval.guarded_dialog import ShortcutButton
+from ui.style.theme import ThemeSource
+
+app = QApplication([])
+button = ShortcutButton(ThemeSource(), "Allow once", "A", "primary")
+button.show()
+QTest.qWaitForWindowExposed(button)
+for name in ("Return", "Enter", "Space"):
+    presses = []
+    pressed = button.clicked.connect(lambda: presses.append(name))
+    QTest.keyClick(button, Qt.Key[f"Key_{name}"])
+    button.clicked.disconnect(pressed)
+    print(name, len(presses))
+"""
+
+
+def test_enter_presses_it_on_no_desktop(real_display):
+    # GNOME's theme counts Enter among the keys that press a button.
+    environment = {**real_display, "XDG_CURRENT_DESKTOP": "GNOME"}
+    command = [sys.executable, "-c", ENTER]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+    )
+    assert done.stdout.splitlines() == ["Return 0", "Enter 0", "Space 1"]
