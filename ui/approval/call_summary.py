@@ -10,6 +10,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import Effect, ToolClass
 from ui.approval.code_view import AutoHeightText
 from ui.approval.dialog_layout import Shrinkable
+from ui.approval.guarded_dialog import ignore_enter
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines
 from ui.bridge.permissions import PendingApproval
@@ -39,6 +40,7 @@ class ReasonNote(QFrame):
         self._icon = QLabel()
         self._text = WrappingLabel()
         self._trust = button("", self.trusted.emit)
+        ignore_enter(self._trust)
         self._trust.setMinimumWidth(1)
         self._trust_text = ""
         self._sources = WrappingLabel(kind="muted")

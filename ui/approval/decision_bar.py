@@ -16,7 +16,7 @@ from desktop_agent.types.tool_calls import (
     DenyAndStop,
 )
 from ui.approval.code_view import scroll_area_around
-from ui.approval.guarded_dialog import INPUT_DELAY_MS, MIN_ROWS_WIDTH, ShortcutBar, ShortcutButtonRows
+from ui.approval.guarded_dialog import INPUT_DELAY_MS, MIN_ROWS_WIDTH, ShortcutBar, ShortcutButtonRows, ignore_enter
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines
 from ui.bridge.permissions import RuleOffer
@@ -230,6 +230,7 @@ class RuleChoice(QFrame):
         self._choices = vbox(spacing=SPACE_XS, margins=0)
         self._stays = WrappingLabel(self.tr("The rule is stored, although this conversation is not."), "muted")
         self._grant = button(self.tr("Allow and keep this rule"), self._emit_granted, "primary")
+        ignore_enter(self._grant)
         self._group.idClicked.connect(self._on_clicked)
         self._build_layout()
         self.hide()

@@ -6,7 +6,7 @@ Buttons ignore input for a short delay after something new appears, and while th
 from collections.abc import Callable
 
 import shiboken6
-from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -29,6 +29,19 @@ MIN_ROWS_WIDTH = 160
 """Of rows of buttons, in pixels."""
 
 
+class _EnterFilter(QObject):
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        is_press = event.type() == QEvent.Type.KeyPress
+        if is_press and isinstance(event, QKeyEvent) and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            return True
+        return super().eventFilter(watched, event)
+
+
+def ignore_enter(button: QPushButton) -> None:
+    """Let Enter not press the button, not even on GNOME, where Qt would: it may end a line that is being written."""
+    button.installEventFilter(_EnterFilter(button))
+
+
 class ShortcutButton(QPushButton):
     """A push button that shows its shortcut beside its text. Enter never presses it."""
 
@@ -42,6 +55,7 @@ class ShortcutButton(QPushButton):
         self._disabled_reason = self._command_text = ""
         self._shortcut: QShortcut | None = None
         self.setAutoDefault(False)
+        ignore_enter(self)
         self.setAccessibleName(text)
         self.setAccessibleDescription(self._key)
         self.setProperty("kind", kind)
@@ -111,13 +125,6 @@ class ShortcutButton(QPushButton):
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        # On GNOME Qt presses the button that has the keyboard.
-        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            event.ignore()
-        else:
-            super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -239,3 +239,16 @@ def test_one_action_is_filled_at_a_time(qtbot):
     assert filled(driver) == ["Allow and keep this rule"]
     pushed(driver, "Cancel").click()
     assert filled(driver) == ["Allow once"]
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_enter_neither_trusts_nor_makes_a_rule(qtbot, key):
+    driver = Driver(qtbot)
+    trusted = []
+    driver.dialog.trusted.connect(lambda: trusted.append(1))
+    driver.show(call(reasons=TAINTED, untrusted_sources=("example.org",), offers=OFFERS))
+    press(driver, Qt.Key.Key_W, MORE)
+    for name in ("Trust example.org in this conversation", "Allow and keep this rule"):
+        qtbot.keyClick(driver.part(QPushButton, name), key)
+    assert driver.decisions == trusted == []
+    assert choices(driver) != []
