@@ -297,7 +297,7 @@ async def settings(folder: Path) -> dict[str, Any]:
             "drafts": [await draft(engine, id_) for id_ in (None, *(each.id for each in records))],
             "models": {name: [model.id for model in each.models] for name, each in listings.items()},
             "price": price and [price.input, price.output],
-            "tools": await ToolDigestStore(folder).exchange("tools", {}),
+            "tools": (await ToolDigestStore(folder).exchange("tools", {}))[0],
             "window": [theme, zoom, reading.font, reading.size, reading.line_width, reading.is_compact],
             "enter sends": load_enter_sends(WindowStateFile(folder)),
         }

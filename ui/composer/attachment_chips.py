@@ -1,6 +1,6 @@
 """The chips above the message editor, one for each attachment, and the row that holds them."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -230,12 +230,25 @@ class AttachmentRow(QScrollArea):
 
     def _add_entry(self, entry: AttachmentEntry) -> AttachmentEntry:
         entry.chip.removed.connect(lambda: self._remove_entry(entry))
-        self._entries.append(entry)
-        self._row.insertWidget(self._row.count() - 1, entry.chip)
-        place_before_in_tab_order(self._editor, entry.chip, entry.chip.remove_button)
+        self._append_entry(entry)
         self.fit_height()
         self.show()
         return entry
+
+    def _append_entry(self, entry: AttachmentEntry) -> None:
+        self._entries.append(entry)
+        self._row.insertWidget(self._row.count() - 1, entry.chip)
+        place_before_in_tab_order(self._editor, entry.chip, entry.chip.remove_button)
+
+    def _entries_after(self, entry: AttachmentEntry) -> list[AttachmentEntry]:
+        return self._entries[self._entries.index(entry) + 1 :] if entry in self._entries else []
+
+    def _move_to_end(self, entries: Sequence[AttachmentEntry]) -> None:
+        """Place these behind what arrived for one before them: all are sent in the order in which they were chosen."""
+        for entry in entries:
+            if entry in self._entries:
+                self._entries.remove(entry)
+                self._append_entry(entry)
 
     def fit_height(self) -> None:
         """Make it as high as its chips, which are higher after a zoom."""

@@ -196,7 +196,7 @@ class Attachments(AttachmentRow):
         return await self._read_resources(read)
 
     async def _finish_fetch(self, entry: AttachmentEntry, fetch: AttachmentFetch) -> None:
-        fetched = FetchResult()
+        fetched, later = FetchResult(), list[AttachmentEntry]()
         try:
             fetched = await fetch.result()
         finally:
@@ -209,6 +209,7 @@ class Attachments(AttachmentRow):
                 entry.attachment = picture
             else:
                 entry.task = None  # the current task: discarding must not cancel it
+                later = self._entries_after(entry)
                 self._discard_entry(entry)
             self.changed.emit()
         if fetched.folder:
@@ -221,6 +222,7 @@ class Attachments(AttachmentRow):
             await self._draw_thumbnail(entry, picture.taken.data)
         else:
             self.add_items(fetched.items)
+            self._move_to_end(later)
 
     def _add_resource_chip(self, title: str, *, is_file: bool = False) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "document", show_hidden(title))

@@ -143,6 +143,33 @@ def test_shift_tab_leads_from_the_message_to_what_is_attached_above_it(driver, r
     assert stops == ["Remove", "Attached file: b.txt", "Remove", "Attached file: a.txt", "Above"]
 
 
+def test_attachments_stay_in_the_order_in_which_they_were_chosen(driver, run):
+    attachments = driver.composer.attachments
+
+    async def steps():
+        first_read = asyncio.Event()
+
+        async def slowly():
+            await first_read.wait()
+            return [PendingResource("Server", "first", "x://1", "words")]
+
+        async def at_once():
+            return [PendingResource("Server", "second", "x://2", "words")]
+
+        attachments.add_fetches(
+            [attachments.create_fetch("first", slowly), attachments.create_fetch("second", at_once)]
+        )
+        await until(lambda: any(isinstance(item, PendingResource) for item in driver.composer.draft()[1]))
+        first_read.set()
+        await driver.ready()
+
+    run(steps())
+    assert [item.title for item in driver.composer.draft()[1]] == ["first", "second"]
+    names = [chip.accessibleName() for chip in attachments.chips]
+    assert names == ["Attached resource: first", "Attached resource: second"]
+    driver.bot.waitUntil(lambda: attachments.chips[0].x() < attachments.chips[1].x())
+
+
 def test_blanks_alone_are_nothing_to_send(driver):
     send = driver.part(QAbstractButton, "Send")
     driver.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
