@@ -303,9 +303,15 @@ class Composer(QWidget):
         self._refresh()
         self.draft_timer.start()
 
+    def _has_words(self) -> bool:
+        """Return whether there is more than blanks, which alone are not sent; a long text is not copied at each key."""
+        block = self.editor.document().begin()
+        while block.isValid() and not block.text().strip():
+            block = block.next()
+        return block.isValid()
+
     def _refresh(self) -> None:
-        # Blanks alone are not sent.
-        has_text = bool(self.editor.toPlainText().strip())
+        has_text = self._has_words()
         notices = self.attachments.notices(self._limits, can_see=self._supports_images, has_text=has_text)
         pending = self.tr("It is sent when what you attached is ready. Escape takes that back.")
         words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))
