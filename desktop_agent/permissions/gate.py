@@ -33,7 +33,8 @@ MAX_ARGUMENT_DEPTH = 200
 _TOO_DEEP = "The arguments are nested too deep to be checked."
 _NO_OBJECT = "The arguments are not a JSON object, so the call was not run. Write them again."
 _MALFORMED_CALL = (
-    "The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time."
+    "The call has no name, is incomplete, or may be a part of the one beside it, so it was not run. Call again, one at "
+    "a time."
 )
 _MAX_PARSED_LENGTH = 64 * 1024
 # Those that a rule can have; they can be translated.

@@ -53,6 +53,7 @@ class _PartialCall:
 
     `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
     `is_beside_others`: pieces without a call follow it. `is_ambiguous`: it may be a piece of its neighbour.
+    `is_incomplete`: its server said so.
     `list_number`: which list of several calls it came in. `is_begun`: a call certainly begins here. `ends_as_object`:
     its last non-blank piece ends like an object.
     """
@@ -69,6 +70,7 @@ class _PartialCall:
     is_named_again: bool = False
     is_beside_others: bool = False
     is_ambiguous: bool = False
+    is_incomplete: bool = False
     is_begun: bool = False
     ends_as_object: bool = False
     list_number: int | None = None
@@ -224,11 +226,16 @@ class ToolCallBuilder:
         if call is not None:
             call.metadata.update(repair_json(metadata))
 
+    def mark_incomplete(self, index: int) -> None:
+        """Note that the server calls the call with this index incomplete, whatever its arguments: it must not run."""
+        for call in self._calls:
+            call.is_incomplete |= call.index == index
+
     def end(self, *, cut: bool = False, index: int | None = None) -> list[tuple[JsonObject | None, ToolUse]]:
         """Return all open calls by index, each with its replay state, and forget them; with an index only that call.
 
-        Empty arguments are `{}`. What is no JSON object is malformed and kept as it came; after a cut such a call is
-        dropped, and so is one with empty arguments: its arguments had not begun.
+        Empty arguments are `{}`. What is no JSON object is malformed and kept as it came, and so is a call without a
+        name or one that its server calls incomplete; after a cut such a call is dropped, and so is one with empty arguments: its arguments had not begun.
         """
         calls = [call for call in self._calls if index is None or call.index == index]
         calls.sort(key=attrgetter("order"))
@@ -436,7 +443,7 @@ def _final_arguments(call: _PartialCall, *, cut: bool) -> tuple[str, JsonObject 
     """Return the text of a call's arguments, and what it says: None where that is no object, or not certain."""
     text = (None if cut else call.reading) or call.arguments
     arguments = loads_object(text if cut or text.strip() else "{}")
-    is_doubtful = call.is_ambiguous or (call.is_beside_others and not arguments)
+    is_doubtful = call.is_incomplete or call.is_ambiguous or (call.is_beside_others and not arguments)
     return text, None if is_doubtful else arguments
 
 

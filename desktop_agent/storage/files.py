@@ -20,6 +20,11 @@ def file_error(error: OSError, path: Path) -> StorageFailed:
     # EEXIST where a folder was to be made in the place of the link.
     if error.errno in {errno.ENOENT, errno.EEXIST} and (dangling := find_link_error(path)) is not None:
         return dangling
+    if error.errno in {errno.EEXIST, errno.ENOTDIR} and (
+        file := next(filter(os.path.isfile, (path, *path.parents)), None)
+    ):
+        in_the_way = Sentence("“{path}” is a file, where a folder is needed.", {"path": str(file)})
+        return StorageFailed(in_the_way, "Move the file away, or choose another folder.", detail=detail)
     if error.errno in NO_ROOM_ERRNOS:
         return disk_full_error(path, detail)
     if error.errno in _NOT_ALLOWED_ERRNOS:

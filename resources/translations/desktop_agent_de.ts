@@ -6565,6 +6565,10 @@ Neu:
         <translation>Datei verschieben</translation>
     </message>
     <message>
+        <source>Move the file away, or choose another folder.</source>
+        <translation>Verschieben Sie die Datei oder wählen Sie einen anderen Ordner.</translation>
+    </message>
+    <message>
         <source>Move what lies in it elsewhere, then undo again.</source>
         <translation>Verschieben Sie, was darin liegt, und machen Sie dann noch einmal rückgängig.</translation>
     </message>
@@ -7267,8 +7271,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Aufruf konnte nicht beurteilt werden. {words}</translation>
     </message>
     <message>
-        <source>The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time.</source>
-        <translation>Der Aufruf hat keinen Namen oder ist vielleicht Teil des Aufrufs daneben, daher wurde er nicht ausgeführt. Rufen Sie erneut auf, einzeln nacheinander.</translation>
+        <source>The call has no name, is incomplete, or may be a part of the one beside it, so it was not run. Call again, one at a time.</source>
+        <translation>Der Aufruf hat keinen Namen, ist unvollständig oder ist vielleicht Teil des Aufrufs daneben, daher wurde er nicht ausgeführt. Rufen Sie erneut auf, einzeln nacheinander.</translation>
     </message>
     <message>
         <source>The call of “{tool}” was broken off, so it is not known whether it took effect.</source>
@@ -9561,6 +9565,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{path}” is a file, not a folder.</source>
         <translation>„{path}“ ist eine Datei, kein Ordner.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a file, where a folder is needed.</source>
+        <translation>„{path}“ ist eine Datei; hier wird ein Ordner gebraucht.</translation>
     </message>
     <message>
         <source>“{path}” is a folder now, with something in it that belongs to somebody else.</source>

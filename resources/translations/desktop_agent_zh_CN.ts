@@ -6564,6 +6564,10 @@ New:
         <translation>移动文件</translation>
     </message>
     <message>
+        <source>Move the file away, or choose another folder.</source>
+        <translation>请将该文件移到别处，或选择其他文件夹。</translation>
+    </message>
+    <message>
         <source>Move what lies in it elsewhere, then undo again.</source>
         <translation>请将其中的内容移到别处，然后再次撤销。</translation>
     </message>
@@ -7266,8 +7270,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法判断该调用。{words}</translation>
     </message>
     <message>
-        <source>The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time.</source>
-        <translation>该调用没有名称，或可能是相邻调用的一部分，因此未运行。请重新调用，每次一个。</translation>
+        <source>The call has no name, is incomplete, or may be a part of the one beside it, so it was not run. Call again, one at a time.</source>
+        <translation>该调用没有名称、不完整，或可能是相邻调用的一部分，因此未运行。请重新调用，每次一个。</translation>
     </message>
     <message>
         <source>The call of “{tool}” was broken off, so it is not known whether it took effect.</source>
@@ -9560,6 +9564,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{path}” is a file, not a folder.</source>
         <translation>“{path}”是文件，不是文件夹。</translation>
+    </message>
+    <message>
+        <source>“{path}” is a file, where a folder is needed.</source>
+        <translation>“{path}”是一个文件，此处需要文件夹。</translation>
     </message>
     <message>
         <source>“{path}” is a folder now, with something in it that belongs to somebody else.</source>

@@ -25,7 +25,7 @@ from ui.style.controls import ClearableField, button, label
 from ui.style.layouts import FlowRows
 from ui.style.removal import clear_layout
 from ui.style.text import escape_mnemonics, plain_tooltip, translate_sentence
-from ui.style.text_display import isolate_untrusted, isolate_values, strip_bidi_marks
+from ui.style.text_display import isolate_untrusted, strip_bidi_marks
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 # Pixels of a check box without its text.
@@ -283,7 +283,7 @@ class RuleChoice(QFrame):
         super().keyPressEvent(event)
 
     def _create_row(self, index: int, offer: RuleOffer) -> QWidget:
-        words = translate_sentence(isolate_values(offer.words))
+        words = translate_sentence(offer.words, isolate_untrusted)
         note = self.tr("The narrowest of these") if index == 0 and len(self._offers) > 1 else ""
         row = _RuleRow(self._themes, fold_lines(words), note)
         self._group.addButton(row.choice, index)

@@ -25,7 +25,7 @@ def rule_row(rule: Rule) -> QHBoxLayout:
     """Create a row with a rule's effect and words."""
     row = hbox(spacing=SPACE_S)
     row.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
-    row.addWidget(label(show_hidden(translate_sentence(rule_sentence(rule))), wrap=True), 1)
+    row.addWidget(label(translate_sentence(rule_sentence(rule), show_hidden), wrap=True), 1)
     return row
 
 
@@ -100,7 +100,7 @@ class RuleListEditor(QWidget):
                 row.show()
 
     def _create_row(self, rule: Rule) -> QWidget:
-        words = show_hidden(translate_sentence(rule_sentence(rule)))
+        words = translate_sentence(rule_sentence(rule), show_hidden)
         line = rule_row(rule)
         remove = self.tr("Remove the rule: {0}").format(words)
         buttons = [button(self.tr("Remove"), partial(self._remove_rule, rule), "danger", remove)]

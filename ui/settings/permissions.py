@@ -39,7 +39,7 @@ class RuleCard(Card):
 
     def __init__(self, rule: RuleSummary) -> None:
         super().__init__()
-        words = show_hidden(translate_sentence(rule.words))
+        words = translate_sentence(rule.words, show_hidden)
         question = RemovalQuestion(
             (self.tr("Revoke"), self.tr("Revoke the rule: {0}").format(words)),
             (self.tr("Keep"), self.tr("Keep the rule: {0}").format(words)),
@@ -129,7 +129,7 @@ class PermissionDryRun(QWidget):
 
     def show_verdict(self, sentence: Sentence) -> None:
         """Show what would happen to the call."""
-        self._show_answer(show_hidden(translate_sentence(sentence)), "")
+        self._show_answer(translate_sentence(sentence, show_hidden), "")
 
     def _request_verdict(self) -> None:
         arguments, problem = arguments_from_json(self._arguments.text())

@@ -229,7 +229,7 @@ class RuleEditor(EditorFrame):
         self._show_error(rule if isinstance(rule, str) and is_wrong else "")
         self._preview.setVisible(isinstance(rule, Rule))
         if isinstance(rule, Rule):
-            words = show_hidden(translate_sentence(rule_sentence(rule)))
+            words = translate_sentence(rule_sentence(rule), show_hidden)
             self._preview.setText(labelled(effect_name(rule.effect), words))
             set_style_property(self._preview, "kind", "warning" if rule.effect is RuleEffect.ALLOW else "strong")
 

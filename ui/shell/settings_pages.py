@@ -187,7 +187,7 @@ class McpServersPresenter(QObject):
     def _end_sign_in(self, server_id: str, why: Sentence | None) -> None:
         card = self._form.card(server_id)
         if card is not None:
-            card.sign_in.show_result("" if why is None else show_hidden(translate_sentence(why)))
+            card.sign_in.show_result("" if why is None else translate_sentence(why, show_hidden))
 
     @Slot(object)
     def _begin_import(self, panel: ImportPanel) -> None:

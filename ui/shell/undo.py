@@ -14,7 +14,7 @@ from desktop_agent.types.errors import Sentence
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.session_controls import UndoRequest, UndoResult
-from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.banners import UNDO_MS, Banner, BannerArea, BannerButton
 from ui.style.text import show_hidden, truncate
 from ui.style.theme import ThemeSource
 from ui.style.tool_labels import tool_title
@@ -66,7 +66,6 @@ def shorten(text: str) -> str:
 
 
 _BANNER_KEY = "undone"
-_BANNER_MS = 12_000
 
 
 class UndoPresenter(QObject):
@@ -293,7 +292,7 @@ class UndoPresenter(QObject):
             not_undone_sentence(result, is_redo=request.is_redo),
             level,
             tuple(buttons),
-            _BANNER_MS,
+            UNDO_MS,
         )
         self._banners.show_banner(banner)
 

@@ -120,7 +120,7 @@ class UndoFileList(QTreeWidget):
     def _draw_one(self, item: QTreeWidgetItem, file: FileRestorePlan, *, replaced: bool) -> None:
         fate = file.effect(replaced=replaced)
         words = fate_labels()[fate]
-        why = "" if file.reason is None or replaced else show_hidden(translate_sentence(file.reason))
+        why = "" if file.reason is None or replaced else translate_sentence(file.reason, show_hidden)
         if why and fate != "left":
             words = self.tr("{0}, in part").format(words)
         theme = self._themes.theme
@@ -258,7 +258,7 @@ class UndoDialog(QDialog):
         self.undo_pressed.emit(self.files.replaced)
 
     def _choose(self, file: FileRestorePlan, replaced: bool) -> None:  # noqa: FBT001  # a slot
-        why = "" if file.reason is None else show_hidden(translate_sentence(file.reason))
+        why = "" if file.reason is None else translate_sentence(file.reason, show_hidden)
         if file.is_conflict:
             why = self._conflict_text(file, replaced=replaced)
         self._reason.setText(why)
@@ -313,7 +313,7 @@ class UndoDialog(QDialog):
     def _show_other_effects(self, forecast: RestorePlan) -> None:
         words = self.tr("“{0}” takes back what it did besides.")
         lines = [words.format(show_hidden(tool_title(name))) for name in forecast.undo_tools]
-        lines += [show_hidden(translate_sentence(refusal)) for refusal in forecast.undo_refusals]
+        lines += [translate_sentence(refusal, show_hidden) for refusal in forecast.undo_refusals]
         self._other_effects.setText("\n".join(lines))
         self._other_effects.setVisible(bool(lines))
         self._irreversible.setText(self._irreversible_text(forecast.irreversible))

@@ -79,13 +79,26 @@ _MAX_TOOLTIP_LINE = 80
 """Characters of a line: Qt wraps longer ones only where there is markup."""
 
 
-def translate_sentence(sentence: Sentence) -> str:
-    """Return the translated template, filled in. A translation with unknown values falls back to English."""
+def show_deceptive(text: str) -> str:
+    """Show the characters that hide something as ⟨U+202E⟩; joined emoji and the marks that a script needs stay."""
+    if text.isascii() and not _CONTROL.search(text):
+        return text
+    # Late: as above.
+    from desktop_agent.types.hidden_characters import mark_hidden
+
+    return mark_hidden(text)
+
+
+def translate_sentence(sentence: Sentence, prepare: Callable[[str], str] = show_deceptive) -> str:
+    """Return the translated template, filled in. A translation with unknown values falls back to English.
+
+    `prepare` is applied to the values: servers, files and models wrote many of them.
+    """
     template = QCoreApplication.translate("Sentence", sentence.template)
     if template != sentence.template and not places_in(template) <= sentence.values.keys():
-        return str(sentence)
+        template = sentence.template
     values = {
-        name: translate_sentence(value) if isinstance(value, Sentence) else value
+        name: translate_sentence(value, prepare) if isinstance(value, Sentence) else prepare(value)
         for name, value in sentence.values.items()
     }
     return fill_in(template, values)

@@ -17,7 +17,6 @@ from PySide6.QtGui import QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
 from desktop_agent.types.blocks import JsonObject
-from desktop_agent.types.errors import Sentence
 from ui.style.text import replace_hidden, show_hidden
 
 _LEFT_ISOLATE, _RIGHT_ISOLATE, _POP_ISOLATE = "\u2066", "\u2067", "\u2069"
@@ -47,15 +46,6 @@ def isolate(text: str) -> str:
 def isolate_untrusted(text: str) -> str:
     """Isolate what somebody else wrote: hidden characters are visible, and its order is the written one."""
     return isolate(show_hidden(text))
-
-
-def isolate_values(sentence: Sentence) -> Sentence:
-    """Return the sentence with `isolate_untrusted` applied to all values."""
-    values = {
-        name: isolate_values(value) if isinstance(value, Sentence) else isolate_untrusted(value)
-        for name, value in sentence.values.items()
-    }
-    return Sentence(sentence.template, values)
 
 
 def strip_bidi_marks(text: str) -> str:

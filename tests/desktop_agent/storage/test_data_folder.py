@@ -29,8 +29,10 @@ def test_an_override_is_used_and_its_rights_are_left_alone(tmp_path: Path, monke
 
 def test_a_file_in_the_way_is_a_typed_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
-    with pytest.raises(StorageFailed, match="cannot be used"):
-        data_folder(tmp_path / "x" / "y")
+    for folder in (tmp_path / "x", tmp_path / "x" / "y" / "z"):
+        with pytest.raises(StorageFailed) as failed:
+            data_folder(folder)
+        assert str(failed.value) == f"“{tmp_path / 'x'}” is a file, where a folder is needed."
 
 
 def test_a_name_to_set_aside_is_always_free(tmp_path: Path) -> None:

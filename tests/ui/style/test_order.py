@@ -1,7 +1,7 @@
 import pytest
 from PySide6.QtGui import QTextLayout
 
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import Sentence, ServerFailed
 from tests.ui.drawn_order import from_left
 from ui.style.text import translate_sentence
 from ui.style.text_display import (
@@ -11,7 +11,6 @@ from ui.style.text_display import (
     in_logical_order,
     isolate,
     isolate_untrusted,
-    isolate_values,
     strip_bidi_marks,
 )
 
@@ -61,11 +60,16 @@ def test_places_are_found_again_in_qts_units():
 
 def test_what_is_filled_in_turns_nothing_around_it(qapp):
     inner = Sentence("in {folder}", {"folder": "/א/ב"})
-    sentence = isolate_values(Sentence("Runs {line} {where}", {"line": "mv ג ד", "where": inner}))
-    assert drawn(translate_sentence(sentence)) == "Runsmvגדin/א/ב"
-    assert strip_bidi_marks(translate_sentence(sentence)) == "Runs mv ג ד in /א/ב"
+    sentence = Sentence("Runs {line} {where}", {"line": "mv ג ד", "where": inner})
+    assert drawn(translate_sentence(sentence, isolate_untrusted)) == "Runsmvגדin/א/ב"
+    assert strip_bidi_marks(translate_sentence(sentence, isolate_untrusted)) == "Runs mv ג ד in /א/ב"
     assert drawn(f"א {isolate('mv ג > ד')} ב")[1:-1] == "mvג>ד"
 
 
 def test_marks_of_others_are_seen():
     assert isolate_untrusted("a\u2066ב") == "\u2066a⟨U+2066⟩\u2067ב\u2069\u2069"
+
+
+def test_what_a_server_wrote_hides_nothing_in_a_sentence_and_keeps_its_emoji(qapp):
+    error = ServerFailed("\u202eyek ruoy\x1b ❤️ 1\u00a0€")
+    assert translate_sentence(error.sentence) == "The model server reported: ⟨U+202E⟩yek ruoy⟨U+001B⟩ ❤️ 1\u00a0€."

@@ -136,7 +136,7 @@ class ImportPanel(EditorFrame):
         """Say why nothing is imported; the text stays."""
         with self._focus.kept():
             self._cancel.setEnabled(True)
-            self._update_view(self._preview if self._is_importing else None, show_hidden(translate_sentence(sentence)))
+            self._update_view(self._preview if self._is_importing else None, translate_sentence(sentence, show_hidden))
         self._is_importing = False
         announce(self, self._problem.text())
 
@@ -170,7 +170,7 @@ class ImportPanel(EditorFrame):
         programs = [candidate for candidate in preview.found if _is_program(candidate)] if preview is not None else []
         self._warning.setVisible(bool(programs))
         refused = (
-            [show_hidden(translate_sentence(sentence)) for sentence in preview.refused] if preview is not None else []
+            [translate_sentence(sentence, show_hidden) for sentence in preview.refused] if preview is not None else []
         )
         self._rejected.setText("\n".join(refused))
         self._rejected.setVisible(bool(refused))

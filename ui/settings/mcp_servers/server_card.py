@@ -218,7 +218,7 @@ class McpServerCard(Card):
     def show_problem(self, sentence: Sentence) -> None:
         """Show why a request failed."""
         self.show_server(self._server)
-        self._problem.setText(show_hidden(translate_sentence(sentence)))
+        self._problem.setText(translate_sentence(sentence, show_hidden))
         self._problem.show()
 
     def show_lines(self, lines: Sequence[McpLogLine], *, is_all: bool) -> None:

@@ -65,7 +65,7 @@ class ServerEditor(CardEditor):
     def show_error(self, sentence: Sentence) -> None:
         """Say why saving failed; the input stays."""
         self._set_busy(busy=False)
-        self.show_problem(show_hidden(translate_sentence(sentence)))
+        self.show_problem(translate_sentence(sentence, show_hidden))
         self._save_button.setFocus()
 
     def _emit_saved(self, item: McpServer) -> None:

@@ -17,7 +17,7 @@ def _tr(text: str) -> str:
 
 def describe_state(state: McpServerState) -> tuple[Status, str]:
     """Return status and words for a server's state, with what to do about it."""
-    why = show_hidden(translate_sentence(state.reason)) if state.reason is not None else ""
+    why = translate_sentence(state.reason, show_hidden) if state.reason is not None else ""
     match state.state:
         case "off":
             return _describe_off(state, why)
@@ -44,7 +44,7 @@ def _describe_off(state: McpServerState, why: str) -> tuple[Status, str]:
 
 def _describe_remedy(state: McpServerState) -> str:
     if state.remedy is not None:
-        return show_hidden(translate_sentence(state.remedy))
+        return translate_sentence(state.remedy, show_hidden)
     return _tr("Look at its log, correct it with Edit, then press Test.")
 
 

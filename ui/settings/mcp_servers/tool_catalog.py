@@ -235,7 +235,7 @@ class ToolsPane(QWidget):
             self._list.setFixedHeight(height + 2 * self._list.frameWidth() + SPACE_XS)
 
     def _show_omitted(self, left_out: Sequence[Sentence]) -> None:
-        self._omitted.setText("\n".join(show_hidden(translate_sentence(sentence)) for sentence in left_out))
+        self._omitted.setText("\n".join(translate_sentence(sentence, show_hidden) for sentence in left_out))
         self._omitted.setVisible(bool(left_out))
 
     def _selected_tool(self) -> McpToolInfo | None:

@@ -314,6 +314,8 @@ class ToolCallReader:
         known_fields = ("call_id", "name", "arguments", "input")
         fields = {name: value for name, value in self._item.items() if name not in known_fields}
         calls.attach_metadata(self._call_id, {"item": {"type": self._kind, **fields}})
+        if self._item.get("status") == "incomplete":
+            calls.mark_incomplete(self._number)
         self._builder.end_calls(index=self._number, number=self._number)
 
     @property

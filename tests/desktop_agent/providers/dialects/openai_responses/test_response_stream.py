@@ -482,14 +482,14 @@ def test_the_end_mark_of_others_is_an_end_behind_items_that_all_ended() -> None:
 
 
 @pytest.mark.parametrize("is_done_before", [False, True])
-@pytest.mark.parametrize(("said_arguments", "is_whole"), [('{"a":1}', True), ('{"a":', False)])
-def test_a_call_that_is_said_to_be_incomplete_is_heard_of_unless_its_answer_was_cut(
-    said_arguments: str, is_whole: bool, is_done_before: bool
+@pytest.mark.parametrize("said_arguments", ['{"a":1}', '{"a":', ""])
+def test_a_call_that_is_said_to_be_incomplete_is_heard_of_but_never_runs(
+    said_arguments: str, is_done_before: bool
 ) -> None:
     item = function_call("f1", "call_1", "get", said_arguments, status="incomplete")
     before = [added(0, **item | {"arguments": ""}), done(0, **item)] if is_done_before else []
     (call,) = folded(*before, completed(item)).all(ToolUse)
-    assert (call.name, call.id, call.malformed is None) == ("get", "call_1", is_whole)
+    assert (call.name, call.id, call.malformed) == ("get", "call_1", said_arguments)
     cut = event("incomplete", response={"id": "r", "status": "incomplete", "output": [item]})
     assert folded(*before, cut).all(ToolUse) == []
 
