@@ -1,6 +1,6 @@
-"""Files and pictures of other programs, dropped beside the composer."""
+"""Files and pictures of other programs, dropped anywhere on the page."""
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect
+from PySide6.QtCore import QEvent, QMimeData, QObject
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -12,7 +12,7 @@ from ui.style.theme import SPACE_S
 class FileDrops(QLabel):
     """Lets files and pictures of other programs be dropped anywhere on the page, and says so while they are over it.
 
-    The composer takes what is dropped on it by itself.
+    Shown, it lies over the composer too, so what is dropped there comes to the page. Other text is the editor's own.
     """
 
     def __init__(self, page: QWidget, composer: Composer) -> None:
@@ -24,30 +24,28 @@ class FileDrops(QLabel):
         set_by_name(self, alignment="AlignCenter")
         self.hide()
         page.setAcceptDrops(True)
-        page.installEventFilter(self)
+        for target in (page, composer, composer.editor.viewport()):
+            target.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Show the hint from the entry to the drop or the exit."""
-        if isinstance(event, QDropEvent) and event.type() is QEvent.Type.Drop:
+        if event.type() in (QEvent.Type.Drop, QEvent.Type.DragLeave):
             self.hide()
-            self._composer.dropEvent(event)
+            if isinstance(event, QDropEvent) and watched is self._page:
+                self._composer.dropEvent(event)
+                return True
         elif isinstance(event, QDragEnterEvent):
-            self._on_enter(event)
-        elif event.type() is QEvent.Type.DragLeave:
-            self.hide()
-        else:
-            return super().eventFilter(watched, event)
-        return True
+            if not event.source() and self._composer.isVisible() and _has_files(event.mimeData()):
+                event.acceptProposedAction()
+                self.setGeometry(self._page.rect().adjusted(SPACE_S, SPACE_S, -SPACE_S, -SPACE_S))
+                self.raise_()
+                self.show()
+                return True
+            if watched is self._page:
+                event.ignore()
+                return True
+        return super().eventFilter(watched, event)
 
-    def _on_enter(self, event: QDragEnterEvent) -> None:
-        page, data = self._page, event.mimeData()
-        if not event.source() and self._composer.isVisible() and (data.hasUrls() or data.hasImage()):
-            event.acceptProposedAction()
-            top = self._composer.mapTo(page, QPoint(0, 0)).y()
-            # Where an earlier message is edited, the composer is in the midst of the transcript.
-            area = QRect(0, 0, page.width(), top if top > page.height() // 2 else page.height())
-            self.setGeometry(area.adjusted(SPACE_S, SPACE_S, -SPACE_S, -SPACE_S))
-            self.raise_()
-            self.show()
-        else:
-            event.ignore()
+
+def _has_files(data: QMimeData) -> bool:
+    return data.hasUrls() or data.hasImage()

@@ -92,14 +92,16 @@ class MessageEditor(QPlainTextEdit):
             self.files_inserted.emit(files)
             return
         text = source.text() if source.hasText() else ""
+        # A browser gives a picture's address beside it; other text beside a picture, as of a table, is what is meant.
+        if source.hasImage() and (source.hasUrls() or not text):
+            from ui.composer.attachment_items import picture_from_mime
+
+            picture = picture_from_mime(source)
+            if picture is not None:
+                self.picture_inserted.emit(picture)
+                return
         if text:
             self.insert_text(text)
-            return
-        from ui.composer.attachment_items import picture_from_mime
-
-        picture = picture_from_mime(source)
-        if picture is not None:
-            self.picture_inserted.emit(picture)
 
     def dropEvent(self, e: QDropEvent) -> None:
         super().dropEvent(e)

@@ -319,6 +319,19 @@ def test_text_is_pasted_even_beside_a_picture(driver):
     assert driver.chips == {}
 
 
+def test_of_a_picture_beside_its_address_the_picture_is_taken(driver, run):
+    async def steps():
+        mime = QMimeData()
+        mime.setUrls([QUrl("https://pictures.example/a.png")])
+        mime.setImageData(QImage(4, 4, QImage.Format.Format_RGB32))
+        driver.paste(mime)
+        await driver.ready()
+
+    run(steps())
+    assert list(driver.chips) == ["Attached image: Pasted image"]
+    assert driver.editor.toPlainText() == ""
+
+
 def test_a_huge_text_becomes_an_attachment_and_nothing_is_lost(driver):
     driver.type("Look: ")
     huge = "line of text\n" * (MAX_TEXT_LENGTH // 10)

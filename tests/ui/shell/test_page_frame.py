@@ -28,7 +28,7 @@ def test_what_is_wrong_with_a_picture_is_said_before_there_is_a_conversation(qtb
     assert "Take another." in words
 
 
-def test_files_of_other_programs_can_be_dropped_beside_the_composer(qtbot, tmp_path):
+def test_files_of_other_programs_can_be_dropped_anywhere_on_the_page(qtbot, tmp_path):
     frame = PageFrame(ThemeSource())
     FileDrops(frame, frame.composer)
     qtbot.addWidget(frame)
@@ -42,11 +42,14 @@ def test_files_of_other_programs_can_be_dropped_beside_the_composer(qtbot, tmp_p
     data = QMimeData()
     data.setText("a word")
     assert not drag(QDragEnterEvent, frame, data).isAccepted()
+    assert drag(QDragEnterEvent, frame.composer.editor.viewport(), data).isAccepted()
+    assert not hint.isVisible()
     data.setUrls([QUrl.fromLocalFile(str(tmp_path / "notes.txt"))])
-    for _ in range(2):
-        assert drag(QDragEnterEvent, frame, data).isAccepted()
+    for target in (frame, frame.composer, frame.composer.editor.viewport(), frame):
+        assert drag(QDragEnterEvent, target, data).isAccepted()
         assert hint.isVisible()
-        assert hint.geometry().bottom() < frame.composer.mapTo(frame, QPoint(0, 0)).y()
+        middle = frame.composer.mapTo(frame, frame.composer.rect().center())
+        assert frame.childAt(middle) is hint
         QApplication.sendEvent(frame, QDragLeaveEvent())
         assert not hint.isVisible()
     drag(QDragEnterEvent, frame, data)
