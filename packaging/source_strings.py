@@ -4,6 +4,7 @@ lupdate alone would miss the runtime's: templates of sentences, and titles and d
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, cast, get_args, get_origin
@@ -11,6 +12,8 @@ from typing import Literal, cast, get_args, get_origin
 from pydantic import BaseModel
 
 from tests.ui.texts import Parsed, error_classes, modules, name_of, sentence_templates
+
+_WORDS_BESIDE_NAMES = re.compile(r"\b(?:a|the|your|or|and|IDEs)\b|'s ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class SourceString:
 def source_strings() -> list[SourceString]:
     """Return all of them, each once, by context and then in the order of the sources. Raises ValueError."""
     runtime, window = dict(modules("desktop_agent")), dict(modules("ui"))
-    found = [*_window_strings(window), *_sentences(runtime, window), *_preferences()]
+    found = [*_window_strings(window), *_sentences(runtime, window), *_startup_words(), *_preferences()]
     unique = dict.fromkeys(found)
     return sorted(unique, key=lambda string: string.context)
 
@@ -45,6 +48,16 @@ def _sentences(runtime: Parsed, window: Parsed) -> Iterator[SourceString]:
 
 def _outside_braces(template: str) -> list[str]:
     return [part.rpartition("}")[2] for part in template.split("{")]
+
+
+def _startup_words() -> Iterator[SourceString]:
+    """Yield when programs run their startup files, and which programs, where that is more than a name."""
+    from desktop_agent.sandbox.startup_files import startup_file_table
+
+    for entry in startup_file_table():
+        yield SourceString("Sentence", entry.when)
+        if _WORDS_BESIDE_NAMES.search(entry.program):
+            yield SourceString("Sentence", entry.program)
 
 
 def _preferences() -> Iterator[SourceString]:

@@ -79,7 +79,9 @@ def _prepare(image: "Image", data: bytes, max_edge: int) -> ImportedPicture:
         media_type = None
         notes.append(Sentence("Only the first of several frames is kept."))
     elif media_type is None:
-        notes.append(Sentence("Converted from {format} to PNG.", {"format": image.format or "another format"}))
+        notes.append(
+            Sentence("Converted from {format} to PNG.", {"format": image.format or Sentence("another format")})
+        )
     image.load()
     if media_type is not None and has_metadata(data, media_type):
         notes.append(Sentence("Hidden information about place, camera and time was removed."))

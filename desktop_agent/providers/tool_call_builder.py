@@ -235,7 +235,8 @@ class ToolCallBuilder:
         """Return all open calls by index, each with its replay state, and forget them; with an index only that call.
 
         Empty arguments are `{}`. What is no JSON object is malformed and kept as it came, and so is a call without a
-        name or one that its server calls incomplete; after a cut such a call is dropped, and so is one with empty arguments: its arguments had not begun.
+        name or one that its server calls incomplete. After a cut such a call is dropped, and so is one with empty
+        arguments: its arguments had not begun.
         """
         calls = [call for call in self._calls if index is None or call.index == index]
         calls.sort(key=attrgetter("order"))

@@ -15,7 +15,6 @@ from desktop_agent.types.errors import Sentence
 
 # Characters that some file systems drop, or that are invisible.
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-_SENTENCE = "What “{file}” says is run by {program} {when}, outside of all confinement."
 # What paths are written between in a line of a shell.
 _SEPARATORS = re.compile(r"[\s\"'=;|&<>()`$,:{}]+")
 
@@ -30,7 +29,7 @@ class AskLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartupFile:
-    """What runs such files, and when, which `template` says. `patterns` are as in the table.
+    """What runs such files, and when; "" where that is not known. `patterns` are as in the table.
 
     `is_built`: builds make such files.
     """
@@ -40,11 +39,16 @@ class StartupFile:
     when: str
     patterns: tuple[str, ...]
     is_built: bool = False
-    template: str = _SENTENCE
 
     def sentence(self, file: str) -> Sentence:
         """Return the sentence about one file."""
-        return Sentence(self.template, {"file": file, "program": self.program, "when": self.when})
+        if not self.program:
+            return Sentence(
+                "“{file}” may be what another program runs: links in the workspace give it too many names to look at.",
+                {"file": file},
+            )
+        values = {"file": file, "program": Sentence(self.program), "when": Sentence(self.when)}
+        return Sentence("What “{file}” says is run by {program} {when}, outside of all confinement.", values)
 
 
 @lru_cache(maxsize=1)

@@ -8613,6 +8613,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Was an {host} gesendet wurde, ist weder TLS noch eine HTTP-Anfrage, wie sie geschrieben sein muss, daher wurde es nicht weitergegeben. Andere Protokolle, auch ssh, gehen nicht durch den Proxy dieses Befehls.</translation>
     </message>
     <message>
+        <source>What “{file}” says is run by {program} {when}, outside of all confinement.</source>
+        <translation>Was in „{file}“ steht, wird außerhalb jeder Abschottung ausgeführt: von {program}, {when}.</translation>
+    </message>
+    <message>
         <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>
         <translation>Was „{host}“ dort hat, ist kein Text: Sein Typ ist {what}, seine Größe {size} Byte.</translation>
     </message>
@@ -8719,6 +8723,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>a mode</source>
         <translation>einem Modus</translation>
+    </message>
+    <message>
+        <source>another format</source>
+        <translation>einem anderen Format</translation>
     </message>
     <message>
         <source>another program</source>
@@ -9329,6 +9337,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{database}” is gone, while its log was still there. The log is kept as “{copy}”, and an empty database is begun. If you have the file, close the program, put it back, name the log “{log}” again, and start the program.</source>
         <translation>„{database}“ fehlt, aber das Protokoll davon war noch da. Das Protokoll ist als „{copy}“ aufbewahrt, und eine leere Datenbank wurde begonnen. Wenn Sie die Datei haben, schließen Sie das Programm, legen Sie sie zurück, nennen Sie das Protokoll wieder „{log}“, und starten Sie das Programm.</translation>
+    </message>
+    <message>
+        <source>“{file}” may be what another program runs: links in the workspace give it too many names to look at.</source>
+        <translation>Was in „{file}“ steht, führt vielleicht ein anderes Programm aus: Verknüpfungen im Arbeitsordner geben der Datei mehr Namen, als sich prüfen lassen.</translation>
     </message>
     <message>
         <source>“{folder}” is no finished backup.</source>
@@ -10533,6 +10545,438 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{title}” is neither text nor a picture that a message can hold.</source>
         <translation>„{title}“ ist weder Text noch ein Bild, das eine Nachricht enthalten kann.</translation>
+    </message>
+    <message>
+        <source>at its next command</source>
+        <translation>beim nächsten Befehl</translation>
+    </message>
+    <message>
+        <source>when it commits, merges, pulls or pushes</source>
+        <translation>bei Commit, Merge, Pull oder Push</translation>
+    </message>
+    <message>
+        <source>at the next commit or push</source>
+        <translation>beim nächsten Commit oder Push</translation>
+    </message>
+    <message>
+        <source>pre-commit or prek</source>
+        <translation>pre-commit oder prek</translation>
+    </message>
+    <message>
+        <source>when another repository takes its hooks from this one</source>
+        <translation>wenn ein anderes Repository seine Hooks von hier bezieht</translation>
+    </message>
+    <message>
+        <source>when it is installed next</source>
+        <translation>bei der nächsten Installation</translation>
+    </message>
+    <message>
+        <source>at the next commit</source>
+        <translation>beim nächsten Commit</translation>
+    </message>
+    <message>
+        <source>at the next commit, push or check</source>
+        <translation>beim nächsten Commit, Push oder Prüflauf</translation>
+    </message>
+    <message>
+        <source>when the folder is opened</source>
+        <translation>sobald der Ordner geöffnet wird</translation>
+    </message>
+    <message>
+        <source>when debugging starts</source>
+        <translation>sobald das Debuggen beginnt</translation>
+    </message>
+    <message>
+        <source>when a C or C++ file of the folder is opened</source>
+        <translation>sobald eine C- oder C++-Datei des Ordners geöffnet wird</translation>
+    </message>
+    <message>
+        <source>when the project is started</source>
+        <translation>sobald das Projekt gestartet wird</translation>
+    </message>
+    <message>
+        <source>Visual Studio or dotnet</source>
+        <translation>Visual Studio oder dotnet</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened in an editor</source>
+        <translation>sobald eine Datei des Ordners in einem Editor geöffnet wird</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened or renamed in an editor</source>
+        <translation>sobald eine Datei des Ordners in einem Editor geöffnet oder umbenannt wird</translation>
+    </message>
+    <message>
+        <source>when the project is opened or built</source>
+        <translation>sobald das Projekt geöffnet oder gebaut wird</translation>
+    </message>
+    <message>
+        <source>when a task or debugging is started</source>
+        <translation>sobald eine Aufgabe oder das Debuggen gestartet wird</translation>
+    </message>
+    <message>
+        <source>when the project is opened in one</source>
+        <translation>sobald das Projekt dort geöffnet wird</translation>
+    </message>
+    <message>
+        <source>the workspace in the cloud</source>
+        <translation>der Arbeitsumgebung in der Cloud</translation>
+    </message>
+    <message>
+        <source>when the project is opened</source>
+        <translation>sobald das Projekt geöffnet wird</translation>
+    </message>
+    <message>
+        <source>Replit, Firebase Studio, StackBlitz or CodeSandbox</source>
+        <translation>Replit, Firebase Studio, StackBlitz oder CodeSandbox</translation>
+    </message>
+    <message>
+        <source>when it opens the folder in a container</source>
+        <translation>beim Öffnen des Ordners in einem Container</translation>
+    </message>
+    <message>
+        <source>the editor</source>
+        <translation>dem Editor</translation>
+    </message>
+    <message>
+        <source>JetBrains IDEs</source>
+        <translation>den IDEs von JetBrains</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened</source>
+        <translation>sobald eine Datei des Ordners geöffnet wird</translation>
+    </message>
+    <message>
+        <source>when it is started in the folder</source>
+        <translation>beim Start in diesem Ordner</translation>
+    </message>
+    <message>
+        <source>when the project is built</source>
+        <translation>sobald das Projekt gebaut wird</translation>
+    </message>
+    <message>
+        <source>when the folder is opened, built or debugged</source>
+        <translation>sobald der Ordner geöffnet, gebaut oder debuggt wird</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened or saved in an editor</source>
+        <translation>sobald eine Datei des Ordners in einem Editor geöffnet oder gespeichert wird</translation>
+    </message>
+    <message>
+        <source>the Lua language server</source>
+        <translation>dem Sprachserver für Lua</translation>
+    </message>
+    <message>
+        <source>Metals or IntelliJ IDEA</source>
+        <translation>Metals oder IntelliJ IDEA</translation>
+    </message>
+    <message>
+        <source>the Haskell language server</source>
+        <translation>dem Sprachserver für Haskell</translation>
+    </message>
+    <message>
+        <source>when a document is built</source>
+        <translation>sobald ein Dokument gebaut wird</translation>
+    </message>
+    <message>
+        <source>when it works in the folder</source>
+        <translation>bei der Arbeit in diesem Ordner</translation>
+    </message>
+    <message>
+        <source>when the plugin is used</source>
+        <translation>sobald das Plug-in benutzt wird</translation>
+    </message>
+    <message>
+        <source>when a shell enters the folder</source>
+        <translation>sobald eine Shell in den Ordner wechselt</translation>
+    </message>
+    <message>
+        <source>mise or asdf</source>
+        <translation>mise oder asdf</translation>
+    </message>
+    <message>
+        <source>at every start</source>
+        <translation>bei jedem Start</translation>
+    </message>
+    <message>
+        <source>the Python debugger</source>
+        <translation>dem Debugger von Python</translation>
+    </message>
+    <message>
+        <source>when Yarn starts it, or an editor opens the project</source>
+        <translation>beim Start durch Yarn, oder sobald ein Editor das Projekt öffnet</translation>
+    </message>
+    <message>
+        <source>Node.js and the editor</source>
+        <translation>Node.js und dem Editor</translation>
+    </message>
+    <message>
+        <source>Ruby&apos;s console</source>
+        <translation>der Konsole von Ruby</translation>
+    </message>
+    <message>
+        <source>at the next test of Perl</source>
+        <translation>beim nächsten Test von Perl</translation>
+    </message>
+    <message>
+        <source>when somebody pushes it</source>
+        <translation>sobald jemand die Datei pusht</translation>
+    </message>
+    <message>
+        <source>when a workflow uses it</source>
+        <translation>sobald ein Workflow die Datei benutzt</translation>
+    </message>
+    <message>
+        <source>Read the Docs</source>
+        <translation>Read the Docs</translation>
+    </message>
+    <message>
+        <source>when somebody opens it or the disk</source>
+        <translation>sobald jemand die Datei oder den Datenträger öffnet</translation>
+    </message>
+    <message>
+        <source>the desktop</source>
+        <translation>der Desktop-Umgebung</translation>
+    </message>
+    <message>
+        <source>when a page of the folder is asked for</source>
+        <translation>sobald eine Seite des Ordners abgerufen wird</translation>
+    </message>
+    <message>
+        <source>a web server</source>
+        <translation>einem Webserver</translation>
+    </message>
+    <message>
+        <source>at the next build</source>
+        <translation>beim nächsten Build</translation>
+    </message>
+    <message>
+        <source>when it is started next</source>
+        <translation>beim nächsten Start</translation>
+    </message>
+    <message>
+        <source>Foreman or Heroku</source>
+        <translation>Foreman oder Heroku</translation>
+    </message>
+    <message>
+        <source>nodemon or Air</source>
+        <translation>nodemon oder Air</translation>
+    </message>
+    <message>
+        <source>Django, Rails or Laravel</source>
+        <translation>Django, Rails oder Laravel</translation>
+    </message>
+    <message>
+        <source>when documents are built</source>
+        <translation>sobald Dokumente gebaut werden</translation>
+    </message>
+    <message>
+        <source>Sphinx, MkDocs or mdBook</source>
+        <translation>Sphinx, MkDocs oder mdBook</translation>
+    </message>
+    <message>
+        <source>at the next build or deployment</source>
+        <translation>beim nächsten Build oder Deployment</translation>
+    </message>
+    <message>
+        <source>when its stages are run next</source>
+        <translation>beim nächsten Lauf seiner Stufen</translation>
+    </message>
+    <message>
+        <source>at the next install</source>
+        <translation>bei der nächsten Installation</translation>
+    </message>
+    <message>
+        <source>at the next install, build or test</source>
+        <translation>bei der nächsten Installation oder beim nächsten Build oder Test</translation>
+    </message>
+    <message>
+        <source>at the next build or test</source>
+        <translation>beim nächsten Build oder Test</translation>
+    </message>
+    <message>
+        <source>Lerna, Turborepo or Nx</source>
+        <translation>Lerna, Turborepo oder Nx</translation>
+    </message>
+    <message>
+        <source>when its next task is run</source>
+        <translation>bei seiner nächsten Aufgabe</translation>
+    </message>
+    <message>
+        <source>Grunt or Gulp</source>
+        <translation>Grunt oder Gulp</translation>
+    </message>
+    <message>
+        <source>at the next build or test, or when it is started</source>
+        <translation>beim nächsten Build, Test oder Start</translation>
+    </message>
+    <message>
+        <source>at the next build, or when it is started</source>
+        <translation>beim nächsten Build oder Start</translation>
+    </message>
+    <message>
+        <source>at the next test</source>
+        <translation>beim nächsten Test</translation>
+    </message>
+    <message>
+        <source>at the next check</source>
+        <translation>beim nächsten Prüflauf</translation>
+    </message>
+    <message>
+        <source>at the next release</source>
+        <translation>bei der nächsten Veröffentlichung</translation>
+    </message>
+    <message>
+        <source>at the next build, or when a file of the folder is opened</source>
+        <translation>beim nächsten Build, oder sobald eine Datei des Ordners geöffnet wird</translation>
+    </message>
+    <message>
+        <source>GraphQL Code Generator or the GraphQL language server</source>
+        <translation>GraphQL Code Generator oder dem Sprachserver für GraphQL</translation>
+    </message>
+    <message>
+        <source>at the next check, or when a file is saved in an editor</source>
+        <translation>beim nächsten Prüflauf, oder sobald eine Datei in einem Editor gespeichert wird</translation>
+    </message>
+    <message>
+        <source>at the next build, test or check</source>
+        <translation>beim nächsten Build, Test oder Prüflauf</translation>
+    </message>
+    <message>
+        <source>the builder or checker that it sets up</source>
+        <translation>dem Programm, das damit eingerichtet wird und baut oder prüft</translation>
+    </message>
+    <message>
+        <source>at the next install, test or check</source>
+        <translation>bei der nächsten Installation oder beim nächsten Test oder Prüflauf</translation>
+    </message>
+    <message>
+        <source>pip or pytest</source>
+        <translation>pip oder pytest</translation>
+    </message>
+    <message>
+        <source>tox or Nox</source>
+        <translation>tox oder Nox</translation>
+    </message>
+    <message>
+        <source>at the next install or run</source>
+        <translation>bei der nächsten Installation oder beim nächsten Lauf</translation>
+    </message>
+    <message>
+        <source>at the next install or build</source>
+        <translation>bei der nächsten Installation oder beim nächsten Build</translation>
+    </message>
+    <message>
+        <source>when the build is set up</source>
+        <translation>beim Einrichten des Builds</translation>
+    </message>
+    <message>
+        <source>a shell</source>
+        <translation>einer Shell</translation>
+    </message>
+    <message>
+        <source>SCons or Waf</source>
+        <translation>SCons oder Waf</translation>
+    </message>
+    <message>
+        <source>Ninja, xmake, Premake or Zig</source>
+        <translation>Ninja, xmake, Premake oder Zig</translation>
+    </message>
+    <message>
+        <source>at the next build, or when the project is opened</source>
+        <translation>beim nächsten Build, oder sobald das Projekt geöffnet wird</translation>
+    </message>
+    <message>
+        <source>at the next build, or when a file of the project is opened</source>
+        <translation>beim nächsten Build, oder sobald eine Datei des Projekts geöffnet wird</translation>
+    </message>
+    <message>
+        <source>Leiningen or Clojure</source>
+        <translation>Leiningen oder Clojure</translation>
+    </message>
+    <message>
+        <source>MSBuild or NuGet</source>
+        <translation>MSBuild oder NuGet</translation>
+    </message>
+    <message>
+        <source>at the next install, test or build</source>
+        <translation>bei der nächsten Installation oder beim nächsten Test oder Build</translation>
+    </message>
+    <message>
+        <source>Rake or Bundler</source>
+        <translation>Rake oder Bundler</translation>
+    </message>
+    <message>
+        <source>at the next test or check</source>
+        <translation>beim nächsten Test oder Prüflauf</translation>
+    </message>
+    <message>
+        <source>RSpec or RuboCop</source>
+        <translation>RSpec oder RuboCop</translation>
+    </message>
+    <message>
+        <source>CocoaPods or fastlane</source>
+        <translation>CocoaPods oder fastlane</translation>
+    </message>
+    <message>
+        <source>at the next build or start of a container</source>
+        <translation>beim nächsten Build oder Start eines Containers</translation>
+    </message>
+    <message>
+        <source>Mix or Rebar</source>
+        <translation>Mix oder Rebar</translation>
+    </message>
+    <message>
+        <source>Swift or Xcode</source>
+        <translation>Swift oder Xcode</translation>
+    </message>
+    <message>
+        <source>Cabal or Stack</source>
+        <translation>Cabal oder Stack</translation>
+    </message>
+    <message>
+        <source>at the next install or test</source>
+        <translation>bei der nächsten Installation oder beim nächsten Test</translation>
+    </message>
+    <message>
+        <source>Perl&apos;s installer</source>
+        <translation>dem Installationsprogramm von Perl</translation>
+    </message>
+    <message>
+        <source>when they are started next</source>
+        <translation>bei ihrem nächsten Start</translation>
+    </message>
+    <message>
+        <source>the programs of the project</source>
+        <translation>den Programmen des Projekts</translation>
+    </message>
+    <message>
+        <source>when a terminal is opened or you log in</source>
+        <translation>sobald ein Terminal geöffnet wird oder Sie sich anmelden</translation>
+    </message>
+    <message>
+        <source>your shell</source>
+        <translation>Ihrer Shell</translation>
+    </message>
+    <message>
+        <source>when you log in or start a program</source>
+        <translation>sobald Sie sich anmelden oder ein Programm starten</translation>
+    </message>
+    <message>
+        <source>your desktop</source>
+        <translation>Ihrer Desktop-Umgebung</translation>
+    </message>
+    <message>
+        <source>when you type a command of that name</source>
+        <translation>sobald Sie einen Befehl dieses Namens eingeben</translation>
+    </message>
+    <message>
+        <source>when it is started</source>
+        <translation>beim Start</translation>
+    </message>
+    <message>
+        <source>when a terminal is opened</source>
+        <translation>sobald ein Terminal geöffnet wird</translation>
     </message>
 </context>
 <context>

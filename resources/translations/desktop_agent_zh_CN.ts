@@ -8612,6 +8612,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>发送到 {host} 的内容既不是 TLS，也不是格式正确的 HTTP 请求，因此没有转发。其他协议（包括 ssh）不能通过此命令的代理服务器。</translation>
     </message>
     <message>
+        <source>What “{file}” says is run by {program} {when}, outside of all confinement.</source>
+        <translation>“{file}”中的内容会由 {program} 在{when}运行，完全不受隔离。</translation>
+    </message>
+    <message>
         <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>
         <translation>“{host}”那里的内容不是文本：类型为 {what}，大小为 {size} 字节。</translation>
     </message>
@@ -8718,6 +8722,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>a mode</source>
         <translation>某个模式</translation>
+    </message>
+    <message>
+        <source>another format</source>
+        <translation>其他格式</translation>
     </message>
     <message>
         <source>another program</source>
@@ -9328,6 +9336,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{database}” is gone, while its log was still there. The log is kept as “{copy}”, and an empty database is begun. If you have the file, close the program, put it back, name the log “{log}” again, and start the program.</source>
         <translation>“{database}”已丢失，但其日志仍在。日志已保留为“{copy}”，并新建了空数据库。如果您有该文件，请关闭程序，将其放回，把日志重新命名为“{log}”，然后启动程序。</translation>
+    </message>
+    <message>
+        <source>“{file}” may be what another program runs: links in the workspace give it too many names to look at.</source>
+        <translation>“{file}”可能会被其他程序运行：工作文件夹中的链接使它有太多名称，无法逐一检查。</translation>
     </message>
     <message>
         <source>“{folder}” is no finished backup.</source>
@@ -10532,6 +10544,438 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{title}” is neither text nor a picture that a message can hold.</source>
         <translation>“{title}”既不是文本，也不是消息可容纳的图片。</translation>
+    </message>
+    <message>
+        <source>at its next command</source>
+        <translation>下次执行命令时</translation>
+    </message>
+    <message>
+        <source>when it commits, merges, pulls or pushes</source>
+        <translation>提交、合并、拉取或推送时</translation>
+    </message>
+    <message>
+        <source>at the next commit or push</source>
+        <translation>下次提交或推送时</translation>
+    </message>
+    <message>
+        <source>pre-commit or prek</source>
+        <translation>pre-commit 或 prek</translation>
+    </message>
+    <message>
+        <source>when another repository takes its hooks from this one</source>
+        <translation>其他仓库使用此仓库的钩子时</translation>
+    </message>
+    <message>
+        <source>when it is installed next</source>
+        <translation>下次安装时</translation>
+    </message>
+    <message>
+        <source>at the next commit</source>
+        <translation>下次提交时</translation>
+    </message>
+    <message>
+        <source>at the next commit, push or check</source>
+        <translation>下次提交、推送或检查时</translation>
+    </message>
+    <message>
+        <source>when the folder is opened</source>
+        <translation>打开此文件夹时</translation>
+    </message>
+    <message>
+        <source>when debugging starts</source>
+        <translation>开始调试时</translation>
+    </message>
+    <message>
+        <source>when a C or C++ file of the folder is opened</source>
+        <translation>打开此文件夹中的 C 或 C++ 文件时</translation>
+    </message>
+    <message>
+        <source>when the project is started</source>
+        <translation>启动此项目时</translation>
+    </message>
+    <message>
+        <source>Visual Studio or dotnet</source>
+        <translation>Visual Studio 或 dotnet</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened in an editor</source>
+        <translation>在编辑器中打开此文件夹中的文件时</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened or renamed in an editor</source>
+        <translation>在编辑器中打开或重命名此文件夹中的文件时</translation>
+    </message>
+    <message>
+        <source>when the project is opened or built</source>
+        <translation>打开或构建此项目时</translation>
+    </message>
+    <message>
+        <source>when a task or debugging is started</source>
+        <translation>启动任务或调试时</translation>
+    </message>
+    <message>
+        <source>when the project is opened in one</source>
+        <translation>在其中打开此项目时</translation>
+    </message>
+    <message>
+        <source>the workspace in the cloud</source>
+        <translation>云端工作区</translation>
+    </message>
+    <message>
+        <source>when the project is opened</source>
+        <translation>打开此项目时</translation>
+    </message>
+    <message>
+        <source>Replit, Firebase Studio, StackBlitz or CodeSandbox</source>
+        <translation>Replit、Firebase Studio、StackBlitz 或 CodeSandbox</translation>
+    </message>
+    <message>
+        <source>when it opens the folder in a container</source>
+        <translation>在容器中打开此文件夹时</translation>
+    </message>
+    <message>
+        <source>the editor</source>
+        <translation>编辑器</translation>
+    </message>
+    <message>
+        <source>JetBrains IDEs</source>
+        <translation>JetBrains IDE</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened</source>
+        <translation>打开此文件夹中的文件时</translation>
+    </message>
+    <message>
+        <source>when it is started in the folder</source>
+        <translation>在此文件夹中启动时</translation>
+    </message>
+    <message>
+        <source>when the project is built</source>
+        <translation>构建此项目时</translation>
+    </message>
+    <message>
+        <source>when the folder is opened, built or debugged</source>
+        <translation>打开、构建或调试此文件夹时</translation>
+    </message>
+    <message>
+        <source>when a file of the folder is opened or saved in an editor</source>
+        <translation>在编辑器中打开或保存此文件夹中的文件时</translation>
+    </message>
+    <message>
+        <source>the Lua language server</source>
+        <translation>Lua 语言服务器</translation>
+    </message>
+    <message>
+        <source>Metals or IntelliJ IDEA</source>
+        <translation>Metals 或 IntelliJ IDEA</translation>
+    </message>
+    <message>
+        <source>the Haskell language server</source>
+        <translation>Haskell 语言服务器</translation>
+    </message>
+    <message>
+        <source>when a document is built</source>
+        <translation>生成文档时</translation>
+    </message>
+    <message>
+        <source>when it works in the folder</source>
+        <translation>在此文件夹中工作时</translation>
+    </message>
+    <message>
+        <source>when the plugin is used</source>
+        <translation>使用此插件时</translation>
+    </message>
+    <message>
+        <source>when a shell enters the folder</source>
+        <translation>shell 进入此文件夹时</translation>
+    </message>
+    <message>
+        <source>mise or asdf</source>
+        <translation>mise 或 asdf</translation>
+    </message>
+    <message>
+        <source>at every start</source>
+        <translation>每次启动时</translation>
+    </message>
+    <message>
+        <source>the Python debugger</source>
+        <translation>Python 调试器</translation>
+    </message>
+    <message>
+        <source>when Yarn starts it, or an editor opens the project</source>
+        <translation>由 Yarn 启动或编辑器打开此项目时</translation>
+    </message>
+    <message>
+        <source>Node.js and the editor</source>
+        <translation>Node.js 和编辑器</translation>
+    </message>
+    <message>
+        <source>Ruby&apos;s console</source>
+        <translation>Ruby 控制台</translation>
+    </message>
+    <message>
+        <source>at the next test of Perl</source>
+        <translation>下次运行 Perl 测试时</translation>
+    </message>
+    <message>
+        <source>when somebody pushes it</source>
+        <translation>有人推送此文件时</translation>
+    </message>
+    <message>
+        <source>when a workflow uses it</source>
+        <translation>工作流使用此文件时</translation>
+    </message>
+    <message>
+        <source>Read the Docs</source>
+        <translation>Read the Docs</translation>
+    </message>
+    <message>
+        <source>when somebody opens it or the disk</source>
+        <translation>有人打开此文件或所在磁盘时</translation>
+    </message>
+    <message>
+        <source>the desktop</source>
+        <translation>桌面环境</translation>
+    </message>
+    <message>
+        <source>when a page of the folder is asked for</source>
+        <translation>请求此文件夹中的页面时</translation>
+    </message>
+    <message>
+        <source>a web server</source>
+        <translation>Web 服务器</translation>
+    </message>
+    <message>
+        <source>at the next build</source>
+        <translation>下次构建时</translation>
+    </message>
+    <message>
+        <source>when it is started next</source>
+        <translation>下次启动时</translation>
+    </message>
+    <message>
+        <source>Foreman or Heroku</source>
+        <translation>Foreman 或 Heroku</translation>
+    </message>
+    <message>
+        <source>nodemon or Air</source>
+        <translation>nodemon 或 Air</translation>
+    </message>
+    <message>
+        <source>Django, Rails or Laravel</source>
+        <translation>Django、Rails 或 Laravel</translation>
+    </message>
+    <message>
+        <source>when documents are built</source>
+        <translation>生成文档时</translation>
+    </message>
+    <message>
+        <source>Sphinx, MkDocs or mdBook</source>
+        <translation>Sphinx、MkDocs 或 mdBook</translation>
+    </message>
+    <message>
+        <source>at the next build or deployment</source>
+        <translation>下次构建或部署时</translation>
+    </message>
+    <message>
+        <source>when its stages are run next</source>
+        <translation>下次运行其阶段时</translation>
+    </message>
+    <message>
+        <source>at the next install</source>
+        <translation>下次安装时</translation>
+    </message>
+    <message>
+        <source>at the next install, build or test</source>
+        <translation>下次安装、构建或测试时</translation>
+    </message>
+    <message>
+        <source>at the next build or test</source>
+        <translation>下次构建或测试时</translation>
+    </message>
+    <message>
+        <source>Lerna, Turborepo or Nx</source>
+        <translation>Lerna、Turborepo 或 Nx</translation>
+    </message>
+    <message>
+        <source>when its next task is run</source>
+        <translation>下次运行其任务时</translation>
+    </message>
+    <message>
+        <source>Grunt or Gulp</source>
+        <translation>Grunt 或 Gulp</translation>
+    </message>
+    <message>
+        <source>at the next build or test, or when it is started</source>
+        <translation>下次构建、测试或启动时</translation>
+    </message>
+    <message>
+        <source>at the next build, or when it is started</source>
+        <translation>下次构建或启动时</translation>
+    </message>
+    <message>
+        <source>at the next test</source>
+        <translation>下次测试时</translation>
+    </message>
+    <message>
+        <source>at the next check</source>
+        <translation>下次检查时</translation>
+    </message>
+    <message>
+        <source>at the next release</source>
+        <translation>下次发布时</translation>
+    </message>
+    <message>
+        <source>at the next build, or when a file of the folder is opened</source>
+        <translation>下次构建或打开此文件夹中的文件时</translation>
+    </message>
+    <message>
+        <source>GraphQL Code Generator or the GraphQL language server</source>
+        <translation>GraphQL Code Generator 或 GraphQL 语言服务器</translation>
+    </message>
+    <message>
+        <source>at the next check, or when a file is saved in an editor</source>
+        <translation>下次检查或在编辑器中保存文件时</translation>
+    </message>
+    <message>
+        <source>at the next build, test or check</source>
+        <translation>下次构建、测试或检查时</translation>
+    </message>
+    <message>
+        <source>the builder or checker that it sets up</source>
+        <translation>由它配置的构建或检查程序</translation>
+    </message>
+    <message>
+        <source>at the next install, test or check</source>
+        <translation>下次安装、测试或检查时</translation>
+    </message>
+    <message>
+        <source>pip or pytest</source>
+        <translation>pip 或 pytest</translation>
+    </message>
+    <message>
+        <source>tox or Nox</source>
+        <translation>tox 或 Nox</translation>
+    </message>
+    <message>
+        <source>at the next install or run</source>
+        <translation>下次安装或运行时</translation>
+    </message>
+    <message>
+        <source>at the next install or build</source>
+        <translation>下次安装或构建时</translation>
+    </message>
+    <message>
+        <source>when the build is set up</source>
+        <translation>配置构建时</translation>
+    </message>
+    <message>
+        <source>a shell</source>
+        <translation>shell</translation>
+    </message>
+    <message>
+        <source>SCons or Waf</source>
+        <translation>SCons 或 Waf</translation>
+    </message>
+    <message>
+        <source>Ninja, xmake, Premake or Zig</source>
+        <translation>Ninja、xmake、Premake 或 Zig</translation>
+    </message>
+    <message>
+        <source>at the next build, or when the project is opened</source>
+        <translation>下次构建或打开此项目时</translation>
+    </message>
+    <message>
+        <source>at the next build, or when a file of the project is opened</source>
+        <translation>下次构建或打开此项目中的文件时</translation>
+    </message>
+    <message>
+        <source>Leiningen or Clojure</source>
+        <translation>Leiningen 或 Clojure</translation>
+    </message>
+    <message>
+        <source>MSBuild or NuGet</source>
+        <translation>MSBuild 或 NuGet</translation>
+    </message>
+    <message>
+        <source>at the next install, test or build</source>
+        <translation>下次安装、测试或构建时</translation>
+    </message>
+    <message>
+        <source>Rake or Bundler</source>
+        <translation>Rake 或 Bundler</translation>
+    </message>
+    <message>
+        <source>at the next test or check</source>
+        <translation>下次测试或检查时</translation>
+    </message>
+    <message>
+        <source>RSpec or RuboCop</source>
+        <translation>RSpec 或 RuboCop</translation>
+    </message>
+    <message>
+        <source>CocoaPods or fastlane</source>
+        <translation>CocoaPods 或 fastlane</translation>
+    </message>
+    <message>
+        <source>at the next build or start of a container</source>
+        <translation>下次构建或启动容器时</translation>
+    </message>
+    <message>
+        <source>Mix or Rebar</source>
+        <translation>Mix 或 Rebar</translation>
+    </message>
+    <message>
+        <source>Swift or Xcode</source>
+        <translation>Swift 或 Xcode</translation>
+    </message>
+    <message>
+        <source>Cabal or Stack</source>
+        <translation>Cabal 或 Stack</translation>
+    </message>
+    <message>
+        <source>at the next install or test</source>
+        <translation>下次安装或测试时</translation>
+    </message>
+    <message>
+        <source>Perl&apos;s installer</source>
+        <translation>Perl 安装程序</translation>
+    </message>
+    <message>
+        <source>when they are started next</source>
+        <translation>下次启动时</translation>
+    </message>
+    <message>
+        <source>the programs of the project</source>
+        <translation>此项目的程序</translation>
+    </message>
+    <message>
+        <source>when a terminal is opened or you log in</source>
+        <translation>打开终端或您登录时</translation>
+    </message>
+    <message>
+        <source>your shell</source>
+        <translation>您的 shell</translation>
+    </message>
+    <message>
+        <source>when you log in or start a program</source>
+        <translation>您登录或启动程序时</translation>
+    </message>
+    <message>
+        <source>your desktop</source>
+        <translation>您的桌面环境</translation>
+    </message>
+    <message>
+        <source>when you type a command of that name</source>
+        <translation>您输入同名命令时</translation>
+    </message>
+    <message>
+        <source>when it is started</source>
+        <translation>启动时</translation>
+    </message>
+    <message>
+        <source>when a terminal is opened</source>
+        <translation>打开终端时</translation>
     </message>
 </context>
 <context>

@@ -192,6 +192,8 @@ def untranslated(source: str, path: str = "source.py") -> list[str]:
 
 
 Parsed = dict[str, ast.Module]
+# Templates that are read where they come from: of errors and of another sentence, and the table of startup files.
+HANDED_ON = {"what", "remedy", "template", "program", "when"}
 
 
 @no_garbage_collection()
@@ -270,7 +272,7 @@ class _Templates:
         if name == "Sentence" and node.args:
             texts = self._texts(node.args[0], function)
             self.found |= texts
-            handed_on = isinstance(node.args[0], ast.Attribute) or name_of(node.args[0]) in {"what", "remedy"}
+            handed_on = name_of(node.args[0]) in HANDED_ON
             if not texts and not handed_on:
                 self.unread.append(node.lineno)
         elif name in self._errors:

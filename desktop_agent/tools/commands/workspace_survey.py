@@ -347,13 +347,7 @@ _MAX_FOLDERS = 2_000
 _FOLDER_LISTINGS = ListingCache(without_files=True)
 # Of all names that links give the paths of one call.
 _MAX_STEPS = 20_000
-_TOO_MANY_LINKS = StartupFile(
-    AskLevel.ALWAYS,
-    program="",
-    when="",
-    patterns=(),
-    template="“{file}” may be what another program runs: links in the workspace give it too many names to look at.",
-)
+_TOO_MANY_LINKS = StartupFile(AskLevel.ALWAYS, program="", when="", patterns=())
 # Of a pattern in the table; and what stands for all parts that come after them, which no pattern has.
 _MAX_PATTERN_PARTS = 3
 _OTHER_PART = "-"

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QDate, QEvent, QLocale, QTime, QTranslator
 from PySide6.QtGui import QTextLayout
 
+from desktop_agent.sandbox.startup_files import find_startup_file, startup_file_table
 from desktop_agent.types.errors import AuthenticationFailed, Sentence
 from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreferences
 from tests.frame.translations import compiled
@@ -160,3 +161,15 @@ def test_chinese_is_written_in_the_shapes_of_china(language, font):
     language("zh_CN")
     assert "CJK SC" in family_of("直")
     assert family_of("a") == latin
+
+
+def test_a_warning_about_a_startup_file_is_wholly_in_the_language(language):
+    language("de")
+    workflow = find_startup_file(".github/workflows/ci.yml")
+    assert workflow is not None
+    assert translate_sentence(workflow.sentence("ci.yml")) == (
+        "Was in „ci.yml“ steht, wird außerhalb jeder Abschottung ausgeführt: von GitHub, sobald jemand die Datei pusht."
+    )
+    for each in startup_file_table():
+        english = each.sentence("x")
+        assert translate_sentence(english.values["when"]) != each.when, each.when
