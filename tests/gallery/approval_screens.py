@@ -4,8 +4,6 @@ import asyncio
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-
 from desktop_agent.sandbox.backends import landlock_sandbox
 from desktop_agent.tools.commands.powershell_command import run_powershell
 from desktop_agent.tools.commands.run_command import run_command
@@ -217,12 +215,6 @@ async def small_screen(desk: Desk) -> None:
     # The screen ends where the window does.
     desk.window.approvals._dialog._sizer.available_rect = lambda: desk.window.geometry().adjusted(0, 24, 0, 0)
     await ask_tainted(desk)
-
-
-@scene("approval-from-the-right")
-async def from_the_right(desk: Desk) -> None:
-    desk.window.approvals._dialog.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
-    await ask(desk, running(1, CHAINED), FETCHING)
 
 
 @scene("approval-bundle")
