@@ -14,7 +14,7 @@ SECTION = 4000
 
 _SECTION_END = re.compile(r"\n(?:[ \t]*\n(?=(?![-+*](?:[ \t\n]|$))[^\s\d])|(?=#{1,6}(?:[ \t\n]|$)))")
 _FENCE = re.compile(r"^[ \t>]*(?:(?:[-+*]|\d{1,9}[.)]|\[\^[^\] \n]{1,999}\]:)[ \t>]*)*(`{3,}|~{3,})(.*)$", re.MULTILINE)
-_DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[(?:[^\[\]\\]|\\.)+\]:", re.MULTILINE | re.DOTALL)
+_DEFINITION = re.compile(r"^[ \t>*+\-0-9.)]*\[(?:[^\[\]\\]++|\\.)++\]:", re.MULTILINE | re.DOTALL)
 # Spaces alone, or the bullet of an item: what follows is the fence of a code block in any case.
 _PLAIN_PREFIX = re.compile(r" +| {0,3}[-+*] {1,3}")
 _UNUSUAL_SIGN = re.compile(r"[`|]")

@@ -321,7 +321,7 @@ def _formula(run: _Run, *, is_free: bool) -> str:
 _EDGES = re.compile(r"^[ \t]+|[ \t]+$")
 # A line that begins like this may begin a block, where now it continues a paragraph.
 _AMBIGUOUS = re.compile(
-    r"\n[ \t]*[^\w\s(\"'“„]|\n[ \t]*\d|\A(?:[-+#>=|~]|\*\s|```|\d+[.)](?:\s|\Z)|\[(?:[^\[\]\\]|\\.)*\]:)"
+    r"\n[ \t]*[^\w\s(\"'“„]|\n[ \t]*\d|\A(?:[-+#>=|~]|\*\s|```|\d+[.)](?:\s|\Z)|\[(?:[^\[\]\\]++|\\.)*+\]:)"
 )
 _EMPTY_LINE = re.compile(r"(?m)^(?=\n)")
 RULE_TEXT = "___"

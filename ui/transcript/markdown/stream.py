@@ -14,7 +14,7 @@ from ui.transcript.markdown.open_blocks import OpenFence, OpenFormula, displayed
 from ui.transcript.markdown.parser import References, parse_blocks
 
 # A bracket that begins no definition: another bracket follows inside it, or no colon behind it.
-_NO_DEFINITION = re.compile(r"\[(?!\^)(?:[^\[\]\\]|\\.)*(?:\[|\][^:])", re.DOTALL)
+_NO_DEFINITION = re.compile(r"\[(?!\^)(?:[^\[\]\\]++|\\.)*+(?:\[|\][^:])", re.DOTALL)
 
 
 class FinalPart(NamedTuple):
