@@ -173,7 +173,7 @@ class TurnBoundary:
         return await run_prompt_hooks(self._context.hooks, UserPromptSubmit(prompt, self._recorder.history()))
 
     def _return_prompt(self, prompt: Message, reason: str) -> None:
-        values = {"reason": reason or "a hook refused it."}
+        values = {"reason": reason or Sentence("a hook refused it.")}
         refused = Sentence("The message was not sent: {reason}", values).with_full_stop()
         self._recorder.emit(UserMessageReturned(prompt.id, str(refused)))
         self._recorder.emit(ErrorOccurred.of(WrongUse(refused, "Change the message and send it again.")))

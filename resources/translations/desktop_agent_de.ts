@@ -8721,6 +8721,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ihre Datei „{name}“ ist so geschrieben, dass sie sich von hier aus nicht ändern lässt.</translation>
     </message>
     <message>
+        <source>a hook refused it.</source>
+        <translation>ein Hook hat sie abgelehnt.</translation>
+    </message>
+    <message>
         <source>a mode</source>
         <translation>einem Modus</translation>
     </message>

@@ -8720,6 +8720,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>您的文件“{name}”的写法无法从这里更改。</translation>
     </message>
     <message>
+        <source>a hook refused it.</source>
+        <translation>被钩子拒绝。</translation>
+    </message>
+    <message>
         <source>a mode</source>
         <translation>某个模式</translation>
     </message>

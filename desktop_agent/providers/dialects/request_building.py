@@ -125,13 +125,18 @@ def choose_xai_effort(request: ModelRequest, *, always_reasons_since: tuple[int,
     return choose_effort(request, taken, can_be_off=False)
 
 
+def budget_adjustment(tokens: int, effort: str) -> Sentence:
+    """Return the note about sending a level for a budget."""
+    values = {"tokens": str(tokens), "effort": effort}
+    return Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values)
+
+
 def level_adjustments(
     request: ModelRequest, reasoning: ReasoningEffort | ReasoningBudget, level: Effort
 ) -> tuple[Sentence, ...]:
     """Return the notes about sending this level for that request."""
     if isinstance(reasoning, ReasoningBudget):
-        values = {"tokens": str(reasoning.tokens), "effort": level}
-        return (Sentence("Reasoning has levels here: {tokens} tokens became “{effort}”.", values),)
+        return (budget_adjustment(reasoning.tokens, level),)
     if level != reasoning.level:
         values = {"model": request.model, "wanted": reasoning.level, "effort": level}
         return (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)

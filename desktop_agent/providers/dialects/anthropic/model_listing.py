@@ -11,7 +11,12 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote
 
-from desktop_agent.providers.dialects.request_building import EFFORTS, effort_for_tokens, nearest_effort
+from desktop_agent.providers.dialects.request_building import (
+    EFFORTS,
+    budget_adjustment,
+    effort_for_tokens,
+    nearest_effort,
+)
 from desktop_agent.providers.transport.error_responses import error_from_listing, has_error
 from desktop_agent.providers.transport.json_codec import (
     flag_in,
@@ -284,9 +289,7 @@ def _budget_options(tokens: int, ability: ThinkingAbility) -> ThinkingOptions:
         if not ability.levels:
             return _adaptive_options(ability)
         setting = _effort_options(effort_for_tokens(tokens), ability)
-        return replace(
-            setting, adjustments=(Sentence(_LEVEL, {"level": f"{tokens} tokens", "sent": setting.effort or ""}),)
-        )
+        return replace(setting, adjustments=(budget_adjustment(tokens, setting.effort or ""),))
     least, most = ability.known.budget or (MIN_BUDGET, tokens)
     least = max(least, MIN_BUDGET)
     # Leave some tokens for the answer itself.
