@@ -10,12 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.engine_events import (
-    Authority,
-    EngineEvent,
-    ModeChanged,
-    ModeChangeRequested,
-)
+from desktop_agent.types.engine_events import Authority, EngineEvent, ModeChanged, ModeChangeRequested
 from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode, fallback_mode

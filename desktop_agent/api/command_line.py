@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from urllib.parse import SplitResult, urlsplit
 
-from desktop_agent.types.dialects import (
-    API_KEY_VARIABLE,
-    BASE_URL_VARIABLE,
-    MODEL_VARIABLE,
-    VENDOR_BASE_URLS,
-    Dialect,
-)
+from desktop_agent.types.dialects import API_KEY_VARIABLE, BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS, Dialect
 
 if TYPE_CHECKING:
     from desktop_agent.types.providers import Endpoint, Reasoning

@@ -24,13 +24,7 @@ from desktop_agent.tools.checkpoints.snapshots import SkippedFile, remove_interr
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import JsonObject
-from desktop_agent.types.checkpoints import (
-    Checkpoint,
-    CheckpointedCall,
-    FileRestorePlan,
-    FileState,
-    RestorePlan,
-)
+from desktop_agent.types.checkpoints import Checkpoint, CheckpointedCall, FileRestorePlan, FileState, RestorePlan
 from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, new_id

@@ -11,10 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.engine.model_listings import (
-    ModelListings,
-    ModelListingsFile,
-)
+from desktop_agent.engine.model_listings import ModelListings, ModelListingsFile
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import (

@@ -29,13 +29,7 @@ from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Image, Text, ToolResult, ToolUse
-from desktop_agent.types.errors import (
-    AgentError,
-    Sentence,
-    ToolFailed,
-    ToolUseFailed,
-    WrongUse,
-)
+from desktop_agent.types.errors import AgentError, Sentence, ToolFailed, ToolUseFailed, WrongUse
 from desktop_agent.types.mcp import (
     ENGLISH_PAGE_TEXTS,
     ConsentHandlers,

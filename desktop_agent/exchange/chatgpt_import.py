@@ -11,13 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from desktop_agent.exchange.foreign_tree import (
-    EPOCH,
-    Draft,
-    Overview,
-    TreeBuilder,
-    conversation_tree,
-)
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import fenced_code, flag_in, list_in, moment_in, object_in, text_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (

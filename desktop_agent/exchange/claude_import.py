@@ -9,13 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from desktop_agent.exchange.branch_view import one_line
-from desktop_agent.exchange.foreign_tree import (
-    EPOCH,
-    Draft,
-    Overview,
-    TreeBuilder,
-    conversation_tree,
-)
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, object_of, text_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (

@@ -29,13 +29,7 @@ from desktop_agent.types.blocks import (
 )
 from desktop_agent.types.errors import ImageRefused, Sentence, ToolFailed
 from desktop_agent.types.hidden_characters import replace_hidden
-from desktop_agent.types.mcp import (
-    McpPrompt,
-    McpPromptArgument,
-    McpResource,
-    McpResourceTemplate,
-    McpServerCatalog,
-)
+from desktop_agent.types.mcp import McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate, McpServerCatalog
 
 if TYPE_CHECKING:
     import mcp_types

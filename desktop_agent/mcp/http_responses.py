@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import httpx2
-from mcp_types import (
-    CONNECTION_CLOSED,
-    METHOD_NOT_FOUND,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from desktop_agent.mcp.limits import (
     SERVER_FAILED,

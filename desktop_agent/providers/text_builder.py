@@ -10,13 +10,7 @@ from typing import Any, Protocol
 from desktop_agent.providers.transport.json_codec import SurrogateJoiner, repair_json
 from desktop_agent.types.blocks import Citation, JsonObject
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.provider_events import (
-    ContentDelta,
-    ProviderEvent,
-    TextClosed,
-    ThinkingBlock,
-    ThinkingDelta,
-)
+from desktop_agent.types.provider_events import ContentDelta, ProviderEvent, TextClosed, ThinkingBlock, ThinkingDelta
 
 # What models write, by vLLM's reasoning parsers (vllm/reasoning: deepseek_r1 and qwen3 `think`, seedoss `seed:think`,
 # mistral `[THINK]`, cohere_command `<|START_THINKING|>`) and by the tags that Open WebUI looks for

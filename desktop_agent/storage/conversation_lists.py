@@ -9,13 +9,7 @@ from typing import Any
 from desktop_agent.storage.connection import DatabaseConnection, text_of
 from desktop_agent.storage.conversation_rows import SELECT_CONVERSATION, from_microseconds, record_from_row
 from desktop_agent.storage.folder_rows import SELECT_WITHIN, folder_number
-from desktop_agent.storage.records import (
-    ConversationRecord,
-    ListedConversation,
-    ListPlace,
-    ListScope,
-    read_event,
-)
+from desktop_agent.storage.records import ConversationRecord, ListedConversation, ListPlace, ListScope, read_event
 from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, ToolCallPending, ToolFinished
 from desktop_agent.types.messages import now
 

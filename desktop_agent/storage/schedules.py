@@ -8,13 +8,7 @@ from datetime import datetime
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import from_microseconds, to_microseconds
-from desktop_agent.types.schedules import (
-    RunResult,
-    RunState,
-    ScheduledPrompt,
-    ScheduledRun,
-    StoredSchedule,
-)
+from desktop_agent.types.schedules import RunResult, RunState, ScheduledPrompt, ScheduledRun, StoredSchedule
 
 _RUNS_TABLE = """
 CREATE TABLE schedule_runs (

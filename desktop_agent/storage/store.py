@@ -33,12 +33,7 @@ from desktop_agent.storage.content_files import (
     remove_unused_blobs,
     remove_unused_pictures,
 )
-from desktop_agent.storage.conversation_lists import (
-    InterruptedRuns,
-    find_interrupted,
-    list_conversations,
-    list_page,
-)
+from desktop_agent.storage.conversation_lists import InterruptedRuns, find_interrupted, list_conversations, list_page
 from desktop_agent.storage.conversation_rows import RuleRows
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
 from desktop_agent.storage.files import file_error as file_failure_of

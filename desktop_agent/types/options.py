@@ -7,13 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, SecretStr, ValidationError, model_validator
 
-from desktop_agent.types.dialects import (
-    API_KEY_VARIABLE,
-    BASE_URL_VARIABLE,
-    MODEL_VARIABLE,
-    VENDOR_BASE_URLS,
-    Dialect,
-)
+from desktop_agent.types.dialects import API_KEY_VARIABLE, BASE_URL_VARIABLE, MODEL_VARIABLE, VENDOR_BASE_URLS, Dialect
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.permissions import BUILT_IN_MODES, DEFAULT_MODE, Mode, Rule
 from desktop_agent.types.policies import Guard, Hooks, Limits, PromptPolicy, Specialist

@@ -34,13 +34,7 @@ from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.policies import Hooks, Limits
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
-from desktop_agent.types.providers import (
-    ProviderConfig,
-    ReasoningBudget,
-    ReasoningDisabled,
-    ReasoningEffort,
-    Timeouts,
-)
+from desktop_agent.types.providers import ProviderConfig, ReasoningBudget, ReasoningDisabled, ReasoningEffort, Timeouts
 from tests.fakes.agent_run import Desk
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import Gate, acting, adder

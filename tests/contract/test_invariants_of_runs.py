@@ -10,26 +10,13 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.permissions.gate import Allowed
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.types.blocks import Outcome, ToolResult
-from desktop_agent.types.engine_events import (
-    ToolStarted,
-    UserMessageReturned,
-)
+from desktop_agent.types.engine_events import ToolStarted, UserMessageReturned
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.contract.dying import Machine
-from tests.contract.scenes import (
-    ACT,
-    DONE,
-    LOOK,
-    answer_all,
-    on_disk,
-    one,
-    results_follow_calls,
-    shown,
-    until,
-)
+from tests.contract.scenes import ACT, DONE, LOOK, answer_all, on_disk, one, results_follow_calls, shown, until
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.library import Gate
 from tests.fakes.scripted_provider import Turn

@@ -31,13 +31,7 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import TurnMismatch, WrongUse
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, PLAN_MODE, Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, PromptPolicy, StopTurn
-from desktop_agent.types.tool_calls import (
-    AllowAlways,
-    AllowForConversation,
-    AllowOnce,
-    Decision,
-    Deny,
-)
+from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Decision, Deny
 from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
 from tests.fakes.scripted_provider import Turn
 

@@ -11,13 +11,7 @@ from desktop_agent.permissions.approvals import Approval
 from desktop_agent.permissions.rule_proposals import BUNDLES
 from desktop_agent.storage.records import read_rule, read_rule_partially, rule_to_json
 from desktop_agent.types.blocks import Outcome, ToolUse
-from desktop_agent.types.permissions import (
-    CommandsPattern,
-    PathPattern,
-    Rule,
-    RuleEffect,
-    RuleScope,
-)
+from desktop_agent.types.permissions import CommandsPattern, PathPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowAlways, Decision, Deny, UntrustedSource
 from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, allows, one_end_to_end, run, write
 

@@ -17,14 +17,7 @@ from desktop_agent.types.errors import ToolInputInvalid, WrongUse
 from desktop_agent.types.messages import Message, now
 from desktop_agent.types.permissions import PLAN_MODE, CommandPattern, RuleEffect, RuleScope
 from desktop_agent.types.policies import HookAllow, HookEdit, Hooks, HookVerdict, PreToolUse, Specialist
-from desktop_agent.types.tool_calls import (
-    AllowAlways,
-    AllowForConversation,
-    AllowOnce,
-    Decision,
-    Deny,
-    UntrustedSource,
-)
+from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Decision, Deny, UntrustedSource
 from tests.desktop_agent.engine.test_taking_back import card
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, fetch, run, write
 from tests.escape.test_web import ANY, Net

@@ -8,14 +8,7 @@ from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import AgentError, CachingNotSupported
 from desktop_agent.types.messages import now
 from desktop_agent.types.provider_events import Done, MessageDelta, ProviderEvent, StopReason, UsageUpdate
-from desktop_agent.types.providers import (
-    CachedPrompt,
-    ImageLimits,
-    ModelInfo,
-    ModelRequest,
-    ProviderState,
-    TokenCount,
-)
+from desktop_agent.types.providers import CachedPrompt, ImageLimits, ModelInfo, ModelRequest, ProviderState, TokenCount
 
 
 class ScriptBroken(AgentError, AssertionError):

@@ -13,13 +13,7 @@ from desktop_agent.engine.exchange.conversation_exchange import ExportResult, Fo
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.storage.write_behind import UnsavedConversation
 from desktop_agent.types.blocks import ToolUse
-from desktop_agent.types.errors import (
-    AuthenticationFailed,
-    DiskFull,
-    KeyringMissing,
-    RemedyAction,
-    Sentence,
-)
+from desktop_agent.types.errors import AuthenticationFailed, DiskFull, KeyringMissing, RemedyAction, Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta

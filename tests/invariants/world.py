@@ -30,11 +30,7 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import ToolInputInvalid, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect
-from desktop_agent.types.provider_events import (
-    ContentDelta,
-    Done,
-    ThinkingBlock,
-)
+from desktop_agent.types.provider_events import ContentDelta, Done, ThinkingBlock
 from desktop_agent.types.providers import ModelRequest
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
 from tests.invariants import moments

@@ -27,13 +27,7 @@ from desktop_agent.storage.content_files import CheckpointRows
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolRegistry
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
-from desktop_agent.types.engine_events import (
-    ApprovalRequested,
-    ApprovalResolved,
-    Envelope,
-    ToolFinished,
-    ToolStarted,
-)
+from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, Envelope, ToolFinished, ToolStarted
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.policies import Specialist

@@ -20,16 +20,7 @@ from desktop_agent.storage.secrets import SERVICE
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, Timeouts
-from tests.fakes.threaded_model_server import (
-    MODEL,
-    Answer,
-    ModelServer,
-    Plain,
-    Silence,
-    Story,
-    error,
-    pieces_of,
-)
+from tests.fakes.threaded_model_server import MODEL, Answer, ModelServer, Plain, Silence, Story, error, pieces_of
 from tests.fakes.window_process import NO_TITLES, Program, Screen, wait_until
 from tests.frame.displays import keyring
 from tests.frame.patience import PATIENCE

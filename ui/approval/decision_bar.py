@@ -7,14 +7,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter,
 from PySide6.QtWidgets import QButtonGroup, QCheckBox, QFrame, QRadioButton, QWidget
 
 from desktop_agent.types.blocks import JsonObject
-from desktop_agent.types.tool_calls import (
-    AllowAlways,
-    AllowForConversation,
-    AllowOnce,
-    Decision,
-    Deny,
-    DenyAndStop,
-)
+from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
 from ui.approval.code_view import scroll_area_around
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, MIN_ROWS_WIDTH, ShortcutBar, ShortcutButtonRows, ignore_enter
 from ui.approval.labels import WrappingLabel

@@ -4,15 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QButtonGroup,
-    QCheckBox,
-    QFrame,
-    QRadioButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QButtonGroup, QCheckBox, QFrame, QRadioButton, QWidget
 
 from desktop_agent.types.engine_events import QuestionAsked
 from ui.style.boxes import vbox

@@ -5,17 +5,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QCoreApplication, QLocale, QTime
 
-from desktop_agent.types.schedules import (
-    LAST_DAY,
-    WEEKDAYS,
-    Cron,
-    Interval,
-    Monthly,
-    Once,
-    RunResult,
-    Timing,
-    Weekly,
-)
+from desktop_agent.types.schedules import LAST_DAY, WEEKDAYS, Cron, Interval, Monthly, Once, RunResult, Timing, Weekly
 from ui.style.text_display import write_date
 
 _EVERY_DAY = 7

@@ -23,12 +23,7 @@ from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
 if TYPE_CHECKING:
     from ui.settings.settings_dialog import SettingsDialog
-    from ui.shell.settings_pages import (
-        AgentSettingsPresenter,
-        McpServersPresenter,
-        RulesPresenter,
-        StoragePresenter,
-    )
+    from ui.shell.settings_pages import AgentSettingsPresenter, McpServersPresenter, RulesPresenter, StoragePresenter
     from ui.shell.usage import UsagePresenter
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}

@@ -7,14 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
-    QSizePolicy,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect, is_loopback

@@ -9,13 +9,7 @@ from time import monotonic
 from typing import Any
 
 from desktop_agent.agent.model_request import RunSettings
-from desktop_agent.agent.run_context import (
-    LESS_GRACE_PER_LEVEL,
-    MAX_PARALLEL_DELEGATES,
-    Budget,
-    RunContext,
-    ToolSlots,
-)
+from desktop_agent.agent.run_context import LESS_GRACE_PER_LEVEL, MAX_PARALLEL_DELEGATES, Budget, RunContext, ToolSlots
 from desktop_agent.agent.tool_calls.tool_results import content_size, visible_text, with_edit_note
 from desktop_agent.conversation.history import missing_result
 from desktop_agent.permissions.approvals import Approval

@@ -8,12 +8,7 @@ from typing import Any
 
 from desktop_agent.agent.hooks import run_pre_tool_hooks
 from desktop_agent.agent.tool_calls.doom_loop import DoomLoopDetector, is_same_call, reason_to_ask
-from desktop_agent.agent.tool_calls.tool_execution import (
-    STOPPED_BEFORE_START,
-    BatchContext,
-    CallStatus,
-    ToolExecution,
-)
+from desktop_agent.agent.tool_calls.tool_execution import STOPPED_BEFORE_START, BatchContext, CallStatus, ToolExecution
 from desktop_agent.permissions.approvals import Approval, Resolution, explain_preview, preview_failed
 from desktop_agent.permissions.gate import Allowed, Ask, Denied, Verdict
 from desktop_agent.processes.foreign_code import Fault

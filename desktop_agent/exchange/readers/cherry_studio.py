@@ -16,12 +16,7 @@ from typing import Any, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import fenced_code, list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    picture_from_url,
-    short_title,
-    tool_call,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json, walk_files
 from desktop_agent.exchange.readers.reader import (
     LIMITS,

@@ -19,14 +19,7 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    is_hidden,
-    picture,
-    short_title,
-    sum_of,
-    tool_call,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     describe_files,
@@ -42,12 +35,7 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
     within_size,
 )
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    Limits,
-    ReadConversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Limits, ReadConversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason

@@ -22,13 +22,7 @@ from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, 
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.codex_calls import PROGRAM, custom_call, plain_output, shell_call
-from desktop_agent.exchange.readers.content import (
-    is_hidden,
-    picture,
-    picture_from_url,
-    short_title,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import is_hidden, picture, picture_from_url, short_title, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     describe_files,

@@ -19,13 +19,7 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    picture,
-    short_title,
-    sum_of,
-    tool_call,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import picture, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     describe_files,

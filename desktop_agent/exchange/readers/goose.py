@@ -13,12 +13,7 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    is_hidden,
-    picture,
-    short_title,
-    tool_call,
-)
+from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, tool_call
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     describe_files,

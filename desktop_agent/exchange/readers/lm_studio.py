@@ -13,11 +13,7 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    picture_from_url,
-    short_title,
-    tool_call,
-)
+from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
 from desktop_agent.exchange.readers.files import (
     describe_files,
     file_id,
@@ -28,12 +24,7 @@ from desktop_agent.exchange.readers.files import (
     read_document,
     walk_files,
 )
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    Limits,
-    ReadConversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Limits, ReadConversation
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
 

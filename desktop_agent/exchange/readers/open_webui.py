@@ -14,30 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from desktop_agent.exchange.foreign_tree import (
-    EPOCH,
-    Draft,
-    Overview,
-    Thread,
-    TreeBuilder,
-    parents_first,
-)
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder, parents_first
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    picture_from_url,
-    short_title,
-    tool_call,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    Limits,
-    ReadConversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Limits, ReadConversation
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
 

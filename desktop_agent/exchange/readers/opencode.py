@@ -17,14 +17,7 @@ from typing import Any, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    is_hidden,
-    picture_from_url,
-    short_title,
-    sum_of,
-    tool_call,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import is_hidden, picture_from_url, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     parse_json,

@@ -50,21 +50,8 @@ from desktop_agent.types.errors import (
     UnreadableAnswer,
 )
 from desktop_agent.types.messages import now
-from desktop_agent.types.provider_events import (
-    AnswerStarted,
-    Done,
-    Origin,
-    ProviderEvent,
-    StopReason,
-    UsageUpdate,
-)
-from desktop_agent.types.providers import (
-    Capabilities,
-    ModelRequest,
-    ProviderState,
-    ReasoningDisabled,
-    Timeouts,
-)
+from desktop_agent.types.provider_events import AnswerStarted, Done, Origin, ProviderEvent, StopReason, UsageUpdate
+from desktop_agent.types.providers import Capabilities, ModelRequest, ProviderState, ReasoningDisabled, Timeouts
 
 # In seconds after the last content: some servers write a finish reason on every chunk.
 END_TIMEOUT = 30.0

@@ -18,13 +18,7 @@ from desktop_agent.storage.search import outbox
 from desktop_agent.storage.search.found_index import FoundHits, find_hits
 from desktop_agent.storage.search.found_indexer import FoundIndexer
 from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, INDEX_NAME
-from desktop_agent.storage.search.index_reader import (
-    Found,
-    FoundConversation,
-    FoundMessage,
-    IndexReader,
-    SearchStopped,
-)
+from desktop_agent.storage.search.index_reader import Found, FoundConversation, FoundMessage, IndexReader, SearchStopped
 from desktop_agent.storage.search.indexer import Indexer
 from desktop_agent.storage.search.query_plan import is_placed, is_within
 from desktop_agent.storage.search.searchable_text import plain_text

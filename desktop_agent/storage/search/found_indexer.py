@@ -19,13 +19,7 @@ from typing import Protocol, TypeVar
 
 from desktop_agent.processes.worker_threads import run_in_own_thread
 from desktop_agent.storage.search.background_writer import DISK_FULL, MIN_FREE_BYTES, BackgroundWriter
-from desktop_agent.storage.search.found_index import (
-    FoundEntry,
-    FoundIndexWriter,
-    IndexedEntry,
-    IndexingStopped,
-    Origin,
-)
+from desktop_agent.storage.search.found_index import FoundEntry, FoundIndexWriter, IndexedEntry, IndexingStopped, Origin
 from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message

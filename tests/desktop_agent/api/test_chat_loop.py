@@ -5,12 +5,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.api.chat_loop import (
-    ChatLoopHandle,
-    LoopDone,
-    LoopStep,
-    ToolCallsRequested,
-)
+from desktop_agent.api.chat_loop import ChatLoopHandle, LoopDone, LoopStep, ToolCallsRequested
 from desktop_agent.api.provider import Provider
 from desktop_agent.tools.calculator import calculate
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse

@@ -7,14 +7,7 @@ import pytest
 
 from desktop_agent.api.responses import Response, ToolCallAssembler, collect_response, collect_text
 from desktop_agent.types.blocks import Outcome, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.types.engine_events import (
-    Envelope,
-    ErrorOccurred,
-    RunEnd,
-    RunFinished,
-    ToolFinished,
-    TurnStarted,
-)
+from desktop_agent.types.engine_events import Envelope, ErrorOccurred, RunEnd, RunFinished, ToolFinished, TurnStarted
 from desktop_agent.types.errors import Overloaded
 from desktop_agent.types.messages import now
 from desktop_agent.types.provider_events import (

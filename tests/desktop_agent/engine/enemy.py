@@ -17,14 +17,7 @@ from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
 from desktop_agent.types.blocks import ToolResult
-from desktop_agent.types.engine_events import (
-    Envelope,
-    ErrorOccurred,
-    LimitReached,
-    RunEnd,
-    RunFinished,
-    RunStarted,
-)
+from desktop_agent.types.engine_events import Envelope, ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, ProviderEvent, StopReason

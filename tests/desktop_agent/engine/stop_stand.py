@@ -26,16 +26,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.providers import ProviderConfig
-from tests.desktop_agent.engine.stop_states import (
-    DEAF,
-    INNER,
-    OUTER,
-    PROCESSES,
-    State,
-    begun,
-    connections_to,
-    pids_of,
-)
+from tests.desktop_agent.engine.stop_states import DEAF, INNER, OUTER, PROCESSES, State, begun, connections_to, pids_of
 from tests.fakes.session import LIMIT, check_invariants, record
 from tests.fakes.stopping_server import Server
 

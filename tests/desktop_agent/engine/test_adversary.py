@@ -46,18 +46,7 @@ from desktop_agent.types.provider_events import (
 )
 from desktop_agent.types.providers import ModelRequest
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.engine.enemy import (
-    END,
-    SMALL,
-    Answer,
-    Arena,
-    Enemy,
-    Outcome,
-    Peak,
-    arena,
-    said,
-    without_end,
-)
+from tests.desktop_agent.engine.enemy import END, SMALL, Answer, Arena, Enemy, Outcome, Peak, arena, said, without_end
 from tests.fakes.agent_run import call, tool
 from tests.fakes.session import results_of
 from tests.frame.selection import few

@@ -19,13 +19,7 @@ from desktop_agent.tools.checkpoints.snapshots import remove_interrupted_leftove
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.checkpoints import Checkpoint
-from desktop_agent.types.engine_events import (
-    CheckpointRestored,
-    Envelope,
-    ToolCallPending,
-    ToolFinished,
-    ToolStarted,
-)
+from desktop_agent.types.engine_events import CheckpointRestored, Envelope, ToolCallPending, ToolFinished, ToolStarted
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, now
 from desktop_agent.types.tool_calls import ToolClass

@@ -16,13 +16,7 @@ from desktop_agent.storage.records import LoadedConversation
 from desktop_agent.tools.decorator import tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text, ToolUse
-from desktop_agent.types.engine_events import (
-    RunEnd,
-    RunFinished,
-    ToolFinished,
-    UserMessageQueued,
-    UserMessageReturned,
-)
+from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished, UserMessageQueued, UserMessageReturned
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import PLAN_MODE, Rule, RuleEffect, RuleScope

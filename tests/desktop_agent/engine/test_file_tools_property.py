@@ -10,13 +10,7 @@ from desktop_agent.tools.files.change_tools import delete_file, edit_file, move_
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.tool_calls import DiffPreview, Preview
-from tests.desktop_agent.engine.test_checkpoints_property import (
-    FOLDER,
-    PATHS,
-    CheckpointMachine,
-    parents_of,
-    tree_of,
-)
+from tests.desktop_agent.engine.test_checkpoints_property import FOLDER, PATHS, CheckpointMachine, parents_of, tree_of
 from tests.frame.examples import examples
 
 PLACES = st.sampled_from((*PATHS, "d/e", "new/deep/z"))

@@ -9,13 +9,7 @@ import pytest
 from mcp_types import CallToolResult, ImageContent, ResourceLink, TextContent
 from PIL import Image as Pictures
 
-from desktop_agent.mcp.catalog import (
-    MAX_IMAGE_DATA,
-    MAX_IMAGE_EDGE,
-    MAX_TEXT,
-    convert_call_result,
-    redact_json,
-)
+from desktop_agent.mcp.catalog import MAX_IMAGE_DATA, MAX_IMAGE_EDGE, MAX_TEXT, convert_call_result, redact_json
 from desktop_agent.types.blocks import Image, Json, Text
 from desktop_agent.types.errors import ToolFailed
 

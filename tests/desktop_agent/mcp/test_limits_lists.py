@@ -3,13 +3,7 @@
 import pytest
 from mcp_types.methods import validate_server_result
 
-from desktop_agent.mcp.limits import (
-    MAX_LISTED,
-    MAX_TOOL_NAME_LENGTH,
-    MAX_TOOLS,
-    UNUSABLE_TOOLS_KEY,
-    bound_lists,
-)
+from desktop_agent.mcp.limits import MAX_LISTED, MAX_TOOL_NAME_LENGTH, MAX_TOOLS, UNUSABLE_TOOLS_KEY, bound_lists
 
 GOOD = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object", "required": ["a"]}}
 

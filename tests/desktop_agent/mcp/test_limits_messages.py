@@ -8,13 +8,7 @@ from mcp_types import CONNECTION_CLOSED, JSONRPCError, JSONRPCNotification, JSON
 
 from desktop_agent.mcp import limits
 from desktop_agent.mcp.diagnostics import is_connection_lost
-from desktop_agent.mcp.limits import (
-    MAX_LOG_MESSAGE_BYTES,
-    MAX_VALUES,
-    SERVER_FAILED,
-    count_values,
-    parse_messages,
-)
+from desktop_agent.mcp.limits import MAX_LOG_MESSAGE_BYTES, MAX_VALUES, SERVER_FAILED, count_values, parse_messages
 
 
 def answer(inside: str, call: str = "7") -> bytes:

@@ -16,12 +16,7 @@ from desktop_agent.engine.mcp_tools import load_tool_offer
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.types.blocks import Image, Json, Text
 from desktop_agent.types.errors import ToolFailed
-from desktop_agent.types.mcp import (
-    ElicitationAnswer,
-    ElicitationRequest,
-    SamplingAnswer,
-    ServerRequestHandlers,
-)
+from desktop_agent.types.mcp import ElicitationAnswer, ElicitationRequest, SamplingAnswer, ServerRequestHandlers
 from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.mcp.reference_servers import node_server, python_server
 from tests.fakes.mcp_client import address, called, program, until

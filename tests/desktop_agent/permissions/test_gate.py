@@ -3,16 +3,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.gate import (
-    AdmittedCall,
-    Allowed,
-    Ask,
-    Denied,
-    Suspension,
-    admit,
-    decide,
-    stricter,
-)
+from desktop_agent.permissions.gate import AdmittedCall, Allowed, Ask, Denied, Suspension, admit, decide, stricter
 from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Outcome, ToolUse

@@ -22,17 +22,7 @@ from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
 from tests.fakes.http_server import Loopback, Reply
-from tests.fakes.recordings import (
-    ask,
-    counted_ids,
-    cut_at,
-    expected,
-    fold_frames,
-    matches,
-    pieces,
-    recordings,
-    splits,
-)
+from tests.fakes.recordings import ask, counted_ids, cut_at, expected, fold_frames, matches, pieces, recordings, splits
 from tests.fakes.vendor_streams import ROOTS
 
 READERS: dict[str, tuple[str, Callable[..., Any]]] = {

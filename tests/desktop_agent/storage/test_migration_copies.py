@@ -3,11 +3,7 @@
 from pathlib import Path
 
 from desktop_agent.storage.backups.backup import StoredCounts
-from desktop_agent.storage.backups.migration_copies import (
-    list_migration_copies,
-    note_program,
-    open_migration_copy,
-)
+from desktop_agent.storage.backups.migration_copies import list_migration_copies, note_program, open_migration_copy
 from desktop_agent.storage.files import delete_with_logs
 from desktop_agent.storage.migrations import MIGRATIONS
 from desktop_agent.storage.opening import open_database

@@ -9,12 +9,7 @@ import pytest
 from desktop_agent.storage import preferences_file
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.types.errors import StorageFailed
-from desktop_agent.types.preferences import (
-    AppearancePreferences,
-    ChatPreferences,
-    Preferences,
-    ProviderPreferences,
-)
+from desktop_agent.types.preferences import AppearancePreferences, ChatPreferences, Preferences, ProviderPreferences
 from desktop_agent.types.providers import Endpoint
 
 

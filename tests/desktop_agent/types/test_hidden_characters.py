@@ -6,12 +6,7 @@ import unicodedata
 import pytest
 
 from desktop_agent.types import hidden_characters
-from desktop_agent.types.hidden_characters import (
-    DECEPTIVE_CHARACTERS,
-    find_deceptive,
-    mark_hidden,
-    replace_hidden,
-)
+from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS, find_deceptive, mark_hidden, replace_hidden
 
 
 def by_number(character):

@@ -5,14 +5,7 @@ from datetime import datetime
 import pytest
 from PySide6.QtCore import QDate, QLocale, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QComboBox,
-    QDateEdit,
-    QFileDialog,
-    QPushButton,
-    QTimeEdit,
-)
+from PySide6.QtWidgets import QApplication, QComboBox, QDateEdit, QFileDialog, QPushButton, QTimeEdit
 
 from desktop_agent.types.preferences import StoragePreferences
 from desktop_agent.types.schedules import LAST_TIME, Once

@@ -5,16 +5,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QTranslator
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QLabel,
-    QListWidget,
-    QPushButton,
-    QRadioButton,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QListWidget, QPushButton, QRadioButton, QScrollArea, QWidget
 
 from desktop_agent.storage.backups.backup import Backup, StoredCounts
 from desktop_agent.storage.backups.migration_copies import MigrationCopy

@@ -2,13 +2,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QToolButton
 
-from desktop_agent.types.errors import (
-    AuthenticationFailed,
-    ConnectionFailed,
-    ConversationInUse,
-    RemedyAction,
-    Sentence,
-)
+from desktop_agent.types.errors import AuthenticationFailed, ConnectionFailed, ConversationInUse, RemedyAction, Sentence
 from ui.shell import banners
 from ui.shell.banners import Banner, BannerArea, BannerButton, BannerFrame
 from ui.style.theme import ThemeSource, pixmap

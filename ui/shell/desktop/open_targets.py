@@ -7,14 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 
 from desktop_agent.types.errors import Sentence, WrongUse
-from ui.bridge.desktop.links import (
-    SCHEME,
-    ConversationLink,
-    FileTarget,
-    NewConversationLink,
-    check_file,
-    parse_target,
-)
+from ui.bridge.desktop.links import SCHEME, ConversationLink, FileTarget, NewConversationLink, check_file, parse_target
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.composer.attachment_items import PromptSource

@@ -6,14 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from desktop_agent.conversation.items import (
-    AnswerItem,
-    Item,
-    ServerStepItem,
-    ThinkingItem,
-    ToolCallItem,
-    UserItem,
-)
+from desktop_agent.conversation.items import AnswerItem, Item, ServerStepItem, ThinkingItem, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Outcome, Text
 from ui.style.tool_labels import server_step_title, tool_title
 from ui.transcript.blocks.block import Block

@@ -10,14 +10,7 @@ from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
 from desktop_agent.types.engine_events import ApprovalResolved, ToolStarted
-from desktop_agent.types.tool_calls import (
-    AllowAlways,
-    AllowForConversation,
-    AllowOnce,
-    Decision,
-    DiffPreview,
-    Preview,
-)
+from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Decision, DiffPreview, Preview
 from tests.fakes.tool_batch import Desk, Words, call, tool, until
 
 

@@ -6,13 +6,7 @@ import pytest
 
 from desktop_agent.exchange.foreign_values import list_in, object_in, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import (
-    picture,
-    picture_from_url,
-    short_title,
-    tool_call,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import picture, picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.reader import Limits
 from desktop_agent.types.blocks import Base64Source, Image, ToolUse
 from desktop_agent.types.provider_events import Usage

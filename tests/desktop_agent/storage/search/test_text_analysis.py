@@ -9,14 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.storage.search.query_plan import MatchPlan, match_of
-from desktop_agent.storage.search.text_analysis import (
-    TOKENIZER,
-    Term,
-    fold,
-    parse_query,
-    to_index_words,
-    token_pattern,
-)
+from desktop_agent.storage.search.text_analysis import TOKENIZER, Term, fold, parse_query, to_index_words, token_pattern
 from tests.frame.examples import examples
 
 SYNTAX = "\"'*()^:-+{}[]. AND OR NOT NEAR/2 \0"

@@ -16,16 +16,7 @@ from desktop_agent.network.fetch import MAX_REDIRECTS, FetchTimeouts
 from desktop_agent.tools.web.addresses import HostRefused
 from desktop_agent.tools.web.pages import FetchLimits, OtherHostRedirect, Page, fetch
 from desktop_agent.types.errors import ToolFailed
-from tests.fakes.web_servers import (
-    PUBLIC,
-    Detour,
-    Names,
-    RawServer,
-    answer,
-    endless,
-    sending,
-    way_of,
-)
+from tests.fakes.web_servers import PUBLIC, Detour, Names, RawServer, answer, endless, sending, way_of
 from tests.frame.patience import PATIENCE
 
 NOBODY: frozenset[str] = frozenset()

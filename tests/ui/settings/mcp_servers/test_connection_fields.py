@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.settings.mcp_servers.connection_fields import (
-    find_secret,
-    format_arguments,
-    parse_arguments,
-    split_command_line,
-)
+from ui.settings.mcp_servers.connection_fields import find_secret, format_arguments, parse_arguments, split_command_line
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=4).map(tuple))

@@ -12,13 +12,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.bridge import conversation_listing
 from ui.settings.settings_dialog import SettingsDialog
-from ui.shell.commands.command_palette import (
-    MAX_GROUP_ROWS,
-    CommandGroup,
-    CommandPalette,
-    CommandRow,
-    matching_rows,
-)
+from ui.shell.commands.command_palette import MAX_GROUP_ROWS, CommandGroup, CommandPalette, CommandRow, matching_rows
 from ui.shell.commands.help_dialog import HelpDialog
 from ui.sidebar.title_dialog import TitleDialog
 from ui.style.accessibility import ChoiceList

@@ -10,15 +10,7 @@ from desktop_agent.types.blocks import Block, Outcome, ServerStep, Text, Thinkin
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import Origin, StopReason
 from desktop_agent.types.providers import PromptCaching
-from tests.desktop_agent.providers.dialects.anthropic.bodies import (
-    THOUGHTS,
-    TOOL,
-    account,
-    asked,
-    body,
-    made,
-    plain,
-)
+from tests.desktop_agent.providers.dialects.anthropic.bodies import THOUGHTS, TOOL, account, asked, body, made, plain
 from tests.frame.examples import examples
 
 MODELS = ("claude-opus-5", "claude-fable-5-2", "claude-sonnet-5", "claude-sonnet-4-5", "somebody-elses")

@@ -12,12 +12,7 @@ from pydantic import SecretStr
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.dialects.gemini.adapter import Gemini, PromptCaches
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.types.errors import (
-    AuthenticationFailed,
-    CachingNotSupported,
-    InvalidRequest,
-    UnreadableAnswer,
-)
+from desktop_agent.types.errors import AuthenticationFailed, CachingNotSupported, InvalidRequest, UnreadableAnswer
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, ToolChoice
 from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, chunk, sse

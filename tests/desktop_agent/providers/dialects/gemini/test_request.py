@@ -27,14 +27,7 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL
-from tests.desktop_agent.providers.dialects.gemini.test_messages import (
-    ELSEWHERE,
-    PICTURE,
-    PNG,
-    call,
-    recorded,
-    said,
-)
+from tests.desktop_agent.providers.dialects.gemini.test_messages import ELSEWHERE, PICTURE, PNG, call, recorded, said
 from tests.desktop_agent.providers.sdk_types import judge
 
 TOOL = ToolSpec("f", "Does f.", {"$schema": "x", "type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}})

@@ -25,20 +25,10 @@ from desktop_agent.types.blocks import (
     Unknown,
     UrlSource,
 )
-from desktop_agent.types.errors import (
-    ImageRefused,
-    ImagesNotSupported,
-    ToolCallingNotSupported,
-    WrongUse,
-)
+from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, ToolCallingNotSupported, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Origin
-from desktop_agent.types.providers import (
-    Capabilities,
-    ModelRequest,
-    ProviderConfig,
-    ToolChoice,
-)
+from desktop_agent.types.providers import Capabilities, ModelRequest, ProviderConfig, ToolChoice
 from desktop_agent.types.tool_calls import ToolSpec
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
