@@ -10,7 +10,6 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 
+from ui.bridge.desktop.message_bus import MEMBER, MessageBus, sender_of
 from ui.bridge.event_loop import BackgroundTasks
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _BUS_NAME = "org.freedesktop.Notifications"
 _BUS_PATH = "/org/freedesktop/Notifications"
-_REPLY_SECONDS = 5.0
-"""Seconds after which a silent server counts as absent."""
 _PROGRAM = "Desktop Agent"
 _DESKTOP_ENTRY = "desktop-agent"
 SHOW = "show"
@@ -115,9 +113,7 @@ class _NotificationServer:
     def __init__(self, on_action: Callable[[str, str, int], object]) -> None:
         self._on_action = on_action
         self._lock = asyncio.Lock()
-        self._opened: Any = None
-        self._router: Any = None
-        self._signals: asyncio.Task[None] | None = None
+        self._bus = MessageBus(on_signal=self._on_signal)
         self._owner = ""
         self._capabilities: frozenset[str] = frozenset()
         self._shown: dict[str, _Shown] = {}
@@ -152,39 +148,22 @@ class _NotificationServer:
                 await self._close_notification(number)
 
     async def close(self) -> None:
-        signals, self._signals = self._signals, None
-        if signals is not None:
-            signals.cancel()
-            with suppress(asyncio.CancelledError):
-                await signals
-        opened, self._opened, self._router = self._opened, None, None
         self._forget_server()
-        if opened is None:
-            return
-        try:
-            await opened.__aexit__(None, None, None)
-        except (OSError, EOFError, asyncio.InvalidStateError):
-            # The last one: jeepney stops reading where a reply comes just when its call is cancelled. Of all these it
-            # makes an end before it closes the connection.
-            with suppress(OSError):
-                await opened.conn.close()
+        await self._bus.close()
 
     async def _connect(self) -> bool:
-        if self._router is not None:
+        if self._bus.is_open:
             return True
-        # Late: most starts show no notification.
-        from jeepney.io.asyncio import open_dbus_router  # pyright: ignore[reportMissingTypeStubs]
-
-        opened = open_dbus_router(bus="SESSION")
         try:
-            async with asyncio.timeout(_REPLY_SECONDS):
-                self._router = await opened.__aenter__()
-        except (OSError, EOFError, KeyError, ValueError, TimeoutError) as error:
-            _log.info("there is no session bus to notify by: %r", error)
+            await self._bus.open()
+        except ConnectionError as error:
+            _log.info("there is nobody to notify by: %s", error)
             return False
-        self._opened = opened
-        await self._listen()
-        return self._router is not None
+        # Late: most starts show no notification.
+        from jeepney import MatchRule  # pyright: ignore[reportMissingTypeStubs]
+
+        await self._bus.listen(MatchRule(type="signal", interface=_BUS_NAME, path=_BUS_PATH))
+        return self._bus.is_open
 
     async def _find_server(self) -> bool:
         """Ask the server what it can, unless it has said so already."""
@@ -194,7 +173,7 @@ class _NotificationServer:
         if reply is None:
             await self.close()
             return False
-        self._owner, self._capabilities = _sender_of(reply), frozenset(reply.body[0])
+        self._owner, self._capabilities = sender_of(reply), frozenset(reply.body[0])
         return True
 
     def _forget_server(self) -> None:
@@ -215,30 +194,14 @@ class _NotificationServer:
         return None if reply is None else int(reply.body[0])
 
     async def _close_notification(self, number: int) -> None:
-        if self._owner and self._router is not None:
+        if self._owner and self._bus.is_open:
             await self._call(self._owner, "CloseNotification", "u", (number,))
-
-    async def _listen(self) -> None:
-        from jeepney import MatchRule, message_bus  # pyright: ignore[reportMissingTypeStubs]
-
-        rule = MatchRule(type="signal", interface=_BUS_NAME, path=_BUS_PATH)
-        bus: Any = message_bus
-        with suppress(OSError, EOFError, TimeoutError):
-            async with asyncio.timeout(_REPLY_SECONDS):
-                await self._router.send_and_get_reply(bus.AddMatch(rule))
-        queue: asyncio.Queue[Any] = asyncio.Queue()
-        self._signals = asyncio.create_task(self._receive_signals(self._router.filter(rule, queue=queue), queue))
-
-    async def _receive_signals(self, matching: Any, queue: "asyncio.Queue[Any]") -> None:
-        with matching:
-            while True:
-                self._on_signal(await queue.get())
 
     def _on_signal(self, signal: Any) -> None:
         """Take a click, or the end of a notification; nothing from anybody else, and no action that is not offered."""
-        if not self._owner or _sender_of(signal) != self._owner or not signal.body:
+        if not self._owner or sender_of(signal) != self._owner or not signal.body:
             return
-        about, name = signal.body[0], signal.header.fields.get(_MEMBER)
+        about, name = signal.body[0], signal.header.fields.get(MEMBER)
         key = next((key for key, shown in self._shown.items() if shown.number == about), None)
         if key is None:
             return
@@ -260,24 +223,13 @@ class _NotificationServer:
 
     async def _request(self, to: str, method: str, signature: str | None, words: tuple[Any, ...]) -> Any:
         """Return the server's reply; None if it refuses or is gone. Raises TimeoutError."""
-        from jeepney import DBusAddress, MessageType  # pyright: ignore[reportMissingTypeStubs]
-        from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
-        from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]
-
-        address = DBusAddress(_BUS_PATH, bus_name=to, interface=_BUS_NAME)
         try:
-            async with asyncio.timeout(_REPLY_SECONDS):
-                reply = await self._router.send_and_get_reply(call(address, method, signature, words))
-        except (OSError, EOFError, KeyError, RouterClosed, TimeoutError) as error:
-            _log.info("the notification server cannot be asked: %r", error)
+            return await self._bus.call(to, _BUS_PATH, (_BUS_NAME, method), signature, words)
+        except OSError as error:
             await self.close()
             if isinstance(error, TimeoutError):
                 raise
             return None
-        if reply.header.message_type is MessageType.error:
-            _log.info("the notification server refuses %s: %s", method, reply.body)
-            return None
-        return reply
 
 
 @cache
@@ -290,12 +242,3 @@ def _hidden_characters() -> re.Pattern[str]:
 def _spell_hidden(text: str) -> str:
     """Return the text with ⟨U+202E⟩ for each control, direction and zero-width character; tab and line feed stay."""
     return _hidden_characters().sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
-
-
-_MEMBER, _SENDER = 3, 7
-"""Fields of a message's header."""
-
-
-def _sender_of(message: Any) -> str:
-    """Return the unique name of who sent it, which the bus itself writes."""
-    return str(message.header.fields.get(_SENDER, ""))

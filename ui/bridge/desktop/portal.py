@@ -5,24 +5,20 @@ signal `Response` answers it when the person has decided. A program outside of a
 """
 
 import asyncio
-import logging
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-_log = logging.getLogger(__name__)
+from ui.bridge.desktop.message_bus import INTERFACE, MEMBER, PATH_FIELD, MessageBus, sender_of
+
 _BUS_NAME = "org.freedesktop.portal.Desktop"
 _PATH = "/org/freedesktop/portal/desktop"
 _REGISTRY = "org.freedesktop.host.portal.Registry"
 _REQUEST = "org.freedesktop.portal.Request"
 _APPLICATION = "desktop-agent"
 """The name of the desktop entry."""
-_REPLY_SECONDS = 5.0
-"""For a reply to a call; a person may think for as long as they like."""
 _CANCELLED = 1
-_PATH_FIELD, _INTERFACE, _MEMBER, _SENDER = 1, 2, 3, 7
-"""Fields of a message's header."""
 
 
 class PortalMissing(Exception):
@@ -53,24 +49,16 @@ class DesktopPortal:
         self._interface = interface
         self._on_signal = on_signal
         self._on_gone = on_gone
-        self._opened: Any = None
-        self._router: Any = None
-        self._signals: asyncio.Task[None] | None = None
+        self._bus = MessageBus(on_signal=self._take)
         self._owner = ""
         self._waiting: dict[str, asyncio.Future[tuple[int, dict[str, Any]]]] = {}
 
     async def open(self) -> int:
         """Connect; return the version of the interface. Raises PortalMissing."""
-        # Late: most starts ask the portal for nothing.
-        from jeepney.io.asyncio import open_dbus_router  # pyright: ignore[reportMissingTypeStubs]
-
-        opened = open_dbus_router(bus="SESSION")
         try:
-            async with asyncio.timeout(_REPLY_SECONDS):
-                self._router = await opened.__aenter__()
-        except (OSError, EOFError, KeyError, ValueError, TimeoutError) as error:
-            raise PortalMissing(f"there is no session bus: {error!r}") from error
-        self._opened = opened
+            await self._bus.open()
+        except ConnectionError as error:
+            raise PortalMissing(str(error)) from error
         try:
             return await self._find()
         except BaseException:
@@ -79,21 +67,8 @@ class DesktopPortal:
 
     async def close(self) -> None:
         """Leave the bus: the portal forgets what this connection had."""
-        signals, self._signals = self._signals, None
-        if signals is not None and signals is not asyncio.current_task():
-            signals.cancel()
-            with suppress(asyncio.CancelledError):
-                await signals
         self._fail_requests()
-        opened, self._opened, self._router = self._opened, None, None
-        if opened is None:
-            return
-        try:
-            await opened.__aexit__(None, None, None)
-        except (OSError, EOFError, asyncio.InvalidStateError):
-            # As in ui.bridge.desktop.notifications.
-            with suppress(OSError):
-                await opened.conn.close()
+        await self._bus.close()
 
     async def request(
         self, method: str, signature: str, values: Callable[[dict[str, Any]], tuple[Any, ...]], **options: Any
@@ -102,10 +77,10 @@ class DesktopPortal:
 
         `values` gets the options, to which the name of the request is added. Raises PortalMissing and PortalRefused.
         """
-        if self._router is None:
+        if not self._bus.is_open:
             raise PortalMissing("the connection is closed")
         token = f"desktop_agent_{secrets.token_hex(8)}"
-        sender = str(self._opened.conn.unique_name).removeprefix(":").replace(".", "_")
+        sender = self._bus.unique_name.removeprefix(":").replace(".", "_")
         path = f"{_PATH}/request/{sender}/{token}"
         answered: asyncio.Future[tuple[int, dict[str, Any]]] = asyncio.get_running_loop().create_future()
         self._waiting[path] = answered
@@ -132,46 +107,30 @@ class DesktopPortal:
             reply = await self._call(properties, "Get", "ss", (self._interface, "version"))
         except PortalRefused as error:
             raise PortalMissing(f"the portal has no {self._interface}") from error
-        self._owner = str(reply.header.fields.get(_SENDER, ""))
+        self._owner = sender_of(reply)
         await self._listen()
         return int(reply.body[0][1])
 
     async def _listen(self) -> None:
-        from jeepney import MatchRule, message_bus  # pyright: ignore[reportMissingTypeStubs]
+        from jeepney import MatchRule  # pyright: ignore[reportMissingTypeStubs]
 
-        bus: Any = message_bus
         of_portal = MatchRule(type="signal", sender=self._owner, path_namespace=_PATH)
         of_bus = MatchRule(type="signal", interface="org.freedesktop.DBus", member="NameOwnerChanged")
         of_bus.add_arg_condition(0, self._owner)
-        queue: asyncio.Queue[Any] = asyncio.Queue()
-        filters: list[Any] = []
-        for rule in (of_portal, of_bus):
-            with suppress(OSError, EOFError, TimeoutError):
-                async with asyncio.timeout(_REPLY_SECONDS):
-                    await self._router.send_and_get_reply(bus.AddMatch(rule))
-            filters.append(self._router.filter(rule, queue=queue))
-        self._signals = asyncio.create_task(self._receive(filters, queue))
-
-    async def _receive(self, filters: list[Any], queue: "asyncio.Queue[Any]") -> None:
-        try:
-            while True:
-                self._take(await queue.get())
-        finally:
-            for handle in filters:
-                handle.close()
+        await self._bus.listen(of_portal, of_bus)
 
     def _take(self, signal: Any) -> None:
         fields = signal.header.fields
-        if fields.get(_MEMBER) == "NameOwnerChanged":
+        if fields.get(MEMBER) == "NameOwnerChanged":
             self._fail_requests()
             self._on_gone()
-        elif fields.get(_INTERFACE) == _REQUEST:
-            answered = self._waiting.get(fields.get(_PATH_FIELD))
+        elif fields.get(INTERFACE) == _REQUEST:
+            answered = self._waiting.get(fields.get(PATH_FIELD))
             if answered is not None and not answered.done():
                 response, results = signal.body
                 answered.set_result((response, {name: value for name, (_, value) in results.items()}))
         elif self._on_signal is not None:
-            self._on_signal(str(fields.get(_MEMBER)), signal.body)
+            self._on_signal(str(fields.get(MEMBER)), signal.body)
 
     def _fail_requests(self) -> None:
         for answered in self._waiting.values():
@@ -179,17 +138,10 @@ class DesktopPortal:
                 answered.set_result((_CANCELLED + 1, {}))
 
     async def _call(self, interface: str, method: str, signature: str, values: tuple[Any, ...]) -> Any:
-        from jeepney import DBusAddress, MessageType  # pyright: ignore[reportMissingTypeStubs]
-        from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
-        from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]
-
-        address = DBusAddress(_PATH, bus_name=self._owner or _BUS_NAME, interface=interface)
         try:
-            async with asyncio.timeout(_REPLY_SECONDS):
-                reply = await self._router.send_and_get_reply(call(address, method, signature, values))
-        except (OSError, EOFError, KeyError, RouterClosed, TimeoutError) as error:
+            reply = await self._bus.call(self._owner or _BUS_NAME, _PATH, (interface, method), signature, values)
+        except OSError as error:
             raise PortalMissing(f"the portal cannot be asked: {error!r}") from error
-        if reply.header.message_type is MessageType.error:
-            _log.info("the portal refuses %s: %s", method, reply.body)
+        if reply is None:
             raise PortalRefused(is_cancelled=False)
         return reply

@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any, cast
+
+from ui.bridge.desktop.message_bus import MessageBus
 
 _log = logging.getLogger(__name__)
 _SECONDS = 2.0
@@ -15,60 +18,38 @@ _SAVERS = (
 )
 _LOGIND = "org.freedesktop.login1"
 _OWN_SESSION = "/org/freedesktop/login1/session/auto"
+_Call = tuple[str, str, tuple[str, str], str | None, tuple[str, ...]]
+"""What `MessageBus.call` takes."""
 
 
 async def is_screen_unlocked() -> bool:
     """Return whether it is sure that the screen is not locked: somebody says so, and nobody the contrary."""
-    answers = await asyncio.gather(_ask("SESSION", _saver_calls), _ask("SYSTEM", _logind_calls))
+    savers = [(name, path, (name, "GetActive"), None, ()) for name, path in _SAVERS]
+    hint = (f"{_LOGIND}.Session", "LockedHint")
+    logind = (_LOGIND, _OWN_SESSION, ("org.freedesktop.DBus.Properties", "Get"), "ss", hint)
+    answers = await asyncio.gather(_ask(MessageBus("SESSION"), savers), _ask(MessageBus("SYSTEM"), [logind]))
     said = [is_locked for answer in answers for is_locked in answer]
     return bool(said) and not any(said)
 
 
-def _saver_calls() -> list[Any]:
-    return [_call(name, path, name, "GetActive", None, ()) for name, path in _SAVERS]
-
-
-def _logind_calls() -> list[Any]:
-    words = (f"{_LOGIND}.Session", "LockedHint")
-    return [_call(_LOGIND, _OWN_SESSION, "org.freedesktop.DBus.Properties", "Get", "ss", words)]
-
-
-def _call(name: str, path: str, interface: str, method: str, signature: str | None, words: tuple[str, ...]) -> Any:
-    from jeepney import DBusAddress, MessageFlag  # pyright: ignore[reportMissingTypeStubs]
-    from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
-
-    message: Any = call(DBusAddress(path, bus_name=name, interface=interface), method, signature, words)
-    # A screen saver that is started by the question would know nothing.
-    message.header.flags |= MessageFlag.no_auto_start
-    return message
-
-
-async def _ask(bus: str, make_calls: Any) -> list[bool]:
+async def _ask(bus: MessageBus, calls: Sequence[_Call]) -> list[bool]:
     """Return what those say who answer on this bus; nothing where there is no bus."""
-    # Late: most starts ask nobody.
-    from jeepney.io.asyncio import open_dbus_router  # pyright: ignore[reportMissingTypeStubs]
-    from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]
-    from jeepney.low_level import SizeLimitError  # pyright: ignore[reportMissingTypeStubs]
-
-    answers: list[bool] = []
     try:
-        async with asyncio.timeout(_SECONDS), open_dbus_router(bus=bus) as opened:
-            router: Any = opened
-            for call in make_calls():
-                answer = _is_locked(await router.send_and_get_reply(call))
-                if answer is not None:
-                    answers.append(answer)
-    except (OSError, EOFError, KeyError, ValueError, TimeoutError, RouterClosed, SizeLimitError) as error:
+        async with asyncio.timeout(_SECONDS):
+            await bus.open()
+            # A screen saver that is started by the question would know nothing.
+            replies = [await bus.call(*call, starts=False) for call in calls]
+    except OSError as error:
         # Half an answer is none: the one that is missing may be the one that says it is locked.
-        _log.info("nobody says on the bus %s whether the screen is locked: %r", bus, error)
+        _log.info("nobody says whether the screen is locked: %r", error)
         return []
-    return answers
+    finally:
+        await bus.close()
+    return [is_locked for reply in replies if (is_locked := _is_locked(reply)) is not None]
 
 
 def _is_locked(reply: Any) -> bool | None:
-    from jeepney import MessageType  # pyright: ignore[reportMissingTypeStubs]
-
-    if reply.header.message_type is MessageType.error or not reply.body:
+    if reply is None or not reply.body:
         return None
     value: Any = reply.body[0]
     if isinstance(value, tuple):

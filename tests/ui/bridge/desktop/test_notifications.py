@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 from tests.fakes.notification_server import notification_server
 from tests.fakes.qt_loop import Heard, until
-from ui.bridge.desktop import notifications as module
+from ui.bridge.desktop import message_bus as module
 from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.event_loop import BackgroundTasks
 
