@@ -448,3 +448,7 @@ class Preferences(_Section):
     storage: StoragePreferences = StoragePreferences()
     usage: UsagePreferences = UsagePreferences()
     histories: HistoryPreferences = HistoryPreferences()
+
+    def with_changes(self, section: str, **changes: object) -> Self:
+        """Return a copy with changes in one section. What a newer version of the program wrote into the file stays."""
+        return self.model_copy(update={section: getattr(self, section).model_copy(update=changes)})

@@ -72,17 +72,15 @@ class FoundConversations(QObject):
         """Save what the person said about these programs; `offers`: others may be offered when they come."""
         histories = self._engine.preferences.histories
         self._change(
-            {
-                "offered": tuple(dict.fromkeys((*histories.offered, *programs))),
-                "shown": tuple(dict.fromkeys((*histories.shown, *programs))) if shows else histories.shown,
-                "offers": offers,
-            }
+            offered=tuple(dict.fromkeys((*histories.offered, *programs))),
+            shown=tuple(dict.fromkeys((*histories.shown, *programs))) if shows else histories.shown,
+            offers=offers,
         )
 
     def show_program(self, program: str, shows: bool) -> None:  # noqa: FBT001  # a slot
         """Show the conversations of a program, or no more."""
         others = tuple(other for other in self.shown if other != program)
-        self._change({"shown": (*others, program) if shows else others})
+        self._change(shown=(*others, program) if shows else others)
 
     def start_indexing(self) -> None:
         """Let the search find what is shown from now on. Call it when `engine.exchange` is loaded."""
@@ -160,10 +158,9 @@ class FoundConversations(QObject):
             show = self._copying.pop(found_id)
         show(copy_id)
 
-    def _change(self, changes: dict[str, object]) -> None:
-        preferences = self._engine.preferences
-        histories = preferences.histories.model_copy(update=changes)
-        self._tasks.start(self._engine.change_preferences(preferences.model_copy(update={"histories": histories})))
+    def _change(self, **changes: object) -> None:
+        changed = self._engine.preferences.with_changes("histories", **changes)
+        self._tasks.start(self._engine.change_preferences(changed))
 
     def _on_preferences(self) -> None:
         if self.shown != self._shown:

@@ -100,9 +100,8 @@ class SavedServers:
     async def choose(self, endpoint_id: str, model: str) -> None:
         """Make this the model of new conversations, if the person added its server."""
         if self.find(endpoint_id) is not None or endpoint_id == LOCAL_ENDPOINT:
-            preferences = self._engine.preferences
-            providers = self._providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
-            await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+            changed = self._engine.preferences.with_changes("providers", endpoint_id=endpoint_id, model=model)
+            await self._engine.change_preferences(changed)
 
     async def servers_with_keys(self) -> tuple[str, ...]:
         """The servers with a key, in the keyring or in memory."""
@@ -125,10 +124,8 @@ class SavedServers:
         return self._engine.preferences.providers
 
     async def _change(self, changed_id: str, /, **update: object) -> None:
-        preferences = self._engine.preferences
-        providers = preferences.providers.model_copy(update=update)
         self._connections.forget(changed_id)
-        await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))
+        await self._engine.change_preferences(self._engine.preferences.with_changes("providers", **update))
 
     async def drop_key(self, endpoint_id: str) -> None:
         """Delete the key of a server and remember that it has none. Raises SecretsUnavailable."""

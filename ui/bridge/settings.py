@@ -199,5 +199,4 @@ class Settings(QObject):
 
     async def _apply_zoom(self) -> None:
         zoom, self._wanted_zoom = self._wanted_zoom, None
-        appearance = self.preferences.appearance.model_copy(update={"zoom": zoom})
-        await self._engine.change_preferences(self.preferences.model_copy(update={"appearance": appearance}))
+        await self._engine.change_preferences(self.preferences.with_changes("appearance", zoom=zoom))

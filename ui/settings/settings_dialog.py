@@ -211,10 +211,7 @@ class SettingsDialog(QDialog):
         self._restart.setVisible(is_other and self._can_restart)
 
     def _change_preference(self, section: str, name: str, value: Any) -> None:
-        old = getattr(self._preferences, section)
-        # A copy keeps fields that a newer version of the program wrote into the file.
-        new = old.model_copy(update={name: value})
-        self._preferences = self._preferences.model_copy(update={section: new})
+        self._preferences = self._preferences.with_changes(section, **{name: value})
         self._show_language_note()
         self.preferences_changed.emit(self._preferences)
 

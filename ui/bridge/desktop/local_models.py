@@ -96,7 +96,5 @@ class LocalModelRunner(QObject):
         while any(other.id == id_ for other in others):
             id_, number = f"{model.id} ({number})", number + 1
         model = model.model_copy(update={"id": id_})
-        preferences = self._engine.preferences
-        local = local.model_copy(update={"models": (*others, model)})
-        await self._engine.change_preferences(preferences.model_copy(update={"local": local}))
+        await self._engine.change_preferences(self._engine.preferences.with_changes("local", models=(*others, model)))
         return model

@@ -162,9 +162,7 @@ class McpImports(QObject):
 
     async def save(self, servers: tuple[McpServer, ...]) -> None:
         """Save and use these servers. Raises StorageFailed."""
-        preferences = self._engine.preferences
-        mcp = preferences.mcp.model_copy(update={"servers": servers})
-        await self._engine.change_preferences(preferences.model_copy(update={"mcp": mcp}))
+        await self._engine.change_preferences(self._engine.preferences.with_changes("mcp", servers=servers))
 
     @property
     def _ids(self) -> frozenset[str]:

@@ -92,9 +92,7 @@ class SpellChecker(QObject):
         """Count a word as right from now on: it is one of the person's own."""
         words = "\n".join(filter(None, (self._preferences.words.rstrip(), word)))
         self._own = self._own | {word}
-        preferences = self._settings.preferences
-        spelling = preferences.spelling.model_copy(update={"words": words})
-        self._settings.change(preferences.model_copy(update={"spelling": spelling}))
+        self._settings.change(self._settings.preferences.with_changes("spelling", words=words))
         self.changed.emit()
 
     def ignore(self, word: str) -> None:

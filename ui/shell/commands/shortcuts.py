@@ -3,7 +3,6 @@
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.types.preferences import Preferences
 from ui.bridge.settings import Settings
 from ui.settings.shortcuts_form import Shortcut, ShortcutSettings
 from ui.shell.commands.action import WindowAction, window_actions
@@ -42,6 +41,4 @@ class ShortcutsPresenter(QObject):
 
     @Slot(str, int)
     def _choose(self, _name: str, index: int) -> None:
-        preferences: Preferences = self._settings.preferences
-        chat = preferences.chat.model_copy(update={"enter_sends": index == 0})
-        self._settings.change(preferences.model_copy(update={"chat": chat}))
+        self._settings.change(self._settings.preferences.with_changes("chat", enter_sends=index == 0))

@@ -50,11 +50,10 @@ class AutostartPresenter(QObject):
     async def _refresh(self) -> None:
         async with self._lock:
             is_on = is_offered() and why_impossible() is None and await asyncio.to_thread(self._autostart.is_on)
-        chat = self._settings.preferences.chat
-        if is_on != chat.start_with_computer:
+        preferences = self._settings.preferences
+        if is_on != preferences.chat.start_with_computer:
             self._wanted = is_on
-            changed = chat.model_copy(update={"start_with_computer": is_on})
-            self._settings.change(self._settings.preferences.model_copy(update={"chat": changed}))
+            self._settings.change(preferences.with_changes("chat", start_with_computer=is_on))
         elif self._problem is not None:
             problem, self._problem = self._problem, None
             raise problem

@@ -94,9 +94,7 @@ class SchedulePresenter(QObject):
 
     @Slot(bool)
     def _switch_tray(self, is_on: bool) -> None:  # noqa: FBT001  a slot
-        preferences = self._settings.preferences
-        chat = preferences.chat.model_copy(update={"close_to_tray": is_on})
-        self._settings.change(preferences.model_copy(update={"chat": chat}))
+        self._settings.change(self._settings.preferences.with_changes("chat", close_to_tray=is_on))
 
     @Slot(str)
     def _open(self, conversation_id: str) -> None:
