@@ -217,16 +217,6 @@ class PictureFiles:
 
 _log = logging.getLogger(__name__)
 
-CHECKPOINTS_TABLE = """
-CREATE TABLE checkpoints (
-    number INTEGER PRIMARY KEY,
-    mark INTEGER NOT NULL DEFAULT 110 CHECK (mark = 110),
-    conversation INTEGER NOT NULL REFERENCES conversations (number) ON DELETE CASCADE,
-    id TEXT NOT NULL,
-    body TEXT NOT NULL,  -- JSON; the bytes of files are in blobs, by their digests
-    UNIQUE (conversation, id)
-);
-"""
 _DIGEST_IN_BODY = re.compile(r"\b[0-9a-f]{64}\b")
 
 

@@ -343,18 +343,6 @@ def _message_columns(message: Message) -> tuple[str, str, str, str]:
     return message.role.value, message.state.value, message.created_at.isoformat(), message_to_json(message)
 
 
-# The conversation is named by its id: a rule may be made before the conversation is written.
-RULES_TABLE = """
-CREATE TABLE rules (
-    number INTEGER PRIMARY KEY,
-    mark INTEGER NOT NULL DEFAULT 108 CHECK (mark = 108),
-    id TEXT NOT NULL UNIQUE,
-    conversation TEXT,
-    body TEXT NOT NULL,
-    last_used_at TEXT
-);
-CREATE INDEX rules_by_conversation ON rules (conversation);
-"""
 _SELECT_RULES = "SELECT id, body, last_used_at FROM rules"
 _SAVE_RULE = """
     INSERT INTO rules (id, conversation, body, last_used_at) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
