@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from html import escape as escape_html
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -47,6 +46,7 @@ from desktop_agent.types.blocks import (
     decode_base64,
 )
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
+from desktop_agent.types.data_files import load_text
 from desktop_agent.types.errors import ExtraMissing
 from desktop_agent.types.hidden_characters import mark_hidden
 from desktop_agent.types.tool_calls import tool_title
@@ -175,7 +175,7 @@ class _Typesetter(_Reader):
 def _style() -> str:
     # Styles in tags would need a policy that allows all of them.
     depths = "".join(f".d{depth}{{vertical-align:-{depth / _STEPS}em}}" for depth in range(_DEPTHS))
-    return files(__package__ or __name__).joinpath("page.css").read_text(encoding="utf-8") + depths
+    return load_text(__name__, "page.css") + depths
 
 
 class HtmlPage:

@@ -17,29 +17,12 @@ from desktop_agent.exchange.html_export import FindChanges, HtmlPage, open_page
 from desktop_agent.exchange.html_markdown import escape_text
 from desktop_agent.types.blocks import Image
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
+from desktop_agent.types.data_files import load_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-PRINT_STYLE = """
-h1 { font-size: 15pt; margin-top: 0; margin-bottom: 2px; }
-h3 { font-size: 13pt; margin-top: 12px; margin-bottom: 4px; }
-h4 { font-size: 12pt; margin-top: 12px; margin-bottom: 4px; }
-h5, h6 { font-size: 10pt; margin-top: 10px; margin-bottom: 4px; }
-p { margin-top: 5px; margin-bottom: 5px; } ul, ol { margin-top: 4px; margin-bottom: 4px; } li { margin-bottom: 2px; }
-a { color: #3440c0; } hr { margin-top: 8px; margin-bottom: 8px; }
-.muted, .label, .thought, .sources { color: #65645f; }
-.label { font-size: 8pt; font-weight: normal; margin-top: 5px; margin-bottom: 5px; }
-.danger { color: #b3261e; } .warning { color: #7a5200; } .success { color: #19692f; }
-.typed { white-space: pre-wrap; margin-top: 0; margin-bottom: 0; }
-code, pre { font-family: "DejaVu Sans Mono", "Noto Sans Mono", monospace; font-size: 8.5pt; }
-code { background-color: #f5f5f3; }
-pre { white-space: pre-wrap; margin-top: 0; margin-bottom: 0; }
-.pad { font-size: 3pt; margin-top: 0; margin-bottom: 0; }
-.quote { color: #65645f; } .math { margin-left: 14px; }
-.comment { color: #6a6a63; } .keyword { color: #8a2fa8; } .function { color: #1a55b8; } .builtin { color: #0b6a73; }
-.string { color: #2b6e21; } .number { color: #9a4a06; }
-"""
+PRINT_STYLE = load_text(__name__, "print.css")
 """For QTextDocument.setDefaultStyleSheet: the light colours of the window, always."""
 
 PAGE_WIDTH = 640

@@ -1,11 +1,10 @@
 """Simple formulas as HTML: letters, numbers and signs in a row, with exponents and indices. Others stay LaTeX."""
 
 import re
-import tomllib
 from functools import cache
 from html import escape
-from importlib.resources import files
-from typing import cast
+
+from desktop_agent.types.data_files import load_table
 
 _TOKEN = re.compile(r"\\([A-Za-z]+|[%,;])|([A-Za-z])|([0-9]+(?:\.[0-9]+)?)|([-+=<>.,:;!?()/|' ])|([\^_])|([{}])")
 _RELATIONS = frozenset("+=<>\u2212×·±≤≥≠≈→∈")
@@ -72,5 +71,4 @@ def _sign(token: re.Match[str]) -> str | None:
 
 @cache
 def _signs() -> dict[str, str]:
-    table = files(__package__ or __name__).joinpath("simple_math.toml").read_text(encoding="utf-8")
-    return cast("dict[str, str]", tomllib.loads(table)["signs"])
+    return load_table(__name__, "simple_math.toml")["signs"]

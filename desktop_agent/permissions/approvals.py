@@ -2,12 +2,10 @@
 
 import asyncio
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
-from importlib.resources import files
 from typing import Literal
 
 from desktop_agent.permissions.gate import Allowed, Ask, validate_edited_arguments
@@ -17,6 +15,7 @@ from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
 from desktop_agent.processes.foreign_code import deep_copy
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, ToolUse
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.engine_events import ApprovalRequested
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.lookalikes import Lookalike, ascii_lookalike, find_lookalike
@@ -95,7 +94,7 @@ def _lookalikes(command: Command) -> Iterator[Lookalike]:
 @cache
 def _risk_tables() -> tuple[dict[Risk, frozenset[str]], dict[Risk, frozenset[str]]]:
     """Return the names of risky programs, and risky pairs of a program and a word."""
-    data = tomllib.loads(files(__package__ or __name__).joinpath("risks.toml").read_text(encoding="utf-8"))
+    data = load_table(__name__, "risks.toml")
     return (
         {Risk(risk): word_set(names) for risk, names in data["programs"].items()},
         {Risk(risk): frozenset(pairs) for risk, pairs in data["words"].items()},

@@ -1,16 +1,15 @@
 """Startup files: what other programs run by themselves, such as editor tasks, hooks and workflows."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
-from importlib.resources import files
 from posixpath import normpath
 
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import Sentence
 
 # Characters that some file systems drop, or that are invisible.
@@ -54,7 +53,7 @@ class StartupFile:
 @lru_cache(maxsize=1)
 def startup_file_table() -> tuple[StartupFile, ...]:
     """Return all entries, in the order of the table."""
-    data = tomllib.loads(files(__package__ or __name__).joinpath("startup_files.toml").read_text("utf-8"))
+    data = load_table(__name__, "startup_files.toml")
     return tuple(
         StartupFile(level, entry["program"], entry["when"], tuple(entry["files"].split()), entry.get("is_built", False))
         for level in AskLevel

@@ -1,17 +1,14 @@
 """Invisible, control and bidirectional characters in a text, which may deceive its reader."""
 
 import re
-import tomllib
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from importlib.resources import files
-from typing import Any
 
-_TABLE: dict[str, Any] = tomllib.loads(
-    files(__package__ or __name__).joinpath("hidden_characters.toml").read_text(encoding="utf-8")
-)
+from desktop_agent.types.data_files import load_table
+
+_TABLE = load_table(__name__, "hidden_characters.toml")
 # UnicodeData.txt: Cc, Zl, Zp, Cs. Tab and line feed are what they seem. TOML cannot have the surrogates.
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 

@@ -5,12 +5,12 @@ expected.
 """
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from desktop_agent.types.data_files import load_table
 
 _ASCII_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]")
 _LETTERS = re.compile(r"[^\W_]+")
@@ -55,18 +55,18 @@ def ascii_lookalike(char: str) -> str:
     """Return the ASCII character that this one looks like; empty where there is none, or it is ASCII itself."""
     if char.isascii() or unicodedata.decomposition(char).startswith(_DECOMPOSITIONS_THAT_DIFFER):
         return ""
-    plain = _load_table("like").get(char) or unicodedata.normalize("NFKC", char)
+    plain = _ascii_by_lookalike("like").get(char) or unicodedata.normalize("NFKC", char)
     return plain if len(plain) == 1 and plain.isascii() and plain.isprintable() and plain != " " else ""
 
 
 def ascii_lookalike_in_host(char: str) -> str:
     """Return the lower-case ASCII character that this one looks like in a host name; empty for none."""
-    return _load_table("like_in_hosts").get(char) or ascii_lookalike(char).lower()
+    return _ascii_by_lookalike("like_in_hosts").get(char) or ascii_lookalike(char).lower()
 
 
 @cache
-def _load_table(part: str) -> Mapping[str, str]:
-    table = tomllib.loads(files(__package__ or __name__).joinpath("lookalikes.toml").read_text(encoding="utf-8"))
+def _ascii_by_lookalike(part: str) -> Mapping[str, str]:
+    table = load_table(__name__, "lookalikes.toml")
     return {char: plain for plain, chars in table[part].items() for char in chars}
 
 

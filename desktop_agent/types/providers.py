@@ -1,17 +1,16 @@
 """Model providers: endpoints, requests and their configuration, capabilities, prices, limits, models, model files."""
 
 import ipaddress
-import tomllib
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
-from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.dialects import Dialect
 from desktop_agent.types.errors import RemedyAction, Sentence, WrongUse
 from desktop_agent.types.frozen_model import FrozenModel, OptionalNumber
@@ -364,7 +363,7 @@ def _origin(address: str) -> str:
 
 
 def _load_endpoints() -> tuple[tuple[Endpoint, ...], tuple[Endpoint, ...]]:
-    table = tomllib.loads(files(__package__ or __name__).joinpath("endpoints.toml").read_text(encoding="utf-8"))
+    table = load_table(__name__, "endpoints.toml")
     local = tuple(Endpoint(**values, kind="local") for values in table["local"])
     return local, tuple(Endpoint(**values, kind="cloud", needs_key=True) for values in table["cloud"])
 

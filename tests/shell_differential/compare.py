@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from desktop_agent.permissions.shell.parser import ParsedLine
-from desktop_agent.permissions.shell.syntax import is_private_variable, load_table, word_set
+from desktop_agent.permissions.shell.syntax import is_private_variable, word_set
 from desktop_agent.permissions.shell.wrappers import program_name
+from desktop_agent.types.data_files import load_table
 from tests.shell_differential.box import WORKING_FOLDER, Ran, Started
 from tests.shell_differential.xtrace import Traced
 
@@ -19,7 +20,9 @@ _OPEN_FILES = frozenset({"find", "xargs", "history"})
 _FOLDERS = frozenset({None, "sub", "sub/deep", "a dir", "."})
 _AT_A_TIME = frozenset("|&")
 # Those of which some or all values change no program.
-_SAFE_VARIABLES = word_set(" ".join(load_table("safe_variables.toml").values()))
+_SAFE_VARIABLES = word_set(
+    " ".join(load_table("desktop_agent.permissions.shell.syntax", "safe_variables.toml").values())
+)
 _HERE_DOCUMENT = re.compile(r"/tmp/sh-thd\..*")
 
 

@@ -3,11 +3,9 @@
 import base64
 import binascii
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -15,6 +13,7 @@ from pydantic import ValidationError
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.reader import Limits
 from desktop_agent.types.blocks import Base64Source, Image, JsonObject, ToolUse, detect_media_type
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.provider_events import Usage
 
 _MAX_TITLE_LENGTH = 80
@@ -49,8 +48,7 @@ def picture_from_url(url: str, limits: Limits, report: ImportReport, name: str =
 
 @cache
 def _program_words() -> Mapping[str, Any]:
-    table = files(__name__.rpartition(".")[0]).joinpath("program_words.toml")
-    return tomllib.loads(table.read_text(encoding="utf-8"))
+    return load_table(__name__, "program_words.toml")
 
 
 def is_hidden(program: str, kind: str) -> bool:

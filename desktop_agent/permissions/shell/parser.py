@@ -20,13 +20,13 @@ from desktop_agent.permissions.shell.syntax import (
     is_plain_test,
     is_private_variable,
     literal_word,
-    load_table,
     node_text,
     sets_variable,
     variables_set_by,
     word_set,
 )
 from desktop_agent.permissions.shell.wrappers import StartedCommand, StartedScript, UnknownStart, unwrap
+from desktop_agent.types.data_files import load_table
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -228,7 +228,7 @@ def _with_all_started(commands: tuple[Command, ...]) -> Iterator[Command]:
 
 @cache
 def _safe_variables() -> dict[str, frozenset[str]]:
-    return {name: word_set(value) for name, value in load_table("safe_variables.toml").items()}
+    return {name: word_set(value) for name, value in load_table(__name__, "safe_variables.toml").items()}
 
 
 def _is_safe_assignment(node: "Node", source: bytes) -> bool:

@@ -14,8 +14,9 @@ from functools import cache
 
 from desktop_agent.permissions.shell.escalating_options import has_escalating_words, known_name, subcommand
 from desktop_agent.permissions.shell.parser import Command, parse_line
-from desktop_agent.permissions.shell.syntax import load_table, word_set
+from desktop_agent.permissions.shell.syntax import word_set
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.permissions import CommandSubject
 
 Words = Sequence[str | None]
@@ -236,7 +237,7 @@ class _Table:
 
 @cache
 def _table() -> _Table:
-    data = load_table("read_only_commands.toml")
+    data = load_table(__name__, "read_only_commands.toml")
 
     def pairs(name: str) -> frozenset[tuple[str, ...]]:
         return frozenset((*first.split(), last) for first, names in data[name].items() for last in names.split())

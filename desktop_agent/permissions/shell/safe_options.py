@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from desktop_agent.permissions.shell.syntax import load_table, word_set
+from desktop_agent.permissions.shell.syntax import word_set
+from desktop_agent.types.data_files import load_table
 
 _FOLDER = re.compile(r"\w[\w-]*")
 _FILE_STEM = re.compile(r"[a-z_][a-z0-9_-]*")
@@ -110,7 +111,7 @@ def subcommand_options() -> Mapping[str, Mapping[str, SafeOptions | None]]:
 
 @cache
 def _tables() -> _Tables:
-    data = load_table("safe_options.toml")
+    data = load_table(__name__, "safe_options.toml")
     lists: dict[str, str] = data["lists"]
     bases: dict[str, SafeOptions] = {}
 

@@ -1,12 +1,10 @@
 """What the nodes of a parsed shell line mean: words, redirections, variables, and builtins of the shell."""
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -15,11 +13,6 @@ if TYPE_CHECKING:
 def word_set(names: str) -> frozenset[str]:
     """Return the names that stand in one text, with spaces between."""
     return frozenset(names.split())
-
-
-def load_table(name: str) -> dict[str, Any]:
-    """Read a TOML table that lies beside this module."""
-    return tomllib.loads(files(__package__ or __name__).joinpath(name).read_text(encoding="utf-8"))
 
 
 # Words of the shell itself are such only where nothing touches them.

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from desktop_agent.permissions.shell.syntax import RESERVED, is_inert_variable, load_table, word_set
+from desktop_agent.permissions.shell.syntax import RESERVED, is_inert_variable, word_set
+from desktop_agent.types.data_files import load_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ WRAPPERS: dict[str, _Options] = {
 }
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "rbash"})
 _SHELL_LETTERS = frozenset("cefiluvxn")
-_KINDS = load_table("wrappers.toml")
+_KINDS = load_table(__name__, "wrappers.toml")
 OPAQUE = word_set(_KINDS["opaque"])
 # Shells that do sums where others take a word, or read lines in a way of their own.
 _OTHER_SHELLS = word_set("ksh mksh")

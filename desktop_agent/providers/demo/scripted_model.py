@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from string import Template
 
-from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.demo.script import (
     SLOW_PACE,
     AnsweredCall,
@@ -16,6 +15,7 @@ from desktop_agent.providers.demo.script import (
     Script,
     Think,
 )
+from desktop_agent.types.data_files import load_table
 
 _TABLE = load_table(__name__, "texts.toml")
 INTRODUCTION: str = _TABLE["introduction"]

@@ -19,7 +19,6 @@ from pydantic import SecretStr
 
 from desktop_agent.network.hosts import is_local_host
 from desktop_agent.providers.catalogue.catalogue import Pricing
-from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.event_batches import EventBatches
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.error_responses import (
@@ -40,6 +39,7 @@ from desktop_agent.providers.transport.http_client import (
 )
 from desktop_agent.providers.transport.json_codec import dumps, is_object, loads
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import (
     Overloaded,
     ProviderError,

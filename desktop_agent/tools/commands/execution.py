@@ -4,12 +4,10 @@ import asyncio
 import signal
 import socket
 import threading
-import tomllib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +26,7 @@ from desktop_agent.tools.commands.side_effects import (
     survey_before,
 )
 from desktop_agent.tools.tool import RunningCall
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ class _RefusalHint:
 @cache
 def refusal_texts() -> dict[str, Any]:
     """Read refusal_hints.toml."""
-    return tomllib.loads(files(__package__ or __name__).joinpath("refusal_hints.toml").read_text(encoding="utf-8"))
+    return load_table(__name__, "refusal_hints.toml")
 
 
 @cache

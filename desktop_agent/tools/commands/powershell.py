@@ -9,10 +9,8 @@ import binascii
 import os
 import re
 import subprocess
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from desktop_agent.processes.run_process import run_process
 from desktop_agent.sandbox.environment import windows_environment
 from desktop_agent.sandbox.policy import is_inside
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.tool_calls import Risk
 
@@ -92,8 +91,8 @@ class ParsedScript(_Answer):
 
 @cache
 def _risky_names() -> dict[Risk, frozenset[str]]:
-    text = files(__package__ or __name__).joinpath("powershell.toml").read_text(encoding="utf-8")
-    return {Risk(risk): frozenset(names.split()) for risk, names in tomllib.loads(text)["risks"].items()}
+    table = load_table(__name__, "powershell.toml")["risks"]
+    return {Risk(risk): frozenset(names.split()) for risk, names in table.items()}
 
 
 # In seconds; a preview has ten.
@@ -102,27 +101,6 @@ _PARSE_SECONDS = 6.0
 _MAX_ANSWER = 1_000_000
 # While it parses these, PowerShell looks for modules, and may load them.
 _LOADS_MODULES = re.compile(r"\b(?:using|configuration|import-dscresource)\b", re.IGNORECASE)
-_PARSE = """
-$ErrorActionPreference = 'Stop'
-$text = [Text.Encoding]::UTF8.GetString([Convert]::FromBase64String([Console]::In.ReadToEnd()))
-$tokens = $null
-$errors = $null
-$tree = [Management.Automation.Language.Parser]::ParseInput($text, [ref]$tokens, [ref]$errors)
-$found = $tree.FindAll({ param($node) $node -is [Management.Automation.Language.CommandAst] }, $true)
-$commands = @(foreach ($command in $found) {
-    $words = @(foreach ($word in $command.CommandElements) {
-        if ($word -is [Management.Automation.Language.StringConstantExpressionAst]) { $word.Value }
-        elseif ($word -is [Management.Automation.Language.ConstantExpressionAst]) { $word.Extent.Text }
-        elseif ($word -is [Management.Automation.Language.CommandParameterAst]) { $word.Extent.Text }
-        else { $null }
-    })
-    @{ text = $command.Extent.Text; words = $words }
-})
-$problem = ''
-if ($errors.Count) { $problem = $errors[0].Message }
-$json = ConvertTo-Json -InputObject @{ commands = $commands; problem = $problem } -Depth 5 -Compress
-[Console]::Out.Write([Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($json)))
-"""
 
 
 async def parse_line(program: str, line: str) -> ParsedScript | None:
@@ -135,7 +113,7 @@ async def parse_line(program: str, line: str) -> ParsedScript | None:
     try:
         async with asyncio.timeout(_PARSE_SECONDS):
             finished = await run_process(
-                [program, *_OPTIONS, "-Command", _PARSE],
+                [program, *_OPTIONS, "-Command", load_table(__name__, "powershell.toml")["parse"]],
                 cwd=folder,
                 env=windows_environment(os.environ, folder),
                 stdin=encoded,
