@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import fenced_code, list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
@@ -25,6 +25,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     Machine,
     ReadConversation,
+    ThreadReader,
 )
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
@@ -76,15 +77,7 @@ class CherryStudioReader(HistoryReader):
             topic_id, messages = text_in(topic, "id"), list_in(topic, "messages")
             if topic_id and messages:
                 overview = _overview(topic_id, messages, names)
-                created = overview.created_at or EPOCH
-                yield FoundConversation(
-                    id=topic_id,
-                    title=overview.title,
-                    created_at=created,
-                    updated_at=overview.updated_at or created,
-                    model=overview.model or None,
-                    message_count=len(messages),
-                )
+                yield FoundConversation.of(topic_id, overview, message_count=len(messages))
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a topic; answers of several models to one prompt are branches."""
@@ -161,12 +154,9 @@ def _model(message: object) -> str:
     return text_in(message, "model", "id") or text_in(message, "modelId")
 
 
-class _Messages:
+class _Messages(ThreadReader):
     def __init__(self, limits: Limits, blocks: dict[str, dict[str, Any]]) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
-        self.thread = Thread(self.tree)
-        self._limits = limits
+        super().__init__(limits)
         self._parts = blocks
         self._prompts: set[str] = set()
 
@@ -227,9 +217,9 @@ class _Messages:
             case "main_text" | "code" | "thinking":
                 self.report.omit(Omission.HIDDEN, "empty")
             case "image":
-                image = picture_from_url(text_in(part, "url"), self._limits, self.report, text_in(part, "file", "name"))
-                if image is not None:
-                    yield image
+                yield from picture_from_url(
+                    text_in(part, "url"), self._limits, self.report, text_in(part, "file", "name")
+                )
             case "tool" if text_in(part, "id"):
                 yield tool_call(_PROGRAM, part["id"], text_in(part, "toolName") or "tool", object_in(part, "arguments"))
             case _:

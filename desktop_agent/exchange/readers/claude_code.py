@@ -274,10 +274,8 @@ class _BlockReader:
         else:
             self._report.omit(Omission.UNKNOWN, kind)
 
-    def _images(self, part: object) -> Iterator[Image]:
-        image = picture(text_in(part, "source", "data"), self._limits, self._report)
-        if image is not None:
-            yield image
+    def _images(self, part: object) -> tuple[Image, ...]:
+        return picture(text_in(part, "source", "data"), self._limits, self._report)
 
     def _other_blocks(self, part: object, kind: str) -> Iterator[Block]:
         if kind == "image":

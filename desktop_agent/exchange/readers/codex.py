@@ -146,14 +146,9 @@ class CodexReader(HistoryReader):
             return None
         changed = modified_at(file)
         newest = (parse_time(object_of(parse_json(line)).get("timestamp")) for line in reversed(read_tail(file, _TAIL)))
-        return FoundConversation(
-            id=session_id,
-            title=names.get(thread_id) or short_title(prompt),
-            created_at=overview.created_at or changed,
-            updated_at=next((time for time in newest if time), changed),
-            workspace=overview.workspace or None,
-            model=overview.model or None,
-        )
+        overview.title = names.get(thread_id) or short_title(prompt)
+        overview.updated_at = next((time for time in newest if time), changed)
+        return FoundConversation.of(session_id, overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a session; turns that were rolled back, and subagents, are branches."""
@@ -410,9 +405,7 @@ class _Rollout:
         for part in parts:
             text = text_in(part, "text")
             if text_in(part, "type") == "input_image":
-                image = picture_from_url(text_in(part, "image_url"), self._limits, self.report)
-                if image is not None:
-                    yield image
+                yield from picture_from_url(text_in(part, "image_url"), self._limits, self.report)
             elif _CONTEXT.match(text) and text_in(part, "type") == "input_text":
                 self.report.omit(Omission.HIDDEN, "context")
             elif text.strip():
@@ -438,9 +431,7 @@ class _Rollout:
                 # Under this program's name, so that it is sent to no server.
                 yield ServerStep(provider=PROGRAM, name="web_search", text=words, raw=item)
             case "image_generation_call":
-                image = picture(text_in(item, "result"), self._limits, self.report)
-                if image is not None:
-                    yield image
+                yield from picture(text_in(item, "result"), self._limits, self.report)
             case _ if is_hidden(PROGRAM, kind):
                 self.report.omit(Omission.HIDDEN, kind)
             case _:
@@ -469,7 +460,7 @@ class _Rollout:
             for part in list_in(item, "output"):
                 if text_in(part, "type") != "input_image":
                     parts.append(Text(text=text_in(part, "text")))
-                elif image := picture_from_url(text_in(part, "image_url"), self._limits, self.report):
-                    parts.append(image)
+                else:
+                    parts.extend(picture_from_url(text_in(part, "image_url"), self._limits, self.report))
         outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
         return ToolResult(tool_use_id=text_in(item, "call_id"), content=parts, outcome=outcome)

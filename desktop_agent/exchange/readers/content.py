@@ -28,19 +28,19 @@ def short_title(text: str) -> str:
     return line if len(line) <= _MAX_TITLE_LENGTH else line[: _MAX_TITLE_LENGTH - 1].rstrip() + "…"
 
 
-def picture(data: str, limits: Limits, report: ImportReport, name: str = "") -> Image | None:
-    """Return a picture by its base64; None, and counted, if damaged or too large. Its content decides its type."""
+def picture(data: str, limits: Limits, report: ImportReport, name: str = "") -> tuple[Image, ...]:
+    """Return a picture by its base64; none, and counted, if damaged or too large. Its content decides its type."""
     if len(data) <= limits.picture * 4 // 3 + 4:
         with suppress(ValidationError, binascii.Error, ValueError):
             media_type = detect_media_type(base64.b64decode(data[:64] + "=" * (-len(data[:64]) % 4)))
             if media_type is not None:
                 source = Base64Source(media_type=media_type, data=data)
-                return Image(source=source, name=name[:_MAX_NAME_LENGTH] or None)
+                return (Image(source=source, name=name[:_MAX_NAME_LENGTH] or None),)
     report.omit(Omission.PICTURE)
-    return None
+    return ()
 
 
-def picture_from_url(url: str, limits: Limits, report: ImportReport, name: str = "") -> Image | None:
+def picture_from_url(url: str, limits: Limits, report: ImportReport, name: str = "") -> tuple[Image, ...]:
     """Return the picture of a data URL. Any other address is counted: it is not fetched, and nobody else shall."""
     match = _DATA_URL.match(url[:200])
     return picture(url[match.end() :] if match else "", limits, report, name)

@@ -363,9 +363,7 @@ class _Messages:
 
     def _images(self, part: object) -> Iterator[Image]:
         if data := text_in(part, "inlineData", "data"):
-            image = picture(data, self._limits, self._report)
-            if image is not None:
-                yield image
+            yield from picture(data, self._limits, self._report)
 
 
 def _thoughts(record: dict[str, Any]) -> Iterator[Thinking]:

@@ -6,11 +6,10 @@ message.rs (contents of messages). From documentation alone: the places, `GOOSE_
 """
 
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, tool_call
@@ -34,6 +33,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     Machine,
     ReadConversation,
+    ThreadReader,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
@@ -91,7 +91,7 @@ class GooseReader(HistoryReader):
             if text_in(row, "session_type") in _OTHER_SESSIONS:
                 self.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
-            yield _found(text_in(row, "id"), _overview_of_row(row))
+            yield FoundConversation.of(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
         files = ((file_id(self._folder, path, _SUFFIX), path) for path in self._files())
         unknown = ((session_id, path) for session_id, path in files if session_id not in known)
@@ -106,7 +106,8 @@ class GooseReader(HistoryReader):
             session.read_line(entry)
         if not len(session.tree):
             return None
-        return _found(session_id, session.overview, modified_at(file))
+        session.overview.updated_at = changed = modified_at(file)
+        return FoundConversation.of(session_id, session.overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a session."""
@@ -135,18 +136,6 @@ class GooseReader(HistoryReader):
         return ReadConversation(session.overview, session.tree, session.thread.tail, changed)
 
 
-def _found(session_id: str, overview: Overview, changed: datetime | None = None) -> FoundConversation:
-    created = overview.created_at or changed or EPOCH
-    return FoundConversation(
-        id=session_id,
-        title=overview.title,
-        created_at=created,
-        updated_at=changed or overview.updated_at or created,
-        workspace=overview.workspace or None,
-        model=overview.model or None,
-    )
-
-
 def _overview_of_row(row: Row) -> Overview:
     return Overview(
         title=short_title(text_in(row, "name") or text_in(row, "description")),
@@ -173,13 +162,10 @@ def _read_rows(database: ForeignDatabase, session_id: str) -> tuple[Row | None, 
     return row, messages
 
 
-class _Session:
+class _Session(ThreadReader):
     def __init__(self, limits: Limits) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
-        self.thread = Thread(self.tree)
+        super().__init__(limits)
         self.overview = Overview()
-        self._limits = limits
         self._count = 0
 
     def read_line(self, entry: dict[str, Any]) -> None:
@@ -235,10 +221,8 @@ class _Session:
                 self.report.omit(Omission.UNKNOWN, kind)
                 yield Unknown(raw=part)
 
-    def _images(self, part: object) -> Iterator[Image]:
-        image = picture(text_in(part, "data"), self._limits, self.report)
-        if image is not None:
-            yield image
+    def _images(self, part: object) -> tuple[Image, ...]:
+        return picture(text_in(part, "data"), self._limits, self.report)
 
     def _result(self, part: dict[str, Any]) -> ToolResult:
         """Return a result; its value is a list of contents, since 1.15 an object that has it."""

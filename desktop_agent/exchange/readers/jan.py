@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder
+from desktop_agent.exchange.foreign_tree import Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
@@ -23,7 +23,13 @@ from desktop_agent.exchange.readers.files import (
     read_objects,
     walk_files,
 )
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Limits, ReadConversation
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Limits,
+    ReadConversation,
+    ThreadReader,
+)
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
 
@@ -55,14 +61,7 @@ class JanReader(HistoryReader):
 
     def _describe(self, thread_id: str, file: BinaryIO) -> FoundConversation | None:
         overview, changed = _overview(object_of(parse_json(file.read(self._limits.document)))), modified_at(file)
-        created = overview.created_at or changed
-        return FoundConversation(
-            id=thread_id,
-            title=overview.title,
-            created_at=created,
-            updated_at=overview.updated_at or created,
-            model=overview.model or None,
-        )
+        return FoundConversation.of(thread_id, overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a thread."""
@@ -86,13 +85,10 @@ def _overview(thread: dict[str, Any]) -> Overview:
     )
 
 
-class _Messages:
+class _Messages(ThreadReader):
     def __init__(self, limits: Limits, overview: Overview) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
-        self.thread = Thread(self.tree)
+        super().__init__(limits)
         self._overview = overview
-        self._limits = limits
         self._count = 0
 
     def add(self, message: dict[str, Any]) -> None:
@@ -130,9 +126,7 @@ class _Messages:
             case "text" | "reasoning":
                 self.report.omit(Omission.HIDDEN, "empty")
             case "image_url":
-                image = picture_from_url(text_in(part, "image_url", "url"), self._limits, self.report)
-                if image is not None:
-                    yield image
+                yield from picture_from_url(text_in(part, "image_url", "url"), self._limits, self.report)
             case "tool_call":
                 self._count += 1
                 call_id = text_in(part, "tool_call_id") or f"call-{self._count}"

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder
+from desktop_agent.exchange.foreign_tree import Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
@@ -24,7 +24,13 @@ from desktop_agent.exchange.readers.files import (
     read_document,
     walk_files,
 )
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Limits, ReadConversation
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Limits,
+    ReadConversation,
+    ThreadReader,
+)
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
 
@@ -64,18 +70,8 @@ class LmStudioReader(HistoryReader):
             self.report.omit(Omission.UNREADABLE_FILE)
         messages = list_in(chat, "messages")
         overview, changed = _overview(chat), modified_at(file)
-        return (
-            FoundConversation(
-                id=chat_id,
-                title=overview.title,
-                created_at=overview.created_at or changed,
-                updated_at=overview.updated_at or changed,
-                model=overview.model or None,
-                message_count=len(messages),
-            )
-            if messages
-            else None
-        )
+        overview.updated_at = overview.updated_at or changed
+        return FoundConversation.of(chat_id, overview, changed, len(messages)) if messages else None
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a chat with all versions of its messages."""
@@ -102,15 +98,12 @@ def _overview(chat: dict[str, Any]) -> Overview:
     )
 
 
-class _Messages:
+class _Messages(ThreadReader):
     """Puts the messages together: the versions of one are branches, and the chat goes on after the selected one."""
 
     def __init__(self, limits: Limits, time: datetime) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
-        self.thread = Thread(self.tree)
+        super().__init__(limits)
         self.prompt = ""
-        self._limits = limits
         self._time = time
         self._number = 0
 
@@ -178,9 +171,7 @@ class _Messages:
                 yield tool_call(_PROGRAM, call_id, text_in(part, "name") or "tool", object_in(part, "parameters"))
             case "file":
                 # The file lies in another folder under a name of the program's own.
-                image = picture_from_url(text_in(part, "url"), self._limits, self.report)
-                if image is not None:
-                    yield image
+                yield from picture_from_url(text_in(part, "url"), self._limits, self.report)
             case _:
                 self.report.omit(Omission.UNKNOWN, kind)
 

@@ -14,13 +14,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder, parents_first
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, parents_first
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Limits, ReadConversation
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Limits,
+    ReadConversation,
+    ThreadReader,
+)
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
 
@@ -70,23 +76,13 @@ class OpenWebUiReader(HistoryReader):
                 chat_id = text_in(row, "id")
                 if chat_id and chat_id not in seen:
                     seen.add(chat_id)
-                    created = parse_time(row["created_at"]) or EPOCH
-                    yield FoundConversation(
-                        id=chat_id,
-                        title=short_title(text_in(row, "title")),
-                        created_at=created,
-                        updated_at=parse_time(row["updated_at"]) or created,
-                    )
+                    yield FoundConversation.of(chat_id, _overview(row))
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a chat with all its branches."""
         row, chat = self._find(conversation_id)
-        overview = Overview(
-            title=short_title(text_in(row, "title")),
-            created_at=parse_time(row.get("created_at")),
-            updated_at=parse_time(row.get("updated_at")),
-            model=next((model for model in list_in(chat, "models") if isinstance(model, str)), ""),
-        )
+        overview = _overview(row)
+        overview.model = next((model for model in list_in(chat, "models") if isinstance(model, str)), "")
         messages = _Messages(self._limits, overview.created_at or EPOCH)
         messages.read(object_in(chat, "history", "messages"))
         current = text_in(chat, "history", "currentId")
@@ -100,6 +96,11 @@ class OpenWebUiReader(HistoryReader):
                     return found
         reason = "it is not there any more"
         raise NotReadable(reason)
+
+
+def _overview(row: Row) -> Overview:
+    title, created, updated = short_title(text_in(row, "title")), row.get("created_at"), row.get("updated_at")
+    return Overview(title=title, created_at=parse_time(created), updated_at=parse_time(updated))
 
 
 def _read_chat(database: ForeignDatabase, chat_id: str) -> tuple[Row, dict[str, Any]] | None:
@@ -128,15 +129,12 @@ def _newer_message(row: Row, chat_id: str) -> dict[str, Any]:
     }
 
 
-class _Messages:
+class _Messages(ThreadReader):
     """Puts the messages of a chat together. `tails` has the last of our messages for each of theirs."""
 
     def __init__(self, limits: Limits, time: datetime) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
+        super().__init__(limits)
         self.tails: dict[str, str | None] = {}
-        self._thread = Thread(self.tree)
-        self._limits = limits
         self._time = time
 
     def read(self, messages: dict[str, Any]) -> None:
@@ -150,10 +148,10 @@ class _Messages:
                 parent = previous
             parents[message_id], previous = parent, message_id
         for message_id, parent in parents_first(parents, self.report):
-            self._thread.tail = self.tails.get(parent) if parent is not None else None
-            self._thread.close_answer()
+            self.thread.tail = self.tails.get(parent) if parent is not None else None
+            self.thread.close_answer()
             self._add(message_id, object_of(messages[message_id]))
-            self.tails[message_id] = self._thread.tail
+            self.tails[message_id] = self.thread.tail
 
     def _add(self, message_id: str, message: dict[str, Any]) -> None:
         time = parse_time(message.get("timestamp")) or self._time
@@ -164,14 +162,14 @@ class _Messages:
         if role != "assistant":
             blocks = [*self._text_blocks(message), *self._pictures(message)]
             if blocks:
-                self._thread.add(Draft(message_id, Role(role), time, None, blocks))
+                self.thread.add(Draft(message_id, Role(role), time, None, blocks))
             return
         draft: Draft | None = None
         for number, block in enumerate([*self._answer_blocks(message_id, message), *self._pictures(message)]):
             if isinstance(block, ToolResult):
-                self._thread.add_result(block, time)
+                self.thread.add_result(block, time)
                 continue
-            draft = self._thread.add_block(message_id if draft is None else f"{message_id}-{number}", time, block)
+            draft = self.thread.add_block(message_id if draft is None else f"{message_id}-{number}", time, block)
             if draft is None:
                 return
             draft.model = text_in(message, "model") or None
@@ -198,9 +196,7 @@ class _Messages:
             if text_in(file, "type") != "image":
                 self.report.omit(Omission.HIDDEN, text_in(file, "type") or "file")
                 continue
-            image = picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "name"))
-            if image is not None:
-                yield image
+            yield from picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "name"))
 
     def _answer_blocks(self, message_id: str, message: dict[str, Any]) -> Iterator[Block]:
         """Yield the blocks of an answer, and the results between them."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import is_hidden, picture_from_url, short_title, sum_of, tool_call, usage_of
@@ -34,6 +34,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     Machine,
     ReadConversation,
+    ThreadReader,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import MessageState, Role
@@ -89,16 +90,7 @@ class OpencodeReader(HistoryReader):
             if row.get("parent_id"):
                 self.report.omit(Omission.HIDDEN, "subagent")
                 continue
-            overview = _overview(row)
-            created = overview.created_at or EPOCH
-            yield FoundConversation(
-                id=session_id,
-                title=overview.title,
-                created_at=created,
-                updated_at=overview.updated_at or created,
-                workspace=overview.workspace or None,
-                model=overview.model or None,
-            )
+            yield FoundConversation.of(session_id, _overview(row))
 
     def _sessions(self) -> Iterator[Row]:
         for location in self.locations():
@@ -247,14 +239,11 @@ def _newer_part(part: dict[str, Any]) -> dict[str, Any]:
     return {"type": "tool", "tool": text_in(part, "name"), "callID": text_in(part, "id"), "state": older}
 
 
-class _Session:
+class _Session(ThreadReader):
     def __init__(self, limits: Limits) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
-        self.thread = Thread(self.tree)
+        super().__init__(limits)
         self.children: dict[str, Draft] = {}
         self.title = self.model = ""
-        self._limits = limits
         self._author: str | None = None
 
     def read(self, entries: list[_Entry]) -> None:
@@ -325,10 +314,8 @@ class _Session:
                 self.report.omit(Omission.UNKNOWN, kind)
                 yield Unknown(raw=part)
 
-    def _images(self, file: dict[str, Any]) -> Iterator[Image]:
-        image = picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "filename"))
-        if image is not None:
-            yield image
+    def _images(self, file: dict[str, Any]) -> tuple[Image, ...]:
+        return picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "filename"))
 
     def _read_result(self, part: dict[str, Any], time: datetime, caller: Draft) -> None:
         """Read the end of a call, which is in the same part; a call that did not end has none."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
-from desktop_agent.exchange.foreign_tree import EPOCH, MAX_MESSAGES, Overview, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import EPOCH, MAX_MESSAGES, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree
 from desktop_agent.types.errors import AgentError, Sentence
@@ -92,6 +92,20 @@ class FoundConversation:
     message_count: int | None = None
     file_state: str = field(default="", compare=False)
 
+    @classmethod
+    def of(cls, id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None) -> Self:
+        """Return the one of an overview; `changed`, when its file was, stands in for times that are missing."""
+        created = overview.created_at or changed
+        return cls(
+            id=id_,
+            title=overview.title,
+            created_at=created,
+            updated_at=overview.updated_at or created,
+            workspace=overview.workspace or None,
+            model=overview.model or None,
+            message_count=message_count,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedConversation:
@@ -125,6 +139,16 @@ class ReadConversation(NamedTuple):
     tree: TreeBuilder
     head: str | None
     changed: datetime = EPOCH
+
+
+class ThreadReader:
+    """Puts the messages of one conversation together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
+        self.thread = Thread(self.tree)
+        self._limits = limits
 
 
 class HistoryReader(ABC):

@@ -53,8 +53,8 @@ def test_a_title_is_short_and_on_one_line() -> None:
 def test_a_picture_is_what_its_content_says() -> None:
     report = ImportReport()
     expected = Image(source=Base64Source(media_type="image/png", data=PIXEL), name="a.png")
-    assert picture(PIXEL, Limits(), report, "a.png") == expected
-    assert picture_from_url(f"data:image/jpeg;base64,{PIXEL}", Limits(), report, "a.png") == expected
+    assert picture(PIXEL, Limits(), report, "a.png") == (expected,)
+    assert picture_from_url(f"data:image/jpeg;base64,{PIXEL}", Limits(), report, "a.png") == (expected,)
     assert report.omissions == {}
 
 
@@ -71,13 +71,13 @@ def test_a_picture_is_what_its_content_says() -> None:
 )
 def test_a_picture_that_is_only_named_is_counted_and_not_kept(url: str) -> None:
     report = ImportReport()
-    assert picture_from_url(url, Limits(), report) is None
+    assert picture_from_url(url, Limits(), report) == ()
     assert report.count(Omission.PICTURE) == 1
 
 
 def test_a_picture_has_a_limit() -> None:
     report = ImportReport()
-    assert picture(PIXEL, Limits(picture=10), report) is None
+    assert picture(PIXEL, Limits(picture=10), report) == ()
     assert report.count(Omission.PICTURE) == 1
 
 
