@@ -1,10 +1,11 @@
 """The journal queue: the writes of one conversation, in order, retried after a failure, never made twice."""
 
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Unpack, cast
 
+from desktop_agent.storage.conversation_rows import RuleRows
 from desktop_agent.storage.file_lock import RetakeResult
 from desktop_agent.storage.journal_rows import written_elsewhere_error
 from desktop_agent.storage.locks.conversation_locks import ConversationLock
@@ -82,32 +83,11 @@ class _DeleteMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class _SaveRule:
-    rule: Rule
+class _ChangeRules:
+    make: Callable[[RuleRows], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class _DeleteRule:
-    rule_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _MarkRuleUsed:
-    rule_id: str
-    at: datetime
-
-
-_Write = (
-    _PendingRows
-    | _CommitMessages
-    | _FinishRun
-    | _ChangeRecord
-    | _DeleteMessages
-    | _SaveRule
-    | _DeleteRule
-    | _MarkRuleUsed
-)
-_RULE_WRITES = (_SaveRule, _DeleteRule, _MarkRuleUsed)
+_Write = _PendingRows | _CommitMessages | _FinishRun | _ChangeRecord | _DeleteMessages | _ChangeRules
 
 
 class _OwnerLock:
@@ -176,12 +156,8 @@ class _StoreWriter:
             case _FinishRun():
                 if not self._has_lost_an_answer:
                     await store.finish_run(self._id, write.run_id)
-            case _SaveRule():
-                await store.rules.save(write.rule)
-            case _DeleteRule():
-                await store.rules.delete(write.rule_id)
-            case _MarkRuleUsed():
-                await store.rules.mark_used(write.rule_id, write.at)
+            case _ChangeRules():
+                await write.make(store.rules)
         return ()
 
     async def _commit(self, write: _CommitMessages) -> tuple[_Write, ...]:
@@ -268,7 +244,7 @@ class JournalQueue(WriteBehind[_Write]):
             # As the store reads it.
             changes.setdefault("title_is_automatic", False)
         self.record = replace(self.record, **changes)
-        has_begun = not self.is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
+        has_begun = not self.is_new or any(not isinstance(write, _ChangeRules) for write in self._pending)
         if has_begun or self.record.state.queue:
             self._write_soon(_ChangeRecord(changes))
 
@@ -297,15 +273,15 @@ class JournalQueue(WriteBehind[_Write]):
 
     def save_rule(self, rule: Rule) -> None:
         """Store a rule soon."""
-        self._write_soon(_SaveRule(rule))
+        self._write_soon(_ChangeRules(lambda rules: rules.save(rule)))
 
     def delete_rule(self, rule_id: str) -> None:
         """Delete a rule soon."""
-        self._write_soon(_DeleteRule(rule_id))
+        self._write_soon(_ChangeRules(lambda rules: rules.delete(rule_id)))
 
     def mark_rule_used(self, rule_id: str, at: datetime) -> None:
         """Note soon when a rule last decided."""
-        self._write_soon(_MarkRuleUsed(rule_id, at))
+        self._write_soon(_ChangeRules(lambda rules: rules.mark_used(rule_id, at)))
 
     async def flush(self) -> None:
         """As in WriteBehind. Once closed, it releases the lock when all is written."""
@@ -324,7 +300,7 @@ class JournalQueue(WriteBehind[_Write]):
             await self._owner_lock.retake()
             return
         # A rule needs no conversation on the disk, and an empty one would be listed.
-        if self._store is None or isinstance(write, _RULE_WRITES):
+        if self._store is None or isinstance(write, _ChangeRules):
             return
         record = self.record
         # Before anybody can find it in the list.
@@ -339,7 +315,7 @@ class JournalQueue(WriteBehind[_Write]):
             return
         self._pending.extendleft(reversed(await self._writer.write(write)))
         # The loop that was creating the conversation may have stopped before it noted that: it is there by now.
-        self.is_new = self.is_new and isinstance(write, _RULE_WRITES)
+        self.is_new = self.is_new and isinstance(write, _ChangeRules)
 
     def _on_write_lost(self, write: _Write) -> None:
         if self._writer is not None:
