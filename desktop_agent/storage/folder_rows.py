@@ -24,18 +24,6 @@ from desktop_agent.types.folders import (
 )
 from desktop_agent.types.messages import new_id
 
-# What a rescue does after rows were lost: nothing may be in a folder that is gone, or in a circle of folders.
-REPAIRS = (
-    "DELETE FROM tags WHERE conversation NOT IN (SELECT number FROM conversations)",
-    "UPDATE conversations SET folder = NULL WHERE folder NOT IN (SELECT number FROM folders)",
-    "UPDATE folders SET parent = NULL WHERE parent NOT IN (SELECT number FROM folders)",
-    """WITH RECURSIVE reached (number) AS (
-           SELECT number FROM folders WHERE parent IS NULL
-           UNION SELECT f.number FROM reached r JOIN folders f ON f.parent = r.number
-       )
-       UPDATE folders SET parent = NULL WHERE number NOT IN (SELECT number FROM reached)""",
-)
-
 _SELECT_FOLDER = """
     SELECT f.id, f.name, f.colour, (SELECT above.id FROM folders above WHERE above.number = f.parent) FROM folders f"""
 # UNION and not UNION ALL: it ends in a circle too.

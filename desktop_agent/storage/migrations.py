@@ -14,17 +14,13 @@ from pathlib import Path
 
 from desktop_agent.storage.connection import connect, text_of, transaction, write_verified_copy
 from desktop_agent.storage.files import sync_folder
+from desktop_agent.types.data_files import load_text
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
 _VERSION = 9
 
 
-def _read_steps() -> tuple[str, ...]:
-    folder = Path(__file__).with_name("tables")
-    return tuple((folder / f"version_{number}.sql").read_text(encoding="utf-8") for number in range(1, _VERSION + 1))
-
-
-MIGRATIONS = _read_steps()
+MIGRATIONS = tuple(load_text(__name__, f"tables/version_{number}.sql") for number in range(1, _VERSION + 1))
 """Step i turns version i into version i + 1. A step that was released is never changed again."""
 _MADE = re.compile(r"^\s*(?:CREATE TABLE (\w+)|ALTER TABLE (\w+) ADD COLUMN (\w+))", re.MULTILINE)
 TABLES_BY_MARK: dict[int, str] = {

@@ -18,9 +18,8 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
 from desktop_agent.storage.files import free_name, sync_folder
-from desktop_agent.storage.folder_rows import REPAIRS as FOLDER_REPAIRS
 from desktop_agent.storage.migrations import TABLES_BY_MARK, create_unfinished
-from desktop_agent.storage.schedules import REPAIRS as SCHEDULE_REPAIRS
+from desktop_agent.types.data_files import load_text
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 
@@ -204,43 +203,6 @@ def _checksums(data: bytes, order: str, start: tuple[int, int]) -> tuple[int, in
 _BATCH_ROWS = 5000
 _COLUMN_TYPES: dict[str, type | tuple[type, ...]] = {"INTEGER": int, "TEXT": (str, bytes)}
 
-# What points at a row that is lost, or in a circle, is mended so that every message can still be reached.
-_REPAIRS = (
-    "DELETE FROM runs WHERE conversation NOT IN (SELECT number FROM conversations)",
-    "DELETE FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)",
-    "DELETE FROM checkpoints WHERE conversation NOT IN (SELECT number FROM conversations)",
-    "DELETE FROM drafts WHERE number <> 0 AND number NOT IN (SELECT number FROM conversations)",
-    # A position alone is wrong where its neighbours on both sides agree: the parent, and a child or the head's count.
-    """UPDATE messages SET position = 1 + coalesce(
-           (SELECT g.position FROM messages g WHERE g.number = messages.parent), 0)
-       WHERE number IN (
-           SELECT m.number FROM messages m LEFT JOIN messages g
-               ON g.number = m.parent AND g.number < m.number AND g.conversation = m.conversation
-           WHERE (m.parent IS NULL OR g.number IS NOT NULL) AND m.position <> 1 + coalesce(g.position, 0) AND (
-               EXISTS (SELECT 1 FROM messages c WHERE c.parent = m.number AND c.conversation = m.conversation
-                   AND c.position = 2 + coalesce(g.position, 0))
-               OR EXISTS (SELECT 1 FROM conversations k WHERE k.number = m.conversation AND k.head = m.number
-                   AND k.message_count = 1 + coalesce(g.position, 0))))""",
-    # A parent by the position; where that leads nowhere it was wrong itself, or the one before is lost.
-    """UPDATE messages SET parent = coalesce(
-           (SELECT max(b.number) FROM messages b WHERE b.conversation = messages.conversation
-               AND b.number < messages.number AND b.position = messages.position - 1),
-           (SELECT b.number FROM messages b WHERE b.conversation = messages.conversation
-               AND b.number < messages.number AND b.number = messages.parent),
-           (SELECT max(b.number) FROM messages b WHERE b.conversation = messages.conversation
-               AND b.number < messages.number AND messages.parent IS NOT NULL))
-       WHERE (parent IS NOT NULL OR position > 1) AND NOT EXISTS (SELECT 1 FROM messages b
-           WHERE b.number = messages.parent AND b.number < messages.number
-               AND b.conversation = messages.conversation AND b.position = messages.position - 1)""",
-    # A head is believed unless fewer messages led to it than were counted.
-    """UPDATE conversations SET head = coalesce(
-           (SELECT max(b.number) FROM messages b
-               WHERE b.conversation = conversations.number AND b.position = message_count),
-           (SELECT b.number FROM messages b WHERE b.conversation = conversations.number AND b.number = head),
-           (SELECT max(b.number) FROM messages b WHERE b.conversation = conversations.number))
-       WHERE (head IS NOT NULL OR message_count > 0) AND NOT EXISTS (SELECT 1 FROM messages b
-           WHERE b.number = head AND b.conversation = conversations.number AND b.position >= message_count)""",
-)
 _LOST_CONVERSATIONS = """
     SELECT conversation, min(created_at), max(number) FROM messages
     WHERE conversation NOT IN (SELECT number FROM conversations) GROUP BY conversation"""
@@ -329,7 +291,7 @@ def _repair_links(connection: sqlite3.Connection) -> None:
             " (SELECT coalesce(strftime('%s', ?), strftime('%s')) * 1000000 AS t)",
             (number, new_id(), head, created_at),
         )
-    for statement in (*_REPAIRS, *FOLDER_REPAIRS, *SCHEDULE_REPAIRS):
+    for statement in load_text(__name__, "tables/repairs.sql").split(";\n"):
         connection.execute(statement)
     _recount_positions(connection)
 

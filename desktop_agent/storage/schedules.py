@@ -10,9 +10,6 @@ from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, 
 from desktop_agent.storage.conversation_rows import from_microseconds, to_microseconds
 from desktop_agent.types.schedules import RunResult, RunState, ScheduledPrompt, ScheduledRun, StoredSchedule
 
-REPAIRS = ("DELETE FROM schedule_runs WHERE schedule NOT IN (SELECT id FROM schedules)",)
-"""What a rescue does after rows were lost."""
-
 _SAVE = """
     INSERT INTO schedules (id, body, revision, checked_until) VALUES (?, ?, 1, ?) ON CONFLICT (id) DO UPDATE
     SET body = excluded.body, revision = revision + 1, checked_until = excluded.checked_until,
