@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QMimeData, QSize, Qt
-from PySide6.QtGui import QImage, QImageReader, QImageWriter
+from PySide6.QtGui import QImage, QImageWriter
 
 from desktop_agent.types.errors import AgentError, ImageRefused
+from ui.style.image_reader import image_reader
 from ui.style.text import format_bytes, format_number
 
 if TYPE_CHECKING:
@@ -138,14 +139,10 @@ def encode_png(image: QImage) -> bytes:
 
 def thumbnail(data: bytes, side: int) -> QImage:
     """Decode and crop to a square of `side` pixels; null if it cannot be decoded. Call it in a thread."""
-    from desktop_agent.types.blocks import detect_media_type
-
-    source = QBuffer()
-    source.setData(QByteArray(data))
-    source.open(QIODevice.OpenModeFlag.ReadOnly)
-    # With a known format: some formats that Qt detects read other files.
-    reader = QImageReader(source, QByteArray((detect_media_type(data) or "").rpartition("/")[2].encode()))
-    reader.setAutoDetectImageFormat(False)
+    device = QBuffer()
+    reader = image_reader(data, device)
+    if reader is None:
+        return QImage()
     size = reader.size()
     if size.isValid():
         reader.setScaledSize(size.scaled(QSize(side, side), Qt.AspectRatioMode.KeepAspectRatioByExpanding))

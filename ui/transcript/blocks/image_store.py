@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QObject, QSize, Signal
+from PySide6.QtCore import QBuffer, QCoreApplication, QObject, QSize, Signal
 from PySide6.QtGui import QImage, QImageIOHandler, QImageReader, QPixmap
 
-from desktop_agent.types.blocks import Base64Source, StoredSource, UrlSource, detect_media_type
+from desktop_agent.types.blocks import Base64Source, StoredSource, UrlSource
+from ui.style.image_reader import image_reader
 from ui.transcript.workers import JobQueue
 
 _MAX_THUMBNAIL_BYTES = 64 * 1024 * 1024
@@ -96,8 +97,8 @@ def image_size(source: ViewableImage | UrlSource) -> QSize:
 
 def encoded_image_size(data: bytes) -> QSize:
     """Return the displayed width and height, from the header of a file."""
-    device = _device(data)
-    reader = _reader(device, data)
+    device = QBuffer()
+    reader = image_reader(data, device)
     if reader is None:
         return QSize()
     size = reader.size()
@@ -117,26 +118,6 @@ def _pixmap_bytes(picture: OptionalPixmap) -> int:
     return picture.width() * picture.height() * 4 if picture else 0
 
 
-def _device(data: bytes) -> QBuffer:
-    device = QBuffer()
-    device.setData(QByteArray(data))
-    device.open(QIODevice.OpenModeFlag.ReadOnly)
-    return device
-
-
-def _reader(device: QBuffer, data: bytes) -> QImageReader | None:
-    """Create a reader for the image types allowed in messages; None for others.
-
-    Qt could read more, but among those is SVG, which can reference other files, and Qt opens them.
-    """
-    kind = detect_media_type(data)
-    if kind is None:
-        return None
-    reader = QImageReader(device, QByteArray(kind.removeprefix("image/").encode()))
-    reader.setAutoDetectImageFormat(False)
-    return reader
-
-
 def read_image_bytes(location: Path | str | bytes) -> bytes:
     """Return the bytes of an image. Raises OSError and ValueError."""
     if isinstance(location, Path):
@@ -151,8 +132,8 @@ def decode_image(location: Path | str | bytes, size: QSize | None = None, most: 
     except (OSError, ValueError):
         return QImage()
     QImageReader.setAllocationLimit(_DECODER_LIMIT_MB)
-    device = _device(data)
-    reader = _reader(device, data)
+    device = QBuffer()
+    reader = image_reader(data, device)
     if reader is None:
         return QImage()
     reader.setAutoTransform(True)
