@@ -236,7 +236,7 @@ async def test_services_of_the_session_cannot_be_asked(
     desk: Desk, tmp_path_factory: pytest.TempPathFactory, hosts: list[str]
 ) -> None:
     path = tmp_path_factory.mktemp("s") / "bus"
-    for address in (str(path), "\0test-of-a-service"):
+    for address in (str(path), f"\0test-of-a-service-{path}"):
         with socket.socket(socket.AF_UNIX) as service:
             service.bind(address)
             service.listen()
