@@ -69,10 +69,6 @@ class PreferencesFile:
         # In a thread from the start: a save that waits for another one on the loop would end with a quit.
         await asyncio.to_thread(self._save, preferences, next(self._numbers))
 
-    def save_now(self, preferences: Preferences) -> None:
-        """Write the file in this thread, for when the loop has ended."""
-        self._save(preferences, next(self._numbers))
-
     def _save(self, preferences: Preferences, number: int) -> None:
         with self._writing:
             if number > self._written:

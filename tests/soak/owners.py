@@ -105,8 +105,11 @@ class World:
         (folder / "link").symlink_to("data")
         endpoint = Endpoint(id="loopback", title="Loopback", base_url=server)
         chosen = ProviderPreferences(endpoints=(endpoint,), endpoint_id=endpoint.id, model="m")
-        PreferencesFile(self.data).save_now(Preferences(providers=chosen))
+        self._preferences = Preferences(providers=chosen)
         self._changed_paths = PATHS if _can_mount(folder) else PATHS[:2]
+
+    async def prepare(self) -> None:
+        await PreferencesFile(self.data).save(self._preferences)
 
     async def pair(self) -> None:
         """Two at once; some are killed at some moment. Then what they left is recovered, and all of it is looked at."""
@@ -315,6 +318,7 @@ async def several(folder: Path, count: int, told: Told, server: str) -> None:
     chance = random.Random(0)
     (folder / "several").mkdir()
     world = World(folder / "several", server, chance, told)
+    await world.prepare()
     await world._run("ask", "data", "", None)
     [id_] = await world._conversations()
     await asyncio.gather(*(world._run("continue", "data", id_, None) for _ in range(count)))
@@ -334,6 +338,7 @@ async def live(pairs: int, seed: int, *, at_once: int = 10, tell: Any = print) -
                 if world is None or number % 20 == 0:
                     (folder / str(number)).mkdir()
                     world = World(folder / str(number), loopback.url, chance, told)
+                    await world.prepare()
                 await world.pair()
                 if told.faults:
                     break

@@ -198,7 +198,8 @@ class Trial:
         self._work.mkdir()
         endpoint = Endpoint(id="loopback", title="Loopback", base_url=url)
         providers = ProviderPreferences(endpoints=(endpoint,), endpoint_id=endpoint.id, model="m")
-        PreferencesFile(self._data).save_now(Preferences(providers=providers, chat=ChatPreferences(titles="local")))
+        chosen = Preferences(providers=providers, chat=ChatPreferences(titles="local"))
+        await PreferencesFile(self._data).save(chosen)
         store = await Store.open(self._data)
         for prompt in prompts(self._since, str(self._work)):
             await store.schedules.save(prompt, self._since)

@@ -493,7 +493,7 @@ def test_the_approval_dialog(qtbot, marked):
         dialog.set_approvals(calls)
         dialog.show()
         assert bare_texts(dialog) == []
-        assert unmarked(dialog._preview.shown_text) == []
+        assert unmarked(dialog._preview._shown.accessible_text) == []
     for wrong in ("{", "[]", '{"δ": NaN}', '{"δ": 1, "δ": 2}'):
         dialog._arguments.edit(wrong)
         assert dialog._arguments.problem

@@ -1,10 +1,9 @@
 """The preview of a call's effect: a diff or text, a network request or a picture; commands are in `command_preview`."""
 
-from PySide6.QtCore import QBuffer, QByteArray, QObject, QRunnable, QSize, Qt, QThreadPool, Signal, Slot
-from PySide6.QtGui import QImage, QImageReader, QPainter, QPaintEvent
+from PySide6.QtCore import QBuffer, QObject, QRunnable, QSize, Qt, QThreadPool, Signal, Slot
+from PySide6.QtGui import QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
-from desktop_agent.types.blocks import detect_media_type
 from desktop_agent.types.line_diff import MAX_LINES, DiffLine, count_lines, diff_texts, whole_file_lines
 from desktop_agent.types.tool_calls import (
     CommandPreview,
@@ -21,6 +20,7 @@ from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import MAX_CHARACTERS, describe_host, fold_lines, truncate_text
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
+from ui.style.image_reader import image_reader
 from ui.style.text import format_number, show_hidden, translated
 from ui.style.text_display import isolate_untrusted, strip_bidi_marks
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
@@ -243,14 +243,10 @@ class _ImageCanvas(QWidget):
 
 def _decode_image(data: bytes) -> QImage:
     """Decode a picture, no larger than MAX_SIDE; null when it cannot be read."""
-    # Autodetected, SVG would be read too, with the files that it references.
-    kind = detect_media_type(data)
-    if kind is None:
+    device = QBuffer()
+    reader = image_reader(data, device)
+    if reader is None:
         return QImage()
-    buffer = QBuffer()
-    buffer.setData(QByteArray(data))
-    reader = QImageReader(buffer, QByteArray(kind.removeprefix("image/").encode()))
-    reader.setAutoDetectImageFormat(False)
     reader.setAutoTransform(True)
     size = reader.size()
     if size.isValid() and max(size.width(), size.height()) > MAX_SIDE:
@@ -291,10 +287,6 @@ class PreviewView(QWidget):
     @property
     def initial_focus(self) -> QWidget | None:
         return None if self.isHidden() else self._shown.initial_focus
-
-    @property
-    def shown_text(self) -> str:
-        return self._shown.accessible_text
 
     def set_known_folder(self, folder: str) -> None:
         """Set the folder that the header shows: the preview leaves it out."""

@@ -273,13 +273,13 @@ def test_what_another_assistant_left_is_found_where_it_is_shown(
     assert terminal.json("search", "sets x") == []
     assert list(data.glob("search-found*")) == []
     shown = Preferences(histories=HistoryPreferences(shown=("claude-code",)))
-    PreferencesFile(data).save_now(shown)
+    asyncio.run(PreferencesFile(data).save(shown))
     (found,) = terminal.json("search", "sets x")
     assert found["origin"] == {"program": "claude-code", "id": CLAUDE_SESSION}
     code, out, err = terminal.run("search", "sets x")
     assert (code, err) == (0, "")
     assert out.startswith(f"Claude Code: {CLAUDE_SESSION}  ")
-    PreferencesFile(data).save_now(Preferences())
+    asyncio.run(PreferencesFile(data).save(Preferences()))
     assert terminal.json("search", "sets x") == []
     assert list(data.glob("search-found*")) == []
 
