@@ -1,6 +1,6 @@
 """The conversations of other programs below the person's own: a folder for each program, closed at first."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -49,9 +49,8 @@ class FoundSection(ChoiceList):
     """The program whose conversations are wanted; `show_entries` answers."""
     chosen = Signal(str)
 
-    def __init__(self, themes: ThemeSource, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._now = now
         self._folders: Sequence[FoundFolder] = ()
         self._entries: dict[str, Sequence[Conversation]] = {}
         self._open = ""
@@ -177,7 +176,7 @@ class FoundSection(ChoiceList):
             )
             for entry in entries or ():
                 title = show_hidden(entry.title) or self.tr("Untitled")
-                date = relative_date(entry.updated_at, self._now())
+                date = relative_date(entry.updated_at, datetime.now(UTC))
                 yield _Row(
                     text=title,
                     detail=date,

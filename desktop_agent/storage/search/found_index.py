@@ -19,25 +19,13 @@ from desktop_agent.storage.search.index_reader import FoundConversation, find_in
 from desktop_agent.storage.search.outbox import ConversationRow
 from desktop_agent.storage.search.query_plan import is_within
 from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.data_files import load_text
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.search import ConversationHits, SearchHit, SearchQuery
 
 _FIRST = 1 << 40
 """The number of the first message that is ever added: there is room for others above and below."""
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS origins (
-    number INTEGER PRIMARY KEY,  -- of the conversation; those of its messages begin with it
-    size INTEGER NOT NULL,  -- how many numbers are its own
-    program TEXT NOT NULL,
-    id BLOB NOT NULL,  -- in that program; names of files are no text everywhere
-    changed TEXT NOT NULL,  -- what the program's list said of its last change
-    updated_at INTEGER NOT NULL,  -- microseconds since 1970, UTC
-    characters INTEGER NOT NULL,
-    UNIQUE (program, id)
-);
-CREATE TABLE IF NOT EXISTS message_ids (number INTEGER PRIMARY KEY, id TEXT NOT NULL);
-"""
 Origin = tuple[str, str]
 """A program, and the id of a conversation there."""
 
@@ -78,7 +66,7 @@ class FoundIndexWriter:
         self._index = IndexWriter(path)
         self._connection = self._index.connection
         try:
-            self._connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+            self._connection.executescript(f"BEGIN IMMEDIATE;{load_text(__name__, 'found_index.sql')}COMMIT;")
             if not self._index.is_begun:
                 self._index.begin("", 1, 0)
             low, high, newest = self._connection.execute(

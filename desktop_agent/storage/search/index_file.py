@@ -36,6 +36,7 @@ from desktop_agent.storage.search.searchable_text import (
     searchable_text,
 )
 from desktop_agent.storage.search.text_analysis import TOKENIZER, to_index_words
+from desktop_agent.types.data_files import load_text
 from desktop_agent.types.messages import Message
 
 INDEX_NAME = "search.sqlite3"
@@ -52,41 +53,7 @@ _AUTOMERGE = 4
 _TITLES = -1
 """In the place of a shard: the table of titles."""
 
-_TABLES = f"""
-CREATE TABLE state (
-    number INTEGER PRIMARY KEY CHECK (number = 1),
-    token TEXT NOT NULL,  -- the database's when its changes were read last
-    next_token TEXT,  -- the database's after they are removed there
-    conversations_below INTEGER NOT NULL,  -- those with smaller numbers are not in the index yet
-    messages_below INTEGER NOT NULL
-);
-CREATE TABLE conversations (
-    number INTEGER PRIMARY KEY,
-    title TEXT NOT NULL,
-    model TEXT,
-    workspace TEXT,
-    created_at INTEGER NOT NULL,  -- microseconds since 1970, UTC
-    is_deleted INTEGER NOT NULL,
-    id TEXT NOT NULL
-);
-CREATE TABLE documents (
-    number INTEGER PRIMARY KEY,
-    conversation INTEGER NOT NULL,
-    at INTEGER NOT NULL,  -- as created_at
-    role TEXT NOT NULL,
-    flags INTEGER NOT NULL,
-    text INTEGER,  -- the number of the first piece of its text; NULL where there is none
-    last_text INTEGER,
-    model TEXT
-);
-CREATE INDEX documents_by_conversation ON documents (conversation);
--- Numbered as they come, so that pages are filled: messages come newest first.
-CREATE TABLE texts (number INTEGER PRIMARY KEY, body BLOB NOT NULL);
-CREATE TABLE shards (number INTEGER PRIMARY KEY);
-CREATE TABLE compactions (shard INTEGER PRIMARY KEY);
-CREATE VIRTUAL TABLE titles USING fts5(words, content='', tokenize="{TOKENIZER}");
-PRAGMA user_version={FORMAT};
-"""
+_TITLES_TABLE = f"""CREATE VIRTUAL TABLE titles USING fts5(words, content='', tokenize="{TOKENIZER}");"""
 _SHARD = """CREATE VIRTUAL TABLE IF NOT EXISTS words_{shard} USING fts5(
     text, calls, attachments, files, content='', tokenize="{tokenizer}")"""
 
@@ -160,7 +127,8 @@ class IndexWriter:
                 connection.execute(f"PRAGMA {pragma}").fetchall()
             if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
                 # One transaction: half of the tables would be an index of another format.
-                connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+                tables = f"{load_text(__name__, 'index.sql')}{_TITLES_TABLE}PRAGMA user_version={FORMAT};"
+                connection.executescript(f"BEGIN IMMEDIATE;{tables}COMMIT;")
             _require_current(connection)
         except BaseException:
             connection.close()

@@ -29,6 +29,7 @@ from desktop_agent.providers.transport.json_codec import (
     text_in,
 )
 from desktop_agent.providers.transport.sse import DONE, Frame
+from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import Sentence, ServerFailed
 from desktop_agent.types.provider_events import StopReason, Usage
 
@@ -244,22 +245,7 @@ _STATUS_BY_END: Mapping[str, str] = {
     "cancelled": "cancelled",
     "done": "completed",  # OpenRouter's word
 }
-# Which item the pieces belong to; everything else is progress that is not shown.
-_ITEM_BY_PIECE: Mapping[str, str] = {
-    "content_part.added": "message",
-    "content_part.done": "message",
-    "output_text.delta": "message",
-    "output_text.done": "message",
-    "output_text.annotation.added": "message",
-    "refusal.delta": "message",
-    "refusal.done": "message",
-    "reasoning_summary_text.delta": "reasoning",
-    "reasoning_summary_text.done": "reasoning",
-    "reasoning_text.delta": "reasoning",
-    "reasoning_text.done": "reasoning",
-    "function_call_arguments.delta": "function_call",
-    "function_call_arguments.done": "function_call",
-}
+_ITEM_BY_PIECE: Mapping[str, str] = load_table(__name__, "step_types.toml")["item_by_piece"]
 _ITEM_DONE = "output_item.done"
 _ITEM_CUT = "output_item.cut"  # ours: the answer ended without the item's own end
 _REPORTED_FIELDS = ("input_transformations", "prompt_cache_diagnostics")
