@@ -1,11 +1,14 @@
 """Names of keys: Qt's into those of X11, and into those of the XDG Shortcuts Specification."""
 
+import tomllib
+from functools import cache
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 
 from desktop_agent.types.errors import AgentError, Sentence
+from resources import resource_path
 
 _MODIFIERS = {
     Qt.KeyboardModifier.ControlModifier: "CTRL",
@@ -13,35 +16,15 @@ _MODIFIERS = {
     Qt.KeyboardModifier.ShiftModifier: "SHIFT",
     Qt.KeyboardModifier.MetaModifier: "LOGO",
 }
-# Of keysymdef.h: key, keysym and its name. Letters, digits and other characters are their own.
-_KEYSYMS = {
-    Qt.Key.Key_Backspace: (0xFF08, "BackSpace"),
-    Qt.Key.Key_Tab: (0xFF09, "Tab"),
-    Qt.Key.Key_Return: (0xFF0D, "Return"),
-    Qt.Key.Key_Pause: (0xFF13, "Pause"),
-    Qt.Key.Key_Escape: (0xFF1B, "Escape"),
-    Qt.Key.Key_Home: (0xFF50, "Home"),
-    Qt.Key.Key_Left: (0xFF51, "Left"),
-    Qt.Key.Key_Up: (0xFF52, "Up"),
-    Qt.Key.Key_Right: (0xFF53, "Right"),
-    Qt.Key.Key_Down: (0xFF54, "Down"),
-    Qt.Key.Key_PageUp: (0xFF55, "Prior"),
-    Qt.Key.Key_PageDown: (0xFF56, "Next"),
-    Qt.Key.Key_End: (0xFF57, "End"),
-    Qt.Key.Key_Print: (0xFF61, "Print"),
-    Qt.Key.Key_Insert: (0xFF63, "Insert"),
-    Qt.Key.Key_Menu: (0xFF67, "Menu"),
-    Qt.Key.Key_Enter: (0xFF8D, "KP_Enter"),
-    Qt.Key.Key_Delete: (0xFFFF, "Delete"),
-    Qt.Key.Key_Space: (0x20, "space"),
-    Qt.Key.Key_Comma: (0x2C, "comma"),
-    Qt.Key.Key_Minus: (0x2D, "minus"),
-    Qt.Key.Key_Period: (0x2E, "period"),
-    Qt.Key.Key_Slash: (0x2F, "slash"),
-}
 _F1 = 0xFFBE
 _UNICODE = 0x0100_0000
 """Added to the code of a character for its keysym, from the second page of Unicode on; Qt's own keys begin here."""
+
+
+@cache
+def _keysyms() -> dict[Qt.Key, tuple[int, str]]:
+    table = tomllib.loads(resource_path("keysyms.toml").read_text(encoding="utf-8"))
+    return {Qt.Key[f"Key_{key}"]: (keysym, name) for key, (keysym, name) in table.items()}
 
 
 class KeysUnavailable(AgentError):
@@ -80,8 +63,8 @@ def parse_keys(keys: str) -> KeyCombination:
 
 
 def _keysym(key: Qt.Key) -> tuple[int, str]:
-    if key in _KEYSYMS:
-        return _KEYSYMS[key]
+    if key in (keysyms := _keysyms()):
+        return keysyms[key]
     if Qt.Key.Key_F1 <= key <= Qt.Key.Key_F35:
         number = key - Qt.Key.Key_F1
         return _F1 + number, f"F{number + 1}"
