@@ -18,27 +18,14 @@ from desktop_agent.types.data_files import load_text
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
 _VERSION = 9
-
-
 MIGRATIONS = tuple(load_text(__name__, f"tables/version_{number}.sql") for number in range(1, _VERSION + 1))
 """Step i turns version i into version i + 1. A step that was released is never changed again."""
 _MADE = re.compile(r"^\s*(?:CREATE TABLE (\w+)|ALTER TABLE (\w+) ADD COLUMN (\w+))", re.MULTILINE)
-TABLES_BY_MARK: dict[int, str] = {
-    101: "conversations",
-    102: "messages",
-    103: "runs",
-    104: "journal",
-    105: "drafts",
-    106: "pictures",
-    107: "picture_uses",
-    108: "rules",
-    110: "checkpoints",
-    113: "folders",
-    114: "tags",
-    115: "usage",
-    116: "schedules",
-    117: "schedule_runs",
+_MARKED = re.compile(r"CREATE TABLE (\w+) \(\s+number [^,]*,\s+mark INTEGER NOT NULL DEFAULT (\d+)")
+TABLES_BY_MARK = {
+    int(mark): table for step in MIGRATIONS for table, mark in _MARKED.findall(step) if not table.startswith("search_")
 }
+"""The tables that a rescue copies; what the search index is told goes with the index."""
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

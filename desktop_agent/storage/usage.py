@@ -22,28 +22,14 @@ from desktop_agent.types.spending import (
 
 # ruff: noqa: S608  the words in the queries are our own
 
-COUNTS = (
-    "answers",
-    "uncounted",
-    "unpriced",
-    "tokens",
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-    "cost_nanos",
-    "saved_nanos",
-)
-_COLUMNS = ", ".join(COUNTS)
+_COLUMNS = ", ".join(FIGURE_NAMES)
 # What is counted is added to what there is.
 _ADD_UP = "ON CONFLICT (day, model, project) DO UPDATE SET " + ", ".join(
-    f"{name} = {name} + excluded.{name}" for name in COUNTS
+    f"{name} = {name} + excluded.{name}" for name in FIGURE_NAMES
 )
-_INSERT = (
-    f"INSERT INTO usage (day, model, project, {_COLUMNS}) VALUES (?, ?, ?, {', '.join('?' * len(COUNTS))}) {_ADD_UP}"
-)
-_SUMS = ", ".join(f"sum({name})" for name in COUNTS)
+_PLACES = ", ".join("?" * len(FIGURE_NAMES))
+_INSERT = f"INSERT INTO usage (day, model, project, {_COLUMNS}) VALUES (?, ?, ?, {_PLACES}) {_ADD_UP}"
+_SUMS = ", ".join(f"sum({name})" for name in FIGURE_NAMES)
 
 # Of a model or project, the dearest first; where nothing has a price, the one with the most tokens.
 _ORDERS: Mapping[UsageGrouping, str] = {

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage import usage
 from desktop_agent.storage.connection import connect
 from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -57,8 +56,12 @@ async def test_what_was_spent_stays_when_its_conversation_is_deleted_for_good(tm
         await store.close()
 
 
-def test_the_columns_are_the_figures() -> None:
-    assert usage.COUNTS == FIGURE_NAMES
+def test_the_columns_are_the_figures(tmp_path: Path) -> None:
+    (tmp_path / "new").touch()
+    with closing(connect(tmp_path / "new")) as db:
+        apply_migrations(db)
+        columns = [row[1] for row in db.execute("PRAGMA table_info(usage)")]
+    assert tuple(columns[5:]) == FIGURE_NAMES
 
 
 def test_unknown_is_never_zero() -> None:
