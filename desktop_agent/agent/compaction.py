@@ -20,11 +20,11 @@ from desktop_agent.conversation.history import (
     last_prompt_index,
     normalised_history,
 )
+from desktop_agent.data_files import load_table
 from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN, estimate_token_count
 from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Block, Image, Json, ServerStep, Summary, Text, ToolResult, ToolUse
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.types.provider_events import StopReason, Usage

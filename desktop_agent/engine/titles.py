@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from desktop_agent.agent.provider_stream import AnswerSize, collect_answer
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import is_own_prompt
+from desktop_agent.data_files import load_table
 from desktop_agent.engine.connections import Connections
 from desktop_agent.markdown.plain_text import without_signs
 from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.engine_events import ConversationTitled
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.hidden_characters import find_deceptive

@@ -14,6 +14,7 @@ from html import escape as escape_html
 from importlib.util import find_spec
 from typing import Any, Final
 
+from desktop_agent.data_files import load_text
 from desktop_agent.exchange.archive import ReadPicture
 from desktop_agent.exchange.branch_view import (
     ShownCall,
@@ -46,7 +47,6 @@ from desktop_agent.types.blocks import (
     decode_base64,
 )
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
-from desktop_agent.types.data_files import load_text
 from desktop_agent.types.errors import ExtraMissing
 from desktop_agent.types.hidden_characters import mark_hidden
 from desktop_agent.types.tool_calls import tool_title

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
+from desktop_agent.data_files import load_text
 from desktop_agent.exchange.archive import ReadPicture
 from desktop_agent.exchange.branch_view import Speaker, Turn, branch_turns, one_line
 from desktop_agent.exchange.html_export import FindChanges, HtmlPage, open_page
 from desktop_agent.exchange.html_markdown import escape_text
 from desktop_agent.types.blocks import Image
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
-from desktop_agent.types.data_files import load_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from html import escape
 
-from desktop_agent.types.data_files import load_table
+from desktop_agent.data_files import load_table
 
 _TOKEN = re.compile(r"\\([A-Za-z]+|[%,;])|([A-Za-z])|([0-9]+(?:\.[0-9]+)?)|([-+=<>.,:;!?()/|' ])|([\^_])|([{}])")
 _RELATIONS = frozenset("+=<>\u2212×·±≤≥≠≈→∈")

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from typing import Literal
 
+from desktop_agent.data_files import load_table
 from desktop_agent.permissions.gate import Allowed, Ask, validate_edited_arguments
 from desktop_agent.permissions.shell.parser import Command, parse_line
 from desktop_agent.permissions.shell.syntax import Redirection, word_set
@@ -15,7 +16,6 @@ from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
 from desktop_agent.processes.foreign_code import deep_copy
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, ToolUse
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.engine_events import ApprovalRequested
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.lookalikes import Lookalike, ascii_lookalike, find_lookalike

@@ -9,7 +9,7 @@ from fnmatch import translate
 from functools import lru_cache
 from posixpath import normpath
 
-from desktop_agent.types.data_files import load_table
+from desktop_agent.data_files import load_table
 from desktop_agent.types.errors import Sentence
 
 # Characters that some file systems drop, or that are invisible.

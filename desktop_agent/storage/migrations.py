@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from desktop_agent.data_files import load_text
 from desktop_agent.storage.connection import connect, text_of, transaction, write_verified_copy
 from desktop_agent.storage.files import sync_folder
-from desktop_agent.types.data_files import load_text
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
 _VERSION = 9

@@ -16,10 +16,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
+from desktop_agent.data_files import load_text
 from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
 from desktop_agent.storage.files import free_name, sync_folder
 from desktop_agent.storage.migrations import TABLES_BY_MARK, create_unfinished
-from desktop_agent.types.data_files import load_text
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-from desktop_agent.types.data_files import load_table
+from desktop_agent.data_files import load_table
 
 _TABLE = load_table(__name__, "hidden_characters.toml")
 # UnicodeData.txt: Cc, Zl, Zp, Cs. Tab and line feed are what they seem. TOML cannot have the surrogates.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from desktop_agent.types.data_files import load_table
+from desktop_agent.data_files import load_table
 
 _ASCII_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]")
 _LETTERS = re.compile(r"[^\W_]+")

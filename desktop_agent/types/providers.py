@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from desktop_agent.data_files import load_table
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.dialects import Dialect
 from desktop_agent.types.errors import RemedyAction, Sentence, WrongUse
 from desktop_agent.types.frozen_model import FrozenModel, OptionalNumber

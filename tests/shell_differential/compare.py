@@ -4,10 +4,10 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
+from desktop_agent.data_files import load_table
 from desktop_agent.permissions.shell.parser import ParsedLine
 from desktop_agent.permissions.shell.syntax import is_private_variable, word_set
 from desktop_agent.permissions.shell.wrappers import program_name
-from desktop_agent.types.data_files import load_table
 from tests.shell_differential.box import WORKING_FOLDER, Ran, Started
 from tests.shell_differential.xtrace import Traced
 

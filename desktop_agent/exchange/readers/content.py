@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from desktop_agent.data_files import load_table
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.reader import Limits
 from desktop_agent.types.blocks import Base64Source, Image, JsonObject, ToolUse, detect_media_type
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.provider_events import Usage
 
 _MAX_TITLE_LENGTH = 80

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from desktop_agent.data_files import load_table
 from desktop_agent.permissions.shell.parse_checks import is_unambiguous
 from desktop_agent.permissions.shell.syntax import (
     RECURSED,
@@ -26,7 +27,6 @@ from desktop_agent.permissions.shell.syntax import (
     word_set,
 )
 from desktop_agent.permissions.shell.wrappers import StartedCommand, StartedScript, UnknownStart, unwrap
-from desktop_agent.types.data_files import load_table
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from desktop_agent.data_files import load_table
 from desktop_agent.permissions.shell.escalating_options import has_escalating_words, known_name, subcommand
 from desktop_agent.permissions.shell.parser import Command, parse_line
 from desktop_agent.permissions.shell.syntax import word_set
 from desktop_agent.permissions.shell.wrappers import SHELLS, program_name
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.permissions import CommandSubject
 
 Words = Sequence[str | None]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from desktop_agent.data_files import load_table
 from desktop_agent.permissions.shell.syntax import word_set
-from desktop_agent.types.data_files import load_table
 
 _FOLDER = re.compile(r"\w[\w-]*")
 _FILE_STEM = re.compile(r"[a-z_][a-z0-9_-]*")

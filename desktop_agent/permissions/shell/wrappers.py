@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from desktop_agent.data_files import load_table
 from desktop_agent.permissions.shell.syntax import RESERVED, is_inert_variable, word_set
-from desktop_agent.types.data_files import load_table
 
 
 @dataclass(frozen=True, slots=True)

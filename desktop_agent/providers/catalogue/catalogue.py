@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.blocks import (
     Base64Source,
@@ -31,7 +32,6 @@ from desktop_agent.types.blocks import (
     decode_base64,
     read_image_size,
 )
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import ImageRefused
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import ModelInfo, ModelRequest, Price, TokenCount

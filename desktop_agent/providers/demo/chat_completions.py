@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.http import Request, RequestError
 from desktop_agent.providers.demo.script import (
@@ -31,7 +32,6 @@ from desktop_agent.providers.demo.script import (
     Think,
     split_pieces,
 )
-from desktop_agent.types.data_files import load_table
 
 _MODEL_CARD = load_table(__name__, "model.toml")
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from string import Template
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.demo.script import (
     SLOW_PACE,
     AnsweredCall,
@@ -15,7 +16,6 @@ from desktop_agent.providers.demo.script import (
     Script,
     Think,
 )
-from desktop_agent.types.data_files import load_table
 
 _TABLE = load_table(__name__, "texts.toml")
 INTRODUCTION: str = _TABLE["introduction"]

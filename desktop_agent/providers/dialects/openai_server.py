@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import (
@@ -35,7 +36,6 @@ from desktop_agent.providers.transport.json_codec import (
     objects_in,
     repair_text,
 )
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, Price, Timeouts
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.blocks import Image, ToolResult
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import ImagesNotSupported, Sentence, ToolCallingNotSupported
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import (

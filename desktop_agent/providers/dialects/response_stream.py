@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from desktop_agent.data_files import load_table
 from desktop_agent.network.hosts import is_local_host
 from desktop_agent.providers.catalogue.catalogue import Pricing
 from desktop_agent.providers.event_batches import EventBatches
@@ -39,7 +40,6 @@ from desktop_agent.providers.transport.http_client import (
 )
 from desktop_agent.providers.transport.json_codec import dumps, is_object, loads
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import (
     Overloaded,
     ProviderError,

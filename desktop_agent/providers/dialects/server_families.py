@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.transport.json_codec import text_in
 from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_TYPES
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.providers import ImageLimits, is_loopback
 

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.transport.connection_errors import PROXY_AUTH_REQUIRED, proxy_auth_error
 from desktop_agent.providers.transport.json_codec import (
     array_in,
@@ -26,7 +27,6 @@ from desktop_agent.providers.transport.json_codec import (
 )
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.types import errors
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import (
     AuthenticationFailed,
     ContextLengthExceeded,

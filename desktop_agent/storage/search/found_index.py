@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from desktop_agent.data_files import load_text
 from desktop_agent.storage.connection import transaction
 from desktop_agent.storage.conversation_rows import to_microseconds
 from desktop_agent.storage.search.index_file import IndexWriter
@@ -19,7 +20,6 @@ from desktop_agent.storage.search.index_reader import FoundConversation, find_in
 from desktop_agent.storage.search.outbox import ConversationRow
 from desktop_agent.storage.search.query_plan import is_within
 from desktop_agent.types.conversation_tree import ConversationOrigin
-from desktop_agent.types.data_files import load_text
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.search import ConversationHits, SearchHit, SearchQuery
 

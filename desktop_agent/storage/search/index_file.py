@@ -14,6 +14,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from desktop_agent.data_files import load_text
 from desktop_agent.storage.connection import rewrite_if_small, transaction
 from desktop_agent.storage.conversation_rows import to_microseconds
 from desktop_agent.storage.locks.open_files import file_identity
@@ -36,7 +37,6 @@ from desktop_agent.storage.search.searchable_text import (
     searchable_text,
 )
 from desktop_agent.storage.search.text_analysis import TOKENIZER, to_index_words
-from desktop_agent.types.data_files import load_text
 from desktop_agent.types.messages import Message
 
 INDEX_NAME = "search.sqlite3"

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from desktop_agent.data_files import load_table
 from desktop_agent.network.hosts import canonical_hosts, parse_granted_host
 from desktop_agent.processes.foreign_code import strip_terminal_sequences
 from desktop_agent.processes.run_process import ProcessResult, Termination, run_process
@@ -26,7 +27,6 @@ from desktop_agent.tools.commands.side_effects import (
     survey_before,
 )
 from desktop_agent.tools.tool import RunningCall
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 if TYPE_CHECKING:

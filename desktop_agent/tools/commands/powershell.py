@@ -16,10 +16,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from desktop_agent.data_files import load_table
 from desktop_agent.processes.run_process import run_process
 from desktop_agent.sandbox.environment import windows_environment
 from desktop_agent.sandbox.policy import is_inside
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.tool_calls import Risk
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.dialects.gemini.messages import (
     MAX_INLINE_BYTES,
     EncodedHistory,
@@ -25,7 +26,6 @@ from desktop_agent.providers.dialects.request_building import (
 )
 from desktop_agent.providers.transport.json_codec import is_object
 from desktop_agent.types.blocks import Base64Source, JsonObject
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import CapabilityMissing, ImageRefused, Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import (

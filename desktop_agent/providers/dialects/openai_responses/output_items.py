@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.text_builder import TextBuilder
 from desktop_agent.providers.transport.json_codec import (
@@ -17,7 +18,6 @@ from desktop_agent.providers.transport.json_codec import (
     text_in,
 )
 from desktop_agent.types.blocks import Citation, ServerStep, Unknown
-from desktop_agent.types.data_files import load_table
 
 PROVIDER = "openai-responses"
 """The mark of this dialect's blocks; a message's origin has their server and model."""

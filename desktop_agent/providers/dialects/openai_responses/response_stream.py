@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from desktop_agent.data_files import load_table
 from desktop_agent.providers.dialects.openai_chat import response_stream as chat
 from desktop_agent.providers.dialects.openai_responses.output_items import (
     CALLS,
@@ -29,7 +30,6 @@ from desktop_agent.providers.transport.json_codec import (
     text_in,
 )
 from desktop_agent.providers.transport.sse import DONE, Frame
-from desktop_agent.types.data_files import load_table
 from desktop_agent.types.errors import Sentence, ServerFailed
 from desktop_agent.types.provider_events import StopReason, Usage
 
