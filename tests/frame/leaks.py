@@ -19,6 +19,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ GRACE = 2.0
 """Seconds that threads and processes get to end by themselves."""
 
 KINDS = ("Qt messages", "loop errors", "timers", "tasks", "threads", "processes", "files", "windows")
+
+AS_IN_PROGRAM = gc.get_threshold()
+"""For who measures how much memory something takes."""
+
+SELDOM = (200_000, 50, 100)
+"""After how many new objects Python collects garbage by itself, and every how manyth time among older ones."""
 
 ALLOWED_QT_MESSAGES: tuple[tuple[str, str], ...] = (
     (r"^This plugin does not support (propagateSizeHints|raise)\(\)$", "the offscreen platform has no window manager"),
@@ -267,10 +274,15 @@ def pytest_collection() -> Iterator[Any]:
         gc.enable()
 
 
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays: taking it out of the collector's sight keeps a collection per test cheap."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is loaded by now stays: taking it out of the collector's sight keeps a collection per test cheap.
+
+    As each test ends with one, Python need not begin one by itself while a test makes no more than some MB of garbage.
+    """
     gc.collect()
     gc.freeze()
+    session.config.add_cleanup(partial(gc.set_threshold, *AS_IN_PROGRAM))
+    gc.set_threshold(*SELDOM)
 
 
 def pytest_sessionfinish() -> None:
