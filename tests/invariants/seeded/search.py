@@ -1,6 +1,7 @@
 """Puts a fault into the engine and looks for it in random worlds, until the first broken invariant."""
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ FAULTS: tuple[Fault, ...] = (*OF_CALLS, *OF_RUNS, *OF_HISTORIES)
 
 # Enough for what ends, and soon over for what does not.
 _PATIENCE = 6_000
+
+
+class _Ended(BaseException):
+    """The search is over; the cause is what broke. No `Exception`, which hypothesis would catch."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,20 @@ def search(fault: Fault, worlds: int, begin: int) -> Found:
             lived += 1
             super().__init__()
 
+        def teardown(self) -> None:
+            """Leave at the first error: hypothesis would live through the same world again, for its report."""
+            try:
+                super().teardown()
+            finally:
+                # What this world ends with, at its end or before.
+                if isinstance(error := sys.exc_info()[1], Exception):
+                    raise _Ended from error
+
     with _quiet(), fault.patch():
         try:
             run_state_machine_as_test(seed(begin)(Counted), settings=_settings(worlds))
+        except _Ended as ended:
+            return Found(lived, ended.__cause__)
         except Exception as error:
             return Found(lived, error)
     return Found(lived)
