@@ -212,7 +212,7 @@ class Session:
             validate=self._valid_prompt,
             start=self._runs.start,
         )
-        self.context_size = ContextSize(setup, writer)
+        self.context_size, self.begin_in = ContextSize(setup, writer), writer.journal_queue.begin_in
         writer.journal_queue.on_pending_change(self._update_busy)
         writer.journal_queue.on_trouble(self._on_write_error)
         self.blocked_by: AgentError | None = held

@@ -147,13 +147,20 @@ def create_conversation(
     connection: sqlite3.Connection,
     values: ConversationChanges,
     chosen_id: str | None = None,
+    folder: str | None = None,
 ) -> ConversationRecord:
-    """Insert a conversation with these values. Raises WrongUse for an unknown property."""
+    """Insert a conversation with these values, at the top where the folder is gone.
+
+    Raises WrongUse for an unknown property.
+    """
     id_, at = chosen_id or new_id(), now_microseconds()
     columns = {"id": id_, "created_at": at, "updated_at": at, "title_is_automatic": True, **_to_columns(values)}
     sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  checked by _to_columns
     with transaction(connection):
         connection.execute(sql, tuple(columns.values()))
+        if folder is not None:
+            place = "UPDATE conversations SET folder = (SELECT number FROM folders WHERE id = ?) WHERE id = ?"
+            connection.execute(place, (folder, id_))
         # Within: where it cannot be read, nothing was made, and the next attempt makes it.
         return load_record(connection, id_)
 

@@ -12,12 +12,14 @@ from desktop_agent.storage.conversation_rows import moment_or_none, now_microsec
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.folders import (
     MAX_FOLDER_DEPTH,
+    MAX_FOLDER_INSTRUCTIONS,
     MAX_FOLDER_NAME,
     Folder,
     FolderColour,
     FolderLevel,
     Placement,
     PlacementChanges,
+    clean_instructions,
     clean_name,
     clean_path,
     clean_tags,
@@ -25,8 +27,9 @@ from desktop_agent.types.folders import (
 from desktop_agent.types.messages import new_id
 
 _SELECT_FOLDER = """
-    SELECT f.id, f.name, f.colour, (SELECT above.id FROM folders above WHERE above.number = f.parent) FROM folders f"""
-# UNION and not UNION ALL: it ends in a circle too.
+    SELECT f.id, f.name, f.colour, (SELECT above.id FROM folders above WHERE above.number = f.parent), f.instructions
+    FROM folders f"""
+# From the folder up. In a circle, which only a damaged file has, each of it comes again and again.
 _SELECT_PATH = """
     WITH RECURSIVE path (number, depth) AS (
         SELECT number, 0 FROM folders WHERE id = ?
@@ -34,7 +37,7 @@ _SELECT_PATH = """
         SELECT f.parent, p.depth + 1 FROM path p JOIN folders f ON f.number = p.number
         WHERE f.parent IS NOT NULL AND p.depth < 100
     )
-    SELECT number FROM path ORDER BY depth DESC"""
+    SELECT number FROM path ORDER BY depth"""
 _SELECT_HEIGHT = """
     WITH RECURSIVE below (number, depth) AS (
         SELECT number, 1 FROM folders WHERE number = ?
@@ -83,13 +86,25 @@ class FolderRows:
         """
         return await self._run(lambda db: _folders_around(db, folder, conversation_ids))
 
-    async def create(self, name: str, colour: FolderColour = FolderColour.GREY, parent: str | None = None) -> Folder:
-        """Create a folder. Raises WrongUse too for an empty name, and where it would be too deep."""
-        return await self._run(lambda db: create_folder(db, name, colour, parent))
+    async def with_instructions(self, conversation_id: str, begun_in: str | None) -> tuple[Folder, ...]:
+        """Return the folders around a conversation that have instructions, from the top down.
 
-    async def rename(self, folder: str, name: str, colour: FolderColour) -> Folder:
-        """Give it this name and this colour. Raises WrongUse too for an empty name. Return it as it was."""
-        return await self._run(lambda db: _rename_folder(db, folder, name, colour))
+        `begun_in` counts where it is not stored yet.
+        """
+        return await self._run(lambda db: _folders_with_instructions(db, conversation_id, begun_in))
+
+    async def create(
+        self, name: str, colour: FolderColour = FolderColour.GREY, parent: str | None = None, instructions: str = ""
+    ) -> Folder:
+        """Create a folder. Raises WrongUse too for an empty name, long instructions, and where it would be too deep."""
+        return await self._run(lambda db: create_folder(db, name, colour, parent, instructions))
+
+    async def change(self, folder: Folder) -> Folder:
+        """Give the folder with this id this name, colour and instructions; it stays where it is. Return it as it was.
+
+        Raises WrongUse too for an empty name, and for instructions that are too long.
+        """
+        return await self._run(lambda db: _change_folder(db, folder))
 
     async def move(self, folder: str, parent: str | None) -> Folder:
         """Move it into another one, or to the top. Return it as it was.
@@ -133,13 +148,19 @@ class PlacementRows:
 
 def read_level(connection: sqlite3.Connection, folder: str | None) -> FolderLevel:
     """Return a folder with those in it, or the top; for a folder that is gone, the top."""
-    numbers = [number for (number,) in connection.execute(_SELECT_PATH, (folder,))] if folder else []
-    # In a damaged file one of them may be missing.
-    rows = [connection.execute(f"{_SELECT_FOLDER} WHERE f.number = ?", (number,)).fetchone() for number in numbers]
-    path = tuple(_folder_from(row) for row in rows if row is not None)
-    inside = connection.execute(f"{_SELECT_FOLDER} WHERE f.parent IS ?", (numbers[-1] if numbers else None,))
+    path = _read_path(connection, folder)
+    number = connection.execute("SELECT number FROM folders WHERE id = ?", (folder,)).fetchone() if path else None
+    inside = connection.execute(f"{_SELECT_FOLDER} WHERE f.parent IS ?", number or (None,))
     folders = sorted(map(_folder_from, inside), key=lambda row: (row.name.casefold(), row.id))
     return FolderLevel(path, tuple(folders), bool(connection.execute(_HAS_ARCHIVE).fetchone()[0]))
+
+
+def _read_path(connection: sqlite3.Connection, folder: str | None) -> tuple[Folder, ...]:
+    """Return the folders from the top to this one, each once; none for the top and for one that is gone."""
+    numbers = dict.fromkeys(number for (number,) in connection.execute(_SELECT_PATH, (folder,)))
+    rows = [connection.execute(f"{_SELECT_FOLDER} WHERE f.number = ?", (number,)).fetchone() for number in numbers]
+    # In a damaged file one of them may be missing.
+    return tuple(_folder_from(row) for row in reversed(rows) if row is not None)
 
 
 def read_folders(connection: sqlite3.Connection) -> tuple[Folder, ...]:
@@ -174,12 +195,14 @@ def folder_number(connection: sqlite3.Connection, folder: str | None) -> int | N
 
 def folder_path(connection: sqlite3.Connection, folder: str | None) -> tuple[str, ...]:
     """Return the names from the top to a folder."""
-    return tuple(row.name for row in read_level(connection, folder).path) if folder else ()
+    return tuple(row.name for row in _read_path(connection, folder))
 
 
-def create_folder(connection: sqlite3.Connection, name: str, colour: FolderColour, parent: str | None) -> Folder:
-    """Create a folder. Raises WrongUse for an empty name, an unknown parent, and where it would be too deep."""
-    folder = Folder(new_id(), _checked_name(name), colour, parent)
+def create_folder(
+    connection: sqlite3.Connection, name: str, colour: FolderColour, parent: str | None, instructions: str = ""
+) -> Folder:
+    """Create a folder. Raises WrongUse as FolderRows.create, and for an unknown parent."""
+    folder = Folder(new_id(), _checked_name(name), colour, parent, _checked_instructions(instructions))
     with transaction(connection):
         if parent is not None and _folder_depth(connection, parent) >= MAX_FOLDER_DEPTH:
             raise WrongUse(_TOO_DEEP, "Put it somewhere else.")
@@ -219,20 +242,22 @@ def set_tags(connection: sqlite3.Connection, conversation: int, names: Iterable[
 
 
 def _insert_folder(connection: sqlite3.Connection, folder: Folder, parent: int | None) -> int:
-    sql = "INSERT INTO folders (id, name, colour, parent) VALUES (?, ?, ?, ?)"
-    number = connection.execute(sql, (folder.id, folder.name, folder.colour.value, parent)).lastrowid
+    sql = "INSERT INTO folders (id, name, colour, parent, instructions) VALUES (?, ?, ?, ?, ?)"
+    values = folder.id, folder.name, folder.colour.value, parent, folder.instructions
+    number = connection.execute(sql, values).lastrowid
     assert number is not None  # noqa: S101  an INSERT of one row has a number
     return number
 
 
 def _folder_from(row: Sequence[object]) -> Folder:
-    id_, name, colour, parent = row
+    id_, name, colour, parent, instructions = row
     known = text_of(colour)
     return Folder(
         text_of(id_),
         text_of(name),
         FolderColour(known) if known in set(FolderColour) else FolderColour.GREY,
         text_or_none(parent),
+        text_of(instructions),
     )
 
 
@@ -247,6 +272,13 @@ def _checked_name(name: str) -> str:
     return clean
 
 
+def _checked_instructions(text: str) -> str:
+    clean = clean_instructions(text)
+    if len(clean) > MAX_FOLDER_INSTRUCTIONS:
+        raise WrongUse("The instructions of this folder are too long.", "Shorten them.")
+    return clean
+
+
 def _folder_depth(connection: sqlite3.Connection, folder: str) -> int:
     return len(connection.execute(_SELECT_PATH, (folder,)).fetchall())
 
@@ -256,12 +288,22 @@ def _folders_around(connection: sqlite3.Connection, folder: str | None, ids: Ite
     return {id_: text_of(row[0]) for id_, row in around.items() if row is not None}
 
 
-def _rename_folder(connection: sqlite3.Connection, folder: str, name: str, colour: FolderColour) -> Folder:
-    clean = _checked_name(name)
+def _folders_with_instructions(
+    connection: sqlite3.Connection, conversation_id: str, begun_in: str | None
+) -> tuple[Folder, ...]:
+    sql = "SELECT f.id FROM conversations c LEFT JOIN folders f ON f.number = c.folder WHERE c.id = ?"
+    row = connection.execute(sql, (conversation_id,)).fetchone()
+    path = _read_path(connection, begun_in if row is None else text_or_none(row[0]))
+    return tuple(folder for folder in path if folder.instructions)
+
+
+def _change_folder(connection: sqlite3.Connection, folder: Folder) -> Folder:
+    values = _checked_name(folder.name), folder.colour.value, _checked_instructions(folder.instructions)
     with transaction(connection):
-        number = folder_number(connection, folder)
+        number = folder_number(connection, folder.id)
         before = _folder_at(connection, number)
-        connection.execute("UPDATE folders SET name = ?, colour = ? WHERE number = ?", (clean, colour.value, number))
+        sql = "UPDATE folders SET name = ?, colour = ?, instructions = ? WHERE number = ?"
+        connection.execute(sql, (*values, number))
     return before
 
 

@@ -248,6 +248,10 @@ class JournalQueue(WriteBehind[_Write]):
         if has_begun or self.record.state.queue:
             self._write_soon(_ChangeRecord(changes))
 
+    def begin_in(self, folder: str) -> None:
+        """Store the conversation in this folder, once it is stored. Later it is moved as any other."""
+        self.record = replace(self.record, folder=folder)
+
     def delete_messages(self, root_id: str, **changes: Unpack[ConversationChanges]) -> None:
         """Delete soon a message with all that follow it on every branch, and make these changes with it."""
         self.record = replace(self.record, **changes)
@@ -305,7 +309,7 @@ class JournalQueue(WriteBehind[_Write]):
         record = self.record
         # Before anybody can find it in the list.
         await self._owner_lock.acquire()
-        await self._store.create_conversation(id_=record.id, **_listed_fields(record))
+        await self._store.create_conversation(id_=record.id, folder=record.folder, **_listed_fields(record))
         self.is_new = False
         if self.record != record or self.record.state != ConversationState():
             self._pending.append(_ChangeRecord({**_listed_fields(self.record), "state": self.record.state}))

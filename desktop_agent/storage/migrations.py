@@ -17,7 +17,7 @@ from desktop_agent.storage.connection import connect, text_of, transaction, writ
 from desktop_agent.storage.files import sync_folder
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
-_VERSION = 9
+_VERSION = 10
 MIGRATIONS = tuple(load_text(__name__, f"tables/version_{number}.sql") for number in range(1, _VERSION + 1))
 """Step i turns version i into version i + 1. A step that was released is never changed again."""
 _MADE = re.compile(r"^\s*(?:CREATE TABLE (\w+)|ALTER TABLE (\w+) ADD COLUMN (\w+))", re.MULTILINE)

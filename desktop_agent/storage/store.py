@@ -157,10 +157,13 @@ class Store:
         return await self._run(lambda db: list_page(db, limit, after, scope))
 
     async def create_conversation(
-        self, *, id_: str | None = None, **values: Unpack[ConversationChanges]
+        self, *, id_: str | None = None, folder: str | None = None, **values: Unpack[ConversationChanges]
     ) -> ConversationRecord:
-        """Create an empty conversation with a title; `id_` is given when it was chosen before the first write."""
-        return await self._change(lambda db: conversation_rows.create_conversation(db, values, id_))
+        """Create an empty conversation with a title; `id_` is given when it was chosen before the first write.
+
+        It is in this folder, or at the top where that is gone.
+        """
+        return await self._change(lambda db: conversation_rows.create_conversation(db, values, id_, folder))
 
     async def update_conversation(self, id_: str, **changes: Unpack[ConversationChanges]) -> ConversationRecord:
         """Change title, server, model, workspace, head or state; see ConversationChanges."""

@@ -9,6 +9,8 @@ from typing import TypedDict
 MAX_FOLDER_NAME = 80
 MAX_FOLDER_DEPTH = 16
 """So many folders are within one another at most."""
+MAX_FOLDER_INSTRUCTIONS = 200_000
+"""Characters."""
 MAX_TAG = 40
 MAX_TAGS = 50
 """Of one conversation."""
@@ -29,12 +31,16 @@ class FolderColour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder. `parent` is the id of the folder that it is in; None at the top."""
+    """A folder. `parent` is the id of the folder that it is in; None at the top.
+
+    `instructions` hold for every conversation in it, however deep.
+    """
 
     id: str
     name: str
     colour: FolderColour = FolderColour.GREY
     parent: str | None = None
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,11 @@ class PlacementChanges(TypedDict, total=False):
 def clean_name(text: str, most: int) -> str:
     """Return the name of a folder or a tag on one line of at most so many characters."""
     return " ".join(text.split())[:most].strip()
+
+
+def clean_instructions(text: str) -> str:
+    """Return the instructions of a folder as they are stored: half a character cannot be."""
+    return text.strip().encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def clean_tags(names: Iterable[str]) -> tuple[str, ...]:

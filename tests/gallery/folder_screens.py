@@ -1,10 +1,11 @@
 """Folders, pins, the archive, tags and marked conversations in the sidebar, and their dialogs."""
 
 import asyncio
+from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QMenu
+from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit
 
 from desktop_agent.types.folders import FolderColour
 from desktop_agent.types.messages import Message
@@ -13,6 +14,9 @@ from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from ui.sidebar.folder_dialogs import FolderDialog
 
+INSTRUCTIONS = """The boat is a Hallberg-Rassy 31 of 2011, with a Volvo Penta D1-20.
+
+Use metric units. Where a repair can wait until winter, say so."""
 FOLDERS = (
     ("Boat", FolderColour.BLUE, ("Engine", "Harbours and charts of the whole north-west coast")),
     ("House", FolderColour.ORANGE, ()),
@@ -100,6 +104,33 @@ async def folders_new(desk: Desk) -> None:
     desk.organising.create_folder()
     (dialog,) = desk.window.findChildren(FolderDialog)
     QTest.keyClicks(dialog.findChild(QLineEdit), "Garden")
+
+
+async def open_editor(desk: Desk) -> FolderDialog:
+    ids = await organise(desk)
+    store = desk.engine.store
+    boat = next(folder for folder in await store.folders.all() if folder.id == ids["Boat"])
+    await store.folders.change(replace(boat, instructions=INSTRUCTIONS))
+    await refreshed(desk)
+    desk.window.sidebar.view.folder_action_requested.emit("edit", ids["Boat"])
+    (dialog,) = desk.window.findChildren(FolderDialog)
+    return dialog
+
+
+@scene("folders-edit")
+async def folders_edit(desk: Desk) -> None:
+    await open_editor(desk)
+
+
+@scene("folders-edit-narrow", 360, 760)
+async def folders_edit_narrow(desk: Desk) -> None:
+    await open_editor(desk)
+
+
+@scene("folders-edit-too-long")
+async def folders_edit_too_long(desk: Desk) -> None:
+    dialog = await open_editor(desk)
+    dialog.findChild(QPlainTextEdit).setPlainText("Be brief. " * 20_001)
 
 
 @scene("folders-move")

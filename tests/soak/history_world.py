@@ -131,7 +131,7 @@ def whole_of(tree: ConversationTree, endpoint: str | None) -> str:
 
 
 def value_of_folder(folder: Folder) -> str:
-    return f"{folder.name}|{folder.colour.value}|{folder.parent}"
+    return f"{folder.name}|{folder.colour.value}|{folder.parent}|{folder.instructions}"
 
 
 def fact_of_placement(place: Placement) -> tuple[str, str]:

@@ -166,16 +166,17 @@ async def create_folder(world: World) -> None:
     parent = world.chance.choice([None, *(id_ for id_, names in folders.items() if len(names) < MAX_FOLDER_DEPTH)])
     name = world.chance.choice([*WORDS, world.token()])
     world.announce(name)
-    folder = await world.engine.store.folders.create(name, world.chance.choice(tuple(FolderColour)), parent)
+    colour, instructions = world.chance.choice(tuple(FolderColour)), world.chance.choice(["", world.token()])
+    folder = await world.engine.store.folders.create(name, colour, parent, instructions)
     world.confirm({f"folder/{folder.id}": value_of_folder(folder)})
     world.announce()
 
 
-async def rename_folder(world: World) -> None:
+async def edit_folder(world: World) -> None:
     folder = await _some_folder(world)
-    new = replace(folder, name=world.token(), colour=world.chance.choice(tuple(FolderColour)))
-    change = world.engine.store.folders.rename(folder.id, new.name, new.colour)
-    await _change_folder(world, folder, new, change)
+    colour, instructions = world.chance.choice(tuple(FolderColour)), world.chance.choice(["", world.token()])
+    new = replace(folder, name=world.token(), colour=colour, instructions=instructions)
+    await _change_folder(world, folder, new, world.engine.store.folders.change(new))
 
 
 async def move_folder(world: World) -> None:
@@ -249,7 +250,7 @@ LIST_ACTIONS: Mapping[str, Action] = {
     "empty trash": empty_trash,
     "place": place,
     "create folder": create_folder,
-    "rename folder": rename_folder,
+    "edit folder": edit_folder,
     "move folder": move_folder,
     "delete folder": delete_folder,
     "duplicate": duplicate,

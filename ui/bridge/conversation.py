@@ -166,6 +166,10 @@ class OpenConversation(QObject):
         """The usage of the last answer."""
         return self._session.usage
 
+    def begin_in(self, folder: str) -> None:
+        """Store it in this folder; not for one that is stored already."""
+        self._session.begin_in(folder)
+
     def context_tokens(self, texts: Sequence[str]) -> int:
         """Estimate how many tokens the model reads if these texts are sent now."""
         return self._session.context_size.tokens(texts)

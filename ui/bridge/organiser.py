@@ -1,6 +1,7 @@
 """Where conversations are, for the screens: folders, pins, the archive, tags, copies, and the trash for several."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Unpack
 
 from PySide6.QtCore import QObject, Signal
@@ -8,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.exchange.conversation_copies import duplicate_conversation, merge_conversations
 from desktop_agent.types.errors import AgentError, Sentence
-from desktop_agent.types.folders import Folder, FolderColour, Placement, PlacementChanges
+from desktop_agent.types.folders import Folder, Placement, PlacementChanges
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
@@ -32,10 +33,7 @@ class Organiser(QObject):
         self._store = engine.store
         self._library = library
         self._tasks = tasks
-        self._new: tuple[str, str] | None = None
-        """A conversation that was begun in a folder and is not stored yet, and the folder."""
         library.opened.connect(self._on_opened)
-        library.listing.listed.connect(self._place_new)
 
     def pin(self, ids: Sequence[str], *, pinned: bool) -> None:
         """Pin conversations in their folder, or no longer."""
@@ -70,13 +68,13 @@ class Organiser(QObject):
         """Make one conversation of several, which stay, and show it. `heading` makes a line of the title of each."""
         self._show_made(lambda: merge_conversations(self._engine, ids, heading))
 
-    def create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str] = ()) -> None:
-        """Create a folder, and move conversations into it."""
-        self._tasks.start(self._create_folder(name, colour, parent, ids))
+    def create_folder(self, new: Folder, ids: Sequence[str] = ()) -> None:
+        """Create a folder like this one, whose id does not count, and move conversations into it."""
+        self._tasks.start(self._create_folder(new, ids))
 
-    def rename_folder(self, folder: str, name: str, colour: FolderColour) -> None:
-        """Give a folder another name and another colour."""
-        self._tasks.start(self._refreshed(self._store.folders.rename(folder, name, colour)))
+    def change_folder(self, new: Folder) -> None:
+        """Give a folder this name, this colour and these instructions."""
+        self._tasks.start(self._change_folder(new))
 
     def move_folder(self, folder: str, parent: str | None) -> None:
         """Move a folder into another one, or to the top."""
@@ -147,12 +145,19 @@ class Organiser(QObject):
 
         self._tasks.start(work())
 
-    async def _create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str]) -> None:
-        folder: Folder = await self._store.folders.create(name, colour, parent)
+    async def _create_folder(self, new: Folder, ids: Sequence[str]) -> None:
+        folder: Folder = await self._store.folders.create(new.name, new.colour, new.parent, new.instructions)
         if ids:
             await self._change(ids, _moved(), folder=folder.id)
         else:
             self._library.refresh()
+
+    async def _change_folder(self, new: Folder) -> None:
+        before: Folder = await self._store.folders.change(new)
+        self._library.refresh()
+        if before != replace(new, parent=before.parent):
+            sentence = Sentence("Changed the folder “{name}”.", {"name": new.name})
+            self.done.emit(sentence, lambda: self.change_folder(before))
 
     async def _move_folder(self, folder: str, parent: str | None) -> None:
         before: Folder = await self._store.folders.move(folder, parent)
@@ -171,19 +176,8 @@ class Organiser(QObject):
     def _on_opened(self, conversation: OpenConversation) -> None:
         """What is begun while a folder is shown belongs there."""
         folder = self._library.listing.folder
-        # One of which all was deleted is empty too, and has its place.
-        is_new = conversation.is_empty and (conversation.is_in_memory or not conversation.is_stored)
-        self._new = (conversation.id, folder) if folder is not None and is_new else None
-
-    def _place_new(self) -> None:
-        if self._new is not None:
-            self._tasks.start(self._move_new(*self._new))
-
-    async def _move_new(self, conversation_id: str, folder: str) -> None:
-        if (conversation_id, folder) == self._new and await self._store.placements.of([conversation_id]):
-            self._new = None
-            await self._store.placements.change([conversation_id], folder=folder)
-            self._library.refresh()
+        if folder is not None and not conversation.is_stored and not conversation.is_found:
+            conversation.begin_in(folder)
 
 
 class _Done(NamedTuple):

@@ -1,55 +1,83 @@
-"""The dialogs of folders and tags: a name with a colour, a folder to choose, and the tags of conversations."""
+"""The dialogs of folders and tags: what a folder is, a folder to choose, and the tags of conversations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QCoreApplication, QSize, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QToolButton, QWidget
 
-from desktop_agent.types.folders import MAX_FOLDER_NAME, Folder, FolderColour, clean_name, folder_paths
+from desktop_agent.types.folders import (
+    MAX_FOLDER_INSTRUCTIONS,
+    MAX_FOLDER_NAME,
+    Folder,
+    FolderColour,
+    clean_instructions,
+    clean_name,
+    folder_paths,
+)
+from ui.forms.controls import text_area
+from ui.forms.form import Form
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
-from ui.style.text import plain_tooltip
+from ui.style.text import format_number, plain_tooltip
 from ui.style.theme import ICON_SIZE, SPACE_L, SPACE_M, SPACE_S, ThemeSource, folder_tint, pixmap
 
 _WIDTH = 380
 _PICKER_HEIGHT = 420
 """Pixels."""
+_INSTRUCTION_LINES = 5
 _SEPARATOR = " / "
 
 
 class FolderDialog(QDialog):
-    """The name and the colour of a folder. Not modal."""
+    """The name, the colour and the instructions of a folder. Not modal."""
 
-    chosen = Signal(str, FolderColour)
+    chosen = Signal(Folder)
 
-    def __init__(self, themes: ThemeSource, folder: Folder | None, parent: QWidget) -> None:
-        """Edit a folder, or describe a new one."""
+    def __init__(self, themes: ThemeSource, folder: Folder, parent: QWidget) -> None:
+        """Edit a folder; one without an id is to be made."""
         super().__init__(parent)
         self._themes = themes
-        self._name = QLineEdit("" if folder is None else folder.name)
+        self._folder = folder
+        self._name = QLineEdit(folder.name)
         self._name.setMaxLength(MAX_FOLDER_NAME)
         self._name.setAccessibleName(self.tr("Name of the folder"))
         self._name.setPlaceholderText(self.tr("Name"))
         self._colours = QButtonGroup(self)
         self._swatches = [self._make_swatch(colour) for colour in FolderColour]
-        self._swatches[0 if folder is None else list(FolderColour).index(folder.colour)].setChecked(True)
-        title = self.tr("New folder") if folder is None else self.tr("Name and colour")
+        self._swatches[list(FolderColour).index(folder.colour)].setChecked(True)
+        self._form = self._make_form()
+        title = self.tr("Name, colour and instructions") if folder.id else self.tr("New folder")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        self.setMinimumWidth(round(_WIDTH * themes.zoom / 100))
-        self._accept = button(self.tr("Create") if folder is None else self.tr("Save"), self._choose, "primary")
+        self.setMinimumWidth(min(round(_WIDTH * themes.zoom / 100), parent.width()))
+        self._accept = button(self.tr("Save") if folder.id else self.tr("Create"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
-        parts = (label(title, "heading"), self._name, FlowRows(self._swatches, gap=SPACE_S), buttons)
+        colours = FlowRows(self._swatches, gap=SPACE_S)
+        parts = (label(title, "heading", wrap=True), self._name, colours, self._form, buttons)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L)
         self._name.textChanged.connect(self._refresh)
         self._name.selectAll()
         self._refresh()
+
+    def _make_form(self) -> Form:
+        form = Form()
+        title = self.tr("Instructions for every conversation in this folder")
+        instructions = text_area(_INSTRUCTION_LINES)
+        form.add_field("instructions", title, instructions, self._instructions_error, is_optional=True)
+        form.show_values({"instructions": self._folder.instructions})
+        return form
+
+    def _instructions_error(self, text: str) -> str:
+        if len(clean_instructions(text)) <= MAX_FOLDER_INSTRUCTIONS:
+            return ""
+        words = self.tr("These are more than {0} characters. Shorten them.")
+        return words.format(format_number(MAX_FOLDER_INSTRUCTIONS))
 
     def _make_swatch(self, colour: FolderColour) -> QToolButton:
         name = _colour_names()[colour]
@@ -70,8 +98,10 @@ class FolderDialog(QDialog):
 
     def _choose(self) -> None:
         colour = next(colour for colour, swatch in zip(FolderColour, self._swatches, strict=True) if swatch.isChecked())
-        self.chosen.emit(self._name.text(), colour)
-        self.accept()
+        if not self._form.show_errors():
+            name, instructions = self._name.text(), self._form.values["instructions"]
+            self.chosen.emit(replace(self._folder, name=name, colour=colour, instructions=instructions))
+            self.accept()
 
 
 def _colour_names() -> Mapping[FolderColour, str]:

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QWidget
 
-from desktop_agent.types.folders import Folder, FolderColour, FolderLevel, Placement
+from desktop_agent.types.folders import Folder, FolderLevel, Placement
 from ui.bridge.desktop.links import conversation_link
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.organiser import Organiser
@@ -89,7 +89,7 @@ class OrganisePresenter(QObject):
         return self._sidebar.view.marks.ids or ([current.id] if current is not None and has_place else [])
 
     def create_folder(self) -> None:
-        """Ask for the name and colour of a folder, and make it where the list is."""
+        """Ask what a folder is to be, and make it where the list is."""
         self._describe_new(self._path[-1].id if self._path else None)
 
     def show_archive(self) -> None:
@@ -200,7 +200,7 @@ class OrganisePresenter(QObject):
                 self._describe_new(folder.id)
             case "edit":
                 dialog = FolderDialog(self._themes, folder, self._window)
-                dialog.chosen.connect(partial(self._organiser.rename_folder, folder.id))
+                dialog.chosen.connect(self._organiser.change_folder)
                 _open(dialog)
             case "move":
                 self._organiser.read_folders(folder)
@@ -208,14 +208,12 @@ class OrganisePresenter(QObject):
                 self._ask_to_delete(folder)
 
     def _describe_new(self, parent: str | None) -> None:
-        dialog = FolderDialog(self._themes, None, self._window)
-        dialog.chosen.connect(partial(self._create_folder, parent, ()))
+        dialog = FolderDialog(self._themes, Folder("", "", parent=parent), self._window)
+        dialog.chosen.connect(self._organiser.create_folder)
         _open(dialog)
 
-    def _create_folder(
-        self, parent: str | None, ids: Sequence[str], name: str, colour: FolderColour = FolderColour.GREY
-    ) -> None:
-        self._organiser.create_folder(name, colour, parent, ids)
+    def _create_for(self, ids: Sequence[str], name: str) -> None:
+        self._organiser.create_folder(Folder("", name), ids)
 
     def _ask_to_delete(self, folder: Folder) -> None:
         question = self.tr("Delete the folder “{0}”?").format(folder.name)
@@ -239,7 +237,7 @@ class OrganisePresenter(QObject):
         else:
             picker = FolderPicker(self._themes, folders, self._window)
             picker.chosen.connect(partial(self._organiser.move, moved))
-            picker.new_wanted.connect(partial(self._create_folder, None, moved))
+            picker.new_wanted.connect(partial(self._create_for, moved))
         _open(picker)
 
     @Slot(list, list)

@@ -83,7 +83,7 @@ def fill_folder_menu(menu: QMenu, act: Callable[[FolderAction], object]) -> None
     """Fill the menu for a folder."""
     context = "FolderMenu"
     menu.clear()
-    edit = menu.addAction(translate(context, "Name and colour…"), lambda: act("edit"))
+    edit = menu.addAction(translate(context, "Name, colour and instructions…"), lambda: act("edit"))
     edit.setShortcut(QKeySequence(Qt.Key.Key_F2))
     menu.addAction(translate(context, "New folder in it…"), lambda: act("create"))
     menu.addAction(translate(context, "Move to a folder…"), lambda: act("move"))

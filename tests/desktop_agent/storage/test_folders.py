@@ -1,6 +1,7 @@
 """Folders, pins, the archive and tags: where conversations are, and what a list reads of it."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,14 @@ from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import ListScope
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.folders import MAX_FOLDER_DEPTH, Folder, FolderColour, FolderLevel, folder_paths
+from desktop_agent.types.folders import (
+    MAX_FOLDER_DEPTH,
+    MAX_FOLDER_INSTRUCTIONS,
+    Folder,
+    FolderColour,
+    FolderLevel,
+    folder_paths,
+)
 
 
 async def made(store: Store, *titles: str) -> list[str]:
@@ -152,7 +160,7 @@ async def test_no_folder_gets_into_itself_nor_too_deep(tmp_path: Path) -> None:
     paths = folder_paths(await store.folders.all())
     assert paths[chain[6].id] == ("5", "6")
     assert len(paths[chain[4].id]) == 5
-    before = await store.folders.rename(other.id, " New\nname ", FolderColour.RED)
+    before = await store.folders.change(Folder(other.id, " New\nname ", FolderColour.RED))
     assert before == other
     assert Folder(other.id, "New name", FolderColour.RED) in await store.folders.all()
     await store.close()
@@ -216,7 +224,7 @@ async def test_a_rescue_keeps_folders_and_tags_and_breaks_circles(tmp_path: Path
     store = await Store.open(tmp_path)
     ids = await made(store, "a", "b")
     outer = await store.folders.create("Outer", FolderColour.TEAL)
-    inner = await store.folders.create("Inner", parent=outer.id)
+    inner = await store.folders.create("Inner", parent=outer.id, instructions="Be brief.")
     await store.placements.change(ids[:1], folder=inner.id, pinned=True, add_tags=["later"])
     await store.close()
     path = tmp_path / DATABASE_NAME
@@ -228,7 +236,7 @@ async def test_a_rescue_keeps_folders_and_tags_and_breaks_circles(tmp_path: Path
     store = await Store.open(tmp_path)
     assert store.notices
     level = await store.folders.level(inner.id)
-    assert (level.path[-1].name, level.path[-1].colour) == ("Inner", FolderColour.GREY)
+    assert level.path[-1] == Folder(inner.id, "Inner", parent=level.path[-1].parent, instructions="Be brief.")
     (place,) = await store.placements.of(ids[:1])
     assert (place.folder, place.tags) == (inner.id, ("later",))
     assert place.pinned_at is not None
@@ -254,3 +262,57 @@ async def test_an_import_puts_conversations_where_they_were(tmp_path: Path) -> N
     ]
     await store.close()
     await other.close()
+
+
+async def test_instructions_are_read_from_the_top_down_also_of_one_that_is_archived_or_begins(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    inside, archived, at_the_top = await made(store, "inside", "archived", "at the top")
+    outer = await store.folders.create("Outer", instructions=" Be brief.\n")
+    middle = await store.folders.create("Middle", parent=outer.id)
+    inner = await store.folders.create("Inner", parent=middle.id, instructions="Write British English.\ud83d")
+    await store.placements.change([inside, archived], folder=inner.id)
+    await store.placements.change([archived], archived=True)
+
+    async def instructions(conversation_id: str, begun_in: str | None = None) -> list[str]:
+        folders = await store.folders.with_instructions(conversation_id, begun_in)
+        return [folder.instructions for folder in folders]
+
+    for conversation_id in (inside, archived):
+        assert await instructions(conversation_id) == ["Be brief.", "Write British English.\ufffd"]
+    assert await instructions(at_the_top, inner.id) == []
+    assert await instructions("not stored yet", middle.id) == ["Be brief."]
+    assert await instructions("not stored yet", "gone") == []
+    await store.placements.change([inside], folder=middle.id)
+    assert await instructions(inside) == ["Be brief."]
+    await store.folders.delete(outer.id)
+    assert await instructions(inside) == []
+    await store.close()
+
+
+async def test_a_changed_folder_is_changed_back(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    folder = await store.folders.create("Work", FolderColour.TEAL, None, "Be brief.")
+    changed = Folder(folder.id, "Import", FolderColour.RED, None, "Be long.")
+    assert await store.folders.change(replace(changed, parent=folder.id)) == folder
+    assert await store.folders.all() == (changed,)
+    await store.folders.change(folder)
+    assert await store.folders.all() == (folder,)
+    with pytest.raises(WrongUse):
+        await store.folders.change(replace(folder, instructions="x" * (MAX_FOLDER_INSTRUCTIONS + 1)))
+    with pytest.raises(WrongUse):
+        await store.folders.create("More", instructions="x" * (MAX_FOLDER_INSTRUCTIONS + 1))
+    assert await store.folders.all() == (folder,)
+    await store.close()
+
+
+async def test_in_a_circle_each_folder_counts_once(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    (id_,) = await made(store, "a")
+    outer = await store.folders.create("Outer", instructions="one")
+    inner = await store.folders.create("Inner", parent=outer.id, instructions="two")
+    await store.placements.change([id_], folder=inner.id)
+    with closing(connect(tmp_path / DATABASE_NAME)) as db:
+        db.execute("UPDATE folders SET parent = 2 WHERE number = 1")
+    assert [folder.name for folder in await store.folders.with_instructions(id_, None)] == ["Outer", "Inner"]
+    assert [folder.name for folder in (await store.folders.level(inner.id)).path] == ["Outer", "Inner"]
+    await store.close()

@@ -1,0 +1,1 @@
+ALTER TABLE folders ADD COLUMN instructions TEXT NOT NULL DEFAULT '';
