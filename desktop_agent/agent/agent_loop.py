@@ -231,6 +231,7 @@ class AgentLoop:
 
     async def _ask_model(self, provider: Provider) -> Message:
         """Ask the model once; return its whole answer, committed."""
+        more_instructions = await self._context.more_instructions()
         if self._is_stopped():
             # A tool may have swallowed the cancellation; nothing new starts all the same.
             raise asyncio.CancelledError
@@ -238,7 +239,7 @@ class AgentLoop:
         answer = AnswerBuilder(new_id(), self._settings.model)
         self._answer = answer
         self._recorder.emit(TurnStarted(turn_id, answer.message_id, self._settings.model))
-        addenda = self._boundary.instruction_addenda(turn_id)
+        addenda = (*more_instructions, *self._boundary.instruction_addenda(turn_id))
         model_call = ModelCall(provider, self._context, self._settings, addenda)
         try:
             await self._call_model(model_call, answer, provider)

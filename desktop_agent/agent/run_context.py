@@ -259,6 +259,11 @@ async def _no_wait() -> None:
     """Wait for nobody."""
 
 
+async def no_instructions() -> tuple[str, ...]:
+    """Add nothing."""
+    return ()
+
+
 def _count_nothing(_provider: Provider, _answer: AnswerBuilder) -> None:
     """Ignore the usage: no budget counts it."""
 
@@ -269,8 +274,9 @@ class RunContext:
 
     `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody does
     any more, or a budget is used up. `count_answer` is called once for each answer, whatever became of it.
-    `history_ready` is awaited before anything else, `tools_ready` before the first turn. `checkpointer` saves what
-    calls are about to change; None saves nothing. `prepared_history` caches what was prepared for earlier requests.
+    `history_ready` is awaited before anything else, `tools_ready` before the first turn. `more_instructions` are read
+    for each turn, and are added to those of the settings; it may raise AgentError. `checkpointer` saves what calls are
+    about to change; None saves nothing. `prepared_history` caches what was prepared for earlier requests.
     `agent_path` names the specialists from the root down; the root agent's is empty.
     """
 
@@ -294,4 +300,5 @@ class RunContext:
     agent_path: tuple[str, ...] = ()
     history_ready: Callable[[], Awaitable[None]] = _no_wait
     tools_ready: Callable[[], Awaitable[None]] = _no_wait
+    more_instructions: Callable[[], Awaitable[tuple[str, ...]]] = no_instructions
     slots: ToolSlots = field(default_factory=ToolSlots)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PreparedHistory, RunSettings
 from desktop_agent.agent.prompt_policies import PromptPolicies
-from desktop_agent.agent.run_context import Budget, Recorder, RunContext
+from desktop_agent.agent.run_context import Budget, Recorder, RunContext, no_instructions
 from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.permissions.policy import ToolNamePolicy
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
@@ -335,6 +335,7 @@ class _SpecialistTool:
             hooks=replace(context.hooks, user_prompt_submit=()),
             queue=SteeringQueue(),
             policies=PromptPolicies(),
+            more_instructions=no_instructions,
             guards=Guards(),
             specialists=callable_ones,
             prepared_history=PreparedHistory(),

@@ -30,7 +30,7 @@ from desktop_agent.types.engine_events import (
     RunFinished,
     TurnStarted,
 )
-from desktop_agent.types.errors import AgentError
+from desktop_agent.types.errors import AgentError, StorageFailed
 from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.policies import Hooks, Interrupt, StopTurn
 
@@ -167,6 +167,7 @@ class RunFactory:
         self._record = record
         self._picture_fitter = PictureFitter()
         self._prepared_history = PreparedHistory()
+        self._folder_instructions: tuple[str, ...] | None = None
 
     def create_run(self, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE, *, only_compacts: bool = False) -> Run:
         """Return a run that is ready to start. Raises WrongUse where something it needs is gone; StorageFailed when
@@ -189,6 +190,7 @@ class RunFactory:
             open_provider=lambda model: setup.open_provider(record, model),
             history_ready=self._load_history,
             tools_ready=lambda: setup.tools_ready(record),
+            more_instructions=self._read_folder_instructions,
             count_answer=partial(setup.count_answer, record),
             recorder=recorder,
             tools=tools,
@@ -212,6 +214,23 @@ class RunFactory:
             await self._history_loader.load_all()
         else:
             await self._history_loader.load_for_request()
+
+    async def _read_folder_instructions(self) -> tuple[str, ...]:
+        """Return those of the folders around the conversation, outermost first; where the disk refuses, the last ones.
+
+        Raises StorageFailed where a folder has some and they were never read.
+        """
+        store, record = self._setup.store, self._record()
+        if store is None:
+            return ()
+        try:
+            folders = await store.folders.with_instructions(record.id, record.folder)
+        except StorageFailed:
+            if self._folder_instructions is None and record.folder is not None:
+                raise
+            return self._folder_instructions or ()
+        self._folder_instructions = tuple(folder.instructions for folder in folders)
+        return self._folder_instructions
 
     def _settings(self) -> RunSettings:
         record, setup = self._record(), self._setup

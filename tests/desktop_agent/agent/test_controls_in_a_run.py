@@ -137,6 +137,20 @@ def hello_once() -> PromptPolicies:
     return policies
 
 
+async def test_more_instructions_are_read_for_each_turn_and_come_before_those_of_policies_and_the_mode() -> None:
+    texts = iter(["Be brief.", "Be long."])
+
+    async def more() -> tuple[str, ...]:
+        return (next(texts),)
+
+    desk = Desk(Turn(call("1", "look")), Turn(), tools=(tool("look", read_only=True),), more_instructions=more)
+    desk.context.policies.install("p", "Say hello.")
+    desk.modes.set_by_person("plan")
+    assert await desk.execute() is RunEnd.COMPLETED
+    others = f"Say hello.\n\n{PLAN_MODE.addendum}"
+    assert instructions(desk) == [f"Be brief.\n\n{others}", f"Be long.\n\n{others}"]
+
+
 def instructions(desk: Desk) -> list[str]:
     return [request.config.system_prompt or "" for request in desk.provider.requests]
 

@@ -511,3 +511,14 @@ async def test_its_prompt_is_its_own_and_not_the_persons() -> None:
     )
     assert await team.execute() is RunEnd.COMPLETED
     assert team.models["second"].requests[0].messages[0].injected_by == "first"
+
+
+async def test_it_has_its_own_instructions_alone() -> None:
+    async def more() -> tuple[str, ...]:
+        return ("Be brief.",)
+
+    team = Team(Turn(ask("1")), DONE, plays={"researcher": (DONE,)}, more_instructions=more)
+    assert await team.execute() is RunEnd.COMPLETED
+    assert [request.config.system_prompt for request in team.provider.requests] == ["Be brief."] * 2
+    assert team.models["researcher"].requests[0].config.system_prompt == "You are researcher."
+    team.finish()

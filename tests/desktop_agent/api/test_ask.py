@@ -211,6 +211,21 @@ def test_a_conversation_goes_on(ask: Asker) -> None:
     ]
 
 
+def test_what_goes_on_in_a_folder_has_its_instructions(ask: Asker) -> None:
+    async def move(conversation: str) -> None:
+        store = await Store.open(ask.folder)
+        folder = await store.folders.create("Work", instructions="Be brief.")
+        await store.placements.change([conversation], folder=folder.id)
+        await store.close()
+
+    with serving(Loopback(says("one"), says("two"))) as server:
+        first = ask("--system", "You are a poet.", "first", server=server)
+        asyncio.run(move(first.conversation))
+        ask("--system", "You are a poet.", "--continue", first.conversation, "second", server=server)
+    told = [each["messages"][0]["content"] for each in sent(server)]
+    assert told == ["You are a poet.", "You are a poet.\n\nBe brief."]
+
+
 def test_what_is_said_about_the_request_reaches_the_wire(ask: Asker) -> None:
     with serving(Loopback(says("ok"))) as server:
         ask("--system", "Be brief.", "--max-tokens", "77", "hi", server=server)

@@ -1,16 +1,26 @@
 """Folders, pins, the archive, tags, copies and marked conversations in the whole window."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QListView, QMenu, QPushButton, QToolButton
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+)
 
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull
-from desktop_agent.types.folders import FolderColour
+from desktop_agent.types.folders import MAX_FOLDER_INSTRUCTIONS, FolderColour
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import held, until
@@ -23,6 +33,7 @@ from ui.sidebar.organising import OrganisePresenter
 from ui.style.list_rows import RowRole
 from ui.style.theme import LIGHT
 
+INSTRUCTIONS = "Instructions for every conversation in this folder"
 MOVE = Qt.DropAction.MoveAction
 
 
@@ -197,10 +208,13 @@ def test_a_folder_is_made_opened_left_and_deleted(on_screen):
         dialog = await until(lambda: screen.find(QDialog, "New folder"))
         QTest.keyClicks(screen.find(QLineEdit, "Name of the folder"), "Work")
         screen.find(QToolButton, "Teal").click()
+        QTest.keyClicks(screen.find(QPlainTextEdit, INSTRUCTIONS), "Be brief.")
         screen.find(QPushButton, "Create").click()
         await until(lambda: titles(screen) == ["Work", "Today", "b", "a"])
         assert index_of(screen, "Work").data(RowRole.TINT) == FolderColour.TEAL
         assert index_of(screen, "Work").data(Qt.ItemDataRole.AccessibleTextRole) == "Folder: Work"
+        (folder,) = await screen.engine.store.folders.all()
+        assert folder.instructions == "Be brief."
         choose(screen, "a", "Move to a folder…")
         dialog = await until(lambda: screen.find(QDialog, "Move to a folder"))
         QTest.keyClicks(dialog.findChild(QLineEdit), "wor")
@@ -218,6 +232,33 @@ def test_a_folder_is_made_opened_left_and_deleted(on_screen):
         await until(lambda: screen.find(QPushButton, "Delete folder"))
         screen.find(QPushButton, "Delete folder").click()
         await until(lambda: titles(screen) == ["Today", "b", "a"])
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_a_changed_folder_is_changed_back_by_the_notice(on_screen):
+    async def work(screen):
+        store = screen.engine.store
+        before = await store.folders.create("Work", FolderColour.RED, None, "Be brief.")
+        screen.desk.library.refresh()
+        await listed(screen, "Work")
+        choose(screen, "Work", "Name, colour and instructions…")
+        dialog = await until(lambda: screen.find(QDialog, "Name, colour and instructions"))
+        editor = screen.find(QPlainTextEdit, INSTRUCTIONS)
+        assert editor.toPlainText() == "Be brief."
+        editor.setPlainText("x" * (MAX_FOLDER_INSTRUCTIONS + 1))
+        screen.find(QPushButton, "Save").click()
+        assert dialog.isVisible()
+        assert "These are more than 200,000 characters. Shorten them." in editor.accessibleDescription()
+        editor.setPlainText("Be long.")
+        QTest.keyClick(screen.find(QLineEdit, "Name of the folder"), Qt.Key.Key_Return)
+        after = replace(before, instructions="Be long.")
+        await until(lambda: "Changed the folder “Work”." in screen.words(screen.banners))
+        assert await store.folders.all() == (after,)
+        undo(screen)
+        await screen.idle()
+        assert await store.folders.all() == (before,)
 
     on_screen(work)
 
@@ -486,7 +527,7 @@ def drop(widget, data, place):
 def test_a_copy_is_made_and_a_new_conversation_belongs_to_the_folder_that_is_shown(on_screen):
     async def work(screen):
         await stored(screen, "a")
-        folder = await screen.engine.store.folders.create("Work")
+        folder = await screen.engine.store.folders.create("Work", instructions="Be brief.")
         await listed(screen, "Work", "Today", "a")
         choose(screen, "a", "Duplicate")
         await until(lambda: screen.conversation.title == "a (copy)")
@@ -494,13 +535,13 @@ def test_a_copy_is_made_and_a_new_conversation_belongs_to_the_folder_that_is_sho
         await until(lambda: titles(screen) == [])
         screen.desk.library.new()
         id_ = screen.desk.library.current.id
-        await screen.engine.store.create_conversation(title="new", id_=id_)
-        screen.desk.library.refresh()
+        await screen.say("new")
+        assert screen.provider.requests[0].config.system_prompt == "Be brief."
         await until(lambda: titles(screen) == ["Today", "new"])
         (place,) = await screen.engine.store.placements.of([id_])
         assert place.folder == folder.id
 
-    on_screen(work)
+    on_screen(work, Turn(ContentDelta("Hi")))
 
 
 def test_one_that_is_empty_by_now_is_not_moved_where_it_is_opened(on_screen):
