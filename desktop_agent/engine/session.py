@@ -14,7 +14,7 @@ from desktop_agent.engine.history_loader import BranchLoader, HistoryLoader
 from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
-from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
+from desktop_agent.engine.session_runs import ActiveRun, ConversationFolders, RunFactory, RunRecorder
 from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
 from desktop_agent.engine.titles import TitleMaker, title_of
 from desktop_agent.processes.foreign_code import validate_message, validate_messages
@@ -58,7 +58,10 @@ class RunStarter:
         self.open_calls = open_calls
         self.history_loader = HistoryLoader(writer, setup.store)
         self.checkpoints = self._create_checkpoints()
-        self.run_factory = RunFactory(setup, controls, self.checkpoints, lambda: writer.record, self.history_loader)
+        self.folders = ConversationFolders(writer, setup.store)
+        self.run_factory = RunFactory(
+            setup, controls, self.checkpoints, lambda: writer.record, self.history_loader, self.folders
+        )
 
     @property
     def awaits_results(self) -> bool:
@@ -212,7 +215,7 @@ class Session:
             validate=self._valid_prompt,
             start=self._runs.start,
         )
-        self.context_size, self.begin_in = ContextSize(setup, writer), writer.journal_queue.begin_in
+        self.context_size, self.folders = ContextSize(setup, writer), self._runs.folders
         writer.journal_queue.on_pending_change(self._update_busy)
         writer.journal_queue.on_trouble(self._on_write_error)
         self.blocked_by: AgentError | None = held

@@ -18,6 +18,7 @@ from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.engine.titles import TitleMaker
 from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.store import Store
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
@@ -31,6 +32,7 @@ from desktop_agent.types.engine_events import (
     TurnStarted,
 )
 from desktop_agent.types.errors import AgentError, StorageFailed
+from desktop_agent.types.folders import Folder
 from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.policies import Hooks, Interrupt, StopTurn
 
@@ -149,6 +151,40 @@ class NestedRecorder(RunRecorder):
         self.finished = True
 
 
+class ConversationFolders:
+    """The folders that a conversation is in; what is in memory alone is in none.
+
+    `instructions` are those of the folders, outermost first. They are read anew each time, because folders and places
+    are changed by whoever shows the list.
+    """
+
+    def __init__(self, writer: SessionWriter, store: Store | None) -> None:
+        self._writer = writer
+        self._store = store
+        self._last: tuple[str, ...] | None = None
+
+    def begin_in(self, folder: str) -> None:
+        """Store a new conversation in this folder. Later it is moved as any other."""
+        self._writer.journal_queue.begin_in(folder)
+
+    async def with_instructions(self) -> tuple[Folder, ...]:
+        """Return those that have instructions, from the top down. Raises StorageFailed."""
+        record = self._writer.record
+        return () if self._store is None else await self._store.folders.with_instructions(record.id, record.folder)
+
+    async def instructions(self) -> tuple[str, ...]:
+        """Return the instructions; where the disk refuses, those that were read last.
+
+        Raises StorageFailed where there may be some and they were never read.
+        """
+        try:
+            self._last = tuple(folder.instructions for folder in await self.with_instructions())
+        except StorageFailed:
+            if self._last is None and self._writer.record.folder is not None:
+                raise
+        return self._last or ()
+
+
 class RunFactory:
     """Makes the runs of one session."""
 
@@ -159,15 +195,16 @@ class RunFactory:
         checkpoints: Checkpoints | None,
         record: Callable[[], ConversationRecord],
         history_loader: HistoryLoader,
+        folders: "ConversationFolders",
     ) -> None:
         self._setup = setup
+        self._folders = folders
         self._history_loader = history_loader
         self._controls = controls
         self._checkpoints = checkpoints
         self._record = record
         self._picture_fitter = PictureFitter()
         self._prepared_history = PreparedHistory()
-        self._folder_instructions: tuple[str, ...] | None = None
 
     def create_run(self, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE, *, only_compacts: bool = False) -> Run:
         """Return a run that is ready to start. Raises WrongUse where something it needs is gone; StorageFailed when
@@ -190,7 +227,7 @@ class RunFactory:
             open_provider=lambda model: setup.open_provider(record, model),
             history_ready=self._load_history,
             tools_ready=lambda: setup.tools_ready(record),
-            more_instructions=self._read_folder_instructions,
+            more_instructions=self._folders.instructions,
             count_answer=partial(setup.count_answer, record),
             recorder=recorder,
             tools=tools,
@@ -214,23 +251,6 @@ class RunFactory:
             await self._history_loader.load_all()
         else:
             await self._history_loader.load_for_request()
-
-    async def _read_folder_instructions(self) -> tuple[str, ...]:
-        """Return those of the folders around the conversation, outermost first; where the disk refuses, the last ones.
-
-        Raises StorageFailed where a folder has some and they were never read.
-        """
-        store, record = self._setup.store, self._record()
-        if store is None:
-            return ()
-        try:
-            folders = await store.folders.with_instructions(record.id, record.folder)
-        except StorageFailed:
-            if self._folder_instructions is None and record.folder is not None:
-                raise
-            return self._folder_instructions or ()
-        self._folder_instructions = tuple(folder.instructions for folder in folders)
-        return self._folder_instructions
 
     def _settings(self) -> RunSettings:
         record, setup = self._record(), self._setup

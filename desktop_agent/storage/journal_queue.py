@@ -249,7 +249,7 @@ class JournalQueue(WriteBehind[_Write]):
             self._write_soon(_ChangeRecord(changes))
 
     def begin_in(self, folder: str) -> None:
-        """Store the conversation in this folder, once it is stored. Later it is moved as any other."""
+        """Store the conversation in this folder, once it is stored."""
         self.record = replace(self.record, folder=folder)
 
     def delete_messages(self, root_id: str, **changes: Unpack[ConversationChanges]) -> None:

@@ -213,6 +213,19 @@ async def conversation_settings(desk: Desk) -> None:
     QTest.keyClicks(dialog.findChildren(QLineEdit)[1], "1.2")
 
 
+@scene("conversation-settings-folder")
+async def conversation_settings_folder(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    folders = desk.engine.store.folders
+    work = await folders.create("Work", instructions="Be brief.")
+    inner = await folders.create("Translations", parent=work.id, instructions="Write British English.")
+    await desk.engine.store.placements.change([desk.library.current.id], folder=inner.id)
+    desk.window.page.models.edit_parameters()
+    dialog = desk.window.findChild(ConversationSettingsDialog)
+    await placed(dialog)
+    await asyncio.sleep(0.3)
+
+
 @scene("conversation-settings-in-force")
 async def conversation_settings_in_force(desk: Desk) -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")

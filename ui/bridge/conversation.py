@@ -21,6 +21,7 @@ from desktop_agent.types.engine_events import (
     UserMessageReturned,
 )
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.folders import Folder
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import When
 from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
@@ -168,7 +169,11 @@ class OpenConversation(QObject):
 
     def begin_in(self, folder: str) -> None:
         """Store it in this folder; not for one that is stored already."""
-        self._session.begin_in(folder)
+        self._session.folders.begin_in(folder)
+
+    async def folders_with_instructions(self) -> Sequence[Folder]:
+        """Return the folders around it that have instructions, from the top down. Raises StorageFailed."""
+        return await self._session.folders.with_instructions()
 
     def context_tokens(self, texts: Sequence[str]) -> int:
         """Estimate how many tokens the model reads if these texts are sent now."""

@@ -1,6 +1,8 @@
 """The dialog for the parameters of one conversation: system prompt, temperature, top-p, maximum tokens."""
 
-from PySide6.QtCore import Qt, Signal
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit, QWidget
 
 from desktop_agent.types.providers import ConversationParameters
@@ -52,6 +54,14 @@ class ConversationSettingsDialog(QDialog):
                 return True
         return False
 
+    @Slot(str, list)
+    def show_folders(self, conversation_id: str, names: Sequence[str]) -> None:
+        """Say which folders add instructions to those of the conversation, from the top down."""
+        if conversation_id == self.conversation_id and names:
+            words = self.tr("The instructions of its folders are added: {0}")
+            self._form.rows["system_prompt"].show_note(words.format(", ".join(names)))
+            self._fit()
+
     def _save(self) -> None:
         if not self._form.show_errors():
             self.accept()
@@ -66,7 +76,7 @@ class ConversationSettingsDialog(QDialog):
         self.setAccessibleName(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        scrolled = ScrollColumn(SPACE_M, trailing=SPACE_S)
+        self._scrolled = scrolled = ScrollColumn(SPACE_M, trailing=SPACE_S)
         scrolled.column.addWidget(self._form)
         scrolled.column.addStretch(1)
         save = button(self.tr("Save"), self._save, "primary")
@@ -75,9 +85,12 @@ class ConversationSettingsDialog(QDialog):
         foot = FlowRows((defaults, button(self.tr("Cancel"), self.reject), save), trailing=True, apart=defaults)
         words = label(self.tr("They hold for this conversation, from the next message on."), "muted", wrap=True)
         heading = label(title, "heading", wrap=True)
-        layout = vbox(heading, words, scrolled, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scrolled)
-        # As high as all fields, up to the screen.
+        vbox(heading, words, scrolled, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scrolled)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Make it as high as all fields, up to the screen."""
         fields = self._form.heightForWidth(_DIALOG_WIDTH - 2 * SPACE_L)
-        wanted = layout.sizeHint().height() - scrolled.sizeHint().height() + fields + SPACE_M
+        wanted = self.sizeHint().height() - self._scrolled.sizeHint().height() + fields + SPACE_M
         screen = self.screen().availableSize()
         self.resize(min(_DIALOG_WIDTH, screen.width()), min(wanted, screen.height() - 2 * SPACE_L))

@@ -10,6 +10,7 @@ from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.policies import When
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.bridge.session_controls import RemovedMessage, SessionControls
 from ui.bridge.side_conversation import ConversationSource
@@ -34,6 +35,8 @@ class ModelControls(QObject):
     connect_requested = Signal()
     noticed = Signal(object)
     """A Sentence about a choice that no longer holds."""
+    _folders_read = Signal(str, list)
+    """The id of a conversation, and the names of the folders whose instructions are added to its own."""
 
     def __init__(
         self,
@@ -41,9 +44,11 @@ class ModelControls(QObject):
         composer: Composer,
         library: ConversationSource,
         servers: ModelServers,
+        tasks: BackgroundTasks,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
+        self._tasks = tasks
         self._library = library
         self._composer = composer
         self._servers = servers
@@ -104,7 +109,13 @@ class ModelControls(QObject):
         dialog = ConversationSettingsDialog(conversation.id, conversation.parameters, instructions, window)
         # Another conversation may be open by the time it is saved.
         dialog.saved.connect(partial(self._set_parameters, conversation.id))
+        self._folders_read.connect(dialog.show_folders)
         dialog.open()
+        self._tasks.start(self._read_folders(conversation))
+
+    async def _read_folders(self, conversation: OpenConversation) -> None:
+        folders = await conversation.folders_with_instructions()
+        self._folders_read.emit(conversation.id, [folder.name for folder in folders])
 
     def _set_parameters(self, conversation_id: str, parameters: ConversationParameters) -> None:
         self._library.change(conversation_id, parameters=parameters)

@@ -123,7 +123,7 @@ class ConversationPage(QObject):
         self.navigation = TranscriptNavigation(themes, self.transcript, self.banners, self)
         self.earlier_messages = EarlierMessagesLoader(self.transcript, tasks, self)
         self.messages = MessageOpener(library, tasks, self)
-        self.models = ModelControls(themes, self.composer, library, servers, self)
+        self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
         self.branches = BranchesPresenter(
             themes, self.transcript, self.composer, banners, self.models, self.undo, tasks, frame

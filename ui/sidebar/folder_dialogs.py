@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QCoreApplication, QSize, Signal
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QIcon, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QToolButton, QWidget
 
 from desktop_agent.types.folders import (
@@ -54,7 +54,7 @@ class FolderDialog(QDialog):
         title = self.tr("Name, colour and instructions") if folder.id else self.tr("New folder")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        self.setMinimumWidth(min(round(_WIDTH * themes.zoom / 100), parent.width()))
+        self.resize(min(round(_WIDTH * themes.zoom / 100), parent.width()), 0)
         self._accept = button(self.tr("Save") if folder.id else self.tr("Create"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
@@ -62,8 +62,21 @@ class FolderDialog(QDialog):
         parts = (label(title, "heading", wrap=True), self._name, colours, self._form, buttons)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L)
         self._name.textChanged.connect(self._refresh)
+        self._form.changed.connect(self._fit_height)
         self._name.selectAll()
         self._refresh()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Only now the fonts are those of the style."""
+        super().showEvent(event)
+        self._fit_height()
+
+    def _fit_height(self) -> None:
+        """Make room for all lines, also of an error."""
+        for widget in (self._form.rows["instructions"], self._form, self):
+            if (layout := widget.layout()) is not None:
+                layout.activate()
+        self.resize(self.width(), max(self.height(), self.heightForWidth(self.width())))
 
     def _make_form(self) -> Form:
         form = Form()

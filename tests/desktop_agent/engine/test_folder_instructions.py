@@ -66,7 +66,7 @@ async def test_each_turn_has_those_of_the_folders_from_the_top_down(
     outer = await folders.create("Outer", instructions="Be brief.")
     inner = await folders.create("Inner", parent=outer.id, instructions="Write British English.")
     session = engine.new_session()
-    session.begin_in(inner.id)
+    session.folders.begin_in(inner.id)
 
     async def say(text: str) -> str:
         session.send(Message.user(text))
@@ -91,7 +91,7 @@ async def test_what_is_archived_keeps_them_and_what_is_in_memory_alone_has_none(
     engine = await opened(tmp_path, server)
     folder = await engine.store.folders.create("Work", instructions="Be brief.")
     stored, unstored = engine.new_session(), engine.new_session(in_memory=True)
-    stored.begin_in(folder.id)
+    stored.folders.begin_in(folder.id)
     for session in (stored, unstored):
         session.send(Message.user("one"))
         await session.wait_idle()
@@ -107,7 +107,7 @@ async def test_one_begun_in_a_folder_that_is_gone_is_at_the_top(tmp_path: Path, 
     engine = await opened(tmp_path, server)
     folder = await engine.store.folders.create("Work", instructions="Be brief.")
     session = engine.new_session()
-    session.begin_in(folder.id)
+    session.folders.begin_in(folder.id)
     await engine.store.folders.delete(folder.id)
     session.send(Message.user("one"))
     await session.wait_idle()
@@ -123,7 +123,7 @@ async def test_where_the_disk_refuses_those_that_were_read_last_hold_and_nothing
     folder = await engine.store.folders.create("Work", instructions="Be brief.")
     known, unread, elsewhere = engine.new_session(), engine.new_session(), engine.new_session()
     for session in (known, unread):
-        session.begin_in(folder.id)
+        session.folders.begin_in(folder.id)
     known.send(Message.user("one"))
     await known.wait_idle()
 

@@ -196,3 +196,25 @@ def test_what_popped_up_for_a_conversation_goes_with_it(on_screen, qt_messages):
         assert not any(each.isVisible() for each in page.composer.findChildren(QFileDialog))
 
     on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
+
+
+def test_it_says_which_folders_add_instructions(on_screen):
+    async def work(screen):
+        store = screen.engine.store
+        outer = await store.folders.create("Work", instructions="Be brief.")
+        middle = await store.folders.create("Import", parent=outer.id)
+        inner = await store.folders.create("Tables", parent=middle.id, instructions="Be exact.")
+        await screen.say("Hello")
+        dialog = await opened(screen)
+        await screen.idle()
+        prompt = screen.find(QPlainTextEdit, "System prompt")
+        assert "folders" not in prompt.accessibleDescription()
+        QTest.keyClick(dialog, Qt.Key.Key_Escape)
+        await store.placements.change([screen.conversation.id], folder=inner.id)
+        dialog = await opened(screen)
+        words = "The instructions of its folders are added: Work, Tables"
+        await until(lambda: words in screen.words(dialog))
+        assert screen.find(QPlainTextEdit, "System prompt").accessibleDescription().endswith(words)
+        QTest.keyClick(dialog, Qt.Key.Key_Escape)
+
+    on_screen(work, Turn(ContentDelta("Hi")))
