@@ -935,6 +935,10 @@
         <translation>Kein Systemprompt</translation>
     </message>
     <message>
+        <source>The instructions of its folders are added: {0}</source>
+        <translation>Die Anweisungen ihrer Ordner kommen hinzu: {0}</translation>
+    </message>
+    <message>
         <source>Conversation settings</source>
         <translation>Einstellungen der Unterhaltung</translation>
     </message>
@@ -1587,24 +1591,32 @@
         <translation>Name</translation>
     </message>
     <message>
+        <source>Name, colour and instructions</source>
+        <translation>Name, Farbe und Anweisungen</translation>
+    </message>
+    <message>
         <source>New folder</source>
         <translation>Neuer Ordner</translation>
-    </message>
-    <message>
-        <source>Name and colour</source>
-        <translation>Name und Farbe</translation>
-    </message>
-    <message>
-        <source>Create</source>
-        <translation>Anlegen</translation>
     </message>
     <message>
         <source>Save</source>
         <translation>Speichern</translation>
     </message>
     <message>
+        <source>Create</source>
+        <translation>Anlegen</translation>
+    </message>
+    <message>
         <source>Cancel</source>
         <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Instructions for every conversation in this folder</source>
+        <translation>Anweisungen für jede Unterhaltung in diesem Ordner</translation>
+    </message>
+    <message>
+        <source>These are more than {0} characters. Shorten them.</source>
+        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie sie.</translation>
     </message>
     <message>
         <source>Grey</source>
@@ -1671,8 +1683,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>FolderMenu</name>
     <message>
-        <source>Name and colour…</source>
-        <translation>Name und Farbe…</translation>
+        <source>Name, colour and instructions…</source>
+        <translation>Name, Farbe und Anweisungen…</translation>
     </message>
     <message>
         <source>New folder in it…</source>
@@ -7083,6 +7095,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Kürzen Sie es.</translation>
     </message>
     <message>
+        <source>Shorten them.</source>
+        <translation>Kürzen Sie sie.</translation>
+    </message>
+    <message>
         <source>Sign in again in the settings of the server.</source>
         <translation>Melden Sie sich in den Einstellungen des Servers neu an.</translation>
     </message>
@@ -7379,6 +7395,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The history is not open: use `async with History() as history`.</source>
         <translation>Der Verlauf ist nicht geöffnet: Verwenden Sie `async with History() as history`.</translation>
+    </message>
+    <message>
+        <source>The instructions of this folder are too long.</source>
+        <translation>Die Anweisungen dieses Ordners sind zu lang.</translation>
     </message>
     <message>
         <source>The key can be kept in memory until the program is closed.</source>
@@ -9873,6 +9893,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Change the files back by hand.</source>
         <translation>Ändern Sie die Dateien von Hand zurück.</translation>
+    </message>
+    <message>
+        <source>Changed the folder “{name}”.</source>
+        <translation>Der Ordner „{name}“ wurde geändert.</translation>
     </message>
     <message>
         <source>Changed the tags of “{title}”.</source>

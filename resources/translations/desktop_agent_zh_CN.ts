@@ -935,6 +935,10 @@
         <translation>无系统提示词</translation>
     </message>
     <message>
+        <source>The instructions of its folders are added: {0}</source>
+        <translation>会附加其所在文件夹的指令：{0}</translation>
+    </message>
+    <message>
         <source>Conversation settings</source>
         <translation>对话设置</translation>
     </message>
@@ -1587,24 +1591,32 @@
         <translation>名称</translation>
     </message>
     <message>
+        <source>Name, colour and instructions</source>
+        <translation>名称、颜色和指令</translation>
+    </message>
+    <message>
         <source>New folder</source>
         <translation>新建文件夹</translation>
-    </message>
-    <message>
-        <source>Name and colour</source>
-        <translation>名称和颜色</translation>
-    </message>
-    <message>
-        <source>Create</source>
-        <translation>创建</translation>
     </message>
     <message>
         <source>Save</source>
         <translation>保存</translation>
     </message>
     <message>
+        <source>Create</source>
+        <translation>创建</translation>
+    </message>
+    <message>
         <source>Cancel</source>
         <translation>取消</translation>
+    </message>
+    <message>
+        <source>Instructions for every conversation in this folder</source>
+        <translation>适用于此文件夹中所有对话的指令</translation>
+    </message>
+    <message>
+        <source>These are more than {0} characters. Shorten them.</source>
+        <translation>超过了 {0} 个字符。请缩短。</translation>
     </message>
     <message>
         <source>Grey</source>
@@ -1671,8 +1683,8 @@ Go up to: {1}</source>
 <context>
     <name>FolderMenu</name>
     <message>
-        <source>Name and colour…</source>
-        <translation>名称和颜色…</translation>
+        <source>Name, colour and instructions…</source>
+        <translation>名称、颜色和指令…</translation>
     </message>
     <message>
         <source>New folder in it…</source>
@@ -7082,6 +7094,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请缩短它。</translation>
     </message>
     <message>
+        <source>Shorten them.</source>
+        <translation>请缩短。</translation>
+    </message>
+    <message>
         <source>Sign in again in the settings of the server.</source>
         <translation>请在服务器的设置中重新登录。</translation>
     </message>
@@ -7378,6 +7394,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The history is not open: use `async with History() as history`.</source>
         <translation>历史记录未打开：请使用 `async with History() as history`。</translation>
+    </message>
+    <message>
+        <source>The instructions of this folder are too long.</source>
+        <translation>此文件夹的指令太长。</translation>
     </message>
     <message>
         <source>The key can be kept in memory until the program is closed.</source>
@@ -9872,6 +9892,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Change the files back by hand.</source>
         <translation>请手动将文件改回。</translation>
+    </message>
+    <message>
+        <source>Changed the folder “{name}”.</source>
+        <translation>已更改文件夹“{name}”。</translation>
     </message>
     <message>
         <source>Changed the tags of “{title}”.</source>
