@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from desktop_agent.conversation.history import compacted_view, normalised_history, summary_of
 from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_runs import ConversationFolders
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.providers.catalogue.catalogue import estimate_token_count, text_token_count
 from desktop_agent.types.errors import AgentError
@@ -15,9 +16,13 @@ from desktop_agent.types.tool_calls import ToolSpec
 
 
 class ContextSize:
-    """Measures the context: what the server counted in the last answer, plus an estimate of the rest."""
+    """Measures the context: what the server counted in the last answer, plus an estimate of the rest.
 
-    def __init__(self, setup: SessionSetup, writer: SessionWriter) -> None:
+    The instructions of its `folders` are those that were read last.
+    """
+
+    def __init__(self, setup: SessionSetup, writer: SessionWriter, folders: ConversationFolders) -> None:
+        self._folders = folders
         self._setup = setup
         self._writer = writer
         # Tokens by message, and of texts that are still being written: both are read again and again.
@@ -51,9 +56,11 @@ class ContextSize:
 
     def _fixed_tokens(self) -> int:
         record = self._writer.record
-        config = self._setup.config_for(record)
-        key = (record.workspace, config.system_prompt)
+        given = self._setup.config_for(record)
+        instructions = "\n\n".join(filter(None, (given.system_prompt, *self._folders.last_instructions)))
+        key = (record.workspace, instructions)
         if self._fixed_part is None or self._fixed_part[0] != key:
+            config = given.model_copy(update={"system_prompt": instructions})
             self._fixed_part = key, estimate_token_count(ModelRequest("", (), self._tools(), config=config)).tokens
         return self._fixed_part[1]
 

@@ -215,7 +215,7 @@ class Session:
             validate=self._valid_prompt,
             start=self._runs.start,
         )
-        self.context_size, self.folders = ContextSize(setup, writer), self._runs.folders
+        self.context_size, self.folders = ContextSize(setup, writer, self._runs.folders), self._runs.folders
         writer.journal_queue.on_pending_change(self._update_busy)
         writer.journal_queue.on_trouble(self._on_write_error)
         self.blocked_by: AgentError | None = held

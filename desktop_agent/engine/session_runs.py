@@ -161,7 +161,9 @@ class ConversationFolders:
     def __init__(self, writer: SessionWriter, store: Store | None) -> None:
         self._writer = writer
         self._store = store
-        self._last: tuple[str, ...] | None = None
+        self._is_read = False
+        self.last_instructions: tuple[str, ...] = ()
+        """Those that were read last."""
 
     def begin_in(self, folder: str) -> None:
         """Store a new conversation in this folder. Later it is moved as any other."""
@@ -178,11 +180,14 @@ class ConversationFolders:
         Raises StorageFailed where there may be some and they were never read.
         """
         try:
-            self._last = tuple(folder.instructions for folder in await self.with_instructions())
+            folders = await self.with_instructions()
         except StorageFailed:
-            if self._last is None and self._writer.record.folder is not None:
+            if not self._is_read and self._writer.record.folder is not None:
                 raise
-        return self._last or ()
+        else:
+            self._is_read = True
+            self.last_instructions = tuple(folder.instructions for folder in folders)
+        return self.last_instructions
 
 
 class RunFactory:

@@ -139,3 +139,14 @@ async def test_where_the_disk_refuses_those_that_were_read_last_hold_and_nothing
     assert errors == ["", "The disk is gone.", ""]
     assert [sent(GENERAL, "Be brief.") in body for body in server.bodies] == [True, True, False]
     await engine.close()
+
+
+async def test_the_size_of_the_context_counts_those_that_were_read(tmp_path: Path, server: StrictServer) -> None:
+    engine = await opened(tmp_path, server)
+    folder = await engine.store.folders.create("Work", instructions="Be brief. " * 1_000)
+    session = engine.new_session()
+    session.folders.begin_in(folder.id)
+    before = session.context_size.tokens()
+    assert await session.folders.instructions()
+    assert session.context_size.tokens() > before + 1_000
+    await engine.close()
