@@ -33,6 +33,7 @@ class Shaky:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.folders = store.folders
         self.read_only = None
         self.refuse: Exception | None = None
         self.gate: asyncio.Event | None = None
