@@ -43,6 +43,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     Machine,
     ReadConversation,
+    found_conversation,
 )
 from desktop_agent.types.blocks import (
     Block,
@@ -148,7 +149,7 @@ class CodexReader(HistoryReader):
         newest = (parse_time(object_of(parse_json(line)).get("timestamp")) for line in reversed(read_tail(file, _TAIL)))
         overview.title = names.get(thread_id) or short_title(prompt)
         overview.updated_at = next((time for time in newest if time), changed)
-        return FoundConversation.of(session_id, overview, changed)
+        return found_conversation(session_id, overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a session; turns that were rolled back, and subagents, are branches."""

@@ -34,6 +34,7 @@ from desktop_agent.exchange.readers.reader import (
     Machine,
     ReadConversation,
     ThreadReader,
+    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
@@ -91,7 +92,7 @@ class GooseReader(HistoryReader):
             if text_in(row, "session_type") in _OTHER_SESSIONS:
                 self.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
-            yield FoundConversation.of(text_in(row, "id"), _overview_of_row(row))
+            yield found_conversation(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
         files = ((file_id(self._folder, path, _SUFFIX), path) for path in self._files())
         unknown = ((session_id, path) for session_id, path in files if session_id not in known)
@@ -107,7 +108,7 @@ class GooseReader(HistoryReader):
         if not len(session.tree):
             return None
         session.overview.updated_at = changed = modified_at(file)
-        return FoundConversation.of(session_id, session.overview, changed)
+        return found_conversation(session_id, session.overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a session."""

@@ -29,6 +29,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     ReadConversation,
     ThreadReader,
+    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
@@ -61,7 +62,7 @@ class JanReader(HistoryReader):
 
     def _describe(self, thread_id: str, file: BinaryIO) -> FoundConversation | None:
         overview, changed = _overview(object_of(parse_json(file.read(self._limits.document)))), modified_at(file)
-        return FoundConversation.of(thread_id, overview, changed)
+        return found_conversation(thread_id, overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a thread."""

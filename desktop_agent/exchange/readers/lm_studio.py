@@ -30,6 +30,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     ReadConversation,
     ThreadReader,
+    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
@@ -71,7 +72,7 @@ class LmStudioReader(HistoryReader):
         messages = list_in(chat, "messages")
         overview, changed = _overview(chat), modified_at(file)
         overview.updated_at = overview.updated_at or changed
-        return FoundConversation.of(chat_id, overview, changed, len(messages)) if messages else None
+        return found_conversation(chat_id, overview, changed, len(messages)) if messages else None
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a chat with all versions of its messages."""

@@ -26,6 +26,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     ReadConversation,
     ThreadReader,
+    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
@@ -76,7 +77,7 @@ class OpenWebUiReader(HistoryReader):
                 chat_id = text_in(row, "id")
                 if chat_id and chat_id not in seen:
                     seen.add(chat_id)
-                    yield FoundConversation.of(chat_id, _overview(row))
+                    yield found_conversation(chat_id, _overview(row))
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a chat with all its branches."""

@@ -35,6 +35,7 @@ from desktop_agent.exchange.readers.reader import (
     Machine,
     ReadConversation,
     ThreadReader,
+    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import MessageState, Role
@@ -90,7 +91,7 @@ class OpencodeReader(HistoryReader):
             if row.get("parent_id"):
                 self.report.omit(Omission.HIDDEN, "subagent")
                 continue
-            yield FoundConversation.of(session_id, _overview(row))
+            yield found_conversation(session_id, _overview(row))
 
     def _sessions(self) -> Iterator[Row]:
         for location in self.locations():

@@ -92,19 +92,21 @@ class FoundConversation:
     message_count: int | None = None
     file_state: str = field(default="", compare=False)
 
-    @classmethod
-    def of(cls, id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None) -> Self:
-        """Return the one of an overview; `changed`, when its file was, stands in for times that are missing."""
-        created = overview.created_at or changed
-        return cls(
-            id=id_,
-            title=overview.title,
-            created_at=created,
-            updated_at=overview.updated_at or created,
-            workspace=overview.workspace or None,
-            model=overview.model or None,
-            message_count=message_count,
-        )
+
+def found_conversation(
+    id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None
+) -> FoundConversation:
+    """Return the row of a list for an overview; `changed`, when its file was, stands in for times that are missing."""
+    created = overview.created_at or changed
+    return FoundConversation(
+        id=id_,
+        title=overview.title,
+        created_at=created,
+        updated_at=overview.updated_at or created,
+        workspace=overview.workspace or None,
+        model=overview.model or None,
+        message_count=message_count,
+    )
 
 
 @dataclass(frozen=True, slots=True)

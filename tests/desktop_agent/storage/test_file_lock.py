@@ -189,7 +189,7 @@ async def test_a_file_system_without_locks_is_said_and_nobody_holds_anything(
 
 def test_where_no_file_can_be_made_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StorageFailed, match="cannot be used"):
+    with pytest.raises(StorageFailed, match="is a file, where a folder is needed"):
         FileLock(tmp_path / "file" / "a.lock").acquire()
 
 

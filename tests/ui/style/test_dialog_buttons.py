@@ -1,8 +1,9 @@
 """The buttons of dialogs: what leaves everything as it is first, what is done last; and the headings above them."""
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+from desktop_agent.types.folders import Folder
 from ui.settings.trash_dialog import TrashDialog
 from ui.shell.branch_tree.branch_dialog import BranchDialog
 from ui.shell.inbox.inbox_dialog import InboxDialog
@@ -11,7 +12,7 @@ from ui.sidebar.title_dialog import TitleDialog
 from ui.style.theme import ThemeSource
 
 DIALOGS = {
-    "folder": lambda themes, over: FolderDialog(themes, None, over),
+    "folder": lambda themes, over: FolderDialog(themes, Folder("", ""), over),
     "picker": lambda themes, over: FolderPicker(themes, (), over),
     "tags": lambda themes, over: TagDialog(themes, (), (), over),
     "title": lambda themes, over: TitleDialog(themes, "Pears", over),
@@ -21,10 +22,16 @@ DIALOGS = {
 }
 
 
-@pytest.fixture(params=DIALOGS)
-def dialog(request, qtbot):
-    made = DIALOGS[request.param](ThemeSource(), None)
+@pytest.fixture
+def window(qtbot):
+    made = QWidget()
     qtbot.addWidget(made)
+    return made
+
+
+@pytest.fixture(params=DIALOGS)
+def dialog(request, window):
+    made = DIALOGS[request.param](ThemeSource(), window)
     made.show()
     return made
 
