@@ -9,6 +9,7 @@ from typing import Any
 _log = logging.getLogger(__name__)
 _REPLY_SECONDS = 5.0
 """Seconds after which who does not reply counts as absent."""
+_BUS, _BUS_PATH = "org.freedesktop.DBus", "/org/freedesktop/DBus"
 PATH_FIELD, INTERFACE, MEMBER, _SENDER = 1, 2, 3, 7
 """Fields of a message's header."""
 
@@ -56,23 +57,21 @@ class MessageBus:
             return
         try:
             await opened.__aexit__(None, None, None)
-        except (OSError, EOFError, asyncio.InvalidStateError):
-            # The last one: jeepney stops reading where a reply comes just when its call is cancelled. Of all these it
-            # makes an end before it closes the connection.
+        except (OSError, EOFError, KeyError, ValueError, asyncio.InvalidStateError):
+            # What jeepney stopped reading at, such as a message that is none; the last one where a reply came just when
+            # its call was cancelled. Of all these it makes an end before it closes the connection.
             with suppress(OSError):
                 await opened.conn.close()
 
     async def listen(self, *rules: Any) -> None:
         """Take the signals that one of these MatchRules describes, from now on."""
-        from jeepney import message_bus  # pyright: ignore[reportMissingTypeStubs]
-
-        bus: Any = message_bus
         queue: asyncio.Queue[Any] = asyncio.Queue()
         filters: list[Any] = []
         for rule in rules:
-            with suppress(OSError, EOFError, TimeoutError):
-                async with asyncio.timeout(_REPLY_SECONDS):
-                    await self._router.send_and_get_reply(bus.AddMatch(rule))
+            with suppress(OSError):
+                await self.call(_BUS, _BUS_PATH, (_BUS, "AddMatch"), "s", (rule.serialise(),))
+            if self._router is None:
+                return
             filters.append(self._router.filter(rule, queue=queue))
         self._signals = asyncio.create_task(self._receive(filters, queue))
 
@@ -90,8 +89,10 @@ class MessageBus:
         """Call a method, given as interface and name, and return the reply; None if it is refused.
 
         `starts`: who is called is started where it does not run. Raises TimeoutError, and ConnectionError if nobody is
-        there to reply, or half a reply came.
+        there to reply, half a reply came, or the connection is closed.
         """
+        if self._router is None:
+            raise ConnectionError("the connection is closed")
         from jeepney import DBusAddress, MessageFlag, MessageType  # pyright: ignore[reportMissingTypeStubs]
         from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
         from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]
