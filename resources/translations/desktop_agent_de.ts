@@ -1616,7 +1616,7 @@
     </message>
     <message>
         <source>These are more than {0} characters. Shorten them.</source>
-        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie sie.</translation>
+        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie den Text.</translation>
     </message>
     <message>
         <source>Grey</source>
@@ -2736,7 +2736,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>These are more than {0} characters. Shorten them.</source>
-        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie sie.</translation>
+        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie den Text.</translation>
     </message>
     <message>
         <source>A rule is half written. Add it, or cancel it.</source>

@@ -8633,7 +8633,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>What “{file}” says is run by {program} {when}, outside of all confinement.</source>
-        <translation>“{file}”中的内容会由 {program} 在{when}运行，完全不受隔离。</translation>
+        <translation>{when}，“{file}”中的内容会由 {program} 运行，且完全不受隔离。</translation>
     </message>
     <message>
         <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>

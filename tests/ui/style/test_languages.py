@@ -173,3 +173,10 @@ def test_a_warning_about_a_startup_file_is_wholly_in_the_language(language):
     for each in startup_file_table():
         english = each.sentence("x")
         assert translate_sentence(english.values["when"]) != each.when, each.when
+
+
+def test_a_warning_in_chinese_says_first_when_and_no_word_twice(language):
+    language("zh_CN")
+    told = [translate_sentence(entry.sentence("x")) for entry in startup_file_table()]
+    assert [words for words in told if "在在" in words] == []
+    assert "打开此文件夹时，“x”中的内容会由 VS Code 运行，且完全不受隔离。" in told
