@@ -81,6 +81,7 @@ _MAX_TOOLTIP_LINE = 80
 
 def show_deceptive(text: str) -> str:
     """Show the characters that hide something as ⟨U+202E⟩; joined emoji and the marks that a script needs stay."""
+    text = text.replace("\r\n", "\n")
     if text.isascii() and not _CONTROL.search(text):
         return text
     # Late: as above.

@@ -73,3 +73,8 @@ def test_marks_of_others_are_seen():
 def test_what_a_server_wrote_hides_nothing_in_a_sentence_and_keeps_its_emoji(qapp):
     error = ServerFailed("\u202eyek ruoy\x1b ❤️ 1\u00a0€")
     assert translate_sentence(error.sentence) == "The model server reported: ⟨U+202E⟩yek ruoy⟨U+001B⟩ ❤️ 1\u00a0€."
+
+
+def test_line_ends_of_windows_hide_nothing_and_a_lone_return_does(qapp):
+    for said, shown in (("Bad Gateway\r\nTry later", "Bad Gateway\nTry later"), ("a\rb é\r\nc", "a⟨U+000D⟩b é\nc")):
+        assert translate_sentence(ServerFailed(said).sentence) == f"The model server reported: {shown}."
