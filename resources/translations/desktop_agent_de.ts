@@ -3190,6 +3190,10 @@ Aufwärts zu: {1}</translation>
         <translation>Den Ordner „{0}“ löschen?</translation>
     </message>
     <message>
+        <source>Its conversations and folders move up one level. Its instructions are deleted.</source>
+        <translation>Seine Unterhaltungen und Ordner rücken eine Ebene nach oben. Seine Anweisungen werden gelöscht.</translation>
+    </message>
+    <message>
         <source>Its conversations and folders move up one level. Nothing else is deleted.</source>
         <translation>Seine Unterhaltungen und Ordner rücken eine Ebene nach oben. Sonst wird nichts gelöscht.</translation>
     </message>

@@ -3190,6 +3190,10 @@ Go up to: {1}</source>
         <translation>删除文件夹“{0}”？</translation>
     </message>
     <message>
+        <source>Its conversations and folders move up one level. Its instructions are deleted.</source>
+        <translation>其中的对话和文件夹会上移一级。它的指令会被删除。</translation>
+    </message>
+    <message>
         <source>Its conversations and folders move up one level. Nothing else is deleted.</source>
         <translation>其中的对话和文件夹会上移一级。其他内容不会删除。</translation>
     </message>

@@ -217,7 +217,10 @@ class OrganisePresenter(QObject):
 
     def _ask_to_delete(self, folder: Folder) -> None:
         question = self.tr("Delete the folder “{0}”?").format(folder.name)
-        words = self.tr("Its conversations and folders move up one level. Nothing else is deleted.")
+        if folder.instructions:
+            words = self.tr("Its conversations and folders move up one level. Its instructions are deleted.")
+        else:
+            words = self.tr("Its conversations and folders move up one level. Nothing else is deleted.")
         box = QuestionBox(self._themes, self.tr("Delete folder"), question, words, self._window)
         box.add_answer(self.tr("Cancel"), "")
         box.add_answer(self.tr("Delete folder"), "delete", "danger")

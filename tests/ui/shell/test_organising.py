@@ -230,6 +230,8 @@ def test_a_folder_is_made_opened_left_and_deleted(on_screen):
         await screen.engine.store.placements.change([one], folder=(await screen.engine.store.folders.all())[0].id)
         choose(screen, "Work", "Delete folder…")
         await until(lambda: screen.find(QPushButton, "Delete folder"))
+        told = "Its conversations and folders move up one level. Its instructions are deleted."
+        assert told in screen.words(screen.find(QDialog, "Delete the folder “Work”?"))
         screen.find(QPushButton, "Delete folder").click()
         await until(lambda: titles(screen) == ["Today", "b", "a"])
 
