@@ -12,7 +12,7 @@ from ui.style.theme import SPACE_S
 class FileDrops(QLabel):
     """Lets files and pictures of other programs be dropped anywhere on the page, and says so while they are over it.
 
-    Shown, it lies over the composer too, so what is dropped there comes to the page. Other text is the editor's own.
+    Shown, it lies over the composer too, so what is dropped there comes to the page. Text and links are the editor's.
     """
 
     def __init__(self, page: QWidget, composer: Composer) -> None:
@@ -35,17 +35,21 @@ class FileDrops(QLabel):
                 self._composer.dropEvent(event)
                 return True
         elif isinstance(event, QDragEnterEvent):
-            if not event.source() and self._composer.isVisible() and _has_files(event.mimeData()):
+            is_taken = not event.source() and self._composer.isVisible()
+            if is_taken and _has_files(event.mimeData()):
                 event.acceptProposedAction()
                 self.setGeometry(self._page.rect().adjusted(SPACE_S, SPACE_S, -SPACE_S, -SPACE_S))
                 self.raise_()
                 self.show()
                 return True
             if watched is self._page:
-                event.ignore()
+                # A link is written into the message.
+                event.setAccepted(is_taken and event.mimeData().hasUrls())
                 return True
         return super().eventFilter(watched, event)
 
 
 def _has_files(data: QMimeData) -> bool:
-    return data.hasUrls() or data.hasImage()
+    """Return whether the editor would attach what this is, and not write it."""
+    has_picture = data.hasImage() and (data.hasUrls() or not data.hasText())
+    return has_picture or (data.hasUrls() and all(url.isLocalFile() for url in data.urls()))

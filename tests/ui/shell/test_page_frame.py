@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QImage
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
 from desktop_agent.conversation.history import ConversationUsage
@@ -57,6 +57,25 @@ def test_files_of_other_programs_can_be_dropped_anywhere_on_the_page(qtbot, tmp_
     assert not hint.isVisible()
     assert attached == [[tmp_path / "notes.txt"]]
     assert frame.window().focusWidget() is frame.composer.editor
+
+
+def test_what_is_written_and_not_attached_is_not_said_to_be_attached(qtbot):
+    frame = PageFrame(ThemeSource())
+    FileDrops(frame, frame.composer)
+    qtbot.addWidget(frame)
+    frame.show()
+    [hint] = [label for label in frame.findChildren(QLabel) if label.text() == "Drop to attach"]
+    link, table = QMimeData(), QMimeData()
+    link.setUrls([QUrl("https://garden.example/roses")])
+    table.setText("roses\t3")
+    table.setImageData(QImage(4, 4, QImage.Format.Format_RGB32))
+    for data in (link, table):
+        assert drag(QDragEnterEvent, frame.composer.editor.viewport(), data).isAccepted()
+        assert not hint.isVisible()
+        drag(QDragEnterEvent, frame, data)
+        assert not hint.isVisible()
+        drag(QDropEvent, frame, data)
+    assert frame.composer.editor.toPlainText() == "https://garden.example/rosesroses\t3"
 
 
 def drag(kind, frame, data):
