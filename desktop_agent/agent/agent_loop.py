@@ -137,6 +137,7 @@ class AgentLoop:
         self._answer: AnswerBuilder | None = None
         self._batch: ToolBatch | None = None
         self._pauses = 0
+        self._more_instructions: tuple[str, ...] = ()
         self._count = 0
         self.turn_id: str | None = None
         self.answer_text = ""
@@ -231,7 +232,8 @@ class AgentLoop:
 
     async def _ask_model(self, provider: Provider) -> Message:
         """Ask the model once; return its whole answer, committed."""
-        more_instructions = await self._context.more_instructions()
+        if not self._pauses:
+            self._more_instructions = await self._context.more_instructions()
         if self._is_stopped():
             # A tool may have swallowed the cancellation; nothing new starts all the same.
             raise asyncio.CancelledError
@@ -239,7 +241,7 @@ class AgentLoop:
         answer = AnswerBuilder(new_id(), self._settings.model)
         self._answer = answer
         self._recorder.emit(TurnStarted(turn_id, answer.message_id, self._settings.model))
-        addenda = (*more_instructions, *self._boundary.instruction_addenda(turn_id))
+        addenda = (*self._more_instructions, *self._boundary.instruction_addenda(turn_id))
         model_call = ModelCall(provider, self._context, self._settings, addenda)
         try:
             await self._call_model(model_call, answer, provider)

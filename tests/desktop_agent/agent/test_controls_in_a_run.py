@@ -26,7 +26,7 @@ from desktop_agent.types.errors import QuotaExhausted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, PLAN_MODE
 from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, GuardVerdict, Limits
-from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.scripted_provider import Turn, Wait
 
@@ -149,6 +149,18 @@ async def test_more_instructions_are_read_for_each_turn_and_come_before_those_of
     assert await desk.execute() is RunEnd.COMPLETED
     others = f"Say hello.\n\n{PLAN_MODE.addendum}"
     assert instructions(desk) == [f"Be brief.\n\n{others}", f"Be long.\n\n{others}"]
+
+
+async def test_more_instructions_stay_as_they_are_for_the_rest_of_a_paused_answer() -> None:
+    texts = iter(["Be brief.", "Be long."])
+
+    async def more() -> tuple[str, ...]:
+        return (next(texts),)
+
+    paused = Turn(ContentDelta("Half"), MessageDelta(StopReason.PAUSE_TURN), Done())
+    desk = Desk(paused, Turn(call("1", "look")), Turn(), tools=(tool("look", read_only=True),), more_instructions=more)
+    assert await desk.execute() is RunEnd.COMPLETED
+    assert instructions(desk) == ["Be brief.", "Be brief.", "Be long."]
 
 
 def instructions(desk: Desk) -> list[str]:
