@@ -20,9 +20,7 @@ def file_error(error: OSError, path: Path) -> StorageFailed:
     # EEXIST where a folder was to be made in the place of the link.
     if error.errno in {errno.ENOENT, errno.EEXIST} and (dangling := find_link_error(path)) is not None:
         return dangling
-    if error.errno in {errno.EEXIST, errno.ENOTDIR} and (
-        file := next(filter(os.path.isfile, (path, *path.parents)), None)
-    ):
+    if error.errno in {errno.EEXIST, errno.ENOTDIR} and (file := _find_file_in_the_way(error, path)) is not None:
         in_the_way = Sentence("“{path}” is a file, where a folder is needed.", {"path": str(file)})
         return StorageFailed(in_the_way, "Move the file away, or choose another folder.", detail=detail)
     if error.errno in NO_ROOM_ERRNOS:
@@ -34,6 +32,12 @@ def file_error(error: OSError, path: Path) -> StorageFailed:
         return StorageFailed(too_long, "Choose a folder with a shorter path.", detail=detail)
     values = {"path": str(path), "reason": error.strerror or type(error).__name__}
     return StorageFailed(Sentence("“{path}” cannot be used: {reason}.", values), detail=detail)
+
+
+def _find_file_in_the_way(error: OSError, path: Path) -> Path | None:
+    # The system names it, where something beside `path` was to be made.
+    failed = Path(error.filename) if isinstance(error.filename, str) else path
+    return next(filter(os.path.isfile, (failed, *failed.parents)), None)
 
 
 def find_link_error(path: Path) -> StorageFailed | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.content_files import BlobFiles
-from desktop_agent.storage.files import data_folder, free_name
+from desktop_agent.storage.files import data_folder, file_error, free_name
 from desktop_agent.storage.locks.conversation_locks import ConversationLocks
 from desktop_agent.storage.locks.open_files import Presence
 from desktop_agent.storage.preferences_file import Preferences, PreferencesFile
@@ -33,6 +33,15 @@ def test_a_file_in_the_way_is_a_typed_error(tmp_path: Path) -> None:
         with pytest.raises(StorageFailed) as failed:
             data_folder(folder)
         assert str(failed.value) == f"“{tmp_path / 'x'}” is a file, where a folder is needed."
+
+
+def test_of_two_files_the_one_in_the_way_is_named(tmp_path: Path) -> None:
+    page, pictures = tmp_path / "page.md", tmp_path / "pictures"
+    page.touch()
+    pictures.touch()
+    with pytest.raises(FileExistsError) as failed:
+        pictures.mkdir(exist_ok=True)
+    assert str(file_error(failed.value, page)) == f"“{pictures}” is a file, where a folder is needed."
 
 
 def test_a_name_to_set_aside_is_always_free(tmp_path: Path) -> None:
