@@ -25,6 +25,9 @@ class Organiser(QObject):
     tags_read = Signal(list, list)
     """Every tag, and the Placements of the conversations that were asked about."""
 
+    folder_refused = Signal(Folder)
+    """A folder as it was to be made or changed; why not is reported."""
+
     def __init__(
         self, engine: Engine, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None
     ) -> None:
@@ -146,18 +149,27 @@ class Organiser(QObject):
         self._tasks.start(work())
 
     async def _create_folder(self, new: Folder, ids: Sequence[str]) -> None:
-        folder: Folder = await self._store.folders.create(new.name, new.colour, new.parent, new.instructions)
+        made = self._store.folders.create(new.name, new.colour, new.parent, new.instructions)
+        folder = await self._unless_refused(new, made)
         if ids:
             await self._change(ids, _moved(), folder=folder.id)
         else:
             self._library.refresh()
 
     async def _change_folder(self, new: Folder) -> None:
-        before: Folder = await self._store.folders.change(new)
+        before = await self._unless_refused(new, self._store.folders.change(new))
         self._library.refresh()
         if before != replace(new, parent=before.parent):
             sentence = Sentence("Changed the folder “{name}”.", {"name": new.name})
             self.done.emit(sentence, lambda: self.change_folder(before))
+
+    async def _unless_refused(self, wanted: Folder, work: Awaitable[Folder]) -> Folder:
+        """What was typed must not be lost."""
+        try:
+            return await work
+        except AgentError:
+            self.folder_refused.emit(wanted)
+            raise
 
     async def _move_folder(self, folder: str, parent: str | None) -> None:
         before: Folder = await self._store.folders.move(folder, parent)

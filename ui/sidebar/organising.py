@@ -60,6 +60,7 @@ class OrganisePresenter(QObject):
         library.listing.level_read.connect(self._on_level)
         library.listing.folders_found.connect(view.rows.set_folders)
         organiser.folders_read.connect(self._pick_folder)
+        organiser.folder_refused.connect(self._edit)
         organiser.tags_read.connect(self._pick_tags)
 
     def act(self, action: RowAction) -> None:
@@ -90,7 +91,7 @@ class OrganisePresenter(QObject):
 
     def create_folder(self) -> None:
         """Ask what a folder is to be, and make it where the list is."""
-        self._describe_new(self._path[-1].id if self._path else None)
+        self._edit(Folder("", "", parent=self._path[-1].id if self._path else None))
 
     def show_archive(self) -> None:
         """List what is archived."""
@@ -197,19 +198,18 @@ class OrganisePresenter(QObject):
     def _act_on_folder(self, action: FolderAction, folder: Folder) -> None:
         match action:
             case "create":
-                self._describe_new(folder.id)
+                self._edit(Folder("", "", parent=folder.id))
             case "edit":
-                dialog = FolderDialog(self._themes, folder, self._window)
-                dialog.chosen.connect(self._organiser.change_folder)
-                _open(dialog)
+                self._edit(folder)
             case "move":
                 self._organiser.read_folders(folder)
             case "delete":
                 self._ask_to_delete(folder)
 
-    def _describe_new(self, parent: str | None) -> None:
-        dialog = FolderDialog(self._themes, Folder("", "", parent=parent), self._window)
-        dialog.chosen.connect(self._organiser.create_folder)
+    def _edit(self, folder: Folder) -> None:
+        """Open the dialog of a folder; one without an id is to be made."""
+        dialog = FolderDialog(self._themes, folder, self._window)
+        dialog.chosen.connect(self._organiser.change_folder if folder.id else self._organiser.create_folder)
         _open(dialog)
 
     def _create_for(self, ids: Sequence[str], name: str) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QToolButton,
 )
 
+from desktop_agent.storage.folder_rows import FolderRows
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.folders import MAX_FOLDER_INSTRUCTIONS, FolderColour
@@ -261,6 +262,37 @@ def test_a_changed_folder_is_changed_back_by_the_notice(on_screen):
         undo(screen)
         await screen.idle()
         assert await store.folders.all() == (before,)
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_a_folder_that_the_disk_refuses_is_there_to_be_saved_again(on_screen, monkeypatch):
+    async def refuse(*_values):
+        raise DiskFull("The disk is full.")
+
+    async def save_twice(screen, button, name):
+        editor = await until(lambda: screen.find(QPlainTextEdit, INSTRUCTIONS))
+        with monkeypatch.context() as patch:
+            patch.setattr(FolderRows, "create", refuse)
+            patch.setattr(FolderRows, "change", refuse)
+            screen.find(QLineEdit, "Name of the folder").setText(name)
+            editor.setPlainText(f"Of {name}.")
+            screen.find(QPushButton, button).click()
+            await until(lambda: "The disk is full." in screen.words(screen.banners))
+            await screen.idle()
+        assert screen.find(QLineEdit, "Name of the folder").text() == name
+        screen.find(QPushButton, button).click()
+        await until(lambda: titles(screen)[:1] == [name])
+        (folder,) = await screen.engine.store.folders.all()
+        assert (folder.name, folder.instructions) == (name, f"Of {name}.")
+        screen.banners.clear()
+
+    async def work(screen):
+        screen.action("New folder…").trigger()
+        await save_twice(screen, "Create", "Work")
+        choose(screen, "Work", "Name, colour and instructions…")
+        await save_twice(screen, "Save", "House")
 
     on_screen(work)
 
