@@ -58,11 +58,13 @@ class IdleSessions:
         self._busy = busy
         self._tasks: dict[Session, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     def close_when_idle(self, session: "Session") -> None:
-        """Close the session when it has been idle for a moment."""
+        """Close the session when it has been idle for a moment; not after `close`, when the engine closes it."""
         self.keep_open(session)
-        self._tasks[session] = asyncio.create_task(self._close_idle(session))
+        if not self._is_closed:
+            self._tasks[session] = asyncio.create_task(self._close_idle(session))
 
     def keep_open(self, session: "Session | None") -> None:
         """Cancel the closing: somebody opened the session again."""
@@ -72,6 +74,7 @@ class IdleSessions:
 
     async def close(self) -> None:
         """Stop waiting, and finish the closings that have begun."""
+        self._is_closed = True
         tasks = tuple(self._tasks.values())
         self._tasks.clear()
         for task in tasks:

@@ -394,3 +394,12 @@ async def test_what_works_beside_a_call_that_waits_is_stopped_with_it(shaky: Sha
     await stage.session.close(keeps_approvals=True)
     assert [event.reason for event in stage.of(RunFinished)] == [RunEnd.CANCELLED]
     assert await shaky.store.find_interrupted_runs() == ()
+
+
+async def test_what_is_released_after_the_engine_closed_leaves_nothing_waiting(tmp_path: Path) -> None:
+    engine = await Engine.open(tmp_path, RunDefaults())
+    session = engine.new_session()
+    await engine.close()
+    before = asyncio.all_tasks()
+    engine.release_session(session)
+    assert asyncio.all_tasks() == before
