@@ -5,6 +5,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from ui.composer.composer import Composer
+from ui.composer.message_editor import is_picture
 from ui.style.controls import set_by_name
 from ui.style.theme import SPACE_S
 
@@ -51,5 +52,4 @@ class FileDrops(QLabel):
 
 def _has_files(data: QMimeData) -> bool:
     """Return whether the editor would attach what this is, and not write it."""
-    has_picture = data.hasImage() and (data.hasUrls() or not data.hasText())
-    return has_picture or (data.hasUrls() and all(url.isLocalFile() for url in data.urls()))
+    return is_picture(data) or (data.hasUrls() and all(url.isLocalFile() for url in data.urls()))

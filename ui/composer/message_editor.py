@@ -30,6 +30,14 @@ def is_too_long(text: str) -> bool:
     return len(text) > MAX_LINE_LENGTH and any(len(line) > MAX_LINE_LENGTH for line in text.split("\n"))
 
 
+def is_picture(data: QMimeData) -> bool:
+    """Return whether pasted or dropped content is a picture.
+
+    A browser gives its address beside it; other text beside a picture, as of a table, is what is meant.
+    """
+    return data.hasImage() and (data.hasUrls() or not data.text())
+
+
 class MessageEditor(QPlainTextEdit):
     """A plain-text editor of one to ten visible lines. Emits what keys and pastes mean."""
 
@@ -92,8 +100,7 @@ class MessageEditor(QPlainTextEdit):
             self.files_inserted.emit(files)
             return
         text = source.text() if source.hasText() else ""
-        # A browser gives a picture's address beside it; other text beside a picture, as of a table, is what is meant.
-        if source.hasImage() and (source.hasUrls() or not text):
+        if is_picture(source):
             from ui.composer.attachment_items import picture_from_mime
 
             picture = picture_from_mime(source)

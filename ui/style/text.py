@@ -75,16 +75,12 @@ def code_point_text(character: str) -> str:
     return f"⟨U+{ord(character):04X}⟩"
 
 
-_MAX_TOOLTIP_LINE = 80
-"""Characters of a line: Qt wraps longer ones only where there is markup."""
-
-
 def show_deceptive(text: str) -> str:
     """Show the characters that hide something as ⟨U+202E⟩; joined emoji and the marks that a script needs stay."""
     text = text.replace("\r\n", "\n")
     if text.isascii() and not _CONTROL.search(text):
         return text
-    # Late: as above.
+    # Late: its patterns take longer to compile than the window takes to be painted.
     from desktop_agent.types.hidden_characters import mark_hidden
 
     return mark_hidden(text)
@@ -150,6 +146,10 @@ def in_brackets(text: str, detail: str) -> str:
 def labelled(name: str, text: str) -> str:
     """Return a text with its name before it, and the colon of the person's language."""
     return QCoreApplication.translate("Text", "{0}: {1}").format(name, text)
+
+
+_MAX_TOOLTIP_LINE = 80
+"""Characters of a line: Qt wraps longer ones only where there is markup."""
 
 
 def plain_tooltip(text: str) -> str:

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -90,9 +90,13 @@ class ParsedScript(_Answer):
 
 
 @cache
+def _table() -> dict[str, Any]:
+    return load_table(__name__, "powershell.toml")
+
+
+@cache
 def _risky_names() -> dict[Risk, frozenset[str]]:
-    table = load_table(__name__, "powershell.toml")["risks"]
-    return {Risk(risk): frozenset(names.split()) for risk, names in table.items()}
+    return {Risk(risk): frozenset(names.split()) for risk, names in _table()["risks"].items()}
 
 
 # In seconds; a preview has ten.
@@ -113,7 +117,7 @@ async def parse_line(program: str, line: str) -> ParsedScript | None:
     try:
         async with asyncio.timeout(_PARSE_SECONDS):
             finished = await run_process(
-                [program, *_OPTIONS, "-Command", load_table(__name__, "powershell.toml")["parse"]],
+                [program, *_OPTIONS, "-Command", _table()["parse"]],
                 cwd=folder,
                 env=windows_environment(os.environ, folder),
                 stdin=encoded,

@@ -6,6 +6,7 @@ import os
 import random
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +132,8 @@ def test_bytes_that_are_no_text_are_read_or_refused(kind: str, tmp_path: Path) -
         damaged = bytearray(data)
         for _ in range(20):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-        try:
+        with suppress(ExchangeFailed):  # any other error fails
             imported(saved(tmp_path, bytes(damaged)))
-        except ExchangeFailed:
-            continue
 
 
 @each_kind
