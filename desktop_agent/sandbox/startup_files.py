@@ -172,6 +172,8 @@ class _Index:
     files: dict[tuple[str, ...], StartupFile]
     folders: dict[tuple[str, ...], StartupFile]
     forms: tuple[tuple[re.Pattern[str], tuple[str, ...], StartupFile], ...]
+    any_form: re.Pattern[str]
+    """What one of the forms matches: few names do, and one pattern is matched sooner than all of them."""
 
 
 @lru_cache(maxsize=1)
@@ -186,7 +188,7 @@ def _index() -> _Index:
                 forms.append((re.compile(translate(parts[-1])), parts[:-1], entry))
             else:
                 (folders if pattern.endswith("/") else exact).setdefault(parts, entry)
-    return _Index(exact, folders, tuple(forms))
+    return _Index(exact, folders, tuple(forms), re.compile("|".join(form.pattern for form, _, _ in forms)))
 
 
 @lru_cache(maxsize=1)
@@ -206,7 +208,7 @@ def _matching_entries(parts: Sequence[str], first: int) -> Iterator[tuple[Startu
             key = tuple(parts[start : end + 1])
             matches += [(index.folders[key], start)] if key in index.folders else []
             matches += [(index.files[key], start)] if end == len(parts) - 1 and key in index.files else []
-    if parts and len(parts) > first:
+    if len(parts) > first and index.any_form.fullmatch(parts[-1]):
         last = len(parts) - 1
         matches += [
             (entry, last - len(parents)) for form, parents, entry in index.forms if _matches_form(parts, form, parents)
