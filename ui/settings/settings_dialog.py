@@ -95,6 +95,7 @@ class SettingsDialog(QDialog):
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
+        self._build(themes)
         self._add_page("providers", self.providers)
         self._add_page("local", self.local)
         self._add_page("spelling", self.spelling)
@@ -110,7 +111,8 @@ class SettingsDialog(QDialog):
         self._add_page("histories", self.histories)
         self._add_page("storage", self.storage)
         self._add_page("usage", self.usage)
-        self._build(themes)
+        self._forms["appearance"].rows["language"].add_below(self._restart)
+        self._fill_list()
         themes.changed.connect(self._update_layout)
         self._update_layout()
         self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
@@ -227,20 +229,20 @@ class SettingsDialog(QDialog):
         self._add_page(name, form, self.prices if name == "models" else None)
 
     def _add_page(self, name: str, content: QWidget, below: QWidget | None = None) -> None:
-        page, title = QWidget(), page_title(name)
-        layout = vbox(label(title, "heading"), parent=page, spacing=SPACE_M, margins=(SPACE_L, 0, SPACE_L, SPACE_L))
-        layout.addWidget(content, 0 if isinstance(content, Form) else 1)
-        if isinstance(content, Form):
-            layout.addSpacing(SPACE_L)
-            layout.addWidget(below or QWidget(), 1)
-        scroll = QScrollArea()
+        page, scroll, title = QWidget(), QScrollArea(), page_title(name)
+        # First, and its content last: Qt styles all in a widget anew each time that it gets another parent.
+        self._pages.addWidget(scroll)
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         page.setAutoFillBackground(False)
         scroll.viewport().setAutoFillBackground(False)
+        layout = vbox(label(title, "heading"), parent=page, spacing=SPACE_M, margins=(SPACE_L, 0, SPACE_L, SPACE_L))
+        layout.addWidget(content, 0 if isinstance(content, Form) else 1)
+        if isinstance(content, Form):
+            layout.addSpacing(SPACE_L)
+            layout.addWidget(below or QWidget(), 1)
         FocusFollower(scroll)
-        self._pages.addWidget(scroll)
         TabOrder(self._list, page)
         self._scrolls[name] = scroll
 
@@ -251,6 +253,7 @@ class SettingsDialog(QDialog):
             item.setData(RowRole.HEADING, True)
             self._list.addItems([page_title(page) for page in pages])
             self._rows += ["", *pages]
+        self._list.setCurrentRow(1)
 
     def _on_page_selected(self, row: int) -> None:
         if not self._rows[row]:
@@ -288,14 +291,12 @@ class SettingsDialog(QDialog):
         self._column.setContentsMargins(edge, edge, edge, SPACE_M if is_narrow else SPACE_L)
 
     def _build(self, themes: ThemeSource) -> None:
-        self._forms["appearance"].rows["language"].add_below(self._restart)
         self.setWindowTitle(self.tr("Settings"))
         self.setAccessibleName(self.tr("Settings"))
         self.resize((SIZE * (themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
         self._list.setAccessibleName(self.tr("Sections"))
         self._list.setItemDelegate(RowDelegate(themes, self._list, _ROW_SPACE))
         self._list.setMouseTracking(True)
-        self._fill_list()
         self._list.currentRowChanged.connect(self._on_page_selected)
         self._search.chosen.connect(self._on_found)
         self._search.used.connect(self._update_layout)
@@ -305,7 +306,6 @@ class SettingsDialog(QDialog):
         self._menu.setItemDelegate(RowDelegate(themes, self._menu.view()))
         self._menu.setAccessibleName(self.tr("Section"))
         self._menu.activated.connect(self._list.setCurrentRow)
-        self._list.setCurrentRow(1)
         self._middle.setSpacing(SPACE_M)
         vbox(self._search, self._menu, self._list, parent=self._side, spacing=SPACE_S, margins=0)
         self._middle.addWidget(self._side)
