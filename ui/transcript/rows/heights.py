@@ -14,7 +14,18 @@ class Heights:
     In a new list all full chunks are one shared list, until a height in one of them changes.
     """
 
-    __slots__ = ("_chunks", "_count", "_default", "_firsts", "_guessed", "_sums", "_tops", "total")
+    __slots__ = (
+        "_chunks",
+        "_count",
+        "_default",
+        "_firsts",
+        "_guessed",
+        "_near",
+        "_near_first",
+        "_sums",
+        "_tops",
+        "total",
+    )
 
     def __init__(self, count: int = 0, default: int = 0) -> None:
         self._default = default
@@ -27,6 +38,9 @@ class Heights:
         # Index and y of the beginning of each chunk, as far as they are known: up to the last of these lists.
         self._firsts = list(range(0, count + 1, _CHUNK))
         self._tops = [default * first for first in self._firsts]
+        # The y of each height of the chunk that was asked for last, and where it ends; empty after a change.
+        self._near: list[int] = []
+        self._near_first = 0
 
     def __len__(self) -> int:
         return self._count
@@ -44,24 +58,38 @@ class Heights:
             self._chunks[chunk][index - self._firsts[chunk]] = height
             self._sums[chunk] += change
             self.total += change
-            del self._tops[chunk + 1 :], self._firsts[chunk + 1 :]
+            self._forget_after(chunk)
 
     def top(self, index: int) -> int:
         """Return the sum of the first `index` heights."""
-        chunk = self._chunk_of(index)
-        if chunk == len(self._chunks):
-            return self.total
-        return self._tops[chunk] + sum(self._chunks[chunk][: index - self._firsts[chunk]])
+        inside = index - self._near_first
+        if not 0 <= inside < len(self._near):
+            chunk = self._chunk_of(index)
+            if chunk == len(self._chunks):
+                return self.total
+            self._come_near(chunk)
+            inside = index - self._near_first
+        return self._near[inside]
 
     def find(self, y: int) -> int:
         """Return the index whose span contains `y`, or the nearest one when `y` is outside. An empty list gives 0."""
-        while self._tops[-1] <= y and len(self._tops) <= len(self._chunks):
-            self._know_one()
-        chunk = max(0, bisect_right(self._tops, y) - 1)
-        if chunk == len(self._chunks):
-            return max(0, len(self) - 1)
-        bottoms = list(accumulate(self._chunks[chunk]))
-        return self._firsts[chunk] + bisect_right(bottoms, y - self._tops[chunk])
+        if not (self._near and self._near[0] <= y < self._near[-1]):
+            while self._tops[-1] <= y and len(self._tops) <= len(self._chunks):
+                self._know_one()
+            chunk = max(0, bisect_right(self._tops, y) - 1)
+            if chunk == len(self._chunks):
+                return max(0, len(self) - 1)
+            self._come_near(chunk)
+        return self._near_first + max(0, bisect_right(self._near, y) - 1)
+
+    def _come_near(self, chunk: int) -> None:
+        self._near_first = self._firsts[chunk]
+        self._near = list(accumulate(self._chunks[chunk], initial=self._tops[chunk]))
+
+    def _forget_after(self, chunk: int) -> None:
+        """Forget what was known of the sums behind the beginning of a chunk."""
+        self._near = []
+        del self._tops[chunk + 1 :], self._firsts[chunk + 1 :]
 
     def append(self, height: int) -> None:
         """Append a height."""
@@ -70,7 +98,7 @@ class Heights:
             self._sums[-1] += height
             self.total += height
             self._count += 1
-            del self._tops[len(self._chunks) :], self._firsts[len(self._chunks) :]
+            self._forget_after(len(self._chunks) - 1)
         else:
             self._set_chunks(len(self._chunks), len(self._chunks), [height])
 
@@ -98,7 +126,7 @@ class Heights:
         self.total += sum(heights) - sum(self._sums[start:end])
         self._chunks[start:end] = chunks
         self._sums[start:end] = map(sum, chunks)
-        del self._tops[start + 1 :], self._firsts[start + 1 :]
+        self._forget_after(start)
 
     def _know_one(self) -> None:
         chunk = len(self._tops) - 1
