@@ -114,7 +114,7 @@ class TranscriptView(QAbstractScrollArea):
         self.context_menu = ContextMenu(self.row_viewport, self._links, self._copier, select_all, find, caret_box)
         self._copy_note = CopyProgressNote(style, self.viewport(), self)
         self.finder = Finder(self.row_viewport, self.scroller, self)
-        self.jump_button = JumpButton(style, self.viewport(), self)
+        self.jump_button = self.scroller.overlay = JumpButton(style, self.viewport(), self)
         self.in_place_editor = InPlaceEditor(
             self.row_viewport, self.scroller, self._wheel.handle, self._rebuild_row, self
         )

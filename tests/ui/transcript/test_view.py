@@ -109,6 +109,29 @@ def test_blitting_shows_the_same_as_painting_everything(long, qtbot):
         assert blitted.pixelColor(10, 10).name() == LIGHT.window
 
 
+def test_scrolling_a_little_paints_little_also_with_the_jump_button_over_the_rows(long, qtbot, monkeypatch):
+    long.view.scroller.scroll_by(-37)
+    assert long.view.jump_button.isVisible()
+    on_screen(qtbot, long.view)
+    painted = []
+    monkeypatch.setattr(long.view.row_viewport, "paint", painted.append)
+    for pixels in (-61, 50):
+        long.view.scroller.scroll_by(pixels)
+        qtbot.waitUntil(lambda: bool(painted))
+        beside = long.view.viewport().height() - long.view.jump_button.y()
+        assert sum(box.height() for box in painted.pop()) == abs(pixels) + beside
+
+
+def test_two_lines_are_painted_without_what_is_between_them(long, qtbot):
+    long.view.scroller.scroll_by(-37)
+    before = on_screen(qtbot, long.view)
+    viewport = long.view.viewport()
+    # What reaches from one into the other is not painted twice.
+    for top in range(0, viewport.height(), 8):
+        viewport.update(0, top, viewport.width(), 3)
+    assert on_screen(qtbot, long.view) == before
+
+
 def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, qtbot):
     # Colours that come between two looks are no fault of painting.
     for timer in ("_quiet_timer", "_growing_timer", "_late"):

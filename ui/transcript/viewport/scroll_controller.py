@@ -32,6 +32,8 @@ class ScrollController(QObject):
         self._was_following = True
         self._prefetcher = Prefetcher(viewport, self)
         self._prefetcher.moved.connect(self._sync_scroll_bar)
+        self.overlay: QWidget | None = None
+        """A sibling of the viewport that lies over its lower end while it is visible."""
 
     @property
     def is_near_start(self) -> bool:
@@ -237,7 +239,12 @@ class ScrollController(QObject):
     def _blit(self, shift: int) -> None:
         if not shift:
             return
-        if abs(shift) < self._widget.height():
-            self._widget.scroll(0, shift)
-        else:
-            self._widget.update()
+        widget, moved = self._widget, self._widget.rect()
+        # Where another widget lies over it, Qt would paint everything anew instead of moving it.
+        if self.overlay is not None and self.overlay.isVisible():
+            moved.setBottom(self.overlay.y() - widget.y() - 1)
+        if abs(shift) >= moved.height():
+            widget.update()
+            return
+        widget.scroll(0, shift, moved)
+        widget.update(widget.rect().adjusted(0, moved.height(), 0, 0))

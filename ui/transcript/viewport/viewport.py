@@ -1,6 +1,6 @@
 """Between the pixels of the viewport and the rows: painting, hit testing, hover, focus and selection."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -31,6 +31,18 @@ class Hit:
     def key(self) -> str:
         """The key of the control, as in `RowViewport.focused`."""
         return f"{self.block_index}/{self.control.name}" if self.control else ""
+
+
+def separate_parts(region: QRegion) -> list[QRect]:
+    """Return the boxes around the parts of a region, from top to bottom, between which rows stay as they are."""
+    boxes: Iterable[QRect] = region  # pyright: ignore[reportAssignmentType]  # that it is iterable is missing in the stub
+    parts: list[QRect] = []
+    for box in boxes:
+        if parts and box.top() <= parts[-1].bottom() + 1:
+            parts[-1] |= box
+        else:
+            parts.append(QRect(box))
+    return parts
 
 
 class RowViewport:
@@ -79,12 +91,17 @@ class RowViewport:
 
     def paint(self, region: QRegion) -> None:
         """Paint the rows in a region of the viewport."""
-        dirty = region.boundingRect()
         painter = QPainter(self.widget)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        carriers = self._visible_carriers()
+        for part in separate_parts(region):
+            painter.setClipRect(part)
+            self._paint_part(painter, part, carriers)
+        painter.end()
+
+    def _paint_part(self, painter: QPainter, dirty: QRect, carriers: set[int | None]) -> None:
         painter.fillRect(dirty, self.rows.render_context.style.color("window"))
         top, left = self.rows.top, self.column
-        carriers = self._visible_carriers()
         for index, row, y in self.rows.between(top + dirty.top(), top + dirty.bottom() + 1):
             painter.save()
             painter.translate(left, y - top)
@@ -97,7 +114,6 @@ class RowViewport:
             if self.focused[0] == index and not focused and not self.rows.render_context.is_edited(row.item):
                 self._paint_focus(painter, row)
             painter.restore()
-        painter.end()
 
     def _visible_carriers(self) -> set[int | None]:
         """Return the rows whose commands are visible: of the messages under pointer, focus and caret, and the last."""
