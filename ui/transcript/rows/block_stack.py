@@ -196,10 +196,10 @@ class BlockStack:
         has_laid = False
         index = self.block_at(top)
         while index < len(self.blocks) and self.block_top(index) < bottom and not (has_laid and perf_counter() > until):
-            if not self._is_piece_of_table(index):
-                before = self.blocks[index].is_laid_out
+            block = self.blocks[index]
+            if not block.is_laid_out and not self._is_piece_of_table(index):
                 self._layout_block(index)
-                has_laid |= self.blocks[index].is_laid_out and not before
+                has_laid |= block.is_laid_out
             index += 1
         return has_laid
 
