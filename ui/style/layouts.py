@@ -66,6 +66,8 @@ class WrappingRows(QWidget):
 
     def heightForWidth(self, width: int) -> int:
         """Measure the items anew only after one of them changed: layouts ask for a few widths again and again."""
+        # A layout asks for less than nothing where its margins are wider than its room.
+        width = max(width, 0)
         if not self.isVisible():  # no event says that an item changed
             self._heights.clear()
         if width not in self._heights:

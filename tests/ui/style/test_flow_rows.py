@@ -87,6 +87,13 @@ def test_what_changed_unseen_has_its_place_when_it_is_shown(qtbot, page):
     assert overlapping(areas(rows)) == []
 
 
+def test_less_than_nothing_is_no_room(qtbot, page):
+    rows = FlowRows((label("Only reads"), label("Reads files")))
+    page.layout().addWidget(rows)
+    page.show()
+    assert rows.heightForWidth(-11) == rows.heightForWidth(0)
+
+
 def test_they_are_mirrored_when_the_language_is(qtbot, page):
     first = label("Only reads")
     rows = FlowRows((first, label("Reads files")))
