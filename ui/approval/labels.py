@@ -242,14 +242,6 @@ class ExpandableNote(QWidget):
         self._toggle_button.setVisible(whole != short)
         self._set_expanded(whole=False)
 
-    def changeEvent(self, event: QEvent) -> None:
-        """The one-line label follows its text's direction, and has to be aligned to the window's."""
-        super().changeEvent(event)
-        if event.type() is QEvent.Type.LayoutDirectionChange:
-            is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft
-            edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
-            self._short.setAlignment(edge | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignVCenter)
-
     def _toggle(self) -> None:
         self._set_expanded(whole=self._full_text.isHidden())
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox
-from ui.style.controls import IconButton, PushButton, set_keys_tooltip
+from ui.style.controls import IconButton, PushButton, open_menu_at, set_keys_tooltip
 from ui.style.layouts import WrappingRows
 from ui.style.theme import SPACE_XS, ThemeSource, icon
 
@@ -232,7 +232,7 @@ class SendStopButton(QWidget):
 
         self._steer_action.setShortcut(QKeySequence("Enter" if self._enter_sends else "Ctrl+Enter"))
         self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if self._enter_sends else ""))
-        self._menu.popup(self._queue.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+        open_menu_at(self._queue, self._menu, -self._menu.sizeHint().height())
 
     def _apply_theme(self) -> None:
         self._stop.setIcon(icon("stop", self._themes.theme.danger, self._themes.theme.muted, 16))

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QMenu, QSizePolicy, QStyle, QWidget
 
 from ui.bridge.session_controls import WaitingMessage
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, IconButton, announce, button, label
+from ui.style.controls import ElidedLabel, IconButton, announce, button, label, open_menu_at
 from ui.style.layouts import ScrollColumn
 from ui.style.removal import remove_widget
 from ui.style.text import native_shortcut, trim_prompt
@@ -99,7 +99,7 @@ class QueuedMessageControls(QWidget):
         return self.tr("As soon as possible") if soon else self.tr("When the agent is done")
 
     def _open_menu(self) -> None:
-        self._menu.popup(self._more.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+        open_menu_at(self._more, self._menu, -self._menu.sizeHint().height())
 
     def _build_layout(self) -> None:
         self._up.clicked.connect(lambda: self.moved.emit(-1))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QPoint, Signal
+from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu
 
@@ -18,6 +18,7 @@ from desktop_agent.types.providers import (
     ReasoningEffort,
     ReasoningMode,
 )
+from ui.style.controls import open_menu_at
 from ui.style.text import escape_mnemonics, format_number, in_brackets, plain_tooltip, with_keys
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
@@ -181,7 +182,7 @@ class ReasoningPicker(CollapsingButton):
         """Open the menu above the button."""
         if not self._shown[0]:
             return
-        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height() - SPACE_XS)))
+        open_menu_at(self, self._menu, -self._menu.sizeHint().height() - SPACE_XS)
         checked = self._group.checkedAction() if self._group is not None else None
         if checked is not None:
             self._menu.setActiveAction(checked)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy
 
 from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ModelInfo
 from ui.bridge.model_servers import ModelGroup
-from ui.style.controls import ToolButton
+from ui.style.controls import ToolButton, open_menu_at
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPopup
 from ui.style.text import (
@@ -292,7 +292,7 @@ class WorkspacePicker(CollapsingButton):
 
     def open_menu(self) -> None:
         """Offer to choose a folder or none."""
-        self._menu.popup(self.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
+        open_menu_at(self, self._menu, -self._menu.sizeHint().height())
         self._menu.setActiveAction(self._choose)
 
     def choose_folder(self) -> None:

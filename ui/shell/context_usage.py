@@ -13,7 +13,7 @@ from ui.composer.attachment_chips import Attachment, PastedText
 from ui.composer.attachment_items import PendingPicture, PendingResource
 from ui.composer.composer import Composer
 from ui.composer.notices import ContextOverflowNotice
-from ui.style.controls import PushButton
+from ui.style.controls import PushButton, open_menu_at
 from ui.style.text import escape_mnemonics, format_count, format_dollars, format_number, plain_tooltip
 
 _PADDING = 8
@@ -96,7 +96,7 @@ class UsageMeter(PushButton):
         menu.addSeparator()
         all_of_it = menu.addAction(self.tr("Usage of all conversations"), self.usage_requested.emit)
         menu.setActiveAction(all_of_it)
-        menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
+        open_menu_at(self, menu, self.height())
 
     def _context(self, tokens: int | None, window: int | None) -> tuple[str, str]:
         if tokens is None:

@@ -176,7 +176,7 @@ class _FindField(QLineEdit):
         self._count: QLabel = label(kind="small")
         self._count.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._count.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        hbox(self._count, parent=self, margins=(0, 0, SPACE_S, 0), start_stretch=True)
+        hbox(self._count, parent=self, margins=(SPACE_S, 0, SPACE_S, 0), start_stretch=True)
         self.setMinimumWidth(60)
 
     def show_count(self, words: str, *, nothing: bool) -> None:
@@ -184,7 +184,8 @@ class _FindField(QLineEdit):
         self._count.setText(words)
         set_style_property(self._count, "kind", "error" if nothing else "small")
         room = self._count.sizeHint().width() + SPACE_S if words else 0
-        self.setTextMargins(0, 0, room, 0)
+        # Qt does not mirror the margins.
+        self.setTextMargins(room if self.isRightToLeft() else 0, 0, 0 if self.isRightToLeft() else room, 0)
 
 
 def _toggle_button(text: str, name: str) -> ToolButton:

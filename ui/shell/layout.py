@@ -150,8 +150,6 @@ class PageFrame(QWidget):
 
     def _build(self) -> None:
         self.title.setProperty("kind", "strong")
-        # A right-to-left title is on the left too, not at the other end beside the meter.
-        set_by_name(self.title, alignment="AlignAbsolute|AlignLeft|AlignVCenter")
         set_by_name(self._placeholder, focusPolicy="NoFocus")
         self._composer_column.addWidget(self.composer)
         self._composer_scroll.verticalScrollBar().rangeChanged.connect(self._show_composer)

@@ -15,7 +15,16 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QShortcut
+from PySide6.QtGui import (
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QShortcut,
+)
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
     QLabel,
@@ -33,7 +42,7 @@ from ui.sidebar.conversation_model import Conversation, ConversationModel, Place
 from ui.sidebar.row_drops import RowDrops
 from ui.sidebar.row_marks import RowMarks
 from ui.sidebar.row_menus import FolderAction, RowAction, fill_conversation_menu, fill_folder_menu, fill_list_menu
-from ui.style.controls import IconButton
+from ui.style.controls import IconButton, set_by_name
 from ui.style.list_rows import Index, RowDelegate, paint_row_ring
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
@@ -401,6 +410,9 @@ class _EmptyNote(QLabel):
         self._themes, self._view = themes, view
         self.hide()
         view.installEventFilter(self)
+        if QGuiApplication.isRightToLeft():
+            # Else Qt puts a text of Latin letters at the left.
+            set_by_name(self, alignment="AlignRight|AlignVCenter|AlignAbsolute")
         self.setProperty("kind", "muted")
         self.setWordWrap(True)
         self.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)

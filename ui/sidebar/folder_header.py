@@ -1,6 +1,6 @@
 """The line above the list that says in which folder it is, and leads up from there."""
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
@@ -8,9 +8,9 @@ from desktop_agent.types.folders import Folder, FolderLevel
 from ui.sidebar.conversation_model import dragged_rows
 from ui.sidebar.row_menus import FolderAction, fill_folder_menu
 from ui.style.boxes import hbox
-from ui.style.controls import IconButton, ToolButton
+from ui.style.controls import IconButton, ToolButton, open_menu_at
 from ui.style.text import escape_mnemonics, plain_tooltip
-from ui.style.theme import ICON_SIZE, ThemeSource, folder_tint, icon
+from ui.style.theme import ICON_SIZE, ThemeSource, chevron_towards, folder_tint, icon
 
 
 class FolderHeader(QWidget):
@@ -87,7 +87,7 @@ class FolderHeader(QWidget):
         self.up_requested.emit(None if self._folder is None else self._folder.parent)
 
     def _open_menu(self) -> None:
-        self._menu.popup(self._more.mapToGlobal(QPoint(0, self._more.height())))
+        open_menu_at(self._more, self._menu, self._more.height())
 
     def _act(self, action: FolderAction) -> None:
         if self._folder is not None:
@@ -97,7 +97,7 @@ class FolderHeader(QWidget):
         theme = self._themes.theme
         side = round(ICON_SIZE * self._themes.zoom / 100)
         colour = theme.text if self._folder is None else folder_tint(theme, self._folder.colour.value)
-        self._up.setIcon(icon("chevron-left", colour, size=side))
+        self._up.setIcon(icon(chevron_towards("start"), colour, size=side))
         self._up.setIconSize(QSize(side, side))
         room = max(0, self._up.width() - side - 2 * ICON_SIZE)
         words = self._up.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, room)

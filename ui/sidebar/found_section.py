@@ -14,7 +14,7 @@ from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.text import show_hidden
 from ui.style.text_display import relative_date
-from ui.style.theme import ThemeSource
+from ui.style.theme import ThemeSource, chevron_towards
 
 _SHARE = 0.5
 """Of the height of the sidebar that an open folder takes at most."""
@@ -167,7 +167,7 @@ class FoundSection(ChoiceList):
             yield _Row(
                 text=folder.title,
                 detail=count,
-                icon="chevron-down" if is_open else "chevron-right",
+                icon="chevron-down" if is_open else chevron_towards("end"),
                 spoken=self.tr("{0}, conversations: {1}, {2}").format(folder.title, count, state),
                 tip=self.tr("Conversations of {0} on this computer, read only").format(folder.title),
                 is_faded=True,

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import PurePath
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QActionGroup, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import SearchChoices, SearchPlace, SearchQuery
 from ui.style.boxes import vbox
-from ui.style.controls import ToolButton
+from ui.style.controls import ToolButton, open_menu_at
 from ui.style.layouts import FlowRows
 from ui.style.text import escape_mnemonics, one_line, plain_tooltip
 from ui.style.theme import SPACE_XS, ThemeSource, themed_icon
@@ -131,7 +131,7 @@ class SearchFilters(QWidget):
 
     def _open_menu(self) -> None:
         # Not `setMenu`: the button would wait for the menu in a loop of its own.
-        self._menu.popup(self._button.mapToGlobal(QPoint(0, self._button.height())))
+        open_menu_at(self._button, self._menu, self._button.height())
 
     def _make_chip(self, name: str) -> ToolButton:
         chip = ToolButton()

@@ -33,7 +33,7 @@ from ui.style.text_display import (
     make_format_range,
     relative_date,
 )
-from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource, chevron_towards
 from ui.style.tool_labels import tool_title
 
 translate = QCoreApplication.translate
@@ -64,7 +64,7 @@ def rows_of(query: SearchQuery, results: SearchResults, now: datetime) -> list[S
     rows: list[SearchRow] = []
     if query.conversation_id is not None:
         words, everything = translate("SearchResults", "All conversations"), replace(query, conversation_id=None)
-        rows.append(SearchRow(text=words, icon="chevron-left", query=everything, is_choosable=True))
+        rows.append(SearchRow(text=words, icon=chevron_towards("start"), query=everything, is_choosable=True))
     if remark := remark_on(query, results):
         rows.append(SearchRow(text=remark, is_faded=True))
     for conversation in results.conversations:
@@ -390,8 +390,11 @@ def _break_lines(
     direction: Qt.LayoutDirection,
 ) -> QTextLayout:
     layout = QTextLayout(text, font)
-    option = QTextOption(Qt.AlignmentFlag.AlignLeading)
-    option.setTextDirection(direction)
+    is_mirrored = direction is Qt.LayoutDirection.RightToLeft
+    edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
+    option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
+    # The alignment follows the window, the text its letters.
+    option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
     layout.setTextOption(option)
     layout.setFormats(formats)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QObject, QSize
+from PySide6.QtCore import QObject, QPoint, QSize
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 from shiboken6 import isValid
@@ -14,6 +14,7 @@ from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
 
 if TYPE_CHECKING:
     from PySide6.QtCore import Qt
+    from PySide6.QtWidgets import QMenu
 
 LabelKind = Literal["", "title", "heading", "strong", "muted", "small", "error", "warning", "ok"]
 ButtonKind = Literal["", "primary", "danger", "quiet", "link", "edge-link"]
@@ -51,6 +52,15 @@ def show_in_front(window: QWidget) -> None:
     window.show()
     window.raise_()
     window.activateWindow()
+
+
+def open_menu_at(widget: QWidget, menu: "QMenu", y: int) -> None:
+    """Open a menu at this height of a widget. It begins where the window's lines begin: at the right in a mirrored one.
+
+    Not by the direction of the widget: pickers turn their own for an arrow behind their words.
+    """
+    x = widget.width() - menu.sizeHint().width() if QGuiApplication.isRightToLeft() else 0
+    menu.popup(widget.mapToGlobal(QPoint(x, y)))
 
 
 def set_style_property(widget: QWidget, name: str, value: str) -> None:
@@ -182,7 +192,9 @@ class ElidedLabel(QLabel):
         super().__init__()
         self._whole = ""
         self._mode = mode
-        set_by_name(self, textFormat="PlainText")
+        # Where the window's lines begin, whichever way its text runs: not at the other end, beside what follows it.
+        edge = "AlignRight" if QGuiApplication.isRightToLeft() else "AlignLeft"
+        set_by_name(self, textFormat="PlainText", alignment=f"AlignAbsolute|{edge}|AlignVCenter")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.show_text(text)
 

@@ -206,8 +206,12 @@ class RowDelegate(QStyledItemDelegate):
         self, painter: QPainter, area: QRect, text: str, align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight
     ) -> None:
         flat = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
-        flags = align | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
-        painter.drawText(self._mirrored(painter, area), flags, flat)
+        mirrored, window = self._mirrored(painter, area), painter.layoutDirection()
+        aligned = QStyle.visualAlignment(window, align | Qt.AlignmentFlag.AlignVCenter)
+        # The text runs as its letters do: an English title keeps its question mark at its end in a mirrored window.
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        painter.drawText(mirrored, aligned | Qt.AlignmentFlag.AlignAbsolute | Qt.TextFlag.TextSingleLine, flat)
+        painter.setLayoutDirection(window)
 
     def _mirrored(self, painter: QPainter, area: QRect) -> QRect:
         return QStyle.visualRect(painter.layoutDirection(), self._whole, area)

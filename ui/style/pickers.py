@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QFrame, QListView, QMenu, QWidget
 from desktop_agent.types.permissions import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, RuleEffect
 from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ClearableField, IconButton, announce, button, line
+from ui.style.controls import ClearableField, IconButton, announce, button, line, open_menu_at
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import escape_mnemonics, labelled, plain_tooltip, with_keys
 from ui.style.theme import SPACE_S, SPACE_XS, Theme, ThemeSource
@@ -212,6 +212,8 @@ class SearchPopup(QFrame):
         self._is_above = above >= min(wanted.height(), below)
         room = wanted.boundedTo(QSize(screen.width(), above if self._is_above else below))
         corner = top - QPoint(0, room.height()) if self._is_above else bottom
+        if QGuiApplication.isRightToLeft():
+            corner += QPoint(widget.width() - room.width(), 0)
         corner.setX(max(screen.left(), min(corner.x(), screen.right() - room.width())))
         self._room = QRect(corner, room)
         self._fit()
@@ -359,7 +361,7 @@ class ModePicker(CollapsingButton):
         self._fill_menu()
         above = -self._menu.sizeHint().height() - SPACE_XS
         has_room = self.mapTo(self.window(), QPoint(0, above)).y() >= 0
-        self._menu.popup(self.mapToGlobal(QPoint(0, above if has_room else self.height() + SPACE_XS)))
+        open_menu_at(self, self._menu, above if has_room else self.height() + SPACE_XS)
         self._menu.setActiveAction(self._group.checkedAction())
 
     def _show(self) -> None:

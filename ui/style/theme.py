@@ -346,6 +346,11 @@ def themed_icon(name: str, theme: Theme, size: int = ICON_SIZE) -> QIcon:
     return icon(name, theme.text, theme.muted, size)
 
 
+def chevron_towards(edge: Literal["start", "end"]) -> str:
+    """Return the name of the icon that points to where the window's lines start, or end."""
+    return "chevron-left" if (edge == "start") is not QGuiApplication.isRightToLeft() else "chevron-right"
+
+
 def app_icon() -> QIcon:
     """Return the program's own icon."""
     result = QIcon()

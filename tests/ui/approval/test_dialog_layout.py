@@ -183,9 +183,10 @@ def ink(part):
     return sum(columns) / len(columns) / picture.width()
 
 
-def test_from_the_right_lines_begin_at_the_right(roomy):
+def test_from_the_right_lines_begin_at_the_right(qapp, request, roomy):
+    request.addfinalizer(lambda: qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto))
+    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     driver = roomy(ROOMS["large"])
-    driver.dialog.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     driver.show(*SCENES["five"])
     settle(driver)
     found = {each.text(): ink(each) for each in driver.dialog.findChildren(QLabel) if each.isVisible()}

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
 from shiboken6 import delete
 
 from desktop_agent.conversation.transcript import Transcript
@@ -218,3 +218,16 @@ def test_the_conversation_is_copied_as_markdown(on_screen):
         assert text == "## You said\n\nSay something\n\n## Assistant said\n\nA **needle** here."
 
     on_screen(work, Turn(ContentDelta("A **needle** here.")))
+
+
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
+def test_the_count_has_its_room_at_the_end_of_the_field(qtbot, qapp, request, direction):
+    request.addfinalizer(lambda: qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto))
+    qapp.setLayoutDirection(direction)
+    stand = Stand(qtbot, [Message.user("Hello")])
+    stand.bar.open()
+    stand.type("unfindable words")
+    margins, count = stand.field.textMargins(), stand.field.findChild(QLabel)
+    is_mirrored = direction is Qt.LayoutDirection.RightToLeft
+    assert (margins.left() if is_mirrored else margins.right()) > count.width()
+    assert (margins.right() if is_mirrored else margins.left()) == 0

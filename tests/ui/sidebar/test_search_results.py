@@ -166,3 +166,16 @@ def test_long_and_empty_results_are_painted(view):
     view.doItemsLayout()
     view.grab()
     assert view.rows.rowCount() == 5
+
+
+@pytest.mark.parametrize("direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft])
+@pytest.mark.parametrize("words", ["Plum jam", "ריבה"])
+def test_a_title_stands_where_the_window_begins(view, direction, words):
+    view.setLayoutDirection(direction)
+    view.show_results(QUERY, SearchResults((group(title=words),)))
+    picture = view.viewport().grab().toImage()
+    ground, height = picture.pixelColor(1, 1), view.sizeHintForRow(0)
+    inked = [x for x in range(picture.width()) if any(picture.pixelColor(x, y) != ground for y in range(2, height - 2))]
+    middle = picture.width() / 2
+    assert inked
+    assert min(inked) > middle if direction is Qt.LayoutDirection.RightToLeft else max(inked) < middle

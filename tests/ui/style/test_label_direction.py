@@ -2,13 +2,14 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QColor, QPainter, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QListView, QMenu, QPushButton, QWidget
 
 from desktop_agent.types.line_diff import DiffLine
 from ui.approval.code_view import CodeView
-from ui.style.controls import label
-from ui.style.theme import LIGHT, ThemeSource
+from ui.style.controls import ElidedLabel, label, open_menu_at
+from ui.style.list_rows import RowDelegate
+from ui.style.theme import LIGHT, ThemeSource, chevron_towards
 from ui.transcript.style import RenderStyle
 
 WHITE = QColor("#ffffff")
@@ -39,6 +40,56 @@ def test_a_label_stands_where_the_window_begins(qtbot, from_the_right, words, wr
     inked = inked_columns(made)
     assert inked
     assert min(inked) > 200
+
+
+@pytest.mark.parametrize("words", ["Language", "שפה"])
+def test_a_line_that_is_cut_stands_where_the_window_begins(qtbot, from_the_right, words):
+    made = ElidedLabel(words)
+    qtbot.addWidget(made)
+    made.setStyleSheet("background: #ffffff; color: #000000")
+    made.resize(400, 30)
+    inked = inked_columns(made)
+    assert inked
+    assert min(inked) > 200
+
+
+def test_an_english_title_ends_with_its_full_stop_in_a_window_from_the_right(qtbot, from_the_right):
+    themes, model, rows = ThemeSource(LIGHT), QStandardItemModel(), QListView()
+    qtbot.addWidget(rows)
+    model.appendRow(QStandardItem("oooo."))
+    rows.setModel(model)
+    rows.setItemDelegate(RowDelegate(themes, rows))
+    rows.resize(400, 60)
+    rows.show()
+    image = rows.viewport().grab().toImage()
+    ground = image.pixelColor(2, 2)
+    heights = [sum(image.pixelColor(x, y) != ground for y in range(image.height())) for x in range(image.width())]
+    inked = [height for height in heights if height]
+    # The stop is lower than the letters.
+    assert max(inked[-2:]) < max(inked[:2])
+
+
+@pytest.mark.parametrize("edge", ["start", "end"])
+def test_an_arrow_points_to_an_edge_of_the_window(qapp, edge, from_the_right):
+    mirrored = chevron_towards(edge)
+    qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+    assert {mirrored, chevron_towards(edge)} == {"chevron-left", "chevron-right"}
+    assert chevron_towards("start") == "chevron-left"
+
+
+def test_a_menu_begins_where_its_button_does(qtbot, qt_messages, from_the_right):
+    # The offscreen platform says so of every popup.
+    qt_messages.expect("grabbing the keyboard")
+    window = QWidget()
+    qtbot.addWidget(window)
+    over, menu = QPushButton("Mode", window), QMenu(window)
+    menu.addAction("Asks before it changes something")
+    window.resize(600, 100)
+    over.setGeometry(400, 10, 100, 30)
+    window.show()
+    open_menu_at(over, menu, over.height())
+    assert menu.geometry().right() == over.mapToGlobal(over.rect().topRight()).x()
+    menu.close()
 
 
 @pytest.mark.parametrize(

@@ -388,3 +388,13 @@ def test_while_nothing_has_come_one_line_counts_on_and_then_is_gone(qtbot):
     stand.send(ContentDelta("Here it is."))
     assert len(stand.rows) == 2
     assert [block.plain() for block in stand.rows.row(1).blocks] == ["Here it is."]
+
+
+def test_the_transcript_is_the_same_in_a_window_from_the_right(qtbot, qapp, request):
+    request.addfinalizer(lambda: qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto))
+    pictures = []
+    for direction in (Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft):
+        qapp.setLayoutDirection(direction)
+        stand = Standing(qtbot, [Message.user("Hello?"), Message.assistant("1. First\n2. Second")])
+        pictures.append(stand.view.viewport().grab().toImage())
+    assert pictures[0] == pictures[1]

@@ -93,6 +93,8 @@ class RowViewport:
         """Paint the rows in a region of the viewport."""
         painter = QPainter(self.widget)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        # Titles and numbers of lists run as their letters do, not as the window.
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
         carriers = self._visible_carriers()
         for part in separate_parts(region):
             painter.setClipRect(part)
