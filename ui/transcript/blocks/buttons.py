@@ -238,7 +238,8 @@ class ButtonBar:
     def __init__(self) -> None:
         self.controls: list[Control] = []
         self._buttons: Sequence[Button] = ()
-        self._room = 0
+        self._room = self._end = 0
+        """Where the buttons begin and end."""
 
     def place_buttons(self, buttons: Sequence[Button], width: int, style: RenderStyle) -> None:
         """Place the buttons; the first one is at the right end."""
@@ -246,7 +247,7 @@ class ButtonBar:
         while len(buttons) > 1 and sum(_button_width(button, style) for button in buttons) > width - style.px(12):
             buttons.remove(min(buttons, key=lambda button: button.priority))
         self._buttons, self.controls = buttons, []
-        x = width - style.px(6)
+        x = self._end = width - style.px(6)
         for button in buttons:
             button_width = _button_width(button, style) - style.px(2)
             x -= button_width
@@ -261,7 +262,9 @@ class ButtonBar:
     def paint(self, context: PaintContext, left: int, title: str) -> None:
         """Paint the title, and the buttons where the row is pointed at."""
         style = context.style
-        box = QRect(left, style.px(5), max(0, self._room - left - style.px(4)), style.px(24))
+        # Buttons that are not shown take no room from the title.
+        end = self._end if context.is_quiet else self._room - style.px(4)
+        box = QRect(left, style.px(5), max(0, end - left), style.px(24))
         style.draw_text(context.painter, box, title, "muted", elide=Qt.TextElideMode.ElideRight)
         for control, button in () if context.is_quiet else zip(self.controls, self._buttons, strict=True):
             paint_flat_button(context, control, button.text, button.icon)
