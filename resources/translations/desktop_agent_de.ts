@@ -11980,6 +11980,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <source>{0}: {1}</source>
         <translation>{0}: {1}</translation>
     </message>
+    <message>
+        <source>{0}, {1}</source>
+        <comment>two names in a list</comment>
+        <translation>{0}, {1}</translation>
+    </message>
+    <message>
+        <source>{0} {1}</source>
+        <comment>two sentences</comment>
+        <translation>{0} {1}</translation>
+    </message>
 </context>
 <context>
     <name>TextMenu</name>

@@ -3581,11 +3581,11 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Enter sends</source>
-        <translation>按 Enter 发送</translation>
+        <translation>按回车键发送</translation>
     </message>
     <message>
         <source>Otherwise Ctrl+Enter sends and Enter makes a new line.</source>
-        <translation>否则按 Ctrl+Enter 发送，按 Enter 换行。</translation>
+        <translation>否则按 Ctrl+回车键发送，按回车键换行。</translation>
     </message>
     <message>
         <source>Notifications</source>
@@ -4160,11 +4160,11 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Press a number to choose, Enter to answer.</source>
-        <translation>按数字选择，按 Enter 回答。</translation>
+        <translation>按数字选择，按回车键回答。</translation>
     </message>
     <message>
         <source>Press Enter to answer.</source>
-        <translation>按 Enter 回答。</translation>
+        <translation>按回车键回答。</translation>
     </message>
     <message>
         <source>Question of the agent</source>
@@ -11978,6 +11978,16 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>{0}: {1}</source>
         <translation>{0}：{1}</translation>
+    </message>
+    <message>
+        <source>{0}, {1}</source>
+        <comment>two names in a list</comment>
+        <translation>{0}、{1}</translation>
+    </message>
+    <message>
+        <source>{0} {1}</source>
+        <comment>two sentences</comment>
+        <translation>{0}{1}</translation>
     </message>
 </context>
 <context>

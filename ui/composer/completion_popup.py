@@ -15,7 +15,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import ScrollColumn
 from ui.style.pickers import SearchPopup
-from ui.style.text import show_hidden
+from ui.style.text import join_names, show_hidden
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
 POPUP_SIZE = QSize(460, 420)
@@ -124,7 +124,7 @@ class PromptArgumentsDialog(QDialog):
 
     def _refresh(self) -> None:
         missing = [show_hidden(name) for name in self._needed if name not in self.values]
-        self._missing.setText(self.tr("Still needed: {0}").format(", ".join(missing)) if missing else "")
+        self._missing.setText(self.tr("Still needed: {0}").format(join_names(missing)) if missing else "")
         self._insert.setEnabled(not missing)
 
     def _submit(self) -> None:
@@ -160,4 +160,4 @@ class PromptArgumentsDialog(QDialog):
         if description:
             heads.append(label(description, "muted", wrap=True))
         vbox(*heads, scrolled, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scrolled)
-        self.setMinimumWidth(DIALOG_WIDTH)
+        self.setMinimumWidth(min(DIALOG_WIDTH, self.screen().availableSize().width()))

@@ -11,6 +11,7 @@ from ui.forms.model_fields import add_model_fields
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows, ScrollColumn
+from ui.style.text import join_names
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S
 
 _DIALOG_WIDTH = 520
@@ -59,7 +60,7 @@ class ConversationSettingsDialog(QDialog):
         """Say which folders add instructions to those of the conversation, from the top down."""
         if conversation_id == self.conversation_id and names:
             words = self.tr("The instructions of its folders are added: {0}")
-            self._form.rows["system_prompt"].show_note(words.format(", ".join(names)))
+            self._form.rows["system_prompt"].show_note(words.format(join_names(names)))
             self._fit()
 
     def _save(self) -> None:

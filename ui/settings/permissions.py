@@ -18,7 +18,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
-from ui.style.text import labelled, show_hidden, translate_sentence
+from ui.style.text import join_sentences, labelled, show_hidden, translate_sentence
 from ui.style.text_display import (
     LogicalOrderText,
     arguments_as_json,
@@ -106,7 +106,7 @@ class PermissionDryRun(QWidget):
         self._check = button(self.tr("Check"), self._request_verdict)
         self._answer = label(wrap=True)
         words = self.tr("Choose a tool and write its arguments as JSON to see what would become of the call.")
-        self._help = label(words + " " + self.tr("Nothing is run."), "muted", wrap=True)
+        self._help = label(join_sentences((words, self.tr("Nothing is run."))), "muted", wrap=True)
         self._arguments.setAccessibleDescription(self._help.text())
         self._none = label(self.tr("Open a conversation with tools to try its rules."), "muted", wrap=True)
         self._row = FlowRows((self._tools, self._arguments, self._check), wide=self._arguments)

@@ -28,6 +28,7 @@ from ui.style.server_fields import (
     complete_web_address,
     dialect_names,
 )
+from ui.style.text import join_names, join_sentences
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
@@ -87,7 +88,7 @@ class EndpointEditor(CardEditor):
         loses = self._holds_key and not is_wrong and not self._edited_item().origins <= old.origins
         words = self.tr(
             "The key was given for {0} and goes to no other address. Saving removes it; then enter the key again."
-        ).format(", ".join(dict.fromkeys(urlsplit(url).netloc for url in (old.base_url, *old.mirrors))))
+        ).format(join_names(dict.fromkeys(urlsplit(url).netloc for url in (old.base_url, *old.mirrors))))
         self.show_warning(words if loses else "")
 
     def _address_error(self, typed: str) -> str:
@@ -295,7 +296,7 @@ class ProviderSettings(QWidget):
     def show_no_keyring(self, why: str) -> None:
         """Say why no keyring can store keys."""
         until = self.tr("A key can be held in memory until the program is closed.")
-        self._keyring_label.setText(f"{why} {until}")
+        self._keyring_label.setText(join_sentences((why, until)))
 
     def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
         """Show the endpoints in use. What is written about one stays while others change."""

@@ -10,11 +10,11 @@ from ui.bridge.model_servers import ModelGroup
 from ui.settings.card_list import Card, ItemsForm
 from ui.settings.specialist_editor import SpecialistEditor
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, button, label
-from ui.style.layouts import FlowRows
-from ui.style.text import format_count, format_dollars
+from ui.style.controls import button, label
+from ui.style.text import format_count, format_dollars, join_names, show_hidden
 from ui.style.theme import SPACE_M, SPACE_S
 from ui.style.tool_labels import tool_title
+from ui.style.widgets import TextWithButtons
 
 
 class SpecialistCard(Card):
@@ -27,20 +27,16 @@ class SpecialistCard(Card):
         super().__init__()
         name = specialist.name
         self.setAccessibleName(self.tr("Specialist {0}").format(name))
-        head = hbox(spacing=SPACE_S)
-        title = ElidedLabel(name)
-        title.setProperty("kind", "strong")
-        head.addWidget(title, 1)
         edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
         self.set_edit_buttons(edit)
         remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(name))
-        head.addWidget(FlowRows((edit, remove), trailing=True))
+        head = TextWithButtons(label(show_hidden(name), "strong", wrap=True), (edit, remove))
         description = label(specialist.description, wrap=True)
         details = label(self._details(specialist), "muted", wrap=True)
         vbox(head, description, details, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
     def _details(self, specialist: Specialist) -> str:
-        tools = ", ".join(map(tool_title, specialist.tools)) or self.tr("none")
+        tools = join_names(map(tool_title, specialist.tools)) or self.tr("none")
         facts = [self.tr("Tools: {0}").format(tools)]
         if specialist.model:
             facts.append(self.tr("Model: {0}").format(specialist.model))

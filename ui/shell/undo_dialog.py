@@ -28,7 +28,15 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.list_rows import paint_row_background
 from ui.style.style_sheet import selected_background
-from ui.style.text import in_brackets, labelled, plain_tooltip, show_hidden, translate_sentence
+from ui.style.text import (
+    in_brackets,
+    join_names,
+    join_sentences,
+    labelled,
+    plain_tooltip,
+    show_hidden,
+    translate_sentence,
+)
 from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
 from ui.style.tool_labels import tool_title
 
@@ -225,7 +233,7 @@ class UndoDialog(QDialog):
         self.files.show_files(forecast.files)
         (self.files if forecast.files else self._cancel).setFocus()
         self._show_other_effects(forecast)
-        self.setAccessibleDescription(" ".join(self.words))
+        self.setAccessibleDescription(join_sentences(self.words))
         # By itself Qt limits it to two thirds of the screen's height.
         self.resize(self.sizeHint())
         self._refresh()
@@ -324,9 +332,9 @@ class UndoDialog(QDialog):
         for calls in irreversible:
             count = self.tr("{0} times").format(calls.count) if calls.count > 1 else self.tr("once")
             line = "•  " + in_brackets(show_hidden(tool_title(calls.tool)), count)
-            lines.append(labelled(line, ", ".join(map(show_hidden, calls.examples))) if calls.examples else line)
+            lines.append(labelled(line, join_names(map(show_hidden, calls.examples))) if calls.examples else line)
             if calls.files:
-                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(show_hidden, calls.files))))
+                lines.append("    " + self.tr("It changed {0}").format(join_names(map(show_hidden, calls.files))))
         return "\n".join(lines)
 
     def _working_note(self) -> QFrame:

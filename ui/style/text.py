@@ -1,7 +1,7 @@
 """Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible, typed keys."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 
 from PySide6.QtCore import QCoreApplication, QLocale
@@ -146,6 +146,20 @@ def in_brackets(text: str, detail: str) -> str:
 def labelled(name: str, text: str) -> str:
     """Return a text with its name before it, and the colon of the person's language."""
     return QCoreApplication.translate("Text", "{0}: {1}").format(name, text)
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return a list in one line, with the commas of the person's language."""
+    return _join(names, QCoreApplication.translate("Text", "{0}, {1}", "two names in a list"))
+
+
+def join_sentences(sentences: Iterable[str]) -> str:
+    """Return sentences behind each other, with what the person's language has between them: in Chinese nothing."""
+    return _join(filter(None, sentences), QCoreApplication.translate("Text", "{0} {1}", "two sentences"))
+
+
+def _join(parts: Iterable[str], template: str) -> str:
+    return template.removeprefix("{0}").removesuffix("{1}").join(parts)
 
 
 _MAX_TOOLTIP_LINE = 80

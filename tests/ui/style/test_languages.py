@@ -18,6 +18,8 @@ from ui.style.text import (
     format_count,
     format_number,
     in_brackets,
+    join_names,
+    join_sentences,
     labelled,
     native_shortcut,
     translate_sentence,
@@ -140,6 +142,16 @@ def test_chinese_joins_sentences_without_a_space(language):
 def test_names_in_a_sentence_have_the_quotation_marks_and_commas_of_the_language(language, choice, listed):
     language(choice)
     assert translate_sentence(quoted_names(["A", "B"], "…")) == listed
+
+
+@pytest.mark.parametrize(
+    ("choice", "names", "sentences"), [("en", "a, b", "A. B."), ("de", "a, b", "A. B."), ("zh_CN", "a、b", "A.B.")]
+)
+def test_names_and_sentences_stand_beside_each_other_as_the_language_has_it(language, choice, names, sentences):
+    language(choice)
+    assert join_names(["a", "b"]) == names
+    assert join_names([]) == ""
+    assert join_sentences(["A.", "", "B."]) == sentences
 
 
 def test_english_loads_nothing(language, qapp):

@@ -20,7 +20,7 @@ from ui.approval.untrusted_text import ServerText, ServerTextFrame, quote_name
 from ui.forms.controls import Control, check_box, check_boxes, menu, text_line
 from ui.forms.form import REQUEST, FieldRow, Form
 from ui.style.controls import label
-from ui.style.text import show_hidden
+from ui.style.text import join_names, show_hidden
 from ui.style.theme import SPACE_L, SPACE_S
 
 MAX_TITLE_LENGTH = 200
@@ -61,7 +61,7 @@ class ElicitationForm(RequestView):
     def _refresh(self) -> None:
         wrong = [row.title for row in self.rows if row.problem]
         self.can_accept = self._is_whole and not wrong
-        titles = ", ".join(self.tr("“{0}”").format(quote_name(title)) for title in wrong)
+        titles = join_names(self.tr("“{0}”").format(quote_name(title)) for title in wrong)
         self.hint = self.tr("Not right yet: {0}").format(titles) if titles else ""
         self.changed.emit()
 

@@ -21,7 +21,7 @@ from ui.approval.untrusted_text import ServerText, ServerTextFrame, parse_addres
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import ScrollColumn
-from ui.style.text import format_dollars, format_number, format_price, show_hidden
+from ui.style.text import format_dollars, format_number, format_price, join_names, join_sentences, show_hidden
 from ui.style.text_display import arguments_as_json
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
@@ -101,10 +101,10 @@ class UrlElicitationView(RequestView):
             "your browser yourself."
         )
         if not self._address.unicode_host:
-            return " ".join((self.tr("This name has unusual letters that cannot be shown."), advice))
+            return join_sentences((self.tr("This name has unusual letters that cannot be shown."), advice))
         words = self.tr("This name has unusual letters: it reads “{0}”, with {1}.")
-        letters = ", ".join(f"{letter} ({name})" for letter, name in unusual_letters(self._address.unicode_host))
-        return " ".join((words.format(show_hidden(self._address.unicode_host), letters), advice))
+        letters = join_names(f"{letter} ({name})" for letter, name in unusual_letters(self._address.unicode_host))
+        return join_sentences((words.format(show_hidden(self._address.unicode_host), letters), advice))
 
     def _note_text(self) -> str:
         if not self._address.is_safe:
@@ -212,7 +212,7 @@ class SamplingView(RequestView):
         self._names[name] += 1
         if self._names[name] > 1:
             box.setAccessibleName(f"{name} {self._names[name]}")
-        self.column.addLayout(vbox(label(name, "small"), box, spacing=SPACE_XS))
+        self.column.addLayout(vbox(label(name, "small", wrap=True), box, spacing=SPACE_XS))
         self.message_box = self.message_box or box
 
 
@@ -227,7 +227,7 @@ def describe_model(request: SamplingRequest) -> list[str]:
     names = (show_hidden(model.title), show_hidden(model.endpoint))
     return [
         QCoreApplication.translate("Sampling", "{0} on {1} would answer").format(*names),
-        " ".join((_describe_tokens(request), _describe_cost(request, model))),
+        join_sentences((_describe_tokens(request), _describe_cost(request, model))),
     ]
 
 
@@ -241,7 +241,7 @@ def describe_answer(request: SamplingRequest, answer: SamplingAnswer) -> list[st
     if answer.is_truncated:
         facts.append(QCoreApplication.translate("Sampling", "It was cut off before its end."))
     facts.append(QCoreApplication.translate("Sampling", "Nothing of it has gone to the server yet."))
-    return [*headline, " ".join(facts)]
+    return [*headline, join_sentences(facts)]
 
 
 def _describe_tokens(request: SamplingRequest) -> str:

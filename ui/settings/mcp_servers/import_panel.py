@@ -18,7 +18,7 @@ from ui.style.controls import FocusReturn, announce, button, label
 from ui.style.layouts import PartFocus
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.removal import clear_layout, remove_widget
-from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
+from ui.style.text import escape_mnemonics, join_names, plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
 _MAX_LINES = 12
@@ -56,15 +56,15 @@ class ImportCard(QFrame):
         if isinstance(server.connection, StdioConnection):
             plain = [f"{show_hidden(n)}={show_hidden(v)}" for n, v in server.connection.env.items()]
             if plain:
-                notes.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
+                notes.append((self.tr("Plain variables: {0}").format(join_names(plain)), "muted"))
         secret = [show_hidden(name) for name in server.secret_names if name not in candidate.placeholders]
         if secret:
-            notes.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
+            notes.append((self.tr("Goes to the keyring: {0}").format(join_names(secret)), "muted"))
         if not server.on:
             notes.append((self.tr("It is off there, and stays off."), "muted"))
         if candidate.placeholders:
             words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
-            notes.append((words.format(", ".join(show_hidden(name) for name in candidate.placeholders)), "warning"))
+            notes.append((words.format(join_names(map(show_hidden, candidate.placeholders))), "warning"))
         if candidate.unresolved:
             words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
             notes.append((words, "warning"))

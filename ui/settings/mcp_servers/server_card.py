@@ -18,7 +18,7 @@ from ui.style.controls import ElidedLabel, FocusReturn, announce, button, label,
 from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import join_names, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
@@ -276,7 +276,7 @@ class McpServerCard(Card):
         facts: list[str] = []
         if server.trusted:
             facts.append(self.tr("What it says about its tools is believed"))
-        names = ", ".join(show_hidden(name) for name in server.secret_names)
+        names = join_names(map(show_hidden, server.secret_names))
         if names:
             is_program = isinstance(server.connection, StdioConnection)
             words = self.tr("Secret variables: {0}") if is_program else self.tr("Headers: {0}")

@@ -15,7 +15,7 @@ from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.removal import clear_layout
-from ui.style.text import escape_mnemonics, format_number, show_hidden
+from ui.style.text import escape_mnemonics, format_number, join_names, show_hidden
 from ui.style.text_display import arguments_as_json
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
@@ -253,7 +253,7 @@ class ArgumentsPane(QWidget):
     def _choices_text(self, argument: ToolArgument) -> str:
         if not argument.choices:
             return ""
-        words = show_hidden(", ".join(argument.choices))
+        words = show_hidden(join_names(argument.choices))
         if argument.omitted_choices:
             return self.tr("One of: {0} and {1} more").format(words, argument.omitted_choices)
         return self.tr("One of: {0}").format(words)

@@ -10,6 +10,7 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.shell.banners import BannerArea
 from ui.shell.undo import UndoPresenter
 from ui.style.controls import announce
+from ui.style.text import join_sentences
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
 
@@ -35,7 +36,7 @@ def deletion_words(deletion: Deletion) -> str:
         )
     elif deletion.tool_calls:
         sentences.append(translate("MessageDeletion", "What tools did is not undone."))
-    return " ".join(sentences)
+    return join_sentences(sentences)
 
 
 def _what_goes(deletion: Deletion) -> str:

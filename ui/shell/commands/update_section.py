@@ -13,7 +13,7 @@ from ui.shell.desktop.update_notice import release_sentence
 from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
-from ui.style.text import translate_sentence
+from ui.style.text import join_sentences, translate_sentence
 from ui.style.text_display import exact_date
 from ui.style.theme import SPACE_S
 
@@ -66,7 +66,7 @@ class UpdateSection(QWidget):
             else self.tr("The button asks “{0}”. Settings → Network can do so once a day.")
         )
         nothing_more = self.tr("Nothing is downloaded or installed.")
-        self._about.setText(f"{when.format(self._updates.source.host)} {nothing_more}")
+        self._about.setText(join_sentences((when.format(self._updates.source.host), nothing_more)))
         if self._was_checking and not self._updates.is_checking:
             announce(self, words)
         self._was_checking = self._updates.is_checking
@@ -83,7 +83,7 @@ class UpdateSection(QWidget):
             sentences.append(Sentence("This is the newest version, as of {moment}.", {"moment": moment}))
         if not sentences:
             return self.tr("Whether there is a newer version is not known yet.")
-        return " ".join(map(translate_sentence, sentences))
+        return join_sentences(map(translate_sentence, sentences))
 
     def _open_page(self) -> None:
         if self._updates.newer is not None:

@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
 from desktop_agent.types.errors import RemedyAction
-from ui.style.text import one_line, translate_sentence, translated
+from ui.style.text import join_sentences, one_line, translate_sentence, translated
 from ui.style.tool_labels import server_step_title
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -50,7 +50,7 @@ class NoticeRow(Row):
         # In one block: the number of the buttons' block, and with it the focus on Retry, stays when it failed again.
         often = QCoreApplication.translate("Transcript", "Failed {0} times.").format(notice.times)
         remedy = translate_sentence(notice.remedy) if notice.remedy else ""
-        if words := " ".join(filter(None, [often if notice.times > 1 else "", remedy])):
+        if words := join_sentences((often if notice.times > 1 else "", remedy)):
             self.add(TextBlock(Line(words), SMALL, "muted"), 2, is_fixed=False)
         buttons: list[Button] = []
         signals = self.render_context.signals
