@@ -12,7 +12,7 @@ from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.pickers import mode_title
 from ui.style.text import format_number
-from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+from ui.style.theme import SPACE_M, SPACE_S
 
 MIN_TEXT_CHARS = 36
 """Letters in a line beside the buttons."""
@@ -78,9 +78,9 @@ class ContextOverflowNotice(QWidget):
         self._words = label(kind="warning", wrap=True)
         # Short: large text in a narrow window leaves no more room, and the sentence above says the rest.
         summarise, choose = self.tr("Summarise older messages"), self.tr("Choose another model")
-        self._summarise = button(self.tr("Summarise"), self.summary_requested.emit, "link", summarise)
-        self._choose = button(self.tr("Another model"), self.model_requested.emit, "link", choose)
-        buttons = FlowRows((self._summarise, self._choose), gap=SPACE_XS)
+        self._summarise = button(self.tr("Summarise"), self.summary_requested.emit, "edge-link", summarise)
+        self._choose = button(self.tr("Another model"), self.model_requested.emit, "edge-link", choose)
+        buttons = FlowRows((self._summarise, self._choose), gap=SPACE_M)
         vbox(self._words, buttons, parent=self, spacing=0, margins=(SPACE_S, 0, SPACE_S, 0))
         self.hide()
 

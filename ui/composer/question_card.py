@@ -36,8 +36,7 @@ class AnswerChoices(QWidget):
         self._custom_field = (
             SmallTextEdit(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
         )
-        # Room for the focus frame around the boxes.
-        layout = vbox(parent=self, spacing=SPACE_XS, margins=(SPACE_XS, 0, 0, 0))
+        layout = vbox(parent=self, spacing=SPACE_XS, margins=0)
         for index, choice in enumerate(question.choices):
             box = QCheckBox() if question.several else QRadioButton()
             if not question.several:

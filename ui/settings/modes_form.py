@@ -10,10 +10,10 @@ from ui.settings.card_list import Card, ItemsForm
 from ui.settings.mode_editor import MAX_MODE_TITLE_LENGTH, ModeEditor, rule_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
-from ui.style.layouts import FlowRows
 from ui.style.pickers import mode_description, mode_title
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+from ui.style.widgets import TextWithButtons
 
 MAX_RULES = 8
 
@@ -29,8 +29,6 @@ class ModeCard(Card):
         super().__init__()
         title = mode_title(mode)
         self.setAccessibleName(self.tr("Mode {0}").format(title))
-        head = hbox(spacing=SPACE_S)
-        head.addWidget(label(show_hidden(title), "strong", wrap=True), 1)
         buttons = [button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))]
         if mode not in BUILT_IN_MODES:
             edit = self.tr("Edit {0}").format(title)
@@ -39,7 +37,7 @@ class ModeCard(Card):
         if mode not in BUILT_IN_MODES:
             remove = self.tr("Remove {0}").format(title)
             buttons.append(button(self.tr("Remove"), self.remove_pressed.emit, "danger", remove))
-        head.addWidget(FlowRows(buttons, trailing=True))
+        head = TextWithButtons(label(show_hidden(title), "strong", wrap=True), buttons)
         layout = vbox(head, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         layout.addWidget(label(mode_description(mode), "muted", wrap=True))
         if mode.addendum and mode not in BUILT_IN_MODES:

@@ -146,7 +146,8 @@ class _PickDialog(QDialog):
         super().__init__(parent)
         self.panel = SearchPanel(themes, self.rows_for, self.tr("Found"))
         self.panel.chosen.connect(self.choose)
-        self.resize(QSize(_WIDTH, _PICKER_HEIGHT) * (themes.zoom / 100))
+        wanted = QSize(_WIDTH, _PICKER_HEIGHT) * (themes.zoom / 100)
+        self.resize(wanted.boundedTo(self.screen().availableSize()))
 
     def set_words(self, title: str, hint: str) -> None:
         """Say what it is for, and what to type."""

@@ -50,7 +50,7 @@ class TitleDialog(QDialog):
         self._title.selectAll()
         self.setWindowTitle(self.tr("Rename"))
         self.setAccessibleName(self.tr("Rename"))
-        self.setMinimumWidth(round(_WIDTH * themes.zoom / 100))
+        self.setMinimumWidth(min(round(_WIDTH * themes.zoom / 100), self.screen().availableSize().width()))
         self._accept = button(self.tr("Rename"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)

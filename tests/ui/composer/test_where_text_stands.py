@@ -2,10 +2,12 @@
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPlainTextEdit
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
+from desktop_agent.types.engine_events import QuestionAsked
 from ui.composer.composer import Composer
+from ui.composer.question_card import QuestionCard
 from ui.style.theme import ReadingStyle, ThemeSource
 
 
@@ -43,3 +45,15 @@ def test_remarks_begin_where_the_text_begins(composer):
     composer.layout().activate()
     text = composer.editor.viewport().mapTo(composer, QPoint(0, 0)).x()
     assert notice.mapTo(composer, notice.contentsRect().topLeft()).x() == text
+
+
+def test_the_field_of_a_question_begins_where_the_question_does(themes, qtbot):
+    card = QuestionCard(themes)
+    qtbot.addWidget(card)
+    card.resize(500, 300)
+    card.show_questions([QuestionAsked("q", "Which?", ("This", "That"), several=False, free_text=True)])
+    card.show()
+    (question,) = [each for each in card.findChildren(QLabel) if each.text() == "Which?"]
+    field = card.findChild(QPlainTextEdit)
+    qtbot.waitUntil(lambda: field.width() > 300)
+    assert field.mapTo(card, QPoint(0, 0)).x() == question.mapTo(card, QPoint(0, 0)).x()

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontInfo
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 
@@ -140,6 +140,19 @@ def test_a_tag_is_as_high_as_its_words_and_has_the_colour_that_it_has_in_a_mode(
     driver.bot.addWidget(card)
     in_modes = [each.property("tag") for each in card.findChildren(QLabel) if each.property("tag")]
     assert in_modes == ["risk", "caution", "safe"]
+
+
+def test_the_buttons_of_a_mode_are_below_its_name_where_there_is_no_room_beside_it(qtbot):
+    card = ModeCard(Mode(name="mine", title="Only the documents"))
+    qtbot.addWidget(card)
+    card.resize(260, 300)
+    card.show()
+    name = next(each for each in card.findChildren(QLabel) if each.text() == "Only the documents")
+    buttons = card.findChildren(QPushButton)
+    assert len(buttons) == 3
+    qtbot.waitUntil(
+        lambda: all(card.mapFromGlobal(each.mapToGlobal(QPoint())).y() > name.geometry().bottom() for each in buttons)
+    )
 
 
 def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):

@@ -47,3 +47,12 @@ def test_what_is_done_is_the_last_button_and_filled(dialog):
 def test_a_heading_says_what_it_is(dialog):
     headings = [each.text() for each in dialog.findChildren(QLabel) if each.property("kind") == "heading"]
     assert headings == [dialog.windowTitle()]
+
+
+@pytest.mark.parametrize("name", ["picker", "tags", "title"])
+def test_large_text_makes_no_dialog_wider_than_the_screen(window, name):
+    themes = ThemeSource()
+    themes.use(themes.theme, 300)
+    made = DIALOGS[name](themes, window)
+    made.show()
+    assert made.width() <= made.screen().availableSize().width()

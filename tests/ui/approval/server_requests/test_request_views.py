@@ -54,6 +54,12 @@ def test_tools_calls_and_results_stand_there_whole(qtbot):
     assert "no tools are used" not in words
 
 
+def test_what_names_a_box_wraps(qtbot):
+    view = SamplingView(REQUEST)
+    qtbot.addWidget(view)
+    assert all(each.wordWrap() for each in view.findChildren(QLabel))
+
+
 def test_what_tools_say_counts_in_the_price():
     plain = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL)
     large = ToolSpec("a", "x" * 4_000_000, {})
