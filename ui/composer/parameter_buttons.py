@@ -19,7 +19,7 @@ from desktop_agent.types.providers import (
     ReasoningMode,
 )
 from ui.style.controls import open_menu_at
-from ui.style.text import escape_mnemonics, format_number, in_brackets, plain_tooltip, with_keys
+from ui.style.text import escape_mnemonics, format_number, in_brackets, localize_point, plain_tooltip, with_keys
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
 
@@ -249,9 +249,9 @@ def describe_parameters(parameters: ConversationParameters) -> list[str]:
     if parameters.system_prompt is not None:
         words.append(translate("Parameters", "Own system prompt"))
     if parameters.temperature is not None:
-        words.append(translate("Parameters", "Temperature {0}").format(f"{parameters.temperature:g}"))
+        words.append(translate("Parameters", "Temperature {0}").format(localize_point(f"{parameters.temperature:g}")))
     if parameters.top_p is not None:
-        words.append(translate("Parameters", "Top-p {0}").format(f"{parameters.top_p:g}"))
+        words.append(translate("Parameters", "Top-p {0}").format(localize_point(f"{parameters.top_p:g}")))
     if parameters.max_tokens is not None:
         words.append(translate("Parameters", "At most {0} tokens").format(format_number(parameters.max_tokens)))
     return words

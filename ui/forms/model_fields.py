@@ -24,7 +24,7 @@ from desktop_agent.types.frozen_model import (
 from ui.forms.controls import Control, check_box, folder_line, menu, number_box, text_area, text_line
 from ui.forms.form import Form
 from ui.forms.key_field import is_bare, key_field
-from ui.style.text import native_shortcut
+from ui.style.text import localize_point, native_shortcut
 
 _T = TypeVar("_T")
 
@@ -195,7 +195,8 @@ def _optional_number_line(hint: OptionalNumber) -> Control[QWidget]:
 
     def show(number: float | None) -> None:
         # A whole number of dollars as people write it: not 5.0.
-        control.show("" if number is None else str(int(number) if number == int(number) else number))
+        whole = number is not None and number == int(number)
+        control.show("" if number is None else localize_point(str(int(number) if whole else number)))
 
     return replace(control, read=lambda: control.read().replace(",", ".") or None, show=show)
 
@@ -220,7 +221,7 @@ def _field_error(model: type[BaseModel], name: str, value: Any) -> str:
     words = QCoreApplication.translate(
         "Preferences", "This is not a number from {0} to {1}. Write one such as {2}, or leave it empty."
     )
-    return words.format(f"{low:g}", f"{high:g}", hint.example)
+    return words.format(*map(localize_point, (f"{low:g}", f"{high:g}", hint.example)))
 
 
 def _is_valid(model: type[BaseModel], name: str, value: Any) -> bool:

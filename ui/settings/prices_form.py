@@ -26,7 +26,7 @@ from desktop_agent.types.providers import Price
 from ui.bridge.settings import ModelPriceEntry
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
-from ui.style.text import labelled, plain_tooltip
+from ui.style.text import labelled, localize_point, plain_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
 
 _ROOT = QModelIndex()
@@ -140,7 +140,7 @@ class PriceTableModel(QAbstractTableModel):
         if column < FIRST_PRICE_COLUMN:
             return (row.server, row.model)[column]
         number: float | None = getattr(row.price, _PRICE_FIELDS[column - FIRST_PRICE_COLUMN])
-        return "" if number is None else f"{number:.10g}"
+        return "" if number is None else localize_point(f"{number:.10g}")
 
     def _accessible_text(self, row: ModelPriceEntry, column: int) -> str:
         text = self._cell_text(row, column)

@@ -200,6 +200,11 @@ def format_number(number: float, decimals: int = 0) -> str:
     return locale.toString(float(number), "f", decimals)
 
 
+def localize_point(number: str) -> str:
+    """Return a number that is written with a point as the locale writes it, to be edited: 0.25 or 0,25."""
+    return number.replace(".", QLocale().decimalPoint())
+
+
 def format_dollars(cost: float) -> str:
     """Return US dollars in whole cents, or that it is less than one."""
     return f"< {_dollars(0.01, 2)}" if 0 < cost < 0.005 else _dollars(cost, 2)

@@ -10,8 +10,10 @@ from PySide6.QtGui import QTextLayout
 from desktop_agent.sandbox.startup_files import find_startup_file, startup_file_table
 from desktop_agent.types.errors import AuthenticationFailed, Sentence
 from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreferences
+from desktop_agent.types.providers import ConversationParameters
 from tests.frame.translations import compiled
 from ui.bridge.sentence_lists import quoted_names
+from ui.composer.parameter_buttons import describe_parameters
 from ui.style.languages import LANGUAGES, install_language, locale_of, system_language
 from ui.style.text import (
     format_bytes,
@@ -21,6 +23,7 @@ from ui.style.text import (
     join_names,
     join_sentences,
     labelled,
+    localize_point,
     native_shortcut,
     translate_sentence,
     with_keys,
@@ -192,3 +195,11 @@ def test_a_warning_in_chinese_says_first_when_and_no_word_twice(language):
     told = [translate_sentence(entry.sentence("x")) for entry in startup_file_table()]
     assert [words for words in told if "在在" in words] == []
     assert "打开此文件夹时，“x”中的内容会由 VS Code 运行，且完全不受隔离。" in told
+
+
+@pytest.mark.parametrize(("choice", "shown"), [("en", "0.25"), ("de", "0,25"), ("zh_CN", "0.25")])
+def test_a_number_to_edit_has_the_decimal_point_of_the_language(language, choice, shown):
+    language(choice)
+    assert localize_point("0.25") == shown
+    parameters = ConversationParameters(temperature=0.25)
+    assert describe_parameters(parameters)[0].endswith(shown)
