@@ -96,21 +96,7 @@ class SettingsDialog(QDialog):
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
         self._build(themes)
-        self._add_page("providers", self.providers)
-        self._add_page("local", self.local)
-        self._add_page("spelling", self.spelling)
-        self._add_page("modes", self.modes)
-        self._add_page("rules", self.rules)
-        self._add_page("decisions", self.decisions)
-        self._add_page("mcp", self.mcp_servers)
-        self._add_page("specialists", self.specialists)
-        for name in type(preferences).model_fields:
-            if name not in CUSTOM_PAGES and name not in self._forms:
-                self._add_section(name)
-        self._add_page("shortcuts", self.shortcuts)
-        self._add_page("histories", self.histories)
-        self._add_page("storage", self.storage)
-        self._add_page("usage", self.usage)
+        self._add_pages()
         self._forms["appearance"].rows["language"].add_below(self._restart)
         self._fill_list()
         themes.changed.connect(self._update_layout)
@@ -227,6 +213,23 @@ class SettingsDialog(QDialog):
     def _add_section(self, name: str) -> None:
         form = self._create_form(name)
         self._add_page(name, form, self.prices if name == "models" else None)
+
+    def _add_pages(self) -> None:
+        self._add_page("providers", self.providers)
+        self._add_page("local", self.local)
+        self._add_page("spelling", self.spelling)
+        self._add_page("modes", self.modes)
+        self._add_page("rules", self.rules)
+        self._add_page("decisions", self.decisions)
+        self._add_page("mcp", self.mcp_servers)
+        self._add_page("specialists", self.specialists)
+        for name in type(self._preferences).model_fields:
+            if name not in CUSTOM_PAGES and name not in self._forms:
+                self._add_section(name)
+        self._add_page("shortcuts", self.shortcuts)
+        self._add_page("histories", self.histories)
+        self._add_page("storage", self.storage)
+        self._add_page("usage", self.usage)
 
     def _add_page(self, name: str, content: QWidget, below: QWidget | None = None) -> None:
         page, scroll, title = QWidget(), QScrollArea(), page_title(name)
