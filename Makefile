@@ -21,7 +21,7 @@ run: setup-run
 	@$(BIN)/desktop-agent $(ARGS)
 
 # The linters beside the tests; the last words are pytest's. JOBS=0: all in one process, as for a debugger.
-JOBS := 3
+JOBS := 4
 test: setup-test
 	@$(BIN)/python -m tests.frame.check --whole --numprocesses $(JOBS) $(ARGS)
 

@@ -30,6 +30,7 @@ from desktop_agent.mcp.http_responses import (
 from desktop_agent.network.fetch import MAX_REDIRECTS, Resolver, resolve_checked, resolve_host
 from desktop_agent.network.hosts import PrivateHost
 from desktop_agent.network.system_proxy import proxy_address
+from desktop_agent.network.tls import tls_context
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 # These log what servers answered, secrets too.
@@ -68,8 +69,7 @@ async def make_http_client(target: HttpTarget, log: ServerLog, auth: httpx2.Auth
     # Each time: whoever configures logging afterwards may turn them on again.
     for name in _SILENT_LOGGERS:
         logging.getLogger(name).disabled = True
-    # In a thread: reading the certificates that the system trusts takes a tenth of a second.
-    context = await asyncio.to_thread(httpx2.create_ssl_context)
+    context = await asyncio.to_thread(tls_context)
     # Compressed responses could be bombs, and compression saves little here.
     return httpx2.AsyncClient(
         headers={**target.headers, "accept-encoding": "identity"},

@@ -26,6 +26,7 @@ from desktop_agent.network.hosts import (
     url_host,
 )
 from desktop_agent.network.system_proxy import proxy_for, proxy_refusal
+from desktop_agent.network.tls import tls_context
 from desktop_agent.types.blocks import detect_media_type
 from desktop_agent.types.errors import ImageRefused, Sentence
 
@@ -275,13 +276,6 @@ async def _pool(url: "httpx.URL", allowed: frozenset[str], connector: Connector)
     auth = (proxy.username, proxy.password) if proxy.username else None
     proxy_url = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
     return httpcore.AsyncHTTPProxy(proxy_url, auth, ssl_context=context, network_backend=backend.inner)
-
-
-def tls_context() -> "ssl.SSLContext":
-    """Return a context that verifies servers by their certificates. Imports httpx, and reads files."""
-    import httpx
-
-    return httpx.create_ssl_context()
 
 
 MAX_IMAGE_BYTES = 20_000_000

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from desktop_agent.network.fetch import Resolver, resolve_checked, tls_context
+from desktop_agent.network.fetch import Resolver, resolve_checked
 from desktop_agent.network.hosts import HostAndPort
 from desktop_agent.network.system_proxy import proxy_for, proxy_refusal
+from desktop_agent.network.tls import tls_context
 
 if TYPE_CHECKING:
     import httpx

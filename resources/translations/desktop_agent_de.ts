@@ -5941,6 +5941,10 @@ Neu:
         <translation>Berichtigen Sie den Befehl mit „Bearbeiten“: Er muss MCP über stdio sprechen.</translation>
     </message>
     <message>
+        <source>Correct or unset SSL_CERT_FILE and SSL_CERT_DIR. If neither is set, repair the system&apos;s certificates.</source>
+        <translation>Korrigieren Sie SSL_CERT_FILE und SSL_CERT_DIR, oder entfernen Sie beide Variablen. Ist keine gesetzt, reparieren Sie die Zertifikate des Systems.</translation>
+    </message>
+    <message>
         <source>Correct the call and try again.</source>
         <translation>Berichtigen Sie den Aufruf, und versuchen Sie es erneut.</translation>
     </message>
@@ -8975,6 +8979,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>the certificate of “{host}” is not trusted ({why})</source>
         <translation>dem Zertifikat von „{host}“ wird nicht vertraut ({why})</translation>
+    </message>
+    <message>
+        <source>the certificates of trusted servers cannot be read ({why})</source>
+        <translation>die Zertifikate vertrauenswürdiger Server lassen sich nicht lesen ({why})</translation>
     </message>
     <message>
         <source>the length of one answer</source>

@@ -5940,6 +5940,10 @@ New:
         <translation>请通过“编辑”更正其命令：它必须通过 stdio 使用 MCP。</translation>
     </message>
     <message>
+        <source>Correct or unset SSL_CERT_FILE and SSL_CERT_DIR. If neither is set, repair the system&apos;s certificates.</source>
+        <translation>请更正或取消设置 SSL_CERT_FILE 和 SSL_CERT_DIR。如果两者都未设置，请修复系统的证书。</translation>
+    </message>
+    <message>
         <source>Correct the call and try again.</source>
         <translation>请更正调用后重试。</translation>
     </message>
@@ -8974,6 +8978,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>the certificate of “{host}” is not trusted ({why})</source>
         <translation>“{host}”的证书不受信任（{why}）</translation>
+    </message>
+    <message>
+        <source>the certificates of trusted servers cannot be read ({why})</source>
+        <translation>无法读取受信任服务器的证书（{why}）</translation>
     </message>
     <message>
         <source>the length of one answer</source>

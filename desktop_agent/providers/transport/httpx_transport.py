@@ -6,10 +6,8 @@ The only module that knows private names of httpx, httpcore and h11. Where one i
 
 import asyncio
 import logging
-import os
 import re
 import socket
-import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +19,7 @@ import httpx
 
 from desktop_agent.network.fetch import close_failed_handshakes
 from desktop_agent.network.system_proxy import is_exempt, proxy_setting
+from desktop_agent.network.tls import tls_context
 from desktop_agent.providers.transport.socket_stream import SocketBackend, SocketStream
 from desktop_agent.types.errors import ConnectionFailed, Sentence
 from desktop_agent.types.providers import Timeouts
@@ -319,7 +318,7 @@ class ProxyTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, read_interval: float = 0.0) -> None:
         backend, proxy_backend = SocketBackend(read_interval), _ProxyBackend(read_interval)
-        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        context = tls_context()
         self._direct = close_failed_handshakes(
             httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, socket_options=_keep_alive_options()),
             backend,
@@ -362,15 +361,6 @@ class ProxyTransport(httpx.AsyncBaseTransport):
             template = "the proxy set for it is of a kind that is not supported ({kind})"
             raise ConnectionFailed(Sentence(template, {"kind": str(unusable)}))
         return proxied
-
-
-@cache
-def _tls_context(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Return the context with the certificates that are trusted: reading them takes longer than all else in a client.
-
-    The arguments are where the environment says that they are.
-    """
-    return httpx.create_ssl_context()
 
 
 class UploadStream(httpx.AsyncByteStream):

@@ -1,9 +1,7 @@
 import asyncio
 import gzip
 import logging
-import shutil
 import socket
-import ssl
 import subprocess
 import sys
 import traceback
@@ -11,8 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 
-import certifi
-import httpx
 import pytest
 from pydantic import SecretStr
 
@@ -462,24 +458,3 @@ def test_the_http_library_comes_without_its_command_line() -> None:
         "sys.exit('httpx' not in sys.modules or bool({'click', 'pygments', 'rich'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-async def test_certificates_are_read_once_for_all_clients_and_again_from_another_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read, count = httpx.create_ssl_context, 0
-
-    def counting() -> ssl.SSLContext:
-        nonlocal count
-        count += 1
-        return read()
-
-    monkeypatch.setattr(httpx, "create_ssl_context", counting)
-    for place in (tmp_path / "one", tmp_path / "two"):
-        shutil.copy(certifi.where(), place)
-        monkeypatch.setenv("SSL_CERT_FILE", str(place))
-        for _ in range(2):
-            http = HttpClient()
-            await http.warm_up()
-            await http.aclose()
-    assert count == 2

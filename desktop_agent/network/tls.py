@@ -1,0 +1,43 @@
+"""Which servers are trusted over TLS: one context for every connection that the program opens."""
+
+import os
+import ssl
+import sys
+from functools import cache
+
+SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # Fedora, Red Hat
+    "/etc/ssl/ca-bundle.pem",  # openSUSE
+    "/etc/ssl/cert.pem",  # Alpine
+)
+"""Where Linux keeps the certificates that it trusts, those of its owner included: the first of Go's crypto/x509
+(`root_linux.go`) for each system. OpenSSL's own answer is that of the machine on which the program was packed."""
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return the context that verifies servers. Reads files the first time, for some 20 ms: call it in a thread.
+
+    It trusts what the system trusts; what SSL_CERT_FILE or SSL_CERT_DIR names in its place, as OpenSSL does; on a Linux
+    that has no certificates those of Mozilla, from `certifi`. Raises OSError for a file that is not there or holds no
+    certificate.
+    """
+    return _create_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _create_context(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """Reading certificates takes longer than all else in a client, so it happens once for each place."""
+    if file or folder:
+        return ssl.create_default_context(cafile=file or None, capath=None if file else folder)
+    if sys.platform in {"win32", "darwin"}:
+        import truststore
+
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return ssl.create_default_context(cafile=next(filter(os.path.isfile, SYSTEM_BUNDLES), None) or _mozilla_bundle())
+
+
+def _mozilla_bundle() -> str:
+    import certifi
+
+    return certifi.where()

@@ -1,0 +1,93 @@
+"""Which certificates are trusted: a real server whose own certificate the system knows, or does not."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import certifi
+import httpx
+import pytest
+
+from desktop_agent.network import tls
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.providers.transport.httpx_transport import create_client
+from desktop_agent.types.errors import ConnectionFailed
+from tests.desktop_agent.mcp.certificates import certificate, served
+from tests.fakes.mcp_servers import at, stand
+from tests.fakes.mcp_site import site
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_context(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    tls._create_context.cache_clear()
+    yield
+    tls._create_context.cache_clear()
+
+
+@asynccontextmanager
+async def greeting(file: Path) -> AsyncGenerator[str]:
+    """The address of a server that says hello to whoever trusts it."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", ssl=served(file)) as server:
+        yield f"https://localhost:{server.sockets[0].getsockname()[1]}/"
+
+
+async def greeted(url: str) -> str:
+    async with await asyncio.to_thread(create_client) as client:
+        return (await client.get(url)).text
+
+
+async def test_what_the_system_trusts_is_trusted(tmp_path, monkeypatch):
+    file = certificate(tmp_path, "localhost")
+    monkeypatch.setattr(tls, "SYSTEM_BUNDLES", (str(tmp_path / "not here"), str(file)))
+    async with greeting(file) as url:
+        assert await greeted(url) == "hello"
+        monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
+        with pytest.raises(httpx.ConnectError, match="self-signed"):
+            await greeted(url)
+
+
+async def test_a_server_of_tools_too(tmp_path, monkeypatch):
+    file = certificate(tmp_path, "localhost")
+    monkeypatch.setattr(tls, "SYSTEM_BUNDLES", (str(file),))
+    async with site(context=served(file), tokens={""}) as there:
+        url = f"https://localhost:{there.port}/mcp"
+        async with stand(tmp_path, at(url)) as here:
+            assert (await here.servers.test("web", None)).state == "running"
+
+
+def test_where_the_system_has_none_they_are_those_of_mozilla(tmp_path, monkeypatch):
+    monkeypatch.setattr(tls, "SYSTEM_BUNDLES", (str(tmp_path / "not here"),))
+    known = ssl.create_default_context(cafile=certifi.where())
+    assert len(known.get_ca_certs()) > 100
+    assert tls.tls_context().get_ca_certs() == known.get_ca_certs()
+
+
+def test_the_folder_that_the_environment_names_counts_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    assert tls.tls_context().get_ca_certs() == []
+
+
+async def test_a_file_that_is_not_there_is_named_by_its_variable(tmp_path, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    with pytest.raises(ConnectionFailed, match="cannot be read") as refused:
+        await HttpClient().warm_up()
+    assert "SSL_CERT_FILE" in str(refused.value.remedy)
+    assert not refused.value.retryable
+
+
+def test_they_are_read_once_for_each_place(tmp_path, monkeypatch):
+    first = tls.tls_context()
+    assert tls.tls_context() is first
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path, "localhost")))
+    assert tls.tls_context() is not first
