@@ -390,10 +390,8 @@ def _break_lines(
     direction: Qt.LayoutDirection,
 ) -> QTextLayout:
     layout = QTextLayout(text, font)
-    is_mirrored = direction is Qt.LayoutDirection.RightToLeft
-    edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
+    edge = QStyle.visualAlignment(direction, Qt.AlignmentFlag.AlignLeft)
     option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
-    # The alignment follows the window, the text its letters.
     option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
     layout.setTextOption(option)

@@ -118,9 +118,7 @@ class RowDelegate(QStyledItemDelegate):
         painter.setFont(self._font(0.88, QFont.Weight.DemiBold))
         painter.setPen(QColor(theme.muted))
         area = option.rect.adjusted(SPACE_M, SPACE_S, -SPACE_M, 0)
-        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading | Qt.TextFlag.TextSingleLine
-        text = painter.fontMetrics().elidedText(str(index.data()), Qt.TextElideMode.ElideRight, area.width())
-        painter.drawText(area, flags, text)
+        self._draw_text(painter, area, str(index.data()), Qt.AlignmentFlag.AlignLeft)
 
     def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem, theme: Theme) -> None:
         state = option.state
@@ -205,13 +203,13 @@ class RowDelegate(QStyledItemDelegate):
     def _draw_text(
         self, painter: QPainter, area: QRect, text: str, align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight
     ) -> None:
+        """Draw one line at an edge of the row, which is mirrored; the text has the direction of its own letters."""
         flat = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
-        mirrored, window = self._mirrored(painter, area), painter.layoutDirection()
-        aligned = QStyle.visualAlignment(window, align | Qt.AlignmentFlag.AlignVCenter)
-        # The text runs as its letters do: an English title keeps its question mark at its end in a mirrored window.
+        mirrored, direction = self._mirrored(painter, area), painter.layoutDirection()
+        edge = QStyle.visualAlignment(direction, align) | Qt.AlignmentFlag.AlignAbsolute
         painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-        painter.drawText(mirrored, aligned | Qt.AlignmentFlag.AlignAbsolute | Qt.TextFlag.TextSingleLine, flat)
-        painter.setLayoutDirection(window)
+        painter.drawText(mirrored, edge | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, flat)
+        painter.setLayoutDirection(direction)
 
     def _mirrored(self, painter: QPainter, area: QRect) -> QRect:
         return QStyle.visualRect(painter.layoutDirection(), self._whole, area)

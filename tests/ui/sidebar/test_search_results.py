@@ -179,3 +179,23 @@ def test_a_title_stands_where_the_window_begins(view, direction, words):
     middle = picture.width() / 2
     assert inked
     assert min(inked) > middle if direction is Qt.LayoutDirection.RightToLeft else max(inked) < middle
+
+
+def test_a_match_reads_as_its_letters_do_in_a_mirrored_window(view):
+    """Its full stop stays behind it."""
+    view.resize(400, 300)
+    view.show_results(QUERY, SearchResults((group(hit("Plum jam.", ((5, 9),))),)))
+
+    def background():
+        picture = view.viewport().grab().toImage()
+        return {x for x in range(picture.width()) for y in range(picture.height()) if is_match(picture, x, y)}
+
+    def is_match(picture, x, y):
+        return picture.pixelColor(x, y).name() == ThemeSource().theme.match
+
+    before = background()
+    view.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    after = background()
+    assert before
+    assert max(before) < 200 < min(after)
+    assert max(before) - min(before) == max(after) - min(after)

@@ -92,9 +92,9 @@ class RowViewport:
     def paint(self, region: QRegion) -> None:
         """Paint the rows in a region of the viewport."""
         painter = QPainter(self.widget)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        # Titles and numbers of lists run as their letters do, not as the window.
+        # Else every line has the direction of the program: “1.” is drawn as “.1” where that runs from the right.
         painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         carriers = self._visible_carriers()
         for part in separate_parts(region):
             painter.setClipRect(part)
