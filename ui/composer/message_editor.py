@@ -11,7 +11,7 @@ from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QContextMenuEvent, QDropEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
-from ui.style.controls import set_by_name
+from ui.style.controls import TextAlignment, set_by_name
 from ui.style.theme import SPACE_S, ThemeSource, body_font
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class MessageEditor(QPlainTextEdit):
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         set_by_name(self, horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         self.document().setDocumentMargin(0)
+        TextAlignment(self)
         self.textChanged.connect(self._update_height)
         themes.changed.connect(self._on_theme_changed)
         self._apply_theme()

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import button
+from ui.style.controls import TextAlignment, button
 from ui.style.layouts import FlowRows
 from ui.style.text import labelled
 from ui.style.theme import BODY_SIZE, SPACE_M, SPACE_S, SPACE_XS
@@ -92,6 +92,7 @@ def text_area(
 ) -> Control[QPlainTextEdit]:
     """Create a field for several lines of text; Tab leaves it."""
     editor = QPlainTextEdit(tabChangesFocus=True)
+    TextAlignment(editor)
     editor.setPlaceholderText(placeholder)
     editor.setFixedHeight(editor.fontMetrics().lineSpacing() * lines + margin)
 

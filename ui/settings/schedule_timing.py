@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, time, timedelta
 from itertools import zip_longest
 
-from PySide6.QtCore import QDate, QLocale, QSignalBlocker, QTime, Signal
-from PySide6.QtWidgets import QCheckBox, QDateEdit, QTimeEdit, QWidget
+from PySide6.QtCore import QDate, QLocale, QSignalBlocker, Qt, QTime, Signal
+from PySide6.QtWidgets import QCheckBox, QDateEdit, QDateTimeEdit, QTimeEdit, QWidget
 
 from desktop_agent.types.messages import now
 from desktop_agent.types.schedules import (
@@ -32,6 +32,16 @@ from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 _EVERY_DAY = tuple(range(7))
 _NINE = time(9, 0)
 _KINDS = ("once", "daily", "weekly", "monthly", "interval", "cron")
+
+
+def _show_in_order(box: QDateTimeEdit) -> None:
+    """Show 09:05 in a mirrored window too, where Qt makes 05:09 of it: digits run from the left everywhere."""
+    pattern = box.displayFormat()
+    box.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+    # The same pattern again would change nothing.
+    for each in (f"{pattern} ", pattern):
+        box.setDisplayFormat(each)
+    box.unsetLayoutDirection()
 
 
 class TimingEditor(QWidget):
@@ -175,6 +185,7 @@ class TimingEditor(QWidget):
         self._cron.widget.setAccessibleDescription(self.tr("Minute, hour, day, month and weekday."))
         for box in (self._date, self._time):
             SpinBoxFilter(box)
+            _show_in_order(box)
         PartFocus(self, self._kind.widget)
         often = hbox(self._kind.widget, end_stretch=True)
         row = hbox(self._month_day.widget, self._date, self._time, spacing=SPACE_S, end_stretch=True)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, QPoint, QSize
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent, QTextBlock
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 from shiboken6 import isValid
 
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, with_keys
@@ -182,6 +182,41 @@ class IconButton(ToolButton):
         colour = theme.on_accent if self._kind == "primary" else theme.text
         self.setIcon(icon(self._icon_name, colour, theme.muted, side))
         self.setIconSize(QSize(side, side))
+
+
+class TextAlignment(QObject):
+    """Aligns the text of an editor with the side on which it begins; without text, that of the window.
+
+    Qt's own plain-text editor leaves all of it, and the caret, at the left.
+    """
+
+    def __init__(self, editor: QPlainTextEdit) -> None:
+        super().__init__(editor)
+        self._editor = editor
+        self._is_right = False
+        editor.document().contentsChanged.connect(self._align)
+        self._align()
+
+    def _align(self) -> None:
+        document = self._editor.document()
+        is_right = self._editor.isRightToLeft() if document.isEmpty() else _begins_at_right(document.firstBlock())
+        if is_right == self._is_right:
+            return
+        from PySide6.QtCore import Qt
+
+        self._is_right = is_right
+        option = document.defaultTextOption()
+        edge = Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft
+        option.setAlignment(edge | Qt.AlignmentFlag.AlignAbsolute)
+        document.setDefaultTextOption(option)
+
+
+def _begins_at_right(block: QTextBlock) -> bool:
+    if block.text().isascii():
+        return False
+    from PySide6.QtCore import Qt
+
+    return block.textDirection() is Qt.LayoutDirection.RightToLeft
 
 
 class ElidedLabel(QLabel):

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ToolButton, announce, button, label, set_by_name
+from ui.style.controls import TextAlignment, ToolButton, announce, button, label, set_by_name
 from ui.style.layouts import FlowRows, ScrollColumn
 from ui.style.text import escape_mnemonics, plain_tooltip
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon, pixmap
@@ -56,6 +56,7 @@ class SmallTextEdit(QPlainTextEdit):
         super().__init__()
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
+        TextAlignment(self)
         self._lines = lines
         self.setFixedHeight(self.fontMetrics().lineSpacing() * lines + 2 * SPACE_S)
 
