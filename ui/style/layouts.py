@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import set_by_name, set_style_property
+from ui.style.controls import PushButton, set_by_name, set_style_property
 from ui.style.theme import SPACE_M, SPACE_S
 
 # Show too: changes of items while hidden are missed, and the size may stay the same.
@@ -168,7 +168,7 @@ class FlowRows(WrappingRows):
         width, top = self.width(), 0
         for item in self._items:
             # Not what is more than its words, such as a button with its key.
-            if type(item) is QPushButton:
+            if isinstance(item, QPushButton) and type(item) in {QPushButton, PushButton}:
                 break_words(item, width)
         for row in self._rows(width):
             height = self._height_of(row)

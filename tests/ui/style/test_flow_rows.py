@@ -8,7 +8,7 @@ from desktop_agent.types.tool_calls import Effect
 from tests.ui.approval.test_approval_dialog import call
 from ui.approval.call_summary import CallHeader
 from ui.style.boxes import hbox
-from ui.style.controls import label
+from ui.style.controls import PushButton, label
 from ui.style.layouts import FlowRows
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
@@ -137,7 +137,7 @@ def test_the_words_in_the_wide_one_are_never_cut(qtbot, page):
 
 def test_a_button_breaks_its_words_where_the_row_is_too_narrow(page, qtbot):
     words = "Look for a newer version of it now"
-    button = QPushButton(words)
+    button = PushButton(words)
     rows = FlowRows([button])
     page.layout().addWidget(rows)
     page.show()
@@ -154,7 +154,7 @@ def test_a_button_breaks_its_words_where_the_row_is_too_narrow(page, qtbot):
 
 
 def test_a_button_that_grows_gets_the_width_for_all_its_words(page, qtbot):
-    button = QPushButton("Try")
+    button = PushButton("Try")
     rows = FlowRows([button])
     words = label("word " * 100, wrap=True)
     page.layout().addLayout(hbox(words, rows, grow=words))
