@@ -206,6 +206,8 @@ class BannerFrame(QFrame):
         self._icon = QLabel()
         self.setProperty("kind", "banner")
         self.setProperty("level", banner.level)
+        # Else Qt takes the height for the width of a word that cannot be broken, and the last lines are cut.
+        self.setMinimumWidth(SPACE_L)
         self.setAccessibleName(self.words)
         self._build()
         themes.changed.connect(self._draw)

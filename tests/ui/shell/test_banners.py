@@ -182,3 +182,16 @@ def test_in_a_low_window_the_newest_is_seen(driver):
     driver.bot.waitUntil(lambda: bar.maximum() > 0)
     newest = driver.area.findChildren(BannerFrame)[-1]
     driver.bot.waitUntil(lambda: newest.visibleRegion().boundingRect() == newest.rect())
+
+
+def test_a_long_name_takes_no_lines_from_the_end(driver, qtbot):
+    name = "conversations.sqlite3.damaged-20261104-101530"
+    words = Sentence(
+        "The damaged file was kept as {name}. If something is missing, a backup may have it.", {"name": name}
+    )
+    driver.area.show_banner(Banner("damaged", words, level="notice"))
+    driver.area.show_banner(Banner("short", Sentence("A short one that wraps in a narrow window too"), level="notice"))
+    driver.area.resize(280, 700)
+    driver.area.show()
+    frames = driver.area.findChildren(BannerFrame)
+    qtbot.waitUntil(lambda: all(frame.height() == frame.heightForWidth(frame.width()) for frame in frames))
