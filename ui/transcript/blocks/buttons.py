@@ -133,6 +133,10 @@ class Header:
     action_icon: str = ""
 
 
+_LEAST_TITLE = 90
+"""Pixels at 100 % zoom that a header keeps for its icons and the beginning of its title."""
+
+
 class HeaderBlock(Block):
     """A header line that is itself a button, and may contain another one for an action."""
 
@@ -145,6 +149,7 @@ class HeaderBlock(Block):
         self._on_press = press
         self._act = callback
         self._action: Control | None = None
+        self._shows_state_words = True
         self._width = 0
         self._height = 0
         self._style: RenderStyle | None = None
@@ -157,6 +162,7 @@ class HeaderBlock(Block):
     def layout(self, width: int, style: RenderStyle) -> int:
         """Return the exact height."""
         self._width, self._height, self._style, self.is_laid_out = width, style.px(26), style, True
+        self._shows_state_words = True
         self._action = self._layout_action(style)
         return self._height
 
@@ -165,11 +171,16 @@ class HeaderBlock(Block):
         if not head.action or self._act is None:
             return None
         wide = flat_button_width(style, head.action, icon=bool(head.action_icon))
+        # Beside a few letters of the title; in a narrow window the state is its icon alone.
+        self._shows_state_words = wide + self._state_width(style) + style.px(_LEAST_TITLE) <= self._width
         x = self._width - self._state_width(style) - wide
         return Control(head.action, QRect(x, style.px(1), wide, self._height - style.px(2)), self._act)
 
     def _state_width(self, style: RenderStyle) -> int:
-        return _text_width(style.small, self.header.state) + style.px(20) + style.px(8) if self.header.state else 0
+        return self._state_words_width(style) + style.px(20) + style.px(8) if self.header.state else 0
+
+    def _state_words_width(self, style: RenderStyle) -> int:
+        return _text_width(style.small, self.header.state) if self._shows_state_words else 0
 
     def paint(self, context: PaintContext) -> None:
         """Paint from left to right."""
@@ -200,9 +211,10 @@ class HeaderBlock(Block):
         painter, style, head = context.painter, context.style, self.header
         if not head.state:
             return
-        wide = _text_width(style.small, head.state)
+        wide = self._state_words_width(style)
         x = self._width - wide
-        style.draw_text(painter, QRect(x, 0, wide, self._height), head.state, head.state_color)
+        if self._shows_state_words:
+            style.draw_text(painter, QRect(x, 0, wide, self._height), head.state, head.state_color)
         x -= style.px(20)
         icon = style.icon(head.state_icon, head.state_color, 15, context.ratio)
         painter.drawPixmap(x, self._middle(style.px(15)), icon)
