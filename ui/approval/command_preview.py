@@ -14,7 +14,7 @@ from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_pos
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.removal import clear_layout
-from ui.style.text import show_hidden, translated
+from ui.style.text import join_sentences, show_hidden, translated
 from ui.style.text_display import isolate, isolate_untrusted
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource, mono_font
 
@@ -165,7 +165,7 @@ class CommandView(QWidget):
         folder, confinement = show_hidden(preview.folder), show_hidden(translated(preview.confinement))
         place = "" if preview.folder == self.known_folder else self.tr("In the folder {0}").format(isolate(folder))
         first = _FIRST_SENTENCE.match(confinement)
-        short = " ".join(filter(None, (confinement if first is None else first[0], place)))
+        short = join_sentences((confinement if first is None else first[0], place))
         whole = "\n".join(filter(None, (confinement, place)))
         self._sandbox_note.show_note(short, short if first is None else whole)
 
