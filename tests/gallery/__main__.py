@@ -154,8 +154,8 @@ def render(arguments: argparse.Namespace, names: list[str]) -> int:
 
 
 def screen_for(room: tuple[int, int] | None) -> str:
-    """With the frame that the window manager puts around each window."""
-    return "3200x2000" if room is None else f"{room[0] + 2}x{room[1] + 26}"
+    """With the frame that the window manager puts around each window; else with room for the largest at 200 percent."""
+    return "3200x2800" if room is None else f"{room[0] + 2}x{room[1] + 26}"
 
 
 def main() -> int:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
 
-from PySide6.QtCore import QObject, QPoint, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMenu, QToolButton, QWidget
 
@@ -130,10 +130,7 @@ async def editor(desk: Desk) -> None:
 @menu("field")
 async def field(desk: Desk) -> None:
     await say_hello(desk)
-    search_field = next(
-        part for part in desk.window.findChildren(QWidget) if part.accessibleName() == "Search conversations"
-    )
-    ask_for_menu(search_field)
+    ask_for_menu(desk.window.sidebar._search)
 
 
 @menu("choices")
@@ -153,9 +150,8 @@ async def workspace(desk: Desk) -> None:
 @menu("send")
 async def send(desk: Desk) -> None:
     await waiting_messages(desk)
-    button = next(
-        part for part in desk.window.findChildren(QToolButton) if part.accessibleName() == "Let the message wait"
-    )
+    name = QCoreApplication.translate("SendStopButton", "Let the message wait")
+    button = next(part for part in desk.window.findChildren(QToolButton) if part.accessibleName() == name)
     await until(button.isVisible)
     button.click()
 
@@ -186,9 +182,10 @@ async def branch(desk: Desk) -> None:
     dialog.tree.customContextMenuRequested.emit(dialog.tree.visualRect(dialog.tree.currentIndex()).center())
 
 
-async def over(desk: Desk, name: str, talks: Open = talk) -> None:
-    """Open the context menu of the first link or button of this name in messages."""
+async def over(desk: Desk, name: str, talks: Open = talk, of: str = "") -> None:
+    """Open the context menu of the first link or button of this name in messages; `of` is what stands in the name."""
     await talks(desk)
+    name = QCoreApplication.translate("Transcript", name).format(of)
     view = desk.window.page.transcript
     await until(lambda: any(node.name == name for node in nodes_of(view)))
     next(node.widget for node in nodes_of(view) if node.name == name).focus()()
@@ -197,7 +194,7 @@ async def over(desk: Desk, name: str, talks: Open = talk) -> None:
 
 menu("link")(partial(over, name="Sintra"))
 menu("code")(partial(over, name="Copy code"))
-menu("picture")(partial(over, name="Open image: harbour.png", talks=pictures))
+menu("picture")(partial(over, name="Open image: {0}", of="harbour.png", talks=pictures))
 menu("picture-elsewhere")(partial(over, name="Load image", talks=pictures_remote))
 
 

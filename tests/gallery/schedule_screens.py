@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, time, timedelta
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QPushButton
 
 from desktop_agent.types.preferences import UsagePreferences
@@ -76,7 +77,8 @@ async def budget(desk: Desk) -> None:
     desk.begin()
     desk.scheduled.show()
     buttons = desk.scheduled._dialog.findChildren
-    await until(lambda: [each.text() for each in buttons(QPushButton)].count("Usage and budgets") == 2)
+    words = QCoreApplication.translate("ScheduleCard", "Usage and budgets")
+    await until(lambda: [each.text() for each in buttons(QPushButton)].count(words) == 2)
     await asyncio.sleep(0.3)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QPushButton, QScrollArea
 
 from desktop_agent.storage.backups.backup import write_backup
@@ -47,7 +48,8 @@ async def unstored_offer(desk: Desk) -> None:
 async def unstored_closing(desk: Desk) -> None:
     await unstored(desk)
     buttons = desk.window.findChildren(QPushButton)
-    close = next(each for each in buttons if each.accessibleName() == "Close this conversation")
+    name = QCoreApplication.translate("UnstoredBar", "Close this conversation")
+    close = next(each for each in buttons if each.accessibleName() == name)
     close.click()
     await until(lambda: desk.window.unstored._question is not None)
     await asyncio.sleep(0.3)

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from PySide6.QtCore import QCoreApplication
+
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.messages import Message
 from tests.gallery import written
@@ -93,4 +95,5 @@ async def picture_viewer(desk: Desk) -> None:
 def press(desk: Desk, name: str, at: int = 0) -> None:
     """A control of the answer, by its name; the one of that name that comes `at` so many others."""
     rows = desk.window.page.transcript.row_viewport.rows
+    name = QCoreApplication.translate("Transcript", name)
     [control for _, control in rows.row(1).controls() if control.name.startswith(name)][at].press()

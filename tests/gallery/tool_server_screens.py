@@ -4,7 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer, StdioConnection
 from desktop_agent.types.messages import now
@@ -115,21 +116,26 @@ async def program(desk: Desk) -> None:
     form.edit("files")
 
 
+def field_of(form: QWidget, editor: str, name: str) -> QLineEdit:
+    """The field that the class `editor` calls so."""
+    name = QCoreApplication.translate(editor, name)
+    return next(each for each in form.findChildren(QLineEdit) if each.accessibleName() == name)
+
+
 @scene("settings-tool-server-address", height=1000)
 async def address(desk: Desk) -> None:
     connection = HttpConnection(url="https://mcp.sentry.dev/mcp", headers=("X-Project",), sign_in=True)
     form = await opened(desk, McpServer(id="sentry", title="Sentry", connection=connection))
     form.edit("sentry")
-    field = next(each for each in form.findChildren(QLineEdit) if each.accessibleName() == "Address")
-    field.setText("http://mcp.example.org/mcp")
+    field_of(form, "HttpFields", "Address").setText("http://mcp.example.org/mcp")
 
 
 @scene("settings-tool-server-line", height=900)
 async def whole_line(desk: Desk) -> None:
     form = await opened(desk)
     form.add("program")
-    for name, text in (("Title", "Files"), ("Program", 'npx -y server-files --token=abc "/home/ada/My notes"')):
-        next(each for each in form.findChildren(QLineEdit) if each.accessibleName() == name).setText(text)
+    field_of(form, "ServerEditor", "Title").setText("Files")
+    field_of(form, "StdioFields", "Program").setText('npx -y server-files --token=abc "/home/ada/My notes"')
 
 
 @scene("settings-tool-servers-import", height=1100)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.engine.session import Session
@@ -104,7 +104,12 @@ async def undo_banner(desk: Desk) -> None:
     page = desk.window.page
     page.undo._created_dialog._press()
     await until(lambda: page.undo._created_dialog is None)
-    for words in ("Undone: old.csv", "Not put back", "Changes were undone."):
+    for template in (
+        "Undone: {files}. {words}",
+        "Not put back, because they were changed since: {paths}",
+        "Changes were undone. The model is told before it goes on.",
+    ):
+        words = QCoreApplication.translate("Sentence", template).partition("{")[0]
         await until(lambda words=words: is_read(desk.window, words))
 
 

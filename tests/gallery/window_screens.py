@@ -371,7 +371,8 @@ async def licences(desk: Desk) -> None:
     desk.begin()
     desk.help.show_licences()
     lists = desk.window.findChildren(QListView)
-    components = next(each for each in lists if each.accessibleName() == "Components")
+    name = QCoreApplication.translate("LicencesPage", "Components")
+    components = next(each for each in lists if each.accessibleName() == name)
     await until(lambda: components.model().rowCount() > 0)
 
 
