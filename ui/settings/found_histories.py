@@ -29,7 +29,8 @@ class FoundHistoriesDialog(QDialog):
         title = self.tr("Import from other assistants")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        self.setMinimumWidth(_WIDTH)
+        width = min(_WIDTH, self.screen().availableSize().width())
+        self.setMinimumWidth(width)
         words = self.tr(
             "These programs have conversations on this computer. They are copied, with their tool calls, and can be "
             "searched and continued here with any model. The programs' own files are only read."
@@ -46,7 +47,7 @@ class FoundHistoriesDialog(QDialog):
             spacing=SPACE_M,
             margins=SPACE_L,
         )
-        self.resize(_WIDTH, layout.totalHeightForWidth(_WIDTH))
+        self.resize(width, layout.totalHeightForWidth(width))
 
     def _create_box(self, program: FoundProgram) -> QCheckBox:
         box = _create_box(program)

@@ -258,7 +258,7 @@ class ShortcutSettings(QWidget):
         )
         vbox(
             label(note, "muted", wrap=True),
-            hbox(self._search, self._pressed, spacing=SPACE_S, grow=self._search),
+            FlowRows((self._search, self._pressed), wide=self._search),
             self._list,
             self._detail,
             self._problem,

@@ -1,4 +1,7 @@
-"""On a screen of 480 x 600 pixels, also with text of 24 points, nothing is cut and every control can be reached."""
+"""On a small screen nothing is cut and every control can be reached.
+
+480 x 600 pixels, also with text of 24 points; and 360 x 640 in German, which has longer words.
+"""
 
 import subprocess
 import sys
@@ -32,20 +35,32 @@ LARGE = (
     "question-choices",
     "model-picker",
 )
+NARROW = (
+    "banners-narrow",
+    "picture-viewer",
+    "menu-arguments",
+    "found-histories",
+    "versions-files",
+    "deleted-but-kept",
+    "settings-storage",
+)
 SCENES = [
-    *((LARGE_TEXT, LARGE[first::6]) for first in range(6)),
-    ("100", ("approval-tainted", "welcome-servers", "settings-providers", "help-guide")),
+    *((LARGE_TEXT, "480x600", "en", LARGE[first::6]) for first in range(6)),
+    ("100", "480x600", "en", ("approval-tainted", "welcome-servers", "settings-providers", "help-guide")),
+    ("100", "360x640", "de", NARROW),
 ]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="private displays are built for Linux")
 @pytest.mark.parametrize(
-    ("zoom", "scenes"), few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/settings/test_narrow.py")
+    ("zoom", "room", "language", "scenes"),
+    few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/settings/test_narrow.py"),
 )
-def test_every_screen_fits(zoom, scenes, tmp_path):
-    command = [sys.executable, "-m", "tests.gallery", "--render", "--theme=light", "--scale=1", "--room=480x600"]
-    command += [f"--zoom={zoom}", f"--folder={tmp_path}", *scenes]
-    with displays.display(displays.base_environment(tmp_path), screen_for((480, 600))) as shown:
+def test_every_screen_fits(zoom, room, language, scenes, tmp_path):
+    command = [sys.executable, "-m", "tests.gallery", "--render", "--theme=light", "--scale=1", f"--room={room}"]
+    command += [f"--zoom={zoom}", f"--language={language}", f"--folder={tmp_path}", *scenes]
+    width, height = map(int, room.split("x"))
+    with displays.display(displays.base_environment(tmp_path), screen_for((width, height))) as shown:
         environment = {**shown, "QT_SCALE_FACTOR": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -17,6 +17,7 @@ from ui.shell.pictures.picture_canvas import (
 )
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label, set_keys_tooltip, show_in_front
+from ui.style.layouts import FlowRows
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.transcript.blocks.image_store import (
@@ -266,7 +267,9 @@ class PictureViewer(QDialog):
         edges = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         self._note.setContentsMargins(*edges)
         parts = (self._name, self._place, *controls, save)
-        bar = hbox(*parts, spacing=SPACE_S, margins=edges, grow=self._name)
+        # In a narrow window the controls are below the name.
+        rows = FlowRows(parts, wide=self._name, trailing=True)
+        bar = hbox(rows, margins=edges, grow=rows)
         vbox(bar, self.canvas, self._note, parent=self, spacing=0, margins=0, grow=self.canvas)
 
     def _add(
