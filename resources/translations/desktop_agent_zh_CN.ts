@@ -11053,7 +11053,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Its tools</source>
-        <translation>其工具</translation>
+        <translation>它的工具</translation>
     </message>
     <message>
         <source>Longest call</source>
@@ -12247,7 +12247,7 @@ This replaces what is there ({size} bytes).</source>
     <name>ToolServers</name>
     <message>
         <source>Waits until a conversation needs it.</source>
-        <translation>等待对话需要它。</translation>
+        <translation>对话需要时才会启动。</translation>
     </message>
     <message>
         <source>Starting…</source>
@@ -13746,7 +13746,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Answers of models without a price are among it: a budget of money cannot hold for those. One of tokens can.</source>
-        <translation>其中有没有价格的模型的回答：金额预算对它们无效，token 预算有效。</translation>
+        <translation>有些回答来自没有价格的模型：金额预算对它们无效，token 预算有效。</translation>
     </message>
     <message>
         <source>Sum</source>
