@@ -59,6 +59,7 @@ class MessageEditor(QPlainTextEdit):
         self._themes = themes
         self.enter_sends = True
         """Enter sends and Shift+Enter makes a new line; else Enter makes one and Ctrl+Enter sends."""
+        self._scrolls = False
         self.show_context_menu: Callable[[QContextMenuEvent], object] | None = None
         """Shows a context menu in place of the usual one."""
         self.setAccessibleName(self.tr("Message"))
@@ -173,12 +174,16 @@ class MessageEditor(QPlainTextEdit):
             self.ensureCursorVisible()
 
     def _update_height(self) -> None:
+        # Where the scroll bar leaves no room a text is measured as if it had no end: it would take the bar away again.
+        # Asked only then: see `_on_theme_changed`.
+        if self._scrolls and self.viewport().width() <= 0:
+            return
         # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).
         lines = min(max(round(self.document().size().height()), 1), MAX_LINES)
         margins = self.viewportMargins()
         # A scroll bar that appears only until the height follows would make the text jump.
-        scrolls = self.document().size().height() > MAX_LINES
-        set_by_name(self, verticalScrollBarPolicy="ScrollBarAsNeeded" if scrolls else "ScrollBarAlwaysOff")
+        self._scrolls = self.document().size().height() > MAX_LINES
+        set_by_name(self, verticalScrollBarPolicy="ScrollBarAsNeeded" if self._scrolls else "ScrollBarAlwaysOff")
         # A pixel more, or it could be scrolled past the last line.
         height = lines * self._line_height() + 1
         self.setFixedHeight(height + margins.top() + margins.bottom())

@@ -42,6 +42,9 @@ class ReadOnlyText(QPlainTextEdit):
         self._fit_height()
 
     def _fit_height(self) -> None:
+        # Where a scroll bar leaves no room a text is measured as if it had no end: it would take the bar away again.
+        if self.viewport().width() <= 0:
+            return
         # The plain-text layout measures in lines (QPlainTextDocumentLayout::documentSize).
         lines = max(round(self.document().size().height()), 1)
         self.blockBoundingRect(self.document().firstBlock())  # lays it out

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.types.engine_events import QuestionAsked
 from ui.composer.composer import Composer
+from ui.composer.message_editor import MessageEditor
 from ui.composer.question_card import QuestionCard
 from ui.style.theme import ReadingStyle, ThemeSource
 
@@ -36,6 +37,19 @@ def test_only_whole_lines_are_seen_wherever_it_is_scrolled(themes, composer, is_
         assert editor.viewport().height() == 10 * line + 1
         assert editor.cursorForPosition(QPoint(2, 2)).blockNumber() == place
         assert editor.cursorForPosition(QPoint(2, 10 * line - 2)).blockNumber() == place + 9
+
+
+def test_it_has_its_height_again_after_it_had_no_room_beside_its_scroll_bar(themes, qtbot):
+    editor = MessageEditor(themes)
+    qtbot.addWidget(editor)
+    editor.setPlainText("word " * 60)
+    editor.show()
+    editor.resize(200, editor.height())
+    height = editor.height()
+    for width in range(200, 0, -1):
+        editor.resize(width, editor.height())
+    editor.resize(200, editor.height())
+    assert editor.height() == height
 
 
 def test_remarks_begin_where_the_text_begins(composer):
