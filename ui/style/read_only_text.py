@@ -3,7 +3,7 @@
 from math import ceil
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QInputMethodEvent, QResizeEvent
 from PySide6.QtWidgets import QPlainTextEdit
 
 from ui.style.text import show_hidden
@@ -40,6 +40,10 @@ class ReadOnlyText(QPlainTextEdit):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_height()
+
+    def inputMethodEvent(self, e: QInputMethodEvent) -> None:
+        """Take no text. Qt would: what was written in another field may come late."""
+        e.ignore()
 
     def _fit_height(self) -> None:
         # Where a scroll bar leaves no room a text is measured as if it had no end: it would take the bar away again.

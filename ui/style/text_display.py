@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from math import isinf
 
 from PySide6.QtCore import QCoreApplication, QDate, QLocale, QMimeData, QTime
-from PySide6.QtGui import QTextCharFormat, QTextLayout
+from PySide6.QtGui import QInputMethodEvent, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
 from desktop_agent.types.blocks import JsonObject
@@ -91,6 +91,13 @@ class LogicalOrderText(QPlainTextEdit):
     def set_text(self, text: str) -> None:
         """Show this text."""
         self.setPlainText(in_logical_order(text))
+
+    def inputMethodEvent(self, e: QInputMethodEvent) -> None:
+        """Take no text while it is read-only. Qt would: what was written in another field may come late."""
+        if self.isReadOnly():
+            e.ignore()
+        else:
+            super().inputMethodEvent(e)
 
     def createMimeDataFromSelection(self) -> QMimeData:
         data = QMimeData()
