@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Signal
-from PySide6.QtGui import QContextMenuEvent, QDropEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
+from PySide6.QtGui import QContextMenuEvent, QDropEvent, QFocusEvent, QKeyEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
-from ui.style.controls import TextAlignment, set_by_name
+from ui.style.controls import TextAlignment, TextAsHighAsItsLines
 from ui.style.theme import SPACE_S, ThemeSource, body_font
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def is_picture(data: QMimeData) -> bool:
     return data.hasImage() and (data.hasUrls() or not data.text())
 
 
-class MessageEditor(QPlainTextEdit):
+class MessageEditor(TextAsHighAsItsLines):
     """A plain-text editor of one to ten visible lines. Emits what keys and pastes mean."""
 
     send_pressed = Signal()
@@ -55,11 +55,10 @@ class MessageEditor(QPlainTextEdit):
     long_text_inserted = Signal(str)
 
     def __init__(self, themes: ThemeSource) -> None:
-        super().__init__()
+        super().__init__(MAX_LINES)
         self._themes = themes
         self.enter_sends = True
         """Enter sends and Shift+Enter makes a new line; else Enter makes one and Ctrl+Enter sends."""
-        self._scrolls = False
         self.show_context_menu: Callable[[QContextMenuEvent], object] | None = None
         """Shows a context menu in place of the usual one."""
         self.setAccessibleName(self.tr("Message"))
@@ -67,10 +66,9 @@ class MessageEditor(QPlainTextEdit):
         self.setProperty("kind", "bare")
         self.setTabChangesFocus(True)
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
-        set_by_name(self, horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         self.document().setDocumentMargin(0)
         TextAlignment(self)
-        self.textChanged.connect(self._update_height)
+        self.textChanged.connect(self.fit_height)
         themes.changed.connect(self._on_theme_changed)
         self._apply_theme()
 
@@ -152,10 +150,6 @@ class MessageEditor(QPlainTextEdit):
         super().focusOutEvent(e)
         self.focus_changed.emit()
 
-    def resizeEvent(self, e: QResizeEvent) -> None:
-        super().resizeEvent(e)
-        self._update_height()
-
     def _open_menu_at_caret(self) -> None:
         point = self.cursorRect().bottomLeft()
         place = self.viewport().mapToGlobal(point)
@@ -173,20 +167,11 @@ class MessageEditor(QPlainTextEdit):
             self.insertPlainText("\n")
             self.ensureCursorVisible()
 
-    def _update_height(self) -> None:
-        # Where the scroll bar leaves no room a text is measured as if it had no end: it would take the bar away again.
-        # Asked only then: see `_on_theme_changed`.
-        if self._scrolls and self.viewport().width() <= 0:
-            return
-        # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).
-        lines = min(max(round(self.document().size().height()), 1), MAX_LINES)
+    def height_of(self, lines: int) -> int:
+        """Return it for so many visible lines, in pixels."""
         margins = self.viewportMargins()
-        # A scroll bar that appears only until the height follows would make the text jump.
-        self._scrolls = self.document().size().height() > MAX_LINES
-        set_by_name(self, verticalScrollBarPolicy="ScrollBarAsNeeded" if self._scrolls else "ScrollBarAlwaysOff")
         # A pixel more, or it could be scrolled past the last line.
-        height = lines * self._line_height() + 1
-        self.setFixedHeight(height + margins.top() + margins.bottom())
+        return lines * self._line_height() + 1 + margins.top() + margins.bottom()
 
     def _line_height(self) -> int:
         """Measure a laid-out line, which is higher than the line spacing of the font."""
@@ -208,7 +193,7 @@ class MessageEditor(QPlainTextEdit):
         room = self._themes.space(SPACE_S)
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
-        self._update_height()
+        self.fit_height()
 
 
 def _makes_menu_events() -> bool:

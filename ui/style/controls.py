@@ -282,6 +282,56 @@ class ClearableField(QLineEdit):
         self._clear.setIcon(themed_icon("close", self._themes.theme, ICON_SIZE))
 
 
+class TextAsHighAsItsLines(QPlainTextEdit):
+    """Plain text of at most `most_lines` visible lines; a longer one scrolls."""
+
+    def __init__(self, most_lines: int) -> None:
+        super().__init__()
+        self._most_lines = most_lines
+        self._is_fitting = False
+        set_by_name(self, horizontalScrollBarPolicy="ScrollBarAlwaysOff")
+
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        super().resizeEvent(e)
+        self.fit_height()
+
+    def fit_height(self) -> None:
+        """Set the height for the lines that there are now."""
+        if self._is_fitting:  # another scroll bar is another width
+            return
+        self._is_fitting = True
+        self.setFixedHeight(self.height_of(min(self._fit_scroll_bar(), self._most_lines)))
+        self._is_fitting = False
+
+    def height_of(self, lines: int) -> int:
+        """Return the height with so many visible lines, in pixels."""
+        raise NotImplementedError
+
+    def _fit_scroll_bar(self) -> int:
+        """Show the scroll bar where there are too many lines. Return how many there are."""
+        self._show_scroll_bar(is_shown=self._count_lines() > self._most_lines)
+        # Where the bar left no room they were counted as if a line had no end: it goes away, and must come back.
+        lines = self._count_lines()
+        if lines > self._most_lines:
+            self._show_scroll_bar(is_shown=True)
+        return lines
+
+    def _count_lines(self) -> int:
+        """Count them until there are too many. The document counts one for each paragraph that is not yet laid out."""
+        if self.document().isEmpty():
+            return 1
+        lines, block = 0, self.document().firstBlock()
+        while block.isValid() and lines <= self._most_lines:
+            self.blockBoundingRect(block)
+            lines += block.lineCount()
+            block = block.next()
+        return lines
+
+    def _show_scroll_bar(self, *, is_shown: bool) -> None:
+        # One that appears only until the height follows would make the text jump.
+        set_by_name(self, verticalScrollBarPolicy="ScrollBarAlwaysOn" if is_shown else "ScrollBarAlwaysOff")
+
+
 class FocusReturn:
     """Gives the keyboard back to a control of `area` that was disabled while it worked, unless the person moved it.
 

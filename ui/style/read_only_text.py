@@ -3,22 +3,21 @@
 from math import ceil
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QInputMethodEvent, QResizeEvent
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtGui import QInputMethodEvent
 
+from ui.style.controls import TextAsHighAsItsLines
 from ui.style.text import show_hidden
 
 _FRAME_HEIGHT = 12
 """Pixels of the border and the padding, above and below together."""
 
 
-class ReadOnlyText(QPlainTextEdit):
+class ReadOnlyText(TextAsHighAsItsLines):
     """Plain text of at most `most_lines` visible lines; a longer one scrolls. Hidden characters can be seen."""
 
     def __init__(self, text: str, name: str, most_lines: int = 6) -> None:
         """`name` is the accessible one."""
-        super().__init__()
-        self._most_lines = most_lines
+        super().__init__(most_lines)
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
         self.setTabChangesFocus(True)
@@ -27,7 +26,6 @@ class ReadOnlyText(QPlainTextEdit):
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.show_text(text)
 
     def show_text(self, text: str) -> None:
@@ -35,27 +33,16 @@ class ReadOnlyText(QPlainTextEdit):
         shown = show_hidden(text)
         if shown != self.toPlainText():
             self.setPlainText(shown)
-        self._fit_height()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_height()
+        self.fit_height()
 
     def inputMethodEvent(self, e: QInputMethodEvent) -> None:
         """Take no text. Qt would: what was written in another field may come late."""
         e.ignore()
 
-    def _fit_height(self) -> None:
-        # Where a scroll bar leaves no room a text is measured as if it had no end: it would take the bar away again.
-        if self.viewport().width() <= 0:
-            return
-        # The plain-text layout measures in lines (QPlainTextDocumentLayout::documentSize).
-        lines = max(round(self.document().size().height()), 1)
+    def height_of(self, lines: int) -> int:
+        """Return it for so many visible lines, in pixels."""
         self.blockBoundingRect(self.document().firstBlock())  # lays it out
         first = self.document().firstBlock().layout().lineAt(0)
         # What a layout gives a line is more than the distance that the font names.
         line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
-        needed, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        self.setVerticalScrollBarPolicy(needed if lines > self._most_lines else never)
-        margins = 2 * round(self.document().documentMargin()) + _FRAME_HEIGHT
-        self.setFixedHeight(min(lines, self._most_lines) * line + margins)
+        return lines * line + 2 * round(self.document().documentMargin()) + _FRAME_HEIGHT

@@ -25,6 +25,28 @@ def test_it_has_its_height_again_after_it_had_no_room_beside_its_scroll_bar(text
     assert text.height() == height
 
 
+PARAGRAPHS = """Sum up these notes for the weekly mail:
+
+- the import reads a file once
+- invoices are kept for ten years
+- who left in 2019 is deleted in March"""
+
+
+@pytest.mark.parametrize("most_lines", range(8, 20))
+def test_paragraphs_that_are_not_laid_out_yet_are_counted_too(qtbot, most_lines):
+    text = ReadOnlyText(PARAGRAPHS, "Description", most_lines)
+    qtbot.addWidget(text)
+    text.show()
+    text.resize(400, text.height())
+    height = text.height()
+    for width in [*range(400, 60, -1), 400]:
+        # A layout that is short of room, for a moment.
+        text.setMinimumHeight(0)
+        text.setMaximumHeight(1000)
+        text.resize(width, 260)
+    assert text.height() == height
+
+
 def logical_order_text(*, is_read_only):
     made = LogicalOrderText()
     made.setReadOnly(is_read_only)
