@@ -197,15 +197,15 @@ def _readable_width(item: QWidget) -> int:
 
 def break_words(button: QPushButton, room: int) -> None:
     """Break the text of a button into lines if it is wider than `room` pixels; join them again if it is not."""
-    text, advance = button.text(), button.fontMetrics().horizontalAdvance
+    text = button.text()
     if "\n" not in text and button.sizeHint().width() <= room:
         return
-    beside = button.sizeHint().width() - max(map(advance, text.split("\n")))
+    beside = button.sizeHint().width() - _text_width(button, text)
     first, *words = text.replace("\n", " ").split(" ")
     lines = [first]
     for word in words:
         longer = f"{lines[-1]} {word}"
-        if advance(longer) + beside <= room:
+        if _text_width(button, longer) + beside <= room:
             lines[-1] = longer
         else:
             lines.append(word)
@@ -220,9 +220,17 @@ def _whole_width(item: QWidget) -> int:
     """Return the width that it wants; that of a button whose text is broken into lines now is the one for all of it."""
     width = item.sizeHint().width()
     if isinstance(item, QPushButton) and "\n" in item.text():
-        text, advance = item.text(), item.fontMetrics().horizontalAdvance
-        width += advance(text.replace("\n", " ")) - max(map(advance, text.split("\n")))
+        text = item.text()
+        width += _text_width(item, text.replace("\n", " ")) - _text_width(item, text)
     return width
+
+
+def _text_width(button: QPushButton, text: str) -> int:
+    """Measure a text as its button does: a pixel more or less would break its words in another way each time."""
+    # Named late: see `set_by_name`.
+    from PySide6.QtCore import Qt
+
+    return button.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, text).width()
 
 
 def _minimum_width(item: QWidget) -> int:

@@ -9,7 +9,7 @@ from tests.ui.approval.test_approval_dialog import call
 from ui.approval.call_summary import CallHeader
 from ui.style.boxes import hbox
 from ui.style.controls import PushButton, label
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, break_words
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
 
@@ -172,3 +172,18 @@ def test_the_last_one_can_be_apart_at_the_other_edge(page):
     page.show()
     assert buttons[1].geometry().right() < rows.width() // 2
     assert buttons[2].geometry().right() == rows.rect().right()
+
+
+@pytest.mark.parametrize("text", ["Diese Unterhaltung nicht speichern", "Save && quit now"])
+@pytest.mark.parametrize("tenths", range(60, 320, 13))
+def test_words_stay_broken_as_they_are_in_the_same_room(qtbot, text, tenths):
+    button = QPushButton(text)
+    qtbot.addWidget(button)
+    font = button.font()
+    font.setPointSizeF(tenths / 10)
+    button.setFont(font)
+    for room in range(600, 100, -1):
+        break_words(button, room)
+        lines = button.text()
+        break_words(button, room)
+        assert button.text() == lines, room
