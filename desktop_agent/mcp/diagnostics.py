@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from desktop_agent.network.hosts import PrivateHost
 from desktop_agent.network.redaction import Redactor
+from desktop_agent.network.tls import unreadable_certificates
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer
 from desktop_agent.types.messages import now
@@ -184,6 +185,8 @@ def _unreachable(error: BaseException, connection: HttpConnection, log: ServerLo
                 "Check its address. If it is your own server, add its certificate to those that the system trusts, or "
                 "name a file with it in SSL_CERT_FILE."
             )
+            if unreadable := unreadable_certificates():
+                return ToolFailed(*unreadable)
             return ToolFailed(Sentence(template, {**values, "why": cause.verify_message}), remedy)
         if isinstance(cause, ssl.SSLError):
             remedy = "Check whether its address should begin with http:// instead of https://."

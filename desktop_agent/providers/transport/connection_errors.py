@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from desktop_agent.network.tls import unreadable_certificates
 from desktop_agent.types.errors import (
     AgentError,
     ConnectionFailed,
@@ -116,12 +117,7 @@ def _error_from_causes(error: BaseException, where: str) -> ProviderError:
     host = where.rpartition(":")[0] or where
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
-            values = {"host": host, "why": cause.verify_message}
-            return ConnectionFailed(
-                Sentence("the certificate of {host} is not trusted ({why})", values),
-                retryable=False,
-                remedy="Check the address; a private server needs its certificate in the system's trust store.",
-            )
+            return _untrusted_error(cause, host)
         if isinstance(cause, ssl.SSLError):
             return ConnectionFailed(
                 Sentence("{where} does not speak TLS as expected", {"where": where}),
@@ -142,6 +138,16 @@ def _error_from_causes(error: BaseException, where: str) -> ProviderError:
     if type(error).__name__ in ("RemoteProtocolError", "ReadError"):
         return ConnectionFailed(Sentence("{where} closed the connection without an answer", {"where": where}))
     return ConnectionFailed(Sentence("no connection to {where}", {"where": where}))
+
+
+def _untrusted_error(error: ssl.SSLCertVerificationError, host: str) -> ConnectionFailed:
+    if unreadable := unreadable_certificates():
+        return ConnectionFailed(unreadable[0], retryable=False, remedy=unreadable[1])
+    return ConnectionFailed(
+        Sentence("the certificate of {host} is not trusted ({why})", {"host": host, "why": error.verify_message}),
+        retryable=False,
+        remedy="Check the address; a private server needs its certificate in the system's trust store.",
+    )
 
 
 def _silence(where: str, seconds: float) -> Sentence:

@@ -15,16 +15,7 @@ from pydantic import SecretStr
 
 from desktop_agent.network.redaction import redact_key
 from desktop_agent.providers.transport import connection_errors, error_responses
-from desktop_agent.types.errors import (
-    AgentError,
-    ConnectionFailed,
-    Sentence,
-    TimedOut,
-    TooLarge,
-    Truncated,
-    UnreadableAnswer,
-    WrongUse,
-)
+from desktop_agent.types.errors import AgentError, Sentence, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
 from desktop_agent.types.providers import FIRST_EVENT_TIMEOUT, HEADERS_TIMEOUT, Timeouts
 
 if TYPE_CHECKING:
@@ -278,10 +269,7 @@ class HttpClient:
         async with self._opening:
             if self._client is None:
                 # Importing and loading certificates take tens of milliseconds: not on the loop.
-                try:
-                    client = await asyncio.get_running_loop().run_in_executor(None, _make_client, self._read_interval)
-                except OSError as error:
-                    raise _certificates_unreadable(error) from None
+                client = await asyncio.get_running_loop().run_in_executor(None, _make_client, self._read_interval)
                 self._client = client
                 return client
             return self._client
@@ -302,13 +290,6 @@ async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentE
         body = call.secret.redact(body)
     has_key = call.secret is not None
     return error_responses.error_from_status(answer.status, answer.headers, body, has_key=has_key)
-
-
-def _certificates_unreadable(error: OSError) -> ConnectionFailed:
-    why = error.strerror or str(error)
-    sentence = Sentence("the certificates of trusted servers cannot be read ({why})", {"why": why})
-    remedy = "Correct or unset SSL_CERT_FILE and SSL_CERT_DIR. If neither is set, repair the system's certificates."
-    return ConnectionFailed(sentence, retryable=False, remedy=remedy)
 
 
 def _make_client(read_interval: float) -> "httpx.AsyncClient":
