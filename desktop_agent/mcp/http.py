@@ -231,5 +231,10 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
         if host not in self._target.private_hosts and is_private_host(host):
             raise PrivateHost(host, host)
         if proxy not in self._proxied:
-            self._proxied[proxy] = httpx2.AsyncHTTPTransport(verify=self._context, trust_env=False, proxy=proxy)
+            proxy_url = httpx2.URL(proxy)
+            # Else the library trusts a proxy by its own default.
+            context = self._context if proxy_url.scheme == "https" else None
+            self._proxied[proxy] = httpx2.AsyncHTTPTransport(
+                verify=self._context, trust_env=False, proxy=httpx2.Proxy(proxy_url, ssl_context=context)
+            )
         return self._proxied[proxy]

@@ -266,16 +266,20 @@ async def open_url(
 
 
 async def _pool(url: "httpx.URL", allowed: frozenset[str], connector: Connector) -> httpcore.AsyncConnectionPool:
-    context = await asyncio.to_thread(tls_context) if url.scheme == "https" else None
     host = url_host(url)
-    backend = CheckedBackend(ClosingBackend(connector.backend), allowed, connector.resolve)
     proxy = proxy_for(url.scheme, host)
+    uses_tls = url.scheme == "https" or (proxy is not None and proxy.scheme == "https")
+    context = await asyncio.to_thread(tls_context) if uses_tls else None
+    backend = CheckedBackend(ClosingBackend(connector.backend), allowed, connector.resolve)
     if proxy is None:
         return httpcore.AsyncConnectionPool(ssl_context=context, network_backend=backend)
     await backend.check_literal(host)
     auth = (proxy.username, proxy.password) if proxy.username else None
     proxy_url = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
-    return httpcore.AsyncHTTPProxy(proxy_url, auth, ssl_context=context, network_backend=backend.inner)
+    proxy_context = context if proxy.scheme == "https" else None
+    return httpcore.AsyncHTTPProxy(
+        proxy_url, auth, ssl_context=context, proxy_ssl_context=proxy_context, network_backend=backend.inner
+    )
 
 
 MAX_IMAGE_BYTES = 20_000_000

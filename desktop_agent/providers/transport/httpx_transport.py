@@ -8,6 +8,7 @@ import asyncio
 import logging
 import re
 import socket
+import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import cache
@@ -298,9 +299,12 @@ class _ProxyBackend(SocketBackend):
 class _ProxiedTransport(httpx.AsyncHTTPTransport):
     """Sends everything to one proxy. Raises ProxyError with its name, and what it answers, if anything."""
 
-    def __init__(self, proxy: str, **named: Any) -> None:
-        super().__init__(proxy=proxy, **named)
-        self._proxy = httpx.URL(proxy).netloc.decode()
+    def __init__(self, proxy: str, context: ssl.SSLContext) -> None:
+        url = httpx.URL(proxy)
+        # Else the library trusts a proxy by the list that it carries.
+        proxy_context = context if url.scheme == "https" else None
+        super().__init__(verify=context, limits=_POOL_LIMITS, proxy=httpx.Proxy(url, ssl_context=proxy_context))
+        self._proxy = url.netloc.decode()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
@@ -333,9 +337,7 @@ class ProxyTransport(httpx.AsyncBaseTransport):
             if kind not in ("http", "https"):
                 self._unusable[scheme] = kind
                 continue
-            self._proxied[scheme] = close_failed_handshakes(
-                _ProxiedTransport(verify=context, limits=_POOL_LIMITS, proxy=address), proxy_backend
-            )
+            self._proxied[scheme] = close_failed_handshakes(_ProxiedTransport(address, context), proxy_backend)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send through the right proxy. Raises ConnectionFailed for a kind of proxy that is not supported."""

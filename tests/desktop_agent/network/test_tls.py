@@ -10,7 +10,10 @@ import certifi
 import httpx
 import pytest
 
+from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.mcp.http import HttpTarget, make_http_client
 from desktop_agent.network import tls
+from desktop_agent.network.fetch import FetchTimeouts, open_url
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest
 from desktop_agent.providers.transport.httpx_transport import create_client
 from desktop_agent.types.errors import ConnectionFailed
@@ -120,6 +123,21 @@ async def test_servers_without_tls_are_reached_though_the_certificates_cannot_be
         assert await http.exchange(HttpRequest(url, Timeouts())) == b"hello"
         assert (await here.servers.test("web", None)).state == "running"
     await http.aclose()
+
+
+async def test_a_proxy_behind_tls_is_trusted_as_servers_are(tmp_path, monkeypatch):
+    file = certificate(tmp_path, "localhost")
+    monkeypatch.setattr(tls, "SYSTEM_BUNDLES", (str(file),))
+    monkeypatch.setenv("no_proxy", "")
+    address = "http://models.example/"
+    async with greeting(file) as proxy:
+        for name in ("http_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, proxy)
+        assert await greeted(address) == "hello"
+        async with open_url(httpx.URL(address), {}, allowed=frozenset(), timeouts=FetchTimeouts()) as response:
+            assert b"".join([piece async for piece in response.body]) == b"hello"
+        async with await make_http_client(HttpTarget(address), ServerLog()) as client:
+            assert (await client.get(address)).text == "hello"
 
 
 def test_they_are_read_once_for_each_place(tmp_path, monkeypatch):
