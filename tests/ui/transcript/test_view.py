@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication, QImage, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
@@ -24,6 +24,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Origin, ThinkingBlock, ThinkingDelta
 from tests.fakes.transcript_view import Standing
 from ui.style.theme import DARK, LIGHT
+from ui.transcript.viewport.viewport import separate_parts
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(40))
 
@@ -130,6 +131,15 @@ def test_two_lines_are_painted_without_what_is_between_them(long, qtbot):
     for top in range(0, viewport.height(), 8):
         viewport.update(0, top, viewport.width(), 3)
     assert on_screen(qtbot, long.view) == before
+
+
+def test_the_parts_of_a_region_reach_over_their_edges_and_not_into_each_other():
+    """At 125 % an edge can be between two pixels of the screen: there only the clip of Qt itself is exact."""
+    region = QRegion(0, 10, 300, 3) + QRegion(0, 18, 300, 3) + QRegion(0, 25, 300, 3) + QRegion(40, 27, 10, 8)
+    parts = separate_parts(region)
+    assert [(part.top(), part.bottom()) for part in parts] == [(9, 13), (17, 21), (24, 35)]
+    near = QRegion(0, 10, 300, 3) + QRegion(0, 15, 300, 3)
+    assert [(part.top(), part.bottom()) for part in separate_parts(near)] == [(9, 18)]
 
 
 def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, qtbot):

@@ -33,15 +33,23 @@ class Hit:
         return f"{self.block_index}/{self.control.name}" if self.control else ""
 
 
+_PART_MARGIN = 1
+"""Pixels."""
+
+
 def separate_parts(region: QRegion) -> list[QRect]:
-    """Return the boxes around the parts of a region, from top to bottom, between which rows stay as they are."""
+    """Return the boxes around the parts of a region, from top to bottom, between which rows stay as they are.
+
+    Each is a little larger than its part, since only Qt's own clip ends where a part does at a scale such as 125 %.
+    """
     boxes: Iterable[QRect] = region  # pyright: ignore[reportAssignmentType]  # that it is iterable is missing in the stub
     parts: list[QRect] = []
     for box in boxes:
-        if parts and box.top() <= parts[-1].bottom() + 1:
-            parts[-1] |= box
+        larger = box.adjusted(0, -_PART_MARGIN, 0, _PART_MARGIN)
+        if parts and larger.top() <= parts[-1].bottom() + 1:
+            parts[-1] |= larger
         else:
-            parts.append(QRect(box))
+            parts.append(larger)
     return parts
 
 
