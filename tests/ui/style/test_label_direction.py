@@ -4,23 +4,18 @@ from datetime import time
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPainter, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QListView, QMenu, QPushButton, QTimeEdit, QWidget
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QMenu, QPushButton, QTimeEdit, QWidget
 
-from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.line_diff import DiffLine
-from desktop_agent.types.messages import Message
 from desktop_agent.types.schedules import Weekly
-from tests.fakes.transcript_feed import NoPictures
 from ui.approval.code_view import CodeView
 from ui.composer.message_editor import MessageEditor
 from ui.forms.controls import text_area
 from ui.settings.schedule_timing import TimingEditor
 from ui.style.controls import ElidedLabel, label, open_menu_at
-from ui.style.list_rows import RowDelegate
 from ui.style.theme import LIGHT, ThemeSource, chevron_towards
 from ui.transcript.style import RenderStyle
-from ui.transcript.view import TranscriptView
 
 WHITE = QColor("#ffffff")
 
@@ -61,22 +56,6 @@ def test_a_line_that_is_cut_stands_where_the_window_begins(qtbot, from_the_right
     inked = inked_columns(made)
     assert inked
     assert min(inked) > 200
-
-
-def test_an_english_title_ends_with_its_full_stop_in_a_window_from_the_right(qtbot, from_the_right):
-    themes, model, rows = ThemeSource(LIGHT), QStandardItemModel(), QListView()
-    qtbot.addWidget(rows)
-    model.appendRow(QStandardItem("oooo."))
-    rows.setModel(model)
-    rows.setItemDelegate(RowDelegate(themes, rows))
-    rows.resize(400, 60)
-    rows.show()
-    image = rows.viewport().grab().toImage()
-    ground = image.pixelColor(2, 2)
-    heights = [sum(image.pixelColor(x, y) != ground for y in range(image.height())) for x in range(image.width())]
-    inked = [height for height in heights if height]
-    # The stop is lower than the letters.
-    assert max(inked[-2:]) < max(inked[:2])
 
 
 @pytest.mark.parametrize("edge", ["start", "end"])
@@ -133,14 +112,6 @@ def test_the_number_and_the_sign_of_a_line_stand_apart(qtbot, from_the_right):
     assert max(sign) > max(number)
 
 
-def test_an_elided_label_stands_where_the_window_begins(qtbot, from_the_right):
-    made = ElidedLabel("The next runs:")
-    qtbot.addWidget(made)
-    made.setStyleSheet("background: #ffffff; color: #000000")
-    made.resize(400, 30)
-    assert min(inked_columns(made)) > 200
-
-
 @pytest.mark.parametrize(
     ("typed", "is_at_the_right"), [("", True), ("Plum jam", False), ("ריבת שזיפים", True), ("Marmelade für Ada", False)]
 )
@@ -173,17 +144,3 @@ def test_a_time_is_shown_in_its_order(qtbot, from_the_right):
     qtbot.addWidget(editor)
     editor.set_timing(Weekly(days=(0,), at=time(9, 5)))
     assert editor.findChild(QTimeEdit).text() in {"09:05", "9:05 AM"}
-
-
-def test_a_transcript_is_painted_alike_in_either_direction(qtbot, qapp, tmp_path):
-    view = TranscriptView(ThemeSource(LIGHT), NoPictures(tmp_path))
-    qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
-    view.resize(500, 300)
-    view.set_transcript(Transcript([Message.assistant("1. One.\n2. Two!")]))
-    with qtbot.waitExposed(view):
-        view.show()
-    before = view.viewport().grab().toImage()
-    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
-    mirrored = view.viewport().grab().toImage()
-    qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-    assert mirrored == before
