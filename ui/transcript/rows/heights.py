@@ -15,13 +15,13 @@ class Heights:
     """
 
     __slots__ = (
+        "_cached_first",
+        "_cached_tops",
         "_chunks",
         "_count",
         "_default",
         "_firsts",
         "_guessed",
-        "_near",
-        "_near_first",
         "_sums",
         "_tops",
         "total",
@@ -38,9 +38,9 @@ class Heights:
         # Index and y of the beginning of each chunk, as far as they are known: up to the last of these lists.
         self._firsts = list(range(0, count + 1, _CHUNK))
         self._tops = [default * first for first in self._firsts]
-        # The y of each height of the chunk that was asked for last, and where it ends; empty after a change.
-        self._near: list[int] = []
-        self._near_first = 0
+        # The y of each height of the chunk that was read last, and of its end; empty after a change.
+        self._cached_tops: list[int] = []
+        self._cached_first = 0
 
     def __len__(self) -> int:
         return self._count
@@ -62,33 +62,33 @@ class Heights:
 
     def top(self, index: int) -> int:
         """Return the sum of the first `index` heights."""
-        inside = index - self._near_first
-        if not 0 <= inside < len(self._near):
+        inside = index - self._cached_first
+        if not 0 <= inside < len(self._cached_tops):
             chunk = self._chunk_of(index)
             if chunk == len(self._chunks):
                 return self.total
-            self._come_near(chunk)
-            inside = index - self._near_first
-        return self._near[inside]
+            self._cache_chunk(chunk)
+            inside = index - self._cached_first
+        return self._cached_tops[inside]
 
     def find(self, y: int) -> int:
         """Return the index whose span contains `y`, or the nearest one when `y` is outside. An empty list gives 0."""
-        if not (self._near and self._near[0] <= y < self._near[-1]):
+        if not (self._cached_tops and self._cached_tops[0] <= y < self._cached_tops[-1]):
             while self._tops[-1] <= y and len(self._tops) <= len(self._chunks):
                 self._know_one()
             chunk = max(0, bisect_right(self._tops, y) - 1)
             if chunk == len(self._chunks):
                 return max(0, len(self) - 1)
-            self._come_near(chunk)
-        return self._near_first + max(0, bisect_right(self._near, y) - 1)
+            self._cache_chunk(chunk)
+        return self._cached_first + max(0, bisect_right(self._cached_tops, y) - 1)
 
-    def _come_near(self, chunk: int) -> None:
-        self._near_first = self._firsts[chunk]
-        self._near = list(accumulate(self._chunks[chunk], initial=self._tops[chunk]))
+    def _cache_chunk(self, chunk: int) -> None:
+        self._cached_first = self._firsts[chunk]
+        self._cached_tops = list(accumulate(self._chunks[chunk], initial=self._tops[chunk]))
 
     def _forget_after(self, chunk: int) -> None:
         """Forget what was known of the sums behind the beginning of a chunk."""
-        self._near = []
+        self._cached_tops = []
         del self._tops[chunk + 1 :], self._firsts[chunk + 1 :]
 
     def append(self, height: int) -> None:
