@@ -23,7 +23,7 @@ from ui.shell.drafts import DraftSync, from_draft
 from ui.shell.layout import PageFrame
 from ui.shell.undo import UndoPresenter
 from ui.style.controls import announce
-from ui.style.text import translate_sentence
+from ui.style.text import join_names, translate_sentence
 from ui.style.text_display import isolate_untrusted
 from ui.style.theme import ThemeSource
 from ui.style.tool_labels import tool_title
@@ -188,7 +188,7 @@ class BranchesPresenter(QObject):
     def _report_remaining_effects(self, checkpoint_ids: tuple[str, ...], tools: tuple[str, ...]) -> None:
         """Say what calls of the other version did, and offer to undo what can be."""
         named = [isolate_untrusted(tool_title(name)) for name in tools[:_MAX_NAMED_TOOLS]]
-        names = ", ".join(named) + ", …" * (len(tools) > _MAX_NAMED_TOOLS)
+        names = join_names([*named, *(["…"] if len(tools) > _MAX_NAMED_TOOLS else [])])
         if not tools:
             sentence = Sentence("Files that the other version changed stay as they are.")
         elif checkpoint_ids:

@@ -15,7 +15,7 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.session_controls import UndoRequest, UndoResult
 from ui.shell.banners import UNDO_MS, Banner, BannerArea, BannerButton
-from ui.style.text import show_hidden, truncate
+from ui.style.text import join_names, show_hidden, truncate
 from ui.style.theme import ThemeSource
 from ui.style.tool_labels import tool_title
 from ui.transcript.view import TranscriptView
@@ -56,8 +56,8 @@ def not_undone_sentence(result: UndoResult, *, is_redo: bool) -> Sentence | None
 
 
 def _file_names(paths: Sequence[str]) -> str:
-    shown = show_hidden(", ".join(paths[:_MAX_NAMED_FILES]))
-    return shown if len(paths) <= _MAX_NAMED_FILES else f"{shown}, … ({len(paths)})"
+    more = [f"… ({len(paths)})"] if len(paths) > _MAX_NAMED_FILES else []
+    return join_names([*map(show_hidden, paths[:_MAX_NAMED_FILES]), *more])
 
 
 def shorten(text: str) -> str:

@@ -13,7 +13,9 @@ from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreference
 from desktop_agent.types.providers import ConversationParameters
 from tests.frame.translations import compiled
 from ui.bridge.sentence_lists import quoted_names
+from ui.bridge.session_controls import UndoResult
 from ui.composer.parameter_buttons import describe_parameters
+from ui.shell.undo import result_sentence
 from ui.style.languages import LANGUAGES, install_language, locale_of, system_language
 from ui.style.text import (
     format_bytes,
@@ -155,6 +157,12 @@ def test_names_and_sentences_stand_beside_each_other_as_the_language_has_it(lang
     assert join_names(["a", "b"]) == names
     assert join_names([]) == ""
     assert join_sentences(["A.", "", "B."]) == sentences
+
+
+def test_a_report_of_an_undo_names_files_as_the_language_lists_them(language):
+    language("zh_CN")
+    result = UndoResult(files=("a", "b", "c", "d"))
+    assert "a、b、c、… (4)" in translate_sentence(result_sentence(result, is_redo=False))
 
 
 def test_english_loads_nothing(language, qapp):
