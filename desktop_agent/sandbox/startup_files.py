@@ -173,7 +173,7 @@ class _Index:
     folders: dict[tuple[str, ...], StartupFile]
     forms: tuple[tuple[re.Pattern[str], tuple[str, ...], StartupFile], ...]
     any_form: re.Pattern[str]
-    """What one of the forms matches: few names do, and one pattern is matched sooner than all of them."""
+    """Matches every name that one of the forms matches: few names do, so that the forms are seldom tried one by one."""
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QContextMenuEvent, QDropEvent, QFocusEvent, QKeyEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
-from ui.style.controls import TextAlignment, TextAsHighAsItsLines
+from ui.style.controls import AutoHeightText, TextAlignment
 from ui.style.theme import SPACE_S, ThemeSource, body_font
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def is_picture(data: QMimeData) -> bool:
     return data.hasImage() and (data.hasUrls() or not data.text())
 
 
-class MessageEditor(TextAsHighAsItsLines):
+class MessageEditor(AutoHeightText):
     """A plain-text editor of one to ten visible lines. Emits what keys and pastes mean."""
 
     send_pressed = Signal()
@@ -167,7 +167,7 @@ class MessageEditor(TextAsHighAsItsLines):
             self.insertPlainText("\n")
             self.ensureCursorVisible()
 
-    def height_of(self, lines: int) -> int:
+    def height_for(self, lines: int) -> int:
         """Return it for so many visible lines, in pixels."""
         margins = self.viewportMargins()
         # A pixel more, or it could be scrolled past the last line.

@@ -282,8 +282,8 @@ class ClearableField(QLineEdit):
         self._clear.setIcon(themed_icon("close", self._themes.theme, ICON_SIZE))
 
 
-class TextAsHighAsItsLines(QPlainTextEdit):
-    """Plain text of at most `most_lines` visible lines; a longer one scrolls."""
+class AutoHeightText(QPlainTextEdit):
+    """Plain text that is as high as its lines, up to `most_lines` of them; a longer one scrolls."""
 
     def __init__(self, most_lines: int) -> None:
         super().__init__()
@@ -297,13 +297,16 @@ class TextAsHighAsItsLines(QPlainTextEdit):
 
     def fit_height(self) -> None:
         """Set the height for the lines that there are now."""
-        if self._is_fitting:  # another scroll bar is another width
+        if self._is_fitting:
+            # A scroll bar that comes or goes is another width, and asks again: without end, if each undoes the other.
             return
         self._is_fitting = True
-        self.setFixedHeight(self.height_of(min(self._fit_scroll_bar(), self._most_lines)))
-        self._is_fitting = False
+        try:
+            self.setFixedHeight(self.height_for(min(self._fit_scroll_bar(), self._most_lines)))
+        finally:
+            self._is_fitting = False
 
-    def height_of(self, lines: int) -> int:
+    def height_for(self, lines: int) -> int:
         """Return the height with so many visible lines, in pixels."""
         raise NotImplementedError
 

@@ -5,14 +5,14 @@ from math import ceil
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QInputMethodEvent
 
-from ui.style.controls import TextAsHighAsItsLines
+from ui.style.controls import AutoHeightText
 from ui.style.text import show_hidden
 
 _FRAME_HEIGHT = 12
 """Pixels of the border and the padding, above and below together."""
 
 
-class ReadOnlyText(TextAsHighAsItsLines):
+class ReadOnlyText(AutoHeightText):
     """Plain text of at most `most_lines` visible lines; a longer one scrolls. Hidden characters can be seen."""
 
     def __init__(self, text: str, name: str, most_lines: int = 6) -> None:
@@ -39,7 +39,7 @@ class ReadOnlyText(TextAsHighAsItsLines):
         """Take no text. Qt would: what was written in another field may come late."""
         e.ignore()
 
-    def height_of(self, lines: int) -> int:
+    def height_for(self, lines: int) -> int:
         """Return it for so many visible lines, in pixels."""
         self.blockBoundingRect(self.document().firstBlock())  # lays it out
         first = self.document().firstBlock().layout().lineAt(0)
