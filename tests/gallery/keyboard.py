@@ -68,20 +68,31 @@ def _faults_of(window: QWidget) -> Iterator[str]:
     if trap is None:
         yield from _faults_backwards(window, order)
     stops = {*order, *_by_arrows(window, order)}
-    # The commands lie over the window, and keep the keyboard until they are closed.
-    over = [each for each in window.findChildren(CommandPalette) if each.isVisible()]
-    nodes = [node for node in nodes_of(window) if not over or any(each is over[0] for _, each in node.above)]
-    unreached = [node for node in nodes if not _is_reached(node, stops)]
-    if trap is not None and unreached:
-        yield f"keeps Tab: {_told(trap)}"
-    for node in unreached:
-        yield f"no key reaches: {type(node.widget).__name__} {node.role.name} {node.name!r} in {node.parents[-2:]}"
+    yield from _unreached_by_tab(window, stops, trap)
     for part in window.findChildren(QWidget):
         if part.isVisible() and part.window() is window and _takes_clicks_alone(part):
             yield f"takes the mouse alone: {type(part).__name__} {part.accessibleName()!r}"
     for view in window.findChildren(TranscriptView):
         if view in stops:
             yield from _unreached_in(view)
+
+
+def _unreached_by_tab(window: QWidget, stops: set[QWidget], trap: QWidget | None) -> Iterator[str]:
+    unreached = [node for node in _nodes_in_front(window) if not _is_reached(node, stops)]
+    if unreached and trap is not None:
+        yield f"keeps Tab: {_told(trap)}"
+    elif unreached:
+        # The way back ends higher up in a text, and there is now what leads to its end: it was hidden there.
+        again, _ = _tab_stops(window, Qt.Key.Key_Backtab)
+        unreached = [node for node in unreached if not _is_reached(node, {*stops, *again})]
+    for node in unreached:
+        yield f"no key reaches: {type(node.widget).__name__} {node.role.name} {node.name!r} in {node.parents[-2:]}"
+
+
+def _nodes_in_front(window: QWidget) -> list[Node]:
+    """The commands lie over the window, and keep the keyboard until they are closed."""
+    over = [each for each in window.findChildren(CommandPalette) if each.isVisible()]
+    return [node for node in nodes_of(window) if not over or any(each is over[0] for _, each in node.above)]
 
 
 def _tab_stops(window: QWidget, key: Qt.Key) -> tuple[list[QWidget], QWidget | None]:
