@@ -5,8 +5,8 @@
 Each name is loaded when it is first used, so that importing this package costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+# Not from `typing`: each child process imports this package, and few need that module.
+TYPE_CHECKING = False
 
 # One name a line would be pages.
 # isort: off
@@ -237,7 +237,9 @@ _MODULE_OF = {name: place for place, names in _MODULES.items() for name in names
 
 if not TYPE_CHECKING:
     # Checkers would take it as an answer to every name.
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
         if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -15,7 +15,7 @@ from typing import Any
 
 import tool_server
 from desktop_agent.sandbox.backends import namespace_command
-from desktop_agent.sandbox.environment import CHILD
+from desktop_agent.sandbox.child_command import CHILD
 from desktop_agent.sandbox.policy import SandboxPolicy
 from loopback import listening
 from tool_server import answered

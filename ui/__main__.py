@@ -73,7 +73,7 @@ _CHILDREN = {
     "lifeline": "desktop_agent.processes.lifeline",
     "worker": "desktop_agent.processes.worker_process",
 }
-"""The child processes that `desktop_agent.sandbox.environment` starts."""
+"""The child processes that `desktop_agent.sandbox.child_command` starts."""
 
 
 BACKGROUND_IMPORTS = (

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from desktop_agent.processes.lifeline import MODULE, PART
 from desktop_agent.processes.run_process import ProcessTree, new_mark, terminate_tree, wait_at_most
-from desktop_agent.sandbox.environment import child_command, original_environment
+from desktop_agent.sandbox.child_command import child_command, original_environment
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.providers import LocalModel
 

@@ -29,7 +29,7 @@ from desktop_agent.mcp.limits import ReadPacer, parse_messages_by_size
 from desktop_agent.processes.run_process import ProcessTree, new_mark, terminate_tree, wait_at_most
 from desktop_agent.processes.worker_threads import finish
 from desktop_agent.sandbox.backends import supervised_command_from_socket
-from desktop_agent.sandbox.environment import minimal_environment
+from desktop_agent.sandbox.child_command import minimal_environment
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 MAX_MESSAGE_BYTES = 32_000_000

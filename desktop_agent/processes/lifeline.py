@@ -22,7 +22,7 @@ def main() -> int:
     environment = None
     if getattr(sys, "frozen", False):
         # Others must not load the libraries of a frozen program. Late, as from source each start is sooner without it.
-        from desktop_agent.sandbox.environment import original_environment
+        from desktop_agent.sandbox.child_command import original_environment
 
         environment = original_environment()
     try:

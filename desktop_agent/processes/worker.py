@@ -27,7 +27,7 @@ from pydantic import FailFast, Field, TypeAdapter
 
 from desktop_agent.processes.worker_process import MAX_BYTES, WorkerLimits, encode_frame, read_frame
 from desktop_agent.processes.worker_threads import wait_to_end
-from desktop_agent.sandbox.environment import child_command, minimal_environment
+from desktop_agent.sandbox.child_command import child_command, minimal_environment
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from pathlib import Path
 
-from desktop_agent.sandbox.environment import child_command
+from desktop_agent.sandbox.child_command import child_command
+from desktop_agent.sandbox.environment import PROXY_PORT
 from desktop_agent.sandbox.kernel_limits import counts_per_namespace
 from desktop_agent.sandbox.policy import SandboxPolicy, build_policy
 from desktop_agent.types.errors import Sentence, join_remedy
@@ -37,7 +38,7 @@ def namespace_command(argv: Sequence[str], policy: SandboxPolicy, places: Sequen
     mount keeps a program from writing into a pipe. If the policy has a `channel`, a socket that is passed on under that
     number, the launcher sends over it one that listens where the program's proxy is.
     """
-    listener = {} if policy.channel is None else {"listener": policy.channel}
+    listener = {} if policy.channel is None else {"listener": (policy.channel, PROXY_PORT)}
     writes = [*map(str, policy.writable[-1:] if policy.is_read_only else policy.writable), *places]
     limits = {**_LIMITS, **(_NAMESPACE_LIMITS if counts_per_namespace() else {})} if policy.is_read_only else {}
     spec = {"network": True, "writes": writes, "limits": limits, **listener}

@@ -1,9 +1,8 @@
-"""What a child process is given: its command line, its environment, and cleaned copies of the person's settings."""
+"""What a command is given: its environment, and cleaned copies of the person's settings."""
 
 import json
 import os
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,45 +12,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from desktop_agent.sandbox.git_config import expand_home, is_too_long, read_entries, read_text
-
-CHILD = "--child"
-_ROOT = Path(__file__).parents[2]
-_START_CODE = "import sys; sys.path.append({root!r}); from {module} import main; sys.exit(main())"
-
-
-def child_command(part: str, module: str, *words: str) -> list[str]:
-    """Return the words that start a part of this program; a frozen program knows its parts by name."""
-    if getattr(sys, "frozen", False):
-        return [sys.executable, CHILD, part, *words]
-    code = _START_CODE.format(root=str(_ROOT), module=module)
-    return [sys.executable, "-I", "-B", "-X", "utf8", "-c", code, CHILD, part, *words]
-
-
-def minimal_environment() -> dict[str, str]:
-    """Return only the variables that the system needs to start a program."""
-    return {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
-
-
-def program_paths() -> tuple[Path, ...]:
-    """Return what a part is read from: the interpreter, its folders, and the program's."""
-    # Around a frozen program lies whatever the person keeps there.
-    program = Path(sys.executable) if getattr(sys, "frozen", False) else Path(sys.executable).parent
-    places = (program, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
-    return tuple(dict.fromkeys(places))
-
-
-def original_environment() -> dict[str, str]:
-    """Return the environment that this program was started with, for programs of the system.
-
-    A frozen program has the loader find its own libraries first, which others must not load. What LD_LIBRARY_PATH was
-    before that stands in LD_LIBRARY_PATH_ORIG (PyInstaller manual, "LD_LIBRARY_PATH / LIBPATH considerations").
-    """
-    if not getattr(sys, "frozen", False):
-        return dict(os.environ)
-    theirs = {name: value for name, value in os.environ.items() if not name.startswith(("LD_LIBRARY_PATH", "_PYI"))}
-    before = os.environ.get("LD_LIBRARY_PATH_ORIG")
-    return theirs if before is None else {**theirs, "LD_LIBRARY_PATH": before}
-
 
 _PROXY_VARIABLES = "http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY all_proxy ALL_PROXY"
 _LOCALE = re.compile(r"LC_[A-Z]+")

@@ -1,14 +1,16 @@
-"""Restrict a process in the kernel: Landlock rules, seccomp filters (kernel_limits.toml), setrlimit(2)."""
+"""Restrict a process in the kernel: Landlock rules, seccomp filters (kernel_limits.toml), setrlimit(2).
+
+Imported by each child process: what few of its functions need, they import themselves.
+"""
 
 import contextlib
 import ctypes
 import errno
 import os
-import platform
 import re
 import struct
 import sys
-import tomllib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,8 @@ def limit_process(*, for_good: bool, **most: int) -> None:
 
 def counts_per_namespace() -> bool:
     """Return whether NPROC counts the processes of one user namespace, as since Linux 5.14, or all of the user."""
+    import platform
+
     version = re.match(r"(\d+)\.(\d+)", platform.release())
     return version is not None and tuple(map(int, version.groups())) >= (5, 14)
 
@@ -99,6 +103,23 @@ class LandlockRules:
         os.close(self._rules)
 
 
+def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
+    """Return the fewest files and folders that together are everything below a folder but what is closed."""
+    below = tuple(path for path in closed if folder in path.parents)
+    if folder in closed:
+        return
+    if not below:
+        yield folder
+        return
+    try:
+        with os.scandir(folder) as entries:
+            children = [Path(entry.path) for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return  # not ours to read
+    for path in children:
+        yield from paths_except(path, below)
+
+
 def check_syscall(answer: int) -> int:
     """Return what the kernel answered. Raises OSError for a refusal."""
     if answer < 0:
@@ -160,7 +181,7 @@ def install_command_filter(libc: ctypes.CDLL, *, internet: bool, in_namespaces: 
 
     `in_namespaces`: what other programs share with this one lies in namespaces of its own.
     """
-    install_filter(libc, command_filter(platform.machine(), internet=internet, in_namespaces=in_namespaces))
+    install_filter(libc, command_filter(os.uname().machine, internet=internet, in_namespaces=in_namespaces))
 
 
 def command_filter(machine: str, *, internet: bool, in_namespaces: bool, starts_processes: bool = True) -> list[bytes]:
@@ -206,6 +227,8 @@ def command_filter(machine: str, *, internet: bool, in_namespaces: bool, starts_
 
 @lru_cache(maxsize=1)
 def _tables() -> dict[str, Any]:
+    import tomllib
+
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 

@@ -10,7 +10,6 @@ import json
 import os
 import resource
 import signal
-import socket
 import stat
 import sys
 import time
@@ -19,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from desktop_agent.sandbox.environment import PROXY_PORT, original_environment
+from desktop_agent.sandbox.child_command import original_environment
 from desktop_agent.sandbox.kernel_limits import (
     EXECUTE,
     IOCTL,
@@ -34,8 +33,8 @@ from desktop_agent.sandbox.kernel_limits import (
     landlock_version,
     limit_process,
     no_new_privileges,
+    paths_except,
 )
-from desktop_agent.sandbox.policy import paths_except
 
 _SET_CHILD_SUBREAPER = 36
 # For processes that are asked to end, and for those born during the killing, in seconds.
@@ -163,17 +162,16 @@ def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     Sends back the number of the error where the program cannot be started, and its end in any case. Raises OSError,
     ValueError, LookupError, TypeError before anything is started.
     """
-    channel = socket.socket(fileno=descriptor)
     # Closed by what is started: whoever waits at the other end sees the end of it.
-    channel.set_inheritable(False)
-    spec = json.loads(_receive_all(channel))
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - takes no names
+    spec = json.loads(_receive_all(descriptor))
     argv, environment = [str(word) for word in spec["argv"]], dict[str, str](spec["environment"])
-    fork_supervisor(libc, release=lambda: _release(channel))
+    fork_supervisor(libc, release=lambda: _release(descriptor))
     restore_signals()
     try:
         os.execvpe(argv[0], argv, environment)  # noqa: S606 - that is what it is for
     except (OSError, ValueError) as error:
-        channel.sendall(str(getattr(error, "errno", None) or 0).encode())
+        os.write(descriptor, str(getattr(error, "errno", None) or 0).encode())
     os._exit(_CANNOT_RUN)
 
 
@@ -183,19 +181,19 @@ def restore_signals() -> None:
         signal.signal(signal_number, signal.SIG_DFL)
 
 
-def _receive_all(channel: socket.socket) -> bytes:
+def _receive_all(descriptor: int) -> bytes:
     received = bytearray()
-    while piece := channel.recv(_PIECE):
+    while piece := os.read(descriptor, _PIECE):
         received += piece
     return bytes(received)
 
 
-def _release(channel: socket.socket) -> None:
+def _release(descriptor: int) -> None:
     """Close what the program has to be able to close itself."""
-    channel.close()
+    os.close(descriptor)
     nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3):
-        os.dup2(nothing, descriptor)
+    for standard in range(3):
+        os.dup2(nothing, standard)
     os.close(nothing)
 
 
@@ -247,7 +245,7 @@ def main() -> int:
 def _confine(spec: dict[str, Any]) -> None:
     """Apply the policy; without `writable` only system calls are filtered. Raises OSError, LookupError."""
     if "listener" in spec:
-        _send_listener(spec["listener"])
+        _send_listener(*spec["listener"])
     libc, internet = ctypes.CDLL(None, use_errno=True), bool(spec["network"])
     no_new_privileges(libc)
     _drop_capabilities(libc)
@@ -276,12 +274,14 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     check_syscall(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION, 0)), nothing))
 
 
-def _send_listener(channel: int) -> None:
-    """Send a socket over `channel` on which somebody outside answers what connects in here.
+def _send_listener(channel: int, port: int) -> None:
+    """Send a socket of this port of 127.0.0.1 over `channel`, on which somebody outside answers what connects in here.
 
     A socket stays in the network in which it was made. The program gets neither of the two.
     """
-    with socket.socket(fileno=channel) as there, socket.create_server(("127.0.0.1", PROXY_PORT)) as listening:
+    import socket
+
+    with socket.socket(fileno=channel) as there, socket.create_server(("127.0.0.1", port)) as listening:
         socket.send_fds(there, [b"."], [listening.fileno()])
 
 

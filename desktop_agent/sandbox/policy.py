@@ -12,7 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.sandbox.environment import AllowedKeys, GitConfigCopies, clean_config, program_paths
+from desktop_agent.sandbox.child_command import program_paths
+from desktop_agent.sandbox.environment import AllowedKeys, GitConfigCopies, clean_config
+from desktop_agent.sandbox.kernel_limits import paths_except
 from desktop_agent.sandbox.startup_files import home_startup_files
 
 # XDG Base Directory Specification.
@@ -363,20 +365,3 @@ def _closed_paths_below(workspace: Path) -> Iterator[Path]:
         if os.path.islink(place):  # noqa: PTH114 - as above
             closed_paths.add(os.path.realpath(place))
         yield from (Path(closed_path) for closed_path in closed_paths if closed_path.startswith(prefix))
-
-
-def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
-    """Return the fewest files and folders that together are everything below a folder but what is closed."""
-    below = tuple(path for path in closed if folder in path.parents)
-    if folder in closed:
-        return
-    if not below:
-        yield folder
-        return
-    try:
-        with os.scandir(folder) as entries:
-            children = [Path(entry.path) for entry in entries if not entry.is_symlink()]
-    except OSError:
-        return  # not ours to read
-    for path in children:
-        yield from paths_except(path, below)

@@ -11,7 +11,7 @@ import pytest
 
 from desktop_agent.processes.worker import Worker, worker_command
 from desktop_agent.processes.worker_process import WorkerLimits
-from desktop_agent.sandbox.environment import CHILD
+from desktop_agent.sandbox.child_command import CHILD
 from tests.frame.patience import PATIENCE
 from ui import __main__ as program
 from ui.transcript.blocks.code.highlighter import LIMITS

@@ -49,7 +49,7 @@ class AddressOpener(QObject):
             return
         encoded = bytes(url.toEncoded().data()).decode("ascii")
         # Late: nothing is opened before the first click.
-        from desktop_agent.sandbox.environment import original_environment
+        from desktop_agent.sandbox.child_command import original_environment
 
         nowhere = subprocess.DEVNULL
         try:
