@@ -324,7 +324,9 @@ async def other_files(engine: Storyteller, folder: Path) -> None:
     await engine.prices.change(vendor, "demo", Price(input=1.5, output=6.0))
     await ToolDigestStore(folder).exchange("tools", {"look": "digest", "delete": "another"})
     reading = ReadingStyle(font="Serif", size=12, line_width=900, is_compact=True)
-    save_appearance(WindowStateFile(folder), "dark", 120, reading, enter_sends=False)
+    state = WindowStateFile(folder)
+    save_appearance(state, "dark", 120, reading, enter_sends=False)
+    state.close()
 
 
 async def make(folder: Path, kept: Path) -> None:

@@ -191,6 +191,7 @@ class StartupWindow(QObject):
         self.window.save_window_geometry(self.state_file)
         self.window.allow_closing()
         self.window.close()
+        self.state_file.close()
         self.window.deleteLater()
 
     @Slot(object)

@@ -19,6 +19,8 @@ from ui.style.text import title_or_new
 from ui.style.theme import ReadingStyle, ThemeChoice, ThemeSource
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.library import ConversationLibrary
     from ui.bridge.model_servers import ModelServers
@@ -34,14 +36,16 @@ _THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
 
 
 class WindowStateFile:
-    """`window.ini` in the data folder. It is written at once or not at all.
+    """`window.ini` in the data folder. It is written in a thread, in the order in which values are saved.
 
-    QSettings by itself writes later, and would create a folder anew that was moved away and is to be put back.
+    The disk may need seconds. QSettings by itself writes at another time, and would create a folder anew that was moved
+    away and is to be put back.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = str(folder / "window.ini")
+        self._writer: ThreadPoolExecutor | None = None
 
     def values(self, *names: str) -> dict[str, object]:
         """Return the values of these keys; missing ones are left out."""
@@ -53,7 +57,21 @@ class WindowStateFile:
         return str(self.values(name).get(name, ""))
 
     def save(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
-        """Write the changed values. Nothing happens if the folder is gone or read-only."""
+        """Begin to write the changed values. Nothing happens if the folder is gone or read-only."""
+        # Late: nothing is saved before the first paint.
+        from concurrent.futures import ThreadPoolExecutor
+
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1, "window state")
+        self._writer.submit(self._write, dict(values))
+
+    def close(self) -> None:
+        """Wait until all is written."""
+        if self._writer is not None:
+            self._writer.shutdown()
+            self._writer = None
+
+    def _write(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
         old = self.values(*values)
         if all(str(old.get(name)).lower() == str(value).lower() for name, value in values.items()):
             return

@@ -1,7 +1,11 @@
 """The look of the last time, from a file that anybody may have written in."""
 
+import threading
+
 import pytest
 
+from tests.frame.patience import PATIENCE
+from ui.shell import window
 from ui.shell.window import WindowStateFile, load_appearance, load_enter_sends, save_appearance
 from ui.style.theme import ReadingStyle
 
@@ -23,7 +27,10 @@ def test_nothing_was_kept_yet(file):
 
 def test_it_comes_back_in_another_process(file):
     reading = ReadingStyle(font="Noto Serif", size=12.5, line_width=1 << 16, is_compact=True)
-    save_appearance(settings(file), "dark", 130, reading, enter_sends=False)
+    written = settings(file)
+    save_appearance(written, "light", 90, ReadingStyle(), enter_sends=True)
+    save_appearance(written, "dark", 130, reading, enter_sends=False)
+    written.close()
     assert not load_enter_sends(settings(file))
     assert load_appearance(settings(file)) == ("dark", 130, reading)
 
@@ -43,13 +50,26 @@ def test_a_zoom_that_nobody_could_read_is_bounded(file, written, zoom):
     assert load_appearance(settings(file))[1] == zoom
 
 
+def test_nobody_waits_for_a_slow_disk(file, monkeypatch):
+    disk = threading.Event()
+    monkeypatch.setattr(window.os, "access", lambda *_: disk.wait(PATIENCE))
+    written = settings(file)
+    save_appearance(written, "dark", 130, ReadingStyle(), enter_sends=True)
+    assert not file.exists()
+    disk.set()
+    written.close()
+    assert load_appearance(settings(file))[:2] == ("dark", 130)
+
+
 def test_a_folder_that_was_moved_away_is_not_made_again(tmp_path, qapp):
     folder = tmp_path / "data"
     folder.mkdir()
     file = WindowStateFile(folder)
     save_appearance(file, "dark", 130, ReadingStyle(), enter_sends=True)
+    file.close()
     folder.rename(tmp_path / "elsewhere")
     save_appearance(file, "light", 100, ReadingStyle(), enter_sends=True)
+    file.close()
     del file
     qapp.processEvents()
     assert not folder.exists()

@@ -75,7 +75,7 @@ def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_scr
             ("c1", "Tides today", "The answer is done."),
             ("c1", "Tides today", "The answer could not be finished."),
         ]
-        assert screen.front.state_file.text("window/unread") == "c1"
+        await until(lambda: screen.front.state_file.text("window/unread") == "c1")
         preferences = screen.engine.preferences
         chat = preferences.chat.model_copy(update={"notifications": False})
         await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
