@@ -17,7 +17,7 @@ from ui.bridge.permissions import PendingApproval
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows
-from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
+from ui.style.text import escape_mnemonics, join_names, plain_tooltip, show_hidden, translate_sentence
 from ui.style.text_display import isolate_untrusted, strip_bidi_marks
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
 from ui.style.tool_labels import EFFECT_TAGS, Tag, effect_names, tool_class_label, tool_title
@@ -65,7 +65,7 @@ class ReasonNote(QFrame):
         """Show the reasons; `untrusted_sources` are the sources of untrusted content that can be trusted here."""
         self._text.setText("\n".join(translate_sentence(reason, isolate_untrusted) for reason in reasons))
         names = [isolate_untrusted(name) for name in untrusted_sources]
-        self._sources.setText(self.tr("From outside: {0}").format(", ".join(names)))
+        self._sources.setText(self.tr("From outside: {0}").format(join_names(names)))
         self._sources.setVisible(len(names) > 1)
         trust = self.tr("Trust {0} in this conversation")
         text = trust.format(names[0] if len(names) == 1 else self.tr("these sources"))

@@ -14,7 +14,7 @@ from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_pos
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.removal import clear_layout
-from ui.style.text import join_sentences, show_hidden, translated
+from ui.style.text import join_names, join_sentences, show_hidden, translated
 from ui.style.text_display import isolate, isolate_untrusted
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource, mono_font
 
@@ -198,7 +198,7 @@ class CommandView(QWidget):
             tag.setProperty("tag", "risk" if risk in SEVERE_RISKS else "caution")
             layout.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
         layout.addStretch(1)
-        row.setAccessibleName(": ".join(filter(None, (text.text(), ", ".join(words)))))
+        row.setAccessibleName(": ".join(filter(None, (text.text(), join_names(words)))))
         return row
 
     def _risk_name(self, risk: Risk) -> str:

@@ -19,7 +19,15 @@ from desktop_agent.types.providers import (
     ReasoningMode,
 )
 from ui.style.controls import open_menu_at
-from ui.style.text import escape_mnemonics, format_number, in_brackets, localize_point, plain_tooltip, with_keys
+from ui.style.text import (
+    escape_mnemonics,
+    format_number,
+    in_brackets,
+    join_names,
+    localize_point,
+    plain_tooltip,
+    with_keys,
+)
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
 
@@ -225,7 +233,7 @@ class ParametersButton(CollapsingButton):
         words = describe_parameters(parameters)
         short = words[0] if len(words) == 1 else self.tr("{0} own settings").format(len(words)) if words else ""
         self.setText(" " + escape_mnemonics(short) if short else "")
-        self.setAccessibleDescription(", ".join(words) or self.tr("Default"))
+        self.setAccessibleDescription(join_names(words) or self.tr("Default"))
         self._is_set = bool(words)
         self._apply_theme()
         self._words = words

@@ -22,7 +22,7 @@ from PySide6.QtCore import (
 
 from desktop_agent.types.folders import FolderLevel
 from ui.style.list_rows import RowRole
-from ui.style.text import plain_tooltip, title_or_new
+from ui.style.text import join_names, plain_tooltip, title_or_new
 from ui.style.text_display import date_in_group, relative_date
 
 translate = QCoreApplication.translate
@@ -281,7 +281,7 @@ class ConversationModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return title_or_new(conversation.title)
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tooltip("\n".join(filter(None, (conversation.title, ", ".join(conversation.tags)))))
+                return plain_tooltip("\n".join(filter(None, (conversation.title, join_names(conversation.tags)))))
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._accessible_text(conversation)
             case RowRole.DETAIL:
@@ -338,7 +338,7 @@ class ConversationModel(QAbstractListModel):
                 return plain_tooltip(place.title)
             case Qt.ItemDataRole.AccessibleTextRole:
                 title = self.tr("Folder: {0}").format(place.title) if place.kind == "folder" else place.title
-                return ", ".join((title, *self._badge_words(self._place_badge(place))))
+                return join_names((title, *self._badge_words(self._place_badge(place))))
             case RowRole.BADGE:
                 return self._place_badge(place)
             case RowRole.ICON:
@@ -353,8 +353,8 @@ class ConversationModel(QAbstractListModel):
         if conversation.is_pinned:
             words.append(self.tr("pinned"))
         if conversation.tags:
-            words.append(self.tr("tags: {0}").format(", ".join(conversation.tags)))
-        return ", ".join((*words, *self._badge_words(self._badges.get(conversation.id, ""))))
+            words.append(self.tr("tags: {0}").format(join_names(conversation.tags)))
+        return join_names((*words, *self._badge_words(self._badges.get(conversation.id, ""))))
 
     def _place_badge(self, place: PlaceRow) -> Badge:
         inside = {self._badges.get(id_, "") for id_, at in self._folders.items() if at in place.folders}

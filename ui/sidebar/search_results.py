@@ -25,7 +25,7 @@ from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, 
 from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.style_sheet import mix_colours
-from ui.style.text import begin_later, show_hidden, title_or_new, translate_sentence
+from ui.style.text import begin_later, join_names, show_hidden, title_or_new, translate_sentence
 from ui.style.text_display import (
     displayed_positions,
     in_logical_order,
@@ -96,7 +96,7 @@ def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetim
         text=title,
         matches=matches,
         detail=found.program_title,
-        spoken=", ".join(filter(None, (title, found.program_title))),
+        spoken=join_names(filter(None, (title, found.program_title))),
         conversation_id=found.conversation_id,
         is_choosable=True,
         is_heading=True,

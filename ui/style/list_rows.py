@@ -19,7 +19,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from ui.style.style_sheet import mix_colours, selected_background
-from ui.style.text import plain_tooltip
+from ui.style.text import join_names, plain_tooltip
 from ui.style.theme import RADIUS_M, SPACE_M, SPACE_S, Theme, ThemeSource, body_font, folder_tint, pixmap
 
 
@@ -301,7 +301,7 @@ def _row_data(row: ResultRow, role: int) -> object:
         case Qt.ItemDataRole.DisplayRole:
             return row.text
         case Qt.ItemDataRole.AccessibleTextRole:
-            return row.spoken or ", ".join(lines)
+            return row.spoken or join_names(lines)
         case Qt.ItemDataRole.ToolTipRole:
             return plain_tooltip(row.tip or "\n".join(lines))
         case _:

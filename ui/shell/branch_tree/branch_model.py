@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from desktop_agent.conversation.message_tree import MessageTree, TreeEntry
 from desktop_agent.markdown.plain_text import without_signs
 from ui.style.list_rows import RowRole
-from ui.style.text import labelled, show_hidden
+from ui.style.text import join_names, labelled, show_hidden
 from ui.style.text_display import isolate, relative_date
 
 Index = QModelIndex | QPersistentModelIndex
@@ -175,7 +175,7 @@ class BranchModel(QAbstractItemModel):
             words.append(self.tr("end of what is shown"))
         elif entry.is_in_view:
             words.append(self.tr("shown"))
-        return ", ".join([*words, relative_date(entry.created_at, self._now)])
+        return join_names([*words, relative_date(entry.created_at, self._now)])
 
     def _ends_view(self, row: BranchRow) -> bool:
         return row.entry.is_in_view and not any(child.is_in_view for child in row.entry.children)

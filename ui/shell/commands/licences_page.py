@@ -13,7 +13,7 @@ from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.boxes import vbox
 from ui.style.controls import announce, label
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
-from ui.style.text import translate_sentence
+from ui.style.text import join_names, translate_sentence
 from ui.style.text_display import LogicalOrderText
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
@@ -90,5 +90,5 @@ class LicencesPage(QWidget):
 
 def _row(component: Component) -> ResultRow:
     text = f"{component.name} {component.version}".strip()
-    spoken = ", ".join(part for part in (text, component.licence) if part)
+    spoken = join_names(part for part in (text, component.licence) if part)
     return ResultRow(text=text, detail=component.licence, spoken=spoken, tip=spoken, is_choosable=True)

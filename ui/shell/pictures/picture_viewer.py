@@ -18,7 +18,7 @@ from ui.shell.pictures.picture_canvas import (
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label, set_keys_tooltip, show_in_front
 from ui.style.layouts import FlowRows
-from ui.style.text import show_hidden
+from ui.style.text import join_names, show_hidden
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.transcript.blocks.image_store import (
     MAX_PIXELS,
@@ -199,7 +199,7 @@ class PictureViewer(QDialog):
         )
         self.canvas.setAccessibleDescription(" ".join(filter(None, (size, sentence))))
         name = show_hidden(viewed.name)
-        announce(self.canvas, ", ".join(filter(None, (name, self._place.text(), size, sentence))))
+        announce(self.canvas, join_names(filter(None, (name, self._place.text(), size, sentence))))
 
     def _sentence(self, decoded: DecodedPicture) -> str:
         """Say what is unusual about the picture, and what to do about it."""

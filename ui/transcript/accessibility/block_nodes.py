@@ -6,6 +6,7 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, QRect
 from PySide6.QtGui import QAccessible
 
+from ui.style.text import join_names
 from ui.transcript.accessibility.nodes import AccessibleNode
 from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText
 from ui.transcript.blocks.block import Block, Control
@@ -217,7 +218,7 @@ class TableRowNode(AccessibleNode):
 
     def name(self) -> str:
         """Return the text of all cells."""
-        return ", ".join(cell.name() for cell in self.child_nodes())
+        return join_names(cell.name() for cell in self.child_nodes())
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
         """Return the cells."""

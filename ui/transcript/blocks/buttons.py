@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
+from ui.style.text import join_names
 from ui.transcript.blocks.block import Block, Control, PaintContext
 from ui.transcript.style import RenderStyle
 
@@ -228,7 +229,7 @@ class HeaderBlock(Block):
 
     def spoken_text(self) -> str:
         """Return title and state."""
-        return ", ".join(part for part in (self.header.title, self.header.state) if part)
+        return join_names(part for part in (self.header.title, self.header.state) if part)
 
     def controls(self) -> Sequence[Control]:
         """Return the action, and the line itself if it can be opened."""

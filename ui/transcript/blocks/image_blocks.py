@@ -11,7 +11,7 @@ from PySide6.QtGui import QPainter, QPainterPath, QPen, QPixmap
 from desktop_agent.markdown.link_targets import safe_target
 from desktop_agent.types.blocks import Image, UrlSource
 from desktop_agent.types.errors import Sentence, join_remedy
-from ui.style.text import show_hidden
+from ui.style.text import join_names, show_hidden
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, ItemListBlock, MenuAction, PaintContext
 from ui.transcript.blocks.buttons import Button, framed_button_width, paint_focus_ring, paint_framed_button
 from ui.transcript.blocks.image_store import (
@@ -148,7 +148,7 @@ class ThumbnailsBlock(ItemListBlock):
 
     def spoken_text(self) -> str:
         """Return the names."""
-        return ", ".join(self._words())
+        return join_names(self._words())
 
     def controls(self) -> Sequence[Control]:
         """Return the controls that open the images."""
@@ -345,7 +345,7 @@ class RemoteImageBlock(Block):
         """Return description, host and error."""
         remote = self._remote()
         words = QCoreApplication.translate("Transcript", "Image: {0}").format(self.label())
-        return ", ".join(part for part in (words, self._displayed_host(), remote.sentence) if part)
+        return join_names(part for part in (words, self._displayed_host(), remote.sentence) if part)
 
     def link_at(self, point: QPoint) -> str:
         """Return the address while the image is not loaded."""
