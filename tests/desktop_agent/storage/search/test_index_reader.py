@@ -92,10 +92,14 @@ class Scan:
 
 
 def stands_in(term: Term, tokens: list[str]) -> bool:
-    *first, last = term.tokens
+    return any(is_phrase_of(spelling, tokens, is_open=term.is_open) for spelling in term.spellings)
+
+
+def is_phrase_of(words: list[str], tokens: list[str], *, is_open: bool) -> bool:
+    *first, last = words
     return any(
         tokens[place : place + len(first)] == first
-        and (tokens[place + len(first)].startswith(last) if term.is_open else tokens[place + len(first)] == last)
+        and (tokens[place + len(first)].startswith(last) if is_open else tokens[place + len(first)] == last)
         for place in range(len(tokens) - len(first))
     )
 
