@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
+from ui.composer import spelling
 from ui.shell.desktop.spelling import SpellingPresenter
 
 DRAFT = (
@@ -44,6 +45,8 @@ async def menu(desk: Desk) -> None:
     cursor = editor.textCursor()
     cursor.setPosition(10)
     editor.setTextCursor(cursor)
+    # On a machine that is busy it would open without suggestions.
+    spelling._MENU_MS = 60_000
     place = editor.cursorRect().center()
     event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, place, editor.viewport().mapToGlobal(place))
     QApplication.sendEvent(editor, event)

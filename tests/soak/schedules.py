@@ -129,9 +129,13 @@ class Trial:
             await asyncio.sleep(self._chance.random() * 4)
 
     async def settle(self) -> None:
-        """Leave one process alone until each prompt has run for its newest time, and end it."""
+        """Leave one process alone until each prompt has run for its newest time; tell which never did."""
         await self._start()
         await asyncio.sleep(_SETTLING)
+        until = time.monotonic() + LIMIT
+        while (lost := self._lost()) and time.monotonic() < until:
+            await asyncio.sleep(1)
+        self._told.faults += lost
 
     async def close(self) -> None:
         """End the last process too, and tell what they have complained of."""
@@ -178,12 +182,14 @@ class Trial:
             start_new_session=True,
         )
 
-    def judge(self, asked: Counter[str], *, is_settled: bool) -> None:
+    def _lost(self) -> list[str]:
+        with closing(connect(self._data / "conversations.sqlite3")) as db:
+            now = fast_clock(self._folder).now()
+            return [*find_lost(db, now - _SETTLED, now, _SLACK, _ZONE)]
+
+    def judge(self, asked: Counter[str]) -> None:
         with closing(connect(self._data / "conversations.sqlite3")) as db:
             self._told.faults += find_repeated(db, asked, _ZONE)
-            if is_settled:
-                now = fast_clock(self._folder).now()
-                self._told.faults += find_lost(db, now - _SETTLED, now, _SLACK, _ZONE)
             rows = db.execute("SELECT CASE state WHEN 'ended' THEN result ELSE state END FROM schedule_runs").fetchall()
         self._told.runs = Counter(str(row[0]) for row in rows)
         self._told.asked = sum(asked.values())
@@ -202,11 +208,11 @@ async def live(kills: int, seed: int, tell: Callable[[str], object] = print) -> 
             await trial.kill_once()
             rounds += 1
             if rounds % 10 == 0:
-                trial.judge(server.asked, is_settled=False)
+                trial.judge(server.asked)
                 tell(f"{told.kills} kills, {sum(told.runs.values())} runs, {time.monotonic() - began:.0f} s")
         if not told.faults:
             await trial.settle()
-            trial.judge(server.asked, is_settled=True)
+            trial.judge(server.asked)
         await trial.close()
     if told.faults:
         tell(f"the data is in {folder}")

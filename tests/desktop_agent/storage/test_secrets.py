@@ -67,7 +67,7 @@ def screen() -> Iterator[str]:
 
 
 def run(environment: dict[str, str], *command: str) -> dict[str, Any]:
-    """What the child says, as JSON on its last line; and whatever it says, never the planted key."""
+    """What the child says, as a line of JSON; and whatever is said, never the planted key. The bus may say more."""
     # A group of its own, so that a bus whose child hangs can be ended; with the bus go the daemons on it.
     child = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -80,7 +80,7 @@ def run(environment: dict[str, str], *command: str) -> dict[str, Any]:
         child.wait()
     assert child.returncode == 0, complained
     assert PLANTED not in told + complained
-    return json.loads(told.splitlines()[-1])
+    return json.loads(next(line for line in reversed(told.splitlines()) if line.startswith("{")))
 
 
 def in_session(environment: dict[str, str], script: str, scenario: str) -> dict[str, Any]:

@@ -18,7 +18,11 @@ RECORDED = Path(spoken.__file__).with_name("reading_order")
 SCREENS = sorted(file.stem for file in RECORDED.glob("*.txt"))
 ANEW = "If it is right so: python -m tests.gallery.walk {} --write tests/gallery/reading_order"
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recorded on Linux")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recorded on Linux"),
+    # All screens are read while the first test waits.
+    pytest.mark.timeout(5_400),
+]
 
 
 class Walk:
