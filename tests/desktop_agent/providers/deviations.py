@@ -61,7 +61,7 @@ ALLOWED: tuple[Allowance, ...] = (
     _chat(
         "messages[].reasoning_content",
         ("deepseek", "llamacpp"),
-        "reasoning goes back on answers with calls, also when it was empty; else 400",
+        "reasoning goes back on answers with calls, also when it was empty; else 400. Others get it once they refuse",
         "api-docs.deepseek.com/guides/thinking_mode; llama.cpp tools/server/README.md",
     ),
     _chat(

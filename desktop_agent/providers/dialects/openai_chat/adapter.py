@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from desktop_agent.providers.catalogue.catalogue import estimate_token_count
-from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
+from desktop_agent.providers.dialects.openai_chat.messages import REPLAYED_REASONING, Recipient, encode_messages
 from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningOptions, reasoning_options
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppable_fields
@@ -39,6 +39,8 @@ class OpenAIChat(OpenAIServer):
     """One server that speaks Chat Completions."""
 
     dialect = "openai-chat"
+    # Models that refused calls without the reasoning before them.
+    _wanting_reasoning: frozenset[str] = frozenset()
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Return an estimate: this dialect has no way to ask."""
@@ -54,22 +56,36 @@ class OpenAIChat(OpenAIServer):
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
     async def _ask(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpResponse, "RequestBody"]:
-        """Return the head of a good answer, and what was asked. Raises the server's error."""
-        known = self._capabilities(request.model)
-        without = self._refused.get(request.model, frozenset())
-        body, url = build_body(request, recipient, known, without), join_url(self._root, "chat/completions")
-        try:
-            return await self._send(request, url, body.fields), body
-        except InvalidRequest as error:
-            named = refused_fields(error, body) if error.status in (400, 422) else frozenset[str]()
-            if not named:
-                raise
-            without |= named
-        _log.info("the server does not take %s; asking once more without", ", ".join(sorted(without)))
-        body = build_body(request, recipient, known, without)
-        answer = await self._send(request, url, body.fields)
-        self._refused[request.model] = without
-        return answer, body
+        """Return the head of a good answer, and what was asked in the end. Raises the server's error."""
+        model, known, url = request.model, self._capabilities(request.model), join_url(self._root, "chat/completions")
+        recipient = replace(recipient, wants_reasoning=model in self._wanting_reasoning)
+        without, is_dropped = self._refused.get(model, frozenset[str]()), False
+        while True:
+            body = build_body(request, recipient, known, without)
+            try:
+                answer = await self._send(request, url, body.fields)
+            except InvalidRequest as error:
+                if error.status not in (400, 422):
+                    raise
+                if _lacks_reasoning(error) and not recipient.wants_reasoning:
+                    recipient = replace(recipient, wants_reasoning=True)
+                    _log.info("the server wants the reasoning of earlier calls back; asking once more with it")
+                elif not is_dropped and (named := refused_fields(error, body)):
+                    without, is_dropped = without | named, True
+                    _log.info("the server does not take %s; asking once more without", ", ".join(sorted(without)))
+                else:
+                    raise
+                continue
+            if is_dropped:
+                self._refused[model] = without
+            if recipient.wants_reasoning:
+                self._wanting_reasoning |= {model}
+            return answer, body
+
+
+def _lacks_reasoning(error: ProviderError) -> bool:
+    """Whether a server misses the reasoning of earlier calls: Kimi, and DeepSeek behind other addresses."""
+    return REPLAYED_REASONING in error_words(error)
 
 
 _JSON_BY_SCHEMA = f"{JSON_ONLY} It must fit this JSON schema: {{schema}}"

@@ -30,6 +30,8 @@ from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, WrongUs
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ModelRequest
 
+REPLAYED_REASONING = "reasoning_content"
+"""The field in which servers that ask for earlier reasoning want it back."""
 _GROWING = frozenset({"text", "summary"})
 
 
@@ -87,6 +89,12 @@ def add_reasoning_fields(
         _add_extra_content(message, thoughts, calls)
 
 
+def add_missing_reasoning(message: dict[str, Any], thoughts: list[Thinking]) -> None:
+    """Add the reasoning before calls; for some servers an empty one is missing, too, so a space stands for none."""
+    text = "".join(thought.text for thought in thoughts)
+    message[REPLAYED_REASONING] = message.get(REPLAYED_REASONING) or text or " "
+
+
 def add_missing_signatures(message: dict[str, Any]) -> None:
     """Add Google's placeholder for an unknown signature to the first call of an answer without any."""
     calls: list[dict[str, Any]] = message.get("tool_calls", [])
@@ -138,6 +146,9 @@ def _add_extra_content(message: dict[str, Any], thoughts: list[Thinking], calls:
 
 _NINE_CHARACTERS = re.compile(r"[A-Za-z0-9]{9}")
 CONTINUE_PROMPT = "Go on from where you stopped."
+# Mistral's models, wherever they run: their templates refuse a question directly after results (error 3230).
+_MISTRAL = re.compile(r"(mi|mini|dev|magi|code|pi|vo|lean)[sx]tral", re.IGNORECASE)
+_AFTER_RESULTS = "OK."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +156,13 @@ class Recipient:
     """The reader of the history: the family of its server, and its account (request_building.account_digest).
 
     `checks_signatures`: it refuses calls of the current turn without a signature (Gemini from 3 on).
+    `wants_reasoning`: it refused calls without the reasoning before them.
     """
 
     quirks: ServerQuirks
     account: str = ""
     checks_signatures: bool = False
+    wants_reasoning: bool = False
 
 
 def encode_messages(
@@ -162,6 +175,8 @@ def encode_messages(
     written = _HistoryEncoder(request, recipient).encode("developer" if developer else "system", extra_instructions)
     if recipient.quirks.alternates:
         written = _merge_turns(written)
+    if recipient.quirks.family == "mistral" or _MISTRAL.search(request.model):
+        written = _answer_results(written)
     if written and written[-1]["role"] == "assistant":
         written.append({"role": "user", "content": CONTINUE_PROMPT})
     return written
@@ -220,6 +235,8 @@ class _HistoryEncoder:
                 for call in calls
             ]
         add_reasoning_fields(written, thoughts, calls, quirks)
+        if calls and self._recipient.wants_reasoning:
+            add_missing_reasoning(written, thoughts)
         if self._recipient.checks_signatures:
             add_missing_signatures(written)
         self._out.append(written)
@@ -291,6 +308,16 @@ def _merge_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             merged.append(message)
     return merged
+
+
+def _answer_results(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put an answer between results and the question behind them."""
+    answered: list[dict[str, Any]] = []
+    for message in written:
+        if message["role"] == "user" and answered and answered[-1]["role"] == "tool":
+            answered.append({"role": "assistant", "content": _AFTER_RESULTS})
+        answered.append(message)
+    return answered
 
 
 def _join_content(first: str | list[Any], second: str | list[Any]) -> str | list[Any]:
