@@ -117,6 +117,12 @@ ALLOWED: tuple[Allowance, ...] = (
         "openrouter.ai/docs/guides/best-practices/reasoning-tokens",
     ),
     _chat(
+        "cache_control",
+        ("openrouter",),
+        "has the prompts of Claude cached, which happens on request only",
+        "openrouter.ai/docs/guides/best-practices/prompt-caching",
+    ),
+    _chat(
         "chat_template_kwargs",
         ("llamacpp",),
         "switches reasoning off in the model's template",

@@ -31,7 +31,7 @@ from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.deviations import ALLOWED
 from tests.desktop_agent.providers.sdk_types import findings, judge
 
-MODELS = ("m", "gpt-5.1", "gpt-5.6-sol", "gpt-5", "gpt-6-sol", "o3", "grok-4.7")
+MODELS = ("m", "gpt-5.1", "gpt-5.6-sol", "gpt-5", "gpt-6-sol", "o3", "grok-4.7", "anthropic/claude-opus-5")
 WISHES: tuple[Reasoning | None, ...] = (
     None,
     ReasoningDisabled(),

@@ -230,6 +230,7 @@ NEEDED: dict[tuple[str, str], tuple[str, Json]] = {
     ("openai-chat", "tool_choice"): (CHAT, chat(tool_choice="any")),
     ("openai-chat", "thinking"): (CHAT, chat(thinking={"type": "disabled"})),
     ("openai-chat", "reasoning"): (CHAT, chat(reasoning={"enabled": False})),
+    ("openai-chat", "cache_control"): (CHAT, chat(cache_control={"type": "ephemeral"})),
     ("openai-chat", "chat_template_kwargs"): (CHAT, chat(chat_template_kwargs={"enable_thinking": False})),
     ("openai-chat", "top_k"): (CHAT, chat(top_k=3)),
     ("openai-responses", "input[].content[].type"): (

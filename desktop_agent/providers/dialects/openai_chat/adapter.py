@@ -132,12 +132,17 @@ def _schema_format(json_format: JsonFormat, schema: JsonObject, quirks: ServerQu
     return {"type": "json_schema", "json_schema": named}
 
 
+# OpenRouter caches Anthropic's models only on request (its API reference, cache_control), all others by itself.
+_CLAUDE = re.compile(r"~?anthropic/")
 _LONG_LIFETIME = {"mode": "explicit", "ttl": "12h"}
 
 
 def caching_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
     """Return fields of the body. A key leads one conversation to the same cache."""
     caching = request.config.caching
+    if quirks.family == "openrouter" and _CLAUDE.match(request.model):
+        lifetime = {"ttl": "1h"} if caching.lifetime == "long" else {}
+        return {"cache_control": {"type": "ephemeral", **lifetime}} if caching.enabled else {}
     if caching.enabled and caching.lifetime == "long" and not _takes_options(request, quirks):
         values = {"model": request.model}
         adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))

@@ -229,6 +229,23 @@ async def test_an_optional_field_is_dropped_once_and_remembered(
     assert third == second
 
 
+async def test_caching_of_claude_is_asked_of_openrouter_and_counted(http: HttpClient) -> None:
+    details = {"cached_tokens": 900, "cache_write_tokens": 50}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 5, "cost": 0.002, "prompt_tokens_details": details}
+    replies = (
+        Reply(sse(chunk({"content": "hi"}), {**chunk({}, "stop"), "usage": usage})),
+        refused("cache_control: Extra inputs are not permitted"),
+        Reply(HELLO),
+    )
+    async with Loopback(*replies) as server:
+        one = provider(server, http, quirks=FAMILIES["openrouter"])
+        found = await ask(one, simple_request(model="anthropic/claude-opus-5"))
+        assert server.requests[0].json["cache_control"] == {"type": "ephemeral"}
+        assert (found[-2]["cache_read_tokens"], found[-2]["cache_write_tokens"]) == (900, 50)
+        assert await ask(one, simple_request(model="anthropic/claude-opus-5")) == HELLO_EVENTS
+        assert "cache_control" not in server.requests[2].json
+
+
 async def test_the_other_name_of_max_tokens(http: HttpClient) -> None:
     message = (
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."

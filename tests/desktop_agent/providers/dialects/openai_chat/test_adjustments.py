@@ -216,6 +216,20 @@ class TestCaching:
         assert marks == [{"mode": "explicit", "ttl": "12h"}] * 2
         assert said(found) == []
 
+    def test_of_claude_at_openrouter(self) -> None:
+        """It caches Anthropic's models on request only: each turn would cost ten times as much."""
+        for model in ("anthropic/claude-opus-5", "~anthropic/claude-latest"):
+            assert body("openrouter", model).fields["cache_control"] == {"type": "ephemeral"}
+            assert "cache_control" not in body("openrouter", model, caching=PromptCaching(enabled=False)).fields
+            found = body("openrouter", model, caching=PromptCaching(lifetime="long"))
+            assert found.fields["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+            assert said(found) == []
+        assert "cache_control" not in body("openrouter", "openai/gpt-6-sol").fields
+        assert "cache_control" not in body("stranger", "anthropic/claude-opus-5").fields
+        refused = body("openrouter", "anthropic/claude-opus-5", None, "cache_control")
+        assert "cache_control" not in refused.fields
+        assert said(refused) == []
+
 
 def test_showing_of_reasoning_means_something_at_openrouter() -> None:
     assert body("openrouter", show_reasoning=False).fields["reasoning"] == {"exclude": True}
