@@ -299,6 +299,10 @@ class ToolCallReader:
             self._add(piece if isinstance(piece, str) else "" if piece is None else dumps(piece).decode())
         elif event == "function_call_arguments.done":
             self._complete(data.get("arguments"))
+        elif event == "custom_tool_call_input.delta":
+            self._pieces.append(text_in(data, "delta"))
+        elif event == "custom_tool_call_input.done":
+            self._item["input"] = text_in(data, "input") or "".join(self._pieces)
 
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:
         """Finish the call. One that was cut is dropped: its arguments are incomplete."""
@@ -308,7 +312,10 @@ class ToolCallReader:
             calls.drop(self._number)
             return
         if self._kind == "custom_tool_call":
-            self._fragment({"input": text_in(self._item, "input")})
+            said = text_in(self._item, "input")
+            if item is None and not said:
+                calls.mark_incomplete(self._number)  # nothing tells whether these pieces are all of its text
+            self._fragment({"input": said or "".join(self._pieces)})
         else:
             self._complete(self._item.get("arguments"))
         known_fields = ("call_id", "name", "arguments", "input")

@@ -346,6 +346,26 @@ def test_a_call_with_free_text() -> None:
     assert ending(found).stop_reason is StopReason.TOOL_USE
 
 
+@pytest.mark.parametrize("ends", ["input", "item without input", "neither"])
+def test_free_text_that_comes_in_pieces_only(ends: str) -> None:
+    call = {"id": "ct1", "type": "custom_tool_call", "call_id": "call_9", "name": "sql"}
+    place: dict[str, Any] = {"output_index": 0, "item_id": "ct1"}
+    events = [
+        added(0, **call, input=""),
+        event("custom_tool_call_input.delta", **place, delta="SELECT"),
+        event("custom_tool_call_input.delta", **place, delta=" 1"),
+    ]
+    if ends == "input":
+        events.append(event("custom_tool_call_input.done", **place, input="SELECT 1"))
+    elif ends == "item without input":
+        events.append(done(0, **call))
+    (use,) = folded(*events, completed()).all(ToolUse)
+    # Without an end nobody knows whether that is all, so it does not run.
+    assert (use.input, use.malformed) == (
+        ({}, '{"input":"SELECT 1"}') if ends == "neither" else ({"input": "SELECT 1"}, None)
+    )
+
+
 def test_reasoning_state_is_that_of_the_end_not_of_the_announcement() -> None:
     final = reasoning("rs1")
     found = folded(added(0, **final | {"encrypted_content": "gAAA"}), done(0, **final), completed(final))
