@@ -17,6 +17,7 @@ from desktop_agent.providers.transport.json_codec import (
     is_object,
     nonempty_text,
     object_in,
+    objects_in,
     offset_in,
     read_count,
     repair_json,
@@ -109,15 +110,24 @@ _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
 
 class FrameReader(BaseFrameReader):
-    """Reads the frames of one answer; `finish` is the last finish_reason that said anything."""
+    """Reads the frames of one answer; `finish` is the last finish_reason that said anything.
+
+    `are_several`: the person asked for several answers (n), which come mixed. The first is read.
+    """
 
     end_mark = "finish_reason and [DONE]"
 
     def __init__(
-        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
+        self,
+        builder: PartBuilder,
+        headers: Mapping[str, str],
+        redact_key: Callable[[Any], Any] = lambda data: data,
+        *,
+        are_several: bool = False,
     ) -> None:
         super().__init__(builder, headers, redact_key)
         self.finish: str | None = None
+        self._are_several = are_several
         self._is_on_every_chunk = False  # more came after a finish_reason
         self._show = builder.main.text
         self._refused = False
@@ -130,7 +140,7 @@ class FrameReader(BaseFrameReader):
     def read(self, frame: Frame) -> bool:
         """Read one frame."""
         name, data = frame
-        text = None if name or self.finish is not None else _only_text(data)
+        text = None if name or self.finish is not None or self._are_several else _only_text(data)
         if text is not None:
             self.recognised = self._has_deltas = True
             self._show(text)
@@ -157,8 +167,9 @@ class FrameReader(BaseFrameReader):
             self._read_groq(data["x_groq"])
         if "choices" in data:
             self.recognised = True
-            choices = data["choices"]
-            first = choices[0] if choices and is_array(choices) else choices
+            choices = data["choices"] if is_array(data["choices"]) else [data["choices"]]
+            # Servers number the only answer as they like.
+            first = next((choice for choice in choices if not self._are_several or not _number_of(choice)), None)
             if is_object(first):
                 self._read_choice(first)
         if data.get("tool_calls"):
@@ -234,10 +245,15 @@ class FrameReader(BaseFrameReader):
         if refusal and isinstance(refusal, str):
             self._refused = True
             self._builder.main.text(refusal)
+        if said := text_in(delta.get("audio"), "transcript"):
+            self._builder.main.text(said)
         part.may_repeat_all = part.is_whole = False
         annotations = delta.get("annotations")
         if annotations and is_array(annotations):
             self._citations += parse_citations(annotations)
+        # Pictures that a model made (OpenRouter).
+        for picture in () if is_whole else objects_in(delta, "images"):
+            self._builder.add_block(Unknown(raw=repair_json(picture), provider=self._builder.provider))
         if delta.get("tool_calls"):
             self._calls(delta["tool_calls"], is_whole=is_whole)
         function = delta.get("function_call")
@@ -361,6 +377,10 @@ class FrameReader(BaseFrameReader):
             arguments=_arguments_of(function),
             list_number=list_number,
         )
+
+
+def _number_of(choice: Any) -> Any:
+    return choice.get("index") if is_object(choice) else None
 
 
 def _plain_words(value: Any) -> str:

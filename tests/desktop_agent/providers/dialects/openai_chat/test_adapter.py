@@ -276,6 +276,23 @@ async def test_a_refusal_is_asked_again_only_once_and_only_for_a_named_field(htt
         assert len(server.requests) == 1
 
 
+async def test_of_several_answers_the_first_is_read(http: HttpClient) -> None:
+    def piece(index: int, text: str = "", finish: str | None = None) -> dict[str, Any]:
+        return {"choices": [{"index": index, "delta": {"content": text} if text else {}, "finish_reason": finish}]}
+
+    body = sse(piece(1, "B"), piece(0, "h"), piece(1, "b"), piece(1, "", "length"), piece(0, "i"), piece(0, "", "stop"))
+    several = simple_request(config=ProviderConfig(extra_options={"n": 2}))
+    async with Loopback(Reply(body)) as server:
+        assert await ask(provider(server, http), several) == [
+            {"type": "content_delta", "text": "h"},
+            {"type": "content_delta", "text": "i"},
+            *HELLO_EVENTS[1:],
+        ]
+    # Of one answer nothing is lost, however a gateway numbers it.
+    async with Loopback(Reply(sse(piece(7, "hi"), piece(8, "", "stop")))) as server:
+        assert await ask(provider(server, http)) == HELLO_EVENTS
+
+
 async def test_arguments_are_shown_while_they_come(http: HttpClient) -> None:
     def piece(**fragment: Any) -> dict[str, Any]:
         return chunk({"tool_calls": [{"index": 0, **fragment}]})

@@ -575,6 +575,25 @@ def test_shapes_cut_anywhere(case: str, offsets: list[int]) -> None:
     assert fold(cut_at(data, [offset for offset in offsets if offset < len(data)])) == fold([data])
 
 
+def test_pictures_and_the_words_of_speech_are_kept() -> None:
+    """OpenRouter's models that paint, and OpenAI's that speak."""
+    picture = {"type": "image_url", "index": 0, "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    body = sse(
+        chunk({"role": "assistant", "content": "", "images": [picture]}),
+        chunk({"audio": {"id": "audio_1", "transcript": "Here "}}),
+        chunk({"audio": {"data": "AAAA", "transcript": "it is."}}),
+        END,
+    )
+    builder = PartBuilder("p")
+    reader = FrameReader(builder, {})
+    for frame in SseDecoder().feed(body):
+        reader.read(frame)
+    reader.end()
+    found = builder.take_events()
+    assert found[:3] == [Unknown(raw=picture, provider="p"), ContentDelta("Here "), ContentDelta("it is.")]
+    assert found[3].details is None
+
+
 def test_an_empty_answer_says_so() -> None:
     from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
     from desktop_agent.providers.part_builder import PartBuilder
