@@ -22,7 +22,7 @@ from desktop_agent.providers.dialects.response_stream import (
 from desktop_agent.providers.dialects.server_families import may_repeat
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.text_builder import ThinkTags
-from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse, SecretHeader
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.errors import CachingNotSupported, Sentence
 from desktop_agent.types.provider_events import Origin, ProviderEvent
@@ -50,7 +50,7 @@ class ServerAdapter(ABC):
         key_name: str = "Authorization",
     ) -> None:
         self._root = root
-        self._secret = key_header(api_key, key_name)
+        self._secret: SecretHeader | None = key_header(api_key, key_name)
         self._http = http
         self._catalogue = catalogue or Catalogue()
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)

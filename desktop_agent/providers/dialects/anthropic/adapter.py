@@ -1,9 +1,10 @@
 """The Messages API: Anthropic's own server, and those that imitate it."""
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -16,9 +17,16 @@ from desktop_agent.providers.dialects.request_building import names_by_wire_name
 from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request, sum_known
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
-from desktop_agent.providers.transport.http_client import LISTING_LIMIT, HttpClient, HttpRequest, HttpResponse
+from desktop_agent.providers.transport.http_client import (
+    LISTING_LIMIT,
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    SecretHeader,
+)
 from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in, read_count
 from desktop_agent.types.errors import (
+    AuthenticationFailed,
     CachingNotSupported,
     InvalidRequest,
     NotFound,
@@ -39,8 +47,10 @@ from desktop_agent.types.providers import (
 )
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 VERSION = "2026-10-21"
+_KEY_HEADER = "x-api-key"
 _VENDORS_HOST = "api.anthropic.com"
 _MAX_BODY_SIZE = 32 * 1024 * 1024
 _SHORT_LIFETIME, _LONG_LIFETIME = 300, 3600
@@ -53,7 +63,8 @@ class Anthropic(ServerAdapter):
     """One server that speaks the Messages API.
 
     `base_url` may end in /v1 or not. Local servers need no key. A request that is refused while it carries thinking of
-    earlier turns is sent once more without that. Raises WrongUse for an address or a key that cannot be used.
+    earlier turns is sent once more without that; one whose key is refused, with the key in the other header, unless the
+    server is the vendor's own. Raises WrongUse for an address or a key that cannot be used.
     """
 
     dialect = "anthropic"
@@ -70,12 +81,12 @@ class Anthropic(ServerAdapter):
     ) -> None:
         parts = urlsplit(api_root(base_url))
         root = parts._replace(path=parts.path.removesuffix("/v1")).geturl()
-        super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name="x-api-key")
+        super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name=_KEY_HEADER)
         self._is_vendors = parts.hostname == _VENDORS_HOST
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return all pages of the server's listing, filled up from the catalogue."""
-        return self._set_listing(await fetch_models(self._page))
+        return self._set_listing(await self._with_either_header(lambda: fetch_models(self._page)))
 
     def picture_limits(self, model: str) -> ImageLimits:
         """Return the limits: four formats, 10 MB in base64, 8000 pixels; less for many pictures and small windows."""
@@ -84,9 +95,13 @@ class Anthropic(ServerAdapter):
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Have the server count, which costs nothing; estimate where it does not."""
         body = self._body(request)
-        call = self._call("v1/messages/count_tokens", body, body.count_fields, self._limits(request))
+
+        def ask() -> Awaitable[bytes]:
+            limits = self._limits(request)
+            return self._http.exchange(self._call("v1/messages/count_tokens", body, body.count_fields, limits))
+
         try:
-            answer = loads(await self._http.exchange(call))
+            answer = loads(await self._with_either_header(ask))
         except (NotFound, ValueError):
             answer = None
         tokens = read_count(answer.get("input_tokens")) if is_object(answer) else None
@@ -101,9 +116,8 @@ class Anthropic(ServerAdapter):
         caching = PromptCaching(lifetime="long" if seconds > _SHORT_LIFETIME else "short")
         config = request.config.model_copy(update={"caching": caching})
         body = self._body(replace(request, config=config))
-        call = self._call("v1/messages", body, body.cache_warming_fields, self._limits(request))
         try:
-            answer = await send_request(self._http, call, self._state)
+            answer = await self._send_fields(request, body, body.cache_warming_fields)
             data = loads(await answer.read(LISTING_LIMIT))
         except (InvalidRequest, NotFound) as error:
             if self._is_vendors:
@@ -136,17 +150,38 @@ class Anthropic(ServerAdapter):
         """Return the head of a good answer. Raises the server's error."""
         body = self._body(request)
         try:
-            return await self._send_body(request, body), body, ()
+            return await self._send_fields(request, body, body.fields), body, ()
         except InvalidRequest as error:
             if not body.carries_older or error.status != 400:
                 raise
         _log.info("refused with reasoning of earlier turns; asking once more without")
         body = self._body(request, older=False)
-        return await self._send_body(request, body), body, (_WITHOUT_OLDER_REASONING,)
+        return await self._send_fields(request, body, body.fields), body, (_WITHOUT_OLDER_REASONING,)
 
-    async def _send_body(self, request: ModelRequest, body: RequestBody) -> HttpResponse:
-        call = self._call("v1/messages", body, body.fields, self._limits(request))
-        return await send_request(self._http, call, self._state)
+    async def _send_fields(self, request: ModelRequest, body: RequestBody, fields: dict[str, Any]) -> HttpResponse:
+        def ask() -> Awaitable[HttpResponse]:
+            call = self._call("v1/messages", body, fields, self._limits(request))
+            return send_request(self._http, call, self._state)
+
+        return await self._with_either_header(ask)
+
+    async def _with_either_header(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask. Servers that imitate the vendor's may take the key as a bearer token only, as its own SDK sends it."""
+        first = self._secret
+        try:
+            return await ask()
+        except AuthenticationFailed:
+            if self._is_vendors or first is None:
+                raise
+        _log.info("the server does not take the key; asking once more with it in the other header")
+        self._secret = (
+            SecretHeader.bearer(first.value) if first.name == _KEY_HEADER else SecretHeader(_KEY_HEADER, first.value)
+        )
+        try:
+            return await ask()
+        except AuthenticationFailed:
+            self._secret = first
+            raise
 
     def _body(self, request: ModelRequest, *, older: bool = True) -> RequestBody:
         known = self._capabilities(request.model)

@@ -12,6 +12,7 @@ from desktop_agent.providers.dialects.anthropic.adapter import Anthropic
 from desktop_agent.providers.dialects.request_building import account_digest
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.errors import (
+    AuthenticationFailed,
     CachingNotSupported,
     InvalidRequest,
     NotFound,
@@ -33,7 +34,7 @@ from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     results,
     thought,
 )
-from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply, Request
 from tests.fakes.recordings import ask
 from tests.frame.patience import PATIENCE
 
@@ -88,6 +89,44 @@ async def test_where_and_how_it_asks(http: HttpClient) -> None:
     assert first["content-type"] == "application/json"
     assert "anthropic-beta" not in first
     assert "x-api-key" not in last
+
+
+def with_bearer_only(request: Request) -> Reply:
+    """Takes the key as vLLM, OpenRouter and Ollama's cloud take it in this dialect."""
+    if request.headers.get("authorization") != f"Bearer {KEY}":
+        return refused("Unauthorized", 401, "authentication_error")
+    if request.path.endswith("count_tokens"):
+        return Reply(b'{"input_tokens": 7}', headers=JSON)
+    if request.method == "GET":
+        return Reply(b'{"data": [{"id": "m"}], "has_more": false}', headers=JSON)
+    return Reply(HELLO)
+
+
+async def test_a_key_that_is_refused_in_one_header_goes_in_the_other(http: HttpClient) -> None:
+    async with Loopback(choose=with_bearer_only) as server:
+        one = provider(server, http, KEY)
+        assert (await ask(one))[-1] == {"type": "done"}
+        assert (await one.count_tokens(asked())).tokens == 7
+        headers = [request.headers for request in server.requests]
+        # Once it is known, it is not tried again; and never both at once.
+        assert [("x-api-key" in each, "authorization" in each) for each in headers] == [
+            (True, False),
+            (False, True),
+            (False, True),
+        ]
+        assert [model.id for model in await provider(server, http, KEY).list_models()] == ["m"]
+
+
+async def test_a_wrong_key_is_refused_in_either_header(http: HttpClient) -> None:
+    async with Loopback(choose=with_bearer_only) as server:
+        one = provider(server, http, "sk-ant-wrong-0123456789")
+        for _ in range(2):
+            with pytest.raises(AuthenticationFailed):
+                await anext(one.stream(asked()))
+        assert ["x-api-key" in request.headers for request in server.requests] == [True, False, True, False]
+        with pytest.raises(AuthenticationFailed):
+            await anext(provider(server, http).stream(asked()))
+        assert len(server.requests) == 5
 
 
 async def test_betas_travel_in_their_header(http: HttpClient) -> None:
