@@ -217,6 +217,9 @@ class _HistoryEncoder:
         blocks = message.blocks
         parts = content_parts(blocks, thoughts, quirks.thinking_provider) if quirks.replay == "parts" else message.text
         calls = message.tool_uses
+        # Blank text, as some models write before a call, is refused where Claude or Kimi answers.
+        if isinstance(parts, str) and not parts.strip():
+            parts = ""
         if not parts and not calls:
             return
         ids = CallIds(quirks.call_ids)

@@ -225,6 +225,16 @@ def test_empty_and_unknown() -> None:
     assert messages(answer(call()), quirks=FAMILIES["ollama"])[0]["content"] == ""
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_blank_text_of_an_answer_is_not_sent(family: str) -> None:
+    quirks = FAMILIES[family]
+    found, *_ = messages(answer(Text(text="\n\n"), call()), quirks=quirks)
+    assert not found["content"]
+    assert found["tool_calls"]
+    asked = Message.user("hi")
+    assert [message["role"] for message in messages(asked, answer(Text(text=" ")), quirks=quirks)] == ["user"]
+
+
 def test_ids_in_the_shape_a_server_takes() -> None:
     given = (answer(call("toolu_01ABC"), call("abcDEF123")), results(result("toolu_01ABC"), result("abcDEF123")))
     found = messages(*given, quirks=FAMILIES["mistral"])
