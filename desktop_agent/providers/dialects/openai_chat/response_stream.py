@@ -59,13 +59,24 @@ def parse_usage(data: dict[str, Any]) -> Usage:
 
 
 def _parse_cost(data: dict[str, Any]) -> float | None:
-    """Parse US dollars: OpenRouter's `cost`, xAI's ticks."""
+    """Parse US dollars: xAI's ticks, or OpenRouter's `cost`.
+
+    With a key of the person's own at the maker (`is_byok`) that is OpenRouter's fee alone; the maker's bill is added.
+    """
     ticks = read_count(data.get("cost_in_usd_ticks"))
-    cost = data.get("cost") if ticks is None else ticks
-    if not isinstance(cost, (int, float)) or isinstance(cost, bool):
+    if ticks is not None:
+        return _to_dollars(ticks, _XAI_TICKS_PER_DOLLAR)
+    cost = _to_dollars(data.get("cost"))
+    if cost is None or data.get("is_byok") is not True:
+        return cost
+    return cost + (_to_dollars(object_in(data, "cost_details").get("upstream_inference_cost")) or 0.0)
+
+
+def _to_dollars(value: Any, per_dollar: int = 1) -> float | None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     try:
-        dollars = float(cost) if ticks is None else ticks / _XAI_TICKS_PER_DOLLAR
+        dollars = value / per_dollar
     except OverflowError:
         return None
     return dollars if 0 <= dollars < math.inf else None
