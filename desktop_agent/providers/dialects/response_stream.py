@@ -50,7 +50,15 @@ from desktop_agent.types.errors import (
     UnreadableAnswer,
 )
 from desktop_agent.types.messages import now
-from desktop_agent.types.provider_events import AnswerStarted, Done, Origin, ProviderEvent, StopReason, UsageUpdate
+from desktop_agent.types.provider_events import (
+    AnswerStarted,
+    Done,
+    Origin,
+    ProviderEvent,
+    StopReason,
+    Usage,
+    UsageUpdate,
+)
 from desktop_agent.types.providers import Capabilities, ModelRequest, ProviderState, ReasoningDisabled, Timeouts
 
 # In seconds after the last content: some servers write a finish reason on every chunk.
@@ -89,6 +97,11 @@ class BaseFrameReader(ABC):
     @abstractmethod
     def has_ended(self) -> bool:
         """Whether the answer is whole, should nothing more come."""
+
+    @property
+    def usage_so_far(self) -> Usage | None:
+        """The last report of usage, also of an answer that goes on."""
+        return self._builder.usage
 
     @abstractmethod
     def read(self, frame: Frame) -> bool:
@@ -153,7 +166,7 @@ async def _read_batches(
                 yield _read_events(decoder.finish(), opened)
     except asyncio.CancelledError:
         # After a stop, what was received is still shown: some of it may have been held back.
-        yield _release_held(opened, decoder)
+        yield _release_held(opened, state, decoder)
         raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
@@ -332,10 +345,13 @@ def _read_rest(decoder: SseDecoder, opened: OpenedStream) -> None:
         _read_frames(decoder.finish(is_cut=True), opened)
 
 
-def _release_held(opened: OpenedStream, decoder: SseDecoder) -> list[ProviderEvent]:
+def _release_held(opened: OpenedStream, state: ProviderState, decoder: SseDecoder) -> list[ProviderEvent]:
+    """Return what was held back, and the usage so far: what the server read and wrote before the stop is billed."""
     _read_rest(decoder, opened)
     opened.builder.close_parts()
-    return opened.builder.take_events()
+    usage = opened.reader.usage_so_far
+    events = [*opened.builder.take_events(), *([] if usage is None else [UsageUpdate(usage)])]
+    return [_add_usage(event, opened.pricing, state) for event in events]
 
 
 def _note_progress(opened: OpenedStream, before: int) -> int:

@@ -11,7 +11,7 @@ from desktop_agent.api.client import Client
 from desktop_agent.types.blocks import ServerStep, Text, Thinking
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.messages import MessageState
-from desktop_agent.types.provider_events import AnswerNamed
+from desktop_agent.types.provider_events import AnswerNamed, ContentDelta
 from desktop_agent.types.providers import Dialect
 from tests.fakes.demo_server import DIALECTS
 from tests.fakes.http_server import Loopback, Reply
@@ -101,3 +101,44 @@ async def test_stop_keeps_what_a_cut_keeps(dialect: Dialect, shape: str) -> None
             "a step": [(Thinking, "Hm"), (ServerStep, "q")],
         }[shape]
     )
+
+
+def data(*events: dict[str, Any]) -> bytes:
+    return b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in events)
+
+
+REPORTED = {
+    "anthropic": data(
+        {"type": "message_start", "message": {"usage": {"input_tokens": 100, "cache_read_input_tokens": 900}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi"}},
+    ),
+    "gemini": data(
+        {
+            "candidates": [{"content": {"parts": [{"text": "Hi"}]}}],
+            "usageMetadata": {"promptTokenCount": 1000, "cachedContentTokenCount": 900, "totalTokenCount": 1000},
+        }
+    ),
+    "openai-chat": data(
+        {
+            "choices": [{"index": 0, "delta": {"content": "Hi"}}],
+            "usage": {"prompt_tokens": 1000, "prompt_tokens_details": {"cached_tokens": 900}},
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", [dialect for dialect in DIALECTS if dialect in REPORTED])
+async def test_stop_keeps_what_the_server_said_that_was_used(dialect: Dialect) -> None:
+    """It is billed, stopped or not. In the Responses dialect nothing is said before the end."""
+    async with (
+        Loopback(Reply(REPORTED[dialect], hold=asyncio.Event())) as server,
+        Client(model="m", dialect=dialect, base_url=f"{server.root}/{ROOTS[dialect]}") as client,
+    ):
+        async with asyncio.timeout(PATIENCE):
+            async for event in client.stream("hi"):
+                if isinstance(event, ContentDelta):
+                    client.interrupt()
+        answer = client.history[-1]
+    assert answer.state is MessageState.INTERRUPTED
+    assert answer.usage is not None
+    assert (answer.usage.input_tokens, answer.usage.cache_read_tokens) == (1000, 900)

@@ -109,12 +109,15 @@ class FrameReader(BaseFrameReader):
         # If every chunk has a finishReason, there is no other end mark.
         return self.has_finished and not self._is_on_every_chunk
 
+    @property
+    def usage_so_far(self) -> Usage | None:
+        return parse_usage(self._usage) if self._usage else None
+
     def _end(self) -> None:
         citations = self._parts.close(self._grounding)
         for step in self._grounding.steps():
             self._builder.add_block(step)
-        if self._usage:
-            self._builder.usage = parse_usage(self._usage)
+        self._builder.usage = self.usage_so_far
         reason, raw, details = self._reason()
         if citations:
             details["citations"] = [citation.model_dump(exclude_none=True) for citation in citations]

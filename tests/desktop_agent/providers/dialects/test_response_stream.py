@@ -86,6 +86,10 @@ class Plain:
         self.has_ended = self.has_ended or "end" in data
         self.has_finished = self.has_ended or self.has_finished or "finish" in data
 
+    @property
+    def usage_so_far(self) -> Usage | None:
+        return self._builder.usage
+
     def end(self) -> bool:
         if self._is_over:
             return False
