@@ -116,7 +116,12 @@ def _parse_entries(body: bytes) -> list[dict[str, Any]]:
     is_listing = is_array(listed) and not has_error(fields.get("error")) and not is_refused
     if not is_listing or any(has_error(entry.get("error")) for entry in entries[:1]):
         raise error_from_listing(body)
-    return [entry for entry in entries if isinstance(entry.get("id"), str) and entry["id"]]
+    return [entry for entry in entries if isinstance(entry.get("id"), str) and entry["id"] and _can_chat(entry)]
+
+
+def _can_chat(entry: dict[str, Any]) -> bool:
+    """Whether a model answers questions: Mistral lists those for embeddings and moderation, too, and says so."""
+    return flag_in(object_in(entry, "capabilities"), "completion_chat") is not False
 
 
 def _parse_model(entry: dict[str, Any], capabilities: Capabilities | None) -> ModelInfo:

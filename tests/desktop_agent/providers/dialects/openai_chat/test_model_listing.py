@@ -84,6 +84,12 @@ async def test_facts_in_the_listing(http: HttpClient, entry: dict[str, Any], fou
     assert model == ModelInfo("a/b", capabilities=found)
 
 
+async def test_models_that_answer_no_questions_are_left_out(http: HttpClient) -> None:
+    entries = [{"id": "mistral-embed", "capabilities": {"completion_chat": False}}, {"id": "mistral-medium"}]
+    found = await models(http, "mistral", {"/v1/models": listed(*entries)})
+    assert [model.id for model in found] == ["mistral-medium"]
+
+
 @pytest.mark.parametrize(
     ("said", "day"),
     [
