@@ -185,7 +185,7 @@ class Anthropic(ServerAdapter):
 
     def _body(self, request: ModelRequest, *, older: bool = True) -> RequestBody:
         known = self._capabilities(request.model)
-        return build_body(request, known, self._account(request.model), older=older)
+        return build_body(request, known, self._account(request.model), older=older, signed=self._is_vendors)
 
     def _call(self, path: str, body: RequestBody, fields: dict[str, Any], timeouts: Timeouts) -> HttpRequest:
         data = dumps(fields)

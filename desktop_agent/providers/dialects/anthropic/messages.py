@@ -209,14 +209,20 @@ class EncodedHistory:
 
 
 class HistoryEncoder:
-    """Encodes the history of one request, once. `older`: whether thinking of earlier turns goes back."""
+    """Encodes the history of one request, once.
 
-    def __init__(self, request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> None:
+    `older`: whether thinking of earlier turns goes back; `signed`: whether the server signs all of it.
+    """
+
+    def __init__(
+        self, request: ModelRequest, known: Capabilities, account: str, *, older: bool = True, signed: bool = True
+    ) -> None:
         modes = known.reasoning_modes
         is_unsure = known.binds_prefix is None and (modes is None or "adaptive" in modes)
         self._binds = known.binds_prefix or is_unsure
         self._late_system = known.late_system is True
         self._older = older
+        self._signed = signed
         chosen, left_out = drop_refused_turns(request.messages)
         self._sections = split_sections(chosen, account, request.model)
         self._steps = ServerSteps(self._sections)
@@ -310,7 +316,7 @@ class HistoryEncoder:
             case ToolUse():
                 return self._call(block, is_ours=is_ours)
             case Thinking() if is_ours and can_think and (self._older or section.is_open):
-                written = _thinking_block(block)
+                written = _thinking_block(block, signed=self._signed)
                 self._out.carries_older |= written is not None and not section.is_open
                 return written
             case ServerStep() | Unknown() if is_ours and is_object(block.raw):
@@ -425,11 +431,12 @@ def _is_blank(part: Any) -> bool:
     return isinstance(part, Text) and not part.text.strip()
 
 
-def _thinking_block(block: Thinking) -> dict[str, Any] | None:
-    """Return a thinking block as it came; without a signature it was cut, or is of a server that gives none."""
+def _thinking_block(block: Thinking, *, signed: bool) -> dict[str, Any] | None:
+    """Return a thinking block as it came; where the server signs, one without a signature was cut."""
     kind, state = block.metadata.get("type"), block.metadata
     if kind == "redacted_thinking" and state.get("data"):
         return {"type": kind, "data": state["data"]}
-    if kind == "thinking" and state.get("signature"):
-        return {"type": kind, "thinking": block.text, "signature": state["signature"]}
+    signature = state.get("signature") or ""
+    if kind == "thinking" and (signature or (block.text and not signed)):
+        return {"type": kind, "thinking": block.text, "signature": signature}
     return None

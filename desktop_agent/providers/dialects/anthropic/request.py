@@ -93,8 +93,12 @@ class RequestBody:
         return fields | ({"output_config": config} if config else {})
 
 
-def build_body(request: ModelRequest, known: Capabilities, account: str, *, older: bool = True) -> RequestBody:
+def build_body(
+    request: ModelRequest, known: Capabilities, account: str, *, older: bool = True, signed: bool = True
+) -> RequestBody:
     """Build the body; without `older` it has no thinking of earlier turns. `extra_options` win.
+
+    `signed`: the server signs all thinking; others, such as llama.cpp, take back what has no signature.
 
     Raises ToolCallingNotSupported, ImagesNotSupported, CapabilityMissing, ImageRefused, and WrongUse for what cannot be
     sent at all.
@@ -102,7 +106,7 @@ def build_body(request: ModelRequest, known: Capabilities, account: str, *, olde
     _check(request, known)
     config = request.config
     extra = {name: value for name, value in config.extra_options.items() if name != "betas"}
-    writer = HistoryEncoder(request, known, account, older=older)
+    writer = HistoryEncoder(request, known, account, older=older, signed=signed)
     top = {**_tools(request.tools), **_system(writer.system, config)}
     digest = PrefixDigest(account)
     for name in ("tools", "system"):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN
 from desktop_agent.providers.dialects.anthropic.adapter import Anthropic
 from desktop_agent.providers.dialects.request_building import account_digest
@@ -21,7 +22,7 @@ from desktop_agent.types.errors import (
     UnreadableAnswer,
     WrongUse,
 )
-from desktop_agent.types.messages import Message, now
+from desktop_agent.types.messages import Message, MessageState, now
 from desktop_agent.types.provider_events import AnswerStarted, UsageUpdate
 from desktop_agent.types.providers import ModelRequest, PromptCaching, ReasoningEffort
 from tests.desktop_agent.providers.dialects.anthropic.bodies import (
@@ -129,6 +130,35 @@ async def test_a_wrong_key_is_refused_in_either_header(http: HttpClient) -> None
         assert len(server.requests) == 5
 
 
+async def test_thinking_without_a_signature_goes_back_to_the_server_that_gives_none(http: HttpClient) -> None:
+    """llama.cpp signs nothing, and lets its model read its thinking again between calls."""
+    thinking = {"type": "thinking", "thinking": "", "signature": ""}
+    calling = sse(
+        STREAM[0],
+        {"type": "content_block_start", "index": 0, "content_block": thinking},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Add."}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": ""}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "t1", "name": "now"}},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    )
+
+    async with Loopback(Reply(calling), Reply(HELLO)) as server:
+        one = provider(server, http)
+        builder = AnswerBuilder("m", "qwen")
+        async for event in one.stream(asked(Message.user("When?"), model="qwen")):
+            builder.feed(event, now())
+        said = builder.message(MessageState.COMPLETE, now())
+        await ask(one, asked(Message.user("When?"), said, results(result("t1")), model="qwen"))
+        sent = server.requests[-1].json["messages"]
+    assert sent[1]["content"] == [
+        {"type": "thinking", "thinking": "Add.", "signature": ""},
+        {"type": "tool_use", "id": "t1", "name": "now", "input": {}},
+    ]
+
+
 async def test_betas_travel_in_their_header(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
         await ask(provider(server, http), asked(extra_options={"betas": ["a", "b"]}))
@@ -203,9 +233,6 @@ async def test_only_once_only_for_400_and_only_with_older_thinking(http: HttpCli
 
 async def test_a_conversation_keeps_what_binds(http: HttpClient) -> None:
     """Two questions to a model that binds: the thinking of the first answer goes back, because nothing changed."""
-    from desktop_agent.conversation.answer_builder import AnswerBuilder
-    from desktop_agent.types.messages import MessageState
-
     thinking = [
         {
             "type": "content_block_start",
