@@ -7,7 +7,16 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect, is_loopback
@@ -83,6 +92,18 @@ class StatusLine(QWidget):
         self.setVisible(bool(words))
         if words:
             announce(self, words)
+            # The layout gives it its place after this.
+            QTimer.singleShot(0, self, self._scroll_into_sight)
+
+    def _scroll_into_sight(self) -> None:
+        """Scroll to what became of the work of the person who is beside it, where it is said below the fold."""
+        beside, focused = self.parentWidget(), QApplication.focusWidget()
+        area: QWidget | None = beside
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        is_beside = beside is not None and focused is not None and beside.isAncestorOf(focused)
+        if is_beside and isinstance(area, QScrollArea) and self.isVisible():
+            area.ensureWidgetVisible(self, 0, SPACE_S)
 
     def _draw(self) -> None:
         theme = self._themes.theme

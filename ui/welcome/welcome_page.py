@@ -193,8 +193,12 @@ class WelcomePage(QScrollArea):
     def _file_row(self) -> QWidget:
         run = button(self.tr("Run a model file…"), self.model_file_requested.emit, "edge-link")
         # Its card is below the fold.
-        other = button(self.tr("Any other server…"), self._custom.start, "link")
+        other = button(self.tr("Any other server…"), self._start_custom, "link")
         return FlowRows((run, other))
+
+    def _start_custom(self) -> None:
+        self.ensureWidgetVisible(self._custom, 0, SPACE_S)
+        self._custom.start()
 
     def _refresh_button(self) -> QWidget:
         refresh = IconButton(self._themes, "refresh", self.tr("Look again"))

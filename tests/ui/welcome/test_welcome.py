@@ -21,6 +21,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ModelInfo
 from tests.fakes.pseudo_language import PseudoLanguage
 from tests.ui.bridge.fake_opener import fake_opener
+from ui.style.server_fields import StatusLine
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
 from ui.welcome.server_rows import TypedServer
@@ -54,6 +55,10 @@ class Driver:
 
     def click(self, name, kind=QPushButton):
         self.bot.mouseClick(self.part(kind, name), Qt.MouseButton.LeftButton)
+
+    def is_in_view(self, part):
+        viewport = self.page.viewport()
+        return viewport.rect().contains(part.mapTo(viewport, part.rect().bottomRight()))
 
     @property
     def words(self):
@@ -260,15 +265,23 @@ def test_who_comes_from_a_conversation_to_connect_a_model_is_not_led_to_the_demo
 
 def test_a_link_beside_the_servers_of_this_computer_leads_to_the_address_of_any_other(driver):
     driver.page.resize(800, 500)
-    address, viewport = driver.part(QLineEdit, "Address of the server"), driver.page.viewport()
-
-    def is_in_view():
-        return viewport.rect().contains(address.mapTo(viewport, address.rect().bottomRight()))
-
-    assert not is_in_view()
+    address, connect = driver.part(QLineEdit, "Address of the server"), driver.part(QPushButton, "Connect this address")
+    assert not driver.is_in_view(address)
     driver.click("Any other server…")
     assert driver.page.focusWidget() is address
-    driver.bot.waitUntil(is_in_view)
+    driver.bot.waitUntil(lambda: driver.is_in_view(address))
+    assert driver.is_in_view(connect)
+
+
+@pytest.mark.parametrize("field", ["Address of the server", "API key for xAI"])
+def test_what_became_of_a_connection_is_scrolled_into_sight(driver, field):
+    driver.page.resize(800, 400)
+    driver.page.activateWindow()
+    driver.part(QLineEdit, field).setFocus()
+    driver.bot.waitUntil(lambda: driver.is_in_view(driver.part(QLineEdit, field)))
+    driver.page.set_endpoint_state("xai" if "xAI" in field else "custom:x", "error", "Nobody answered. " * 20)
+    said = next(line for line in driver.page.findChildren(StatusLine) if line.isVisible())
+    driver.bot.waitUntil(lambda: driver.is_in_view(said))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
