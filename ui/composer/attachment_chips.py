@@ -237,6 +237,8 @@ class AttachmentRow(QScrollArea):
 
     def _append_entry(self, entry: AttachmentEntry) -> None:
         self._entries.append(entry)
+        # First out: to insert what is in a layout already counts it twice, and it would come behind the stretch.
+        self._row.removeWidget(entry.chip)
         self._row.insertWidget(self._row.count() - 1, entry.chip)
         place_before_in_tab_order(self._editor, entry.chip, entry.chip.remove_button)
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from tests.fakes.qt_loop import in_loop, until
 from ui.composer.attachment_chips import AttachmentChip, AttachmentEntry, AttachmentRow
 from ui.style.boxes import vbox
-from ui.style.theme import ThemeSource
+from ui.style.theme import SPACE_S, ThemeSource
 
 __all__ = ["in_loop"]
 
@@ -36,3 +36,17 @@ def test_work_that_comes_too_early_is_done_once_there_is_a_loop(qtbot, in_loop):
 
     in_loop(later())
     assert done == ["first"]
+
+
+def test_chips_begin_at_the_left_also_after_one_was_put_behind_others(qtbot):
+    page, editor = QWidget(), QLineEdit()
+    row = AttachmentRow(editor)
+    vbox(row, editor, parent=page)
+    qtbot.addWidget(page)
+    themes = ThemeSource()
+    first, second = (row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", name))) for name in "ab")
+    page.resize(800, 200)
+    page.show()
+    row._move_to_end([first])
+    qtbot.waitUntil(lambda: second.chip.x() == 0)
+    assert first.chip.x() == second.chip.geometry().right() + 1 + SPACE_S
