@@ -136,7 +136,8 @@ class Transcript:
                 return self._add_notice_text(continued_notice(message.injected_by))
             case Role.USER:
                 images = tuple(block for block in message.blocks if isinstance(block, Image))
-                return [self._item_list.add(UserItem(self._item_list.new_id(), message.id, message.text, images))]
+                prompt = UserItem(self._item_list.new_id(), message.id, message.text, images)
+                return [*self._passing.retire_remedies(), self._item_list.add(prompt)]
             case Role.TOOL:
                 results = [block for block in message.blocks if isinstance(block, ToolResult)]
                 return [change for result in results for change in self._calls.finish(result, None)]

@@ -360,6 +360,21 @@ class PassingNotices:
         ended, self._offer = self._offer, None
         return self._remove(ended)
 
+    def retire_remedies(self) -> list[Change]:
+        """Take the buttons from the notices at the end: a new prompt follows, and they would act on that.
+
+        Only the notice of a message that waits, whatever else is said, keeps its own.
+        """
+        items, changes = self._items.items, list[Change]()
+        for index in range(len(items) - 1, -1, -1):
+            item = items[index]
+            if not isinstance(item, NoticeItem):
+                break
+            if item.action in _CONTINUE_ACTIONS and (item.level == "error" or item.action is not RemedyAction.RETRY):
+                item.action = RemedyAction.NONE
+                changes.append(Updated(index, "state"))
+        return changes
+
     def forget(self, removed: Collection[NoticeItem]) -> None:
         """Forget notices that were removed."""
         if self._offer in removed:

@@ -249,6 +249,21 @@ def test_an_answer_takes_the_place_of_what_failed_before_it() -> None:
     assert tell(transcript, RunStarted("m"), STARTED, ContentDelta("Yes.")) == [Added(6)]
 
 
+def test_a_failure_before_another_prompt_offers_nothing() -> None:
+    transcript = Transcript([Message.user("go")])
+    tell(transcript, RunStarted("m"), failed(), RunFinished(RunEnd.FAILED))
+    assert transcript.add_message(Message.user("something else")) == [Updated(1, "state"), Added(2)]
+    _, error, _ = transcript
+    assert isinstance(error, NoticeItem)
+    assert error.action is RemedyAction.NONE
+
+
+def test_a_message_that_waits_can_be_sent_whatever_else_is_said() -> None:
+    transcript = Transcript([Message.user("go")])
+    transcript.add_notice(Sentence("A message waits."), action=RemedyAction.RETRY)
+    assert transcript.add_message(Message.user("something else")) == [Added(2)]
+
+
 def test_what_breaks_off_before_its_first_word_is_counted() -> None:
     transcript = Transcript([Message.user("go")])
     for _ in range(3):
