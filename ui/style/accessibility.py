@@ -13,8 +13,9 @@ that it has no more, such as a scroll bar, by reading beyond the end of a list, 
 (`QAccessibleAbstractScrollArea::child` in complexwidgets.cpp): here it says that there is none. A menu stays open when
 assistive technology has chosen from it; here it closes. A widget is read in the order in which its children were made,
 or came into it: here in that of its layout. What is drawn has no role: here it is a graphic, if its property
-`isGraphic` says so; nor has the handle between two panes: here it is a splitter; nor has a frame that takes the focus:
-here it is a list item, as each is one of several.
+`isGraphic` says so; nor has a window that is a plain widget: here it is one, if its property `isWindowFrame` says so;
+nor has the handle between two panes: here it is a splitter; nor has a frame that takes the focus: here it is a list
+item, as each is one of several.
 """
 
 from collections.abc import Callable, Iterator
@@ -404,6 +405,8 @@ def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface 
         interface = _AccessibleKeyField(target)
     elif key == "QWidget" and isinstance(target, QWidget) and target.property("isGraphic"):
         interface = QAccessibleWidget(target, QAccessible.Role.Graphic)
+    elif key == "QWidget" and isinstance(target, QWidget) and target.property("isWindowFrame"):
+        interface = QAccessibleWidget(target, QAccessible.Role.Window)
     elif key == "QSplitterHandle" and isinstance(target, QWidget):
         interface = QAccessibleWidget(target, QAccessible.Role.Splitter)
     elif key == "QFrame" and isinstance(target, QFrame) and target.property("rowWidgets"):

@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton
 
@@ -19,6 +20,7 @@ from ui.settings.conversation_settings import ConversationSettingsDialog
 from ui.settings.usage.usage_page import UsageSettings
 from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.sidebar.title_dialog import TitleDialog
+from ui.style.accessibility import install_accessibility
 from ui.style.widgets import QuestionBox
 
 
@@ -56,6 +58,16 @@ def editor(window):
 
 def texts(transcript):
     return [str(item.text) for item in transcript if isinstance(item, AnswerItem)]
+
+
+def test_assistive_technology_is_told_of_a_window(on_screen):
+    async def work(screen):
+        install_accessibility(screen.front.app)
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        assert QAccessible.queryAccessibleInterface(window).role() is QAccessible.Role.Window
+
+    on_screen(work, answers())
 
 
 def test_the_settings_of_a_conversation_are_open_once(on_screen):

@@ -42,6 +42,7 @@ class ConversationWindow(QWidget):
         tasks: BackgroundTasks,
     ) -> None:
         super().__init__()
+        self.setProperty("isWindowFrame", True)  # for assistive technology, in ui.style.accessibility
         self.source = source
         self._themes = themes
         tasks = self._tasks = tasks.create_group()
