@@ -50,7 +50,7 @@ from ui.shell.settings import SettingsPresenter, reading_style
 from ui.shell.startup_errors import show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
 from ui.shell.storage import CloseConfirmation, DiskBanner
-from ui.shell.window import save_appearance
+from ui.shell.window import WindowStateFile, save_appearance
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource, app_icon
@@ -119,6 +119,23 @@ def _run_on_another_loop(save: Callable[[], Coroutine[Any, Any, None]]) -> bool:
 
 def _current_workspace(library: ConversationLibrary) -> str | None:
     return None if library.current is None else library.current.workspace
+
+
+def _open_last_folder(library: ConversationLibrary, file: WindowStateFile) -> str:
+    """List the folder of the last time; return which conversation was shown. Both are kept, also for after a crash."""
+
+    def note_place(_shown: object) -> None:
+        conversation = library.current
+        if conversation is not None:
+            is_kept = conversation.is_stored and not conversation.is_in_memory
+            place = {"conversation": conversation.id if is_kept else "", "folder": library.listing.folder or ""}
+            file.save({f"window/{name}": id_ for name, id_ in place.items()})
+
+    last, folder = (file.text(f"window/{name}") for name in ("conversation", "folder"))
+    library.opened.connect(note_place)
+    library.listing.listed.connect(note_place)
+    library.listing.open_folder(folder or None)
+    return last
 
 
 def _offer_undo(banners: BannerArea, sentence: Sentence, undo: Callable[[], object]) -> None:
@@ -221,7 +238,7 @@ class AppController:
         """Apply the preferences, fill the window and open the first conversation."""
         self._on_preferences(self._engine.preferences)
         self._garbage_collector.watch(self.window.windowHandle())
-        self.library.refresh()
+        last = _open_last_folder(self.library, self._startup.state_file)
         self._disk_banner.show()
         for notice in self._engine.notices:
             self.window.banners.show_notice(notice)
@@ -231,7 +248,7 @@ class AppController:
             self.library.new()
         else:
             connected = bool(self._engine.connections.endpoints())
-            self.library.open_latest(self.library.new if connected else self.window.show_welcome)
+            self.library.open_last(last, self.library.new if connected else self.window.show_welcome)
         self._tasks.start(self._complete(options))
 
     async def _complete(self, options: LaunchOptions) -> None:

@@ -34,6 +34,7 @@ from ui.bridge.waiting_calls import WaitingCalls
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_opening import ConversationFollower
+    from desktop_agent.storage.store import Store
 
 
 @dataclass(eq=False)
@@ -215,9 +216,9 @@ class ConversationLibrary(QObject):
 
         self._tasks.start(work())
 
-    def open_latest(self, otherwise: Callable[[], None]) -> None:
-        """Open the newest conversation; if there is none, call `otherwise`."""
-        self._tasks.start(self._open_latest(otherwise, self.begin_choice()))
+    def open_last(self, last: str, otherwise: Callable[[], None]) -> None:
+        """Open the conversation of this id, or else the newest; if there is none, call `otherwise`."""
+        self._tasks.start(self._open_last(last, otherwise, self.begin_choice()))
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Set a title. From then on the conversation is not titled automatically."""
@@ -339,10 +340,10 @@ class ConversationLibrary(QObject):
             await self._refresh()
             raise
 
-    async def _open_latest(self, otherwise: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
-        records = await self._engine.store.list_conversations(1, scope=ListScope(archived=False))
+    async def _open_last(self, last: str, otherwise: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
+        first = await _first_shown(self._engine.store, last)
         if is_wanted():
-            self.open(records[0].id) if records else otherwise()
+            self.open(first) if first else otherwise()
 
     async def _reopen(self, session: "Session") -> None:
         """Open the shown conversation again, unless the person chooses another meanwhile."""
@@ -450,3 +451,14 @@ def _why_held(error: StorageFailed) -> Sentence:
         return error.whole
     template = "{who} What it writes is shown here; you can send again when it has ended."
     return Sentence(template, {"who": error.sentence})
+
+
+async def _first_shown(store: "Store", last: str) -> str:
+    """Return this id if there is such a conversation, or else that of the newest; "" if there is none."""
+    try:
+        if last and (await store.record(last)).deleted_at is None:
+            return last
+    except WrongUse:
+        pass  # It is gone for good.
+    records = await store.list_conversations(1, scope=ListScope(archived=False))
+    return records[0].id if records else ""

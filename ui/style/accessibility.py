@@ -403,10 +403,8 @@ def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface 
         interface: QAccessibleWidget = _AccessibleComboBox(target)
     elif key == "QKeySequenceEdit" and isinstance(target, QKeySequenceEdit):
         interface = _AccessibleKeyField(target)
-    elif key == "QWidget" and isinstance(target, QWidget) and target.property("isGraphic"):
-        interface = QAccessibleWidget(target, QAccessible.Role.Graphic)
-    elif key == "QWidget" and isinstance(target, QWidget) and target.property("isWindowFrame"):
-        interface = QAccessibleWidget(target, QAccessible.Role.Window)
+    elif key == "QWidget" and isinstance(target, QWidget) and (role := _role_of(target)) is not None:
+        interface = QAccessibleWidget(target, role)
     elif key == "QSplitterHandle" and isinstance(target, QWidget):
         interface = QAccessibleWidget(target, QAccessible.Role.Splitter)
     elif key == "QFrame" and isinstance(target, QFrame) and target.property("rowWidgets"):
@@ -420,6 +418,11 @@ def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface 
     _interfaces.add(interface)
     target.destroyed.connect(partial(_forget, interface))
     return interface
+
+
+def _role_of(widget: QWidget) -> QAccessible.Role | None:
+    roles = {"isGraphic": QAccessible.Role.Graphic, "isWindowFrame": QAccessible.Role.Window}
+    return next((role for name, role in roles.items() if widget.property(name)), None)
 
 
 def _name_text_menu(menu: QMenu) -> None:

@@ -72,9 +72,19 @@ def test_a_stored_conversation_opens_and_the_latest_at_the_start(in_loop, tmp_pa
         bridge.library.open(first)
         await bridge.idle()
         assert [each.id for each in opened] == [first]
-        bridge.library.open_latest(pytest.fail)
+        bridge.library.open_last("", pytest.fail)
         await bridge.idle()
         assert bridge.library.current.id == second
+        bridge.library.open_last(first, pytest.fail)
+        await bridge.idle()
+        assert bridge.library.current.id == first
+        # What is gone, or in the trash, is none to begin with.
+        bridge.library.delete(first)
+        await bridge.idle()
+        for gone in ("nobody", first):
+            bridge.library.open_last(gone, pytest.fail)
+            await bridge.idle()
+            assert bridge.library.current.id == second
         bridge.library.open("nobody")
         await bridge.idle()
         assert [each.kind for each in bridge.errors] == ["wrong_use"]
@@ -192,7 +202,7 @@ def test_a_message_that_is_ready_only_when_another_one_is_shown_is_sent_all_the_
 def test_without_any_the_other_thing_is_done(in_loop, tmp_path):
     async def work(bridge):
         done = []
-        bridge.library.open_latest(lambda: done.append(1))
+        bridge.library.open_last("", lambda: done.append(1))
         await bridge.idle()
         assert done == [1]
         assert bridge.library.current is None

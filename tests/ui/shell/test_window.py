@@ -391,6 +391,29 @@ def test_a_draft_stays_with_its_conversation(on_screen):
     on_screen(work, Turn(), Turn())
 
 
+def test_the_next_start_shows_what_was_shown_last_not_what_was_written_last(on_screen):
+    shown = []
+
+    async def read(screen):
+        await screen.say("one")
+        shown.append(screen.conversation.id)
+        folder = await screen.engine.store.folders.create("Work")
+        shown.append(folder.id)
+        screen.desk.library.new()
+        await screen.say("two")
+        screen.desk.library.listing.open_folder(folder.id)
+        screen.desk.library.open(shown[0])
+        await until(lambda: screen.conversation.id == shown[0])
+        await screen.idle()
+
+    async def look(screen):
+        await screen.idle()
+        assert [screen.conversation.id, screen.desk.library.listing.folder] == shown
+
+    on_screen(read, Turn(), Turn())
+    on_screen(look)
+
+
 def test_a_sent_draft_is_gone(on_screen):
     async def send(screen):
         screen.write("Hello")
