@@ -169,18 +169,22 @@ class PageFrame(QWidget):
 
     def _fit(self) -> None:
         """Make the composer as wide as the transcript's text. Larger text needs a wider title."""
-        self.title.setMinimumWidth(TITLE_WIDTH * self._themes.zoom // 100)
         self._fit_heading()
         self._composer_scroll.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
 
     def _fit_heading(self) -> None:
         """Give the meter what the title does not need at least; give the title what the meter does not show."""
-        if self._usage_meter is None:
-            return
         edges, gap = self._heading.contentsMargins(), self._heading.spacing()
         widgets = (widget for widget in self._heading_buttons if not widget.isHidden())
-        used = self.title.minimumWidth() + gap + sum(widget.sizeHint().width() + gap for widget in widgets)
-        self._usage_meter.set_room(self.width() - edges.left() - edges.right() - used)
+        room = self.width() - edges.left() - edges.right() - sum(widget.sizeHint().width() + gap for widget in widgets)
+        meter, title_width = self._usage_meter, TITLE_WIDTH * self._themes.zoom // 100
+        if meter is None:
+            self.title.setMinimumWidth(title_width)
+            return
+        # A window can be too narrow for both where everything is large.
+        title_width = max(0, min(title_width, room - gap - meter.minimumSizeHint().width()))
+        self.title.setMinimumWidth(title_width)
+        meter.set_room(room - gap - title_width)
 
     def _max_composer_height(self) -> int:
         """Return the pixels that leave room for the transcript; in a low window the composer scrolls."""

@@ -362,7 +362,6 @@ class ScrollColumn(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         set_by_name(self, focusPolicy="NoFocus", horizontalScrollBarPolicy="ScrollBarAlwaysOff")
-        self.verticalScrollBar().rangeChanged.connect(self._keep_from_bar)
         # After setWidget, which turns the background on.
         inside.setAutoFillBackground(False)
         # Else a word that cannot be broken would make all lines too wide.
@@ -372,26 +371,35 @@ class ScrollColumn(QScrollArea):
         hint = super().sizeHint()
         if self._max_height is None:
             return hint
-        column, width = self.column, max(self.width(), 1)
-        wanted = column.heightForWidth(width) if column.hasHeightForWidth() else column.sizeHint().height()
-        return QSize(hint.width(), min(wanted, self._max_height()))
+        return QSize(hint.width(), min(self._height_without_bar(), self._max_height()))
 
     def minimumSizeHint(self) -> QSize:
         """Return one line of text, lower than Qt would have it."""
         hint = super().minimumSizeHint()
         return hint if self._max_height is None else QSize(hint.width(), min(self.sizeHint().height(), _MIN_HEIGHT))
 
-    def _keep_from_bar(self, _least: int, most: int) -> None:
-        self.column.setContentsMargins(0, 0, self._trailing if most > 0 else 0, 0)
+    def _height_without_bar(self) -> int:
+        """Return the height of the parts over the whole width."""
+        column = self.column
+        width = max(self.width(), 1) + column.contentsMargins().right()
+        return column.heightForWidth(width) if column.hasHeightForWidth() else column.sizeHint().height()
+
+    def _choose_bar(self) -> None:
+        """Hide the bar where there is room without it: beside it the parts may be so high that it would stay."""
+        fits = self._height_without_bar() <= self.height()
+        self.column.setContentsMargins(0, 0, 0 if fits else self._trailing, 0)
+        set_by_name(self, verticalScrollBarPolicy="ScrollBarAlwaysOff" if fits else "ScrollBarAsNeeded")
 
     def resizeEvent(self, e: QResizeEvent) -> None:
         """Another width has other lines. Ask for the height later: here it would be set while another is being set."""
         super().resizeEvent(e)
+        self._choose_bar()
         self.updateGeometry()
 
     def event(self, e: QEvent) -> bool:
         """Update the height when its parts want another."""
         if e.type() == QEvent.Type.LayoutRequest:
+            self._choose_bar()
             self.updateGeometry()
         return super().event(e)
 

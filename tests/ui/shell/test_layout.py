@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QListView, QSplitterHandle, QToolButton, QWidget
+from PySide6.QtWidgets import QListView, QPushButton, QSplitterHandle, QToolButton, QWidget
 
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from tests.fakes.qt_loop import until
@@ -50,6 +50,19 @@ def test_the_window_works_360_pixels_wide(on_screen):
         await until(lambda: all(map(is_inside, ("Send", "Attach files", WAY))))
 
     on_screen(work, Turn(ContentDelta("Twice a day.")))
+
+
+def test_the_title_leaves_room_for_the_tokens_where_everything_is_large(on_screen):
+    async def work(screen):
+        await screen.say("Tides, and all that there is to know about them")
+        screen.window.resize(360, 800)
+        appearance = screen.engine.preferences.appearance.model_copy(update={"zoom": 230})
+        await screen.engine.change_preferences(screen.engine.preferences.model_copy(update={"appearance": appearance}))
+        title, meter = screen.window.frame.title, screen.find(QPushButton, "Tokens and cost")
+        await until(lambda: screen.front.themes.zoom == 230)
+        await until(lambda: title.geometry().right() < meter.x() and meter.geometry().right() < screen.window.width())
+
+    on_screen(work, Turn(SPENT, ContentDelta("Twice a day.")))
 
 
 def test_a_hidden_list_stays_hidden_in_the_next_window(on_screen):

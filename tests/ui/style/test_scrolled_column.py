@@ -93,3 +93,24 @@ def test_without_a_bound_it_has_the_height_that_it_is_given(qtbot):
     assert part.width() == column.viewport().width() - 6
     page.resize(300, 400)
     qtbot.waitUntil(lambda: part.width() == 300)
+
+
+def test_no_bar_stays_where_there_is_room_without_it(qtbot):
+    column, page = ScrollColumn(8, trailing=6), QWidget()
+    qtbot.addWidget(page)
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.addWidget(column)
+    part = label(WORDS, wrap=True)
+    column.column.addWidget(part)
+    page.resize(300, 20)
+    page.show()
+    qtbot.waitUntil(column.verticalScrollBar().isVisible)
+    # Beside the bar the words have one line more, and need the bar.
+    beside = part.width()
+    width = next(
+        wide for wide in range(300, 600) if part.heightForWidth(wide) < part.heightForWidth(beside + wide - 300)
+    )
+    page.resize(width, part.heightForWidth(width))
+    qtbot.waitUntil(lambda: part.width() == column.viewport().width() == width)
+    assert not column.verticalScrollBar().isVisible()
