@@ -211,7 +211,8 @@ class _RepositorySearch:
 
     def add_repository(self, folder: Path, top: Path, depth: int, *, is_known: bool = False) -> None:
         """Add a repository; `folder` has git's own files, `top` is the working tree."""
-        result = self.result
+        # Mounted by a path with a link on the way, whatever that leads to would be opened.
+        result, folder = self.result, resolve_path(folder)
         if folder in result.repositories or not _is_repository(folder, is_known=is_known):
             return
         if len(result.repositories) >= MAX_REPOSITORIES or depth <= 0:

@@ -237,3 +237,27 @@ def test_two_conversations_may_look_at_one_workspace_at_once(tmp_path: Path) -> 
     memory.remember(git_repositories.find_repositories(entries[2:], tmp_path))
     assert [*walk, *other] == [entries[1]] * 2
     assert [*memory.repositories] == [*memory.entries] == entries
+
+
+@pytest.mark.parametrize("name", ["worktrees", "modules"])
+async def test_a_link_to_where_git_keeps_repositories_opens_nothing(name: str, tmp_path: Path) -> None:
+    """The workspace itself, made a repository, is then found in the folder around it."""
+    (tmp_path / "private").write_text("PRIVATE")
+    (tmp_path / "work").mkdir()
+    desk = Desk(Workspace(tmp_path / "work"), working_sandbox("bubblewrap"))
+    repository(desk.folder)
+    await desk.run(f"mkdir objects refs && cp .git/HEAD . && rm -rf .git/{name} && ln -s ../.. .git/{name}")
+    said = await desk.run(f"ls {tmp_path}; cat {tmp_path}/private; echo x > {tmp_path}/new; git status --short")
+    assert "exit code 0" in said
+    assert "PRIVATE" not in said
+    assert not (tmp_path / "new").exists()
+    await desk.cannot(f"echo x > {HOOK}; printf '{EVIL}' >> {SETTINGS}", HOOK, SETTINGS)
+
+
+async def test_a_repository_that_became_a_link_is_still_protected(desk: Desk) -> None:
+    repository(desk.folder)
+    await desk.run("true")
+    (desk.folder / ".git").rename(desk.folder / "moved")
+    (desk.folder / ".git").symlink_to("moved")
+    await desk.cannot("echo x > moved/hooks/pre-commit; printf x >> moved/config", "moved/hooks/pre-commit")
+    assert "exit code 0" in await desk.run("git status")
