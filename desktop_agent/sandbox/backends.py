@@ -14,6 +14,7 @@ from pathlib import Path
 
 from desktop_agent.sandbox.child_command import child_command
 from desktop_agent.sandbox.environment import PROXY_PORT
+from desktop_agent.sandbox.expected_mounts import ExpectedMount, expect_mount, to_words
 from desktop_agent.sandbox.kernel_limits import counts_per_namespace
 from desktop_agent.sandbox.policy import SandboxPolicy, build_policy
 from desktop_agent.types.errors import Sentence, join_remedy
@@ -31,18 +32,22 @@ def is_landlock_supported() -> bool:
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def namespace_command(argv: Sequence[str], policy: SandboxPolicy, places: Sequence[str]) -> list[str]:
+def namespace_command(
+    argv: Sequence[str], policy: SandboxPolicy, places: Sequence[str], mounts: Sequence[ExpectedMount] = ()
+) -> list[str]:
     """Return the words that start a program where namespaces restrict the files already.
 
     It may use internet sockets and no others, and writes only in the writable folders and these `places`: no read-only
     mount keeps a program from writing into a pipe. If the policy has a `channel`, a socket that is passed on under that
-    number, the launcher sends over it one that listens where the program's proxy is.
+    number, the launcher sends over it one that listens where the program's proxy is. It starts nothing unless these
+    `mounts` are as they were recorded.
     """
     listener = {} if policy.channel is None else {"listener": (policy.channel, PROXY_PORT)}
     writes = [*map(str, policy.writable[-1:] if policy.is_read_only else policy.writable), *places]
     limits = {**_LIMITS, **(_NAMESPACE_LIMITS if counts_per_namespace() else {})} if policy.is_read_only else {}
-    spec = {"network": True, "writes": writes, "limits": limits, **listener}
-    return child_command(PART, _MODULE, json.dumps(spec), *argv)
+    checked = to_words(mounts)
+    spec = {"network": True, "writes": writes, "limits": limits, "mounts": len(checked), **listener}
+    return child_command(PART, _MODULE, json.dumps(spec), *checked, *argv)
 
 
 def supervised_command(argv: Sequence[str], count_file: Path) -> list[str]:
@@ -99,9 +104,10 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
         options += ["--symlink", str(link.readlink()), str(link)]
     copies = dict(policy.copies)
     places = {*policy.readable, *policy.hidden, *policy.writable, *copies}
+    mounts: list[ExpectedMount] = []
     for place in sorted(places, key=lambda path: len(path.parts)):
         if place in policy.writable:
-            options += _writable_mounts(policy, place)
+            options += _writable_mounts(policy, place, mounts)
         elif place in policy.hidden:
             options += _hidden_mount(place)
         else:
@@ -114,32 +120,40 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
     # A rule for a folder is one for the workspace in it.
     command_folders = policy.writable[0].parents if policy.is_read_only else ()
     own_folders = (name for name in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(name) not in command_folders)
-    started = namespace_command(argv, policy, tuple(own_folders))
+    started = namespace_command(argv, policy, tuple(own_folders), mounts)
     return [program, *options, "--chdir", str(folder), "--", *started]
 
 
-def _writable_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
+def _writable_mounts(policy: SandboxPolicy, writable: Path, mounts: list[ExpectedMount]) -> list[str]:
     # Where nothing in it may be written it is seen all the same: it may lie where all else is closed.
     paths = policy.writable_in(writable)
     if paths == (writable,):
-        return ["--bind", str(writable), str(writable), *_protected_mounts(policy, writable)]
-    options = ["--ro-bind", str(writable), str(writable)]
+        return [*_own_mount(writable, mounts), *_protected_mounts(policy, writable, mounts)]
+    options = _own_mount(writable, mounts, is_read_only=True)
     for path in paths:
-        options += ["--bind-try", str(path), str(path), *_protected_mounts(policy, path)]
+        options += ["--bind-try", str(path), str(path), *_protected_mounts(policy, path, mounts)]
     return options
 
 
-def _protected_mounts(policy: SandboxPolicy, writable: Path) -> list[str]:
+def _protected_mounts(policy: SandboxPolicy, writable: Path, mounts: list[ExpectedMount]) -> list[str]:
     """Mount paths by themselves: a mount point cannot be renamed, nor replaced (rename(2), EBUSY)."""
     options: list[str] = []
     for path in policy.pinned:
-        options += ["--bind", str(path), str(path)] if writable in path.parents else []
+        options += _own_mount(path, mounts) if writable in path.parents else []
     for path in policy.read_only:
         if writable not in (path, *path.parents):
             continue
-        there = ["--ro-bind", str(path), str(path)]
-        options += there if path.exists() else ["--tmpfs", str(path), "--remount-ro", str(path)]
+        if path.exists():
+            options += _own_mount(path, mounts, is_read_only=True)
+        else:
+            mounts.append(expect_mount(path, is_read_only=True, is_empty=True))
+            options += ["--tmpfs", str(path), "--remount-ro", str(path)]
     return options
+
+
+def _own_mount(path: Path, mounts: list[ExpectedMount], *, is_read_only: bool = False) -> list[str]:
+    mounts.append(expect_mount(path, is_read_only=is_read_only))
+    return ["--ro-bind" if is_read_only else "--bind", str(path), str(path)]
 
 
 def _hidden_mount(place: Path) -> list[str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from desktop_agent.sandbox.child_command import original_environment
+from desktop_agent.sandbox.expected_mounts import check_mounts
 from desktop_agent.sandbox.kernel_limits import (
     EXECUTE,
     IOCTL,
@@ -213,7 +214,9 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 def main() -> int:
-    """Start a program; the words are a policy as JSON, the program, and its arguments. Returns only on failure.
+    """Start a program; the words are a policy as JSON, expected mounts, the program, and its arguments.
+
+    Returns only on failure.
 
     Where no namespace ends what the program leaves running, a supervisor stays outside of the sandbox to do that. It is
     all there is around a program without a sandbox, and then writes to the file `count_in` how many it ended; and
@@ -222,6 +225,9 @@ def main() -> int:
     words = sys.argv[3:]
     try:
         spec = json.loads(words[0])
+        checked = 1 + spec.get("mounts", 0)
+        check_mounts(words[1:checked])
+        words = words[checked:]
         if "channel" in spec:
             start_from_socket(ctypes.CDLL(None, use_errno=True), spec["channel"])
         if "writable" in spec or "count_in" in spec:
@@ -236,9 +242,9 @@ def main() -> int:
         # So that a program says of a file that it gets too large, and does not just end.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        os.execve(words[1], list(words[1:]), original_environment())  # noqa: S606 - that is what it is for
+        os.execve(words[0], words, original_environment())  # noqa: S606 - that is what it is for
     except OSError as error:
-        sys.stderr.write(f"“{words[1]}” could not be started: {error.strerror}.\n")
+        sys.stderr.write(f"“{words[0]}” could not be started: {error.strerror}.\n")
         return _CANNOT_RUN
 
 
