@@ -12,6 +12,8 @@ from pathlib import Path
 MAX_READ_BYTES = 1_000_000
 """Bytes of a file that are looked at."""
 _MAX_NAME_LENGTH = 200
+# Windows has neither, and no pipes among its files.
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def printable_path(path: str) -> str:
@@ -54,10 +56,17 @@ def resolve_path(place: Path) -> Path:
 def read_text(file: Path) -> str:
     """Read the beginning of a file, empty where it cannot be read. Bytes that are no text come as in file names."""
     try:
-        with file.open("rb") as opened:
-            return os.fsdecode(opened.read(MAX_READ_BYTES))
+        return os.fsdecode(_read_beginning(file))
     except (OSError, ValueError):
         return ""
+
+
+def _read_beginning(file: Path) -> bytes:
+    """Raises OSError, and ValueError, also for a pipe or a device: one would wait for what never comes."""
+    with open(file, "rb", opener=lambda path, flags: os.open(path, flags | _NO_WAIT)) as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise OSError(f"{file} is no file")
+        return opened.read(MAX_READ_BYTES)
 
 
 def is_too_long(file: Path) -> bool:
@@ -91,8 +100,7 @@ def fingerprint(place: Path) -> str:
             return f"link {place.readlink()}"
         if not stat.S_ISREG(status.st_mode):
             return f"kind {stat.S_IFMT(status.st_mode)}"
-        with place.open("rb") as file:
-            known = hashlib.sha256(file.read(MAX_READ_BYTES)).hexdigest()
+        known = hashlib.sha256(_read_beginning(place)).hexdigest()
         rest = f" {status.st_size} {status.st_ctime_ns}" if status.st_size > MAX_READ_BYTES else ""
         return f"{status.st_mode & 0o111} {known}{rest}"
     except (OSError, ValueError):
