@@ -20,6 +20,7 @@ from desktop_agent.api.terminal import (
     INTERRUPTED,
     WRONG_USE,
     discard_output,
+    escape_controls,
     use_utf8,
     write_remark,
 )
@@ -68,7 +69,7 @@ from desktop_agent.types.provider_events import (
     ThinkingDelta,
     UsageUpdate,
 )
-from desktop_agent.types.providers import ProviderConfig, Timeouts
+from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ProviderConfig, Timeouts
 from desktop_agent.types.tool_calls import AllowOnce, Deny
 
 
@@ -185,6 +186,9 @@ async def _open_session(engine: Engine, arguments: AskArguments) -> Session:
     launch = arguments.launch
     if arguments.continue_id:
         session = await engine.session(arguments.continue_id)
+        if launch.demo:
+            await engine.connections.start_demo()
+            session.change_record(endpoint_id=DEMO_ENDPOINT, model=DEMO_MODEL)
         if launch.endpoint is not None:
             session.change_record(endpoint_id=launch.endpoint.id)
         if launch.model is not None:
@@ -320,7 +324,8 @@ class _AskRun:
             if line is not None:
                 self._print(_json_line(line) + "\n")
         elif isinstance(event, ContentDelta):
-            self._print(event.text)
+            # A terminal obeys controls; what reads from a pipe or a file gets the answer as it is.
+            self._print(escape_controls(event.text) if self._out.isatty() else event.text)
         self._report_event(event)
 
     def _report_event(self, event: Event) -> None:

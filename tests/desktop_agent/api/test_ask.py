@@ -211,6 +211,15 @@ def test_a_conversation_goes_on(ask: Asker) -> None:
     ]
 
 
+def test_the_demo_goes_on_with_the_conversation_of_another_server(ask: Asker) -> None:
+    with serving(Loopback(says("one"))) as server:
+        first = ask("first", server=server)
+        second = ask("--demo", "--continue", first.conversation, "Hello")
+    assert (second.code, second.conversation) == (0, first.conversation)
+    assert "demo model" in second.out
+    assert len(sent(server)) == 1
+
+
 def test_what_goes_on_in_a_folder_has_its_instructions(ask: Asker) -> None:
     async def move(conversation: str) -> None:
         store = await Store.open(ask.folder)
@@ -804,3 +813,21 @@ def test_elsewhere_nothing_is_said_of_the_wait(ask: Asker, monkeypatch: pytest.M
     with serving(Loopback(Reply(b"", hold=asyncio.Event()))) as server:
         asked = ask("--first-event-timeout", "0.3", "Hello", server=server)
     assert "No answer yet" not in asked.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_an_answer_does_not_steer_the_terminal(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.openpty()
+    answer = says("evil \x1b[8m", "\u202e \x9b2J text\n\tin lines")
+    with serving(Loopback(answer)) as server, os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        ask("Hello", server=server)
+        monkeypatch.undo()
+        shown = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert shown.replace("\r\n", "\n").expandtabs() == "evil \\x1b[8m\\u202e \\x9b2J text\n        in lines\n"
+
+
+def test_a_pipe_gets_the_answer_as_it_is(ask: Asker) -> None:
+    with serving(Loopback(says("\x1b[1mbold\x1b[0m"))) as server:
+        assert ask("Hello", server=server).out == "\x1b[1mbold\x1b[0m\n"
