@@ -314,12 +314,19 @@ def build_policy(
     handed_over, variables = tuple(allowed.copies.items()), tuple(allowed.variables.items())
     return SandboxPolicy(
         *(writable, hidden, network),
+        pinned=tuple(_folders_on_the_way(hidden, writable[0])),
         closed=closed,
         readable=readable,
         links=links,
         copies=handed_over,
         variables=variables,
     )
+
+
+def _folders_on_the_way(places: Iterable[Path], workspace: Path) -> Iterator[Path]:
+    """Return the folders in the workspace around these places: moved aside, they would take what is hidden along."""
+    around = (folder for place in places for folder in reversed(place.parents) if workspace in folder.parents)
+    yield from dict.fromkeys(around)
 
 
 def _outermost_paths(places: Iterable[Path], writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> Iterator[Path]:

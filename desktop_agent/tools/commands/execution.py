@@ -237,7 +237,7 @@ def prepare_command(
             if is_checkout
             else protected_startup_files(argv[-1], runs_in, workspace, before.survey)
         )
-        pinned = tuple(dict.fromkeys((*of_git.pinned, *protected.pinned)))
+        pinned = tuple(dict.fromkeys((*policy.pinned, *of_git.pinned, *protected.pinned)))
         policy = replace(policy, read_only=(*of_git.files, *of_git.folders, *protected.read_only), pinned=pinned)
     if network is not None:
         policy = replace(policy, channel=network.channel)

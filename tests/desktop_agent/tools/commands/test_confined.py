@@ -150,6 +150,19 @@ async def test_a_workspace_in_the_programs_own_folder_can_be_worked_in(confineme
     assert await desk.run(f"echo x >a; cat a; cat '{home}/own data/secret' 2>/dev/null") == "x\n[exit code 1.]"
 
 
+async def test_own_data_in_the_workspace_is_not_moved_aside(tmp_path: Path, confinement: Sandbox) -> None:
+    """Another command would find it there, and the program what the command put in its place."""
+    workspace = Workspace(tmp_path)
+    own = tmp_path / "tools/data/own"
+    own.mkdir(parents=True)
+    (own / "secret").write_text("the secret")
+    tool = run_command(workspace, (own,), confinement=lambda: confinement)
+    for line in ("mv tools/data tools/moved", "mv tools moved", "cat */*/*/secret"):
+        (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None))
+        assert "the secret" not in part.text  # type: ignore[union-attr]
+    assert (own / "secret").read_text() == "the secret"
+
+
 def in_it(folder: Path) -> set[str]:
     return {str(each.relative_to(folder)) for each in folder.rglob("*")}
 
