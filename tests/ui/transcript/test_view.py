@@ -180,6 +180,10 @@ def test_keys_scroll(long):
     assert long.rows.top == 0
     QTest.keyClick(view, Qt.Key.Key_End)
     assert long.rows.following
+    QTest.keyClick(view, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+    assert long.rows.top == 0
+    QTest.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    assert long.rows.following
 
 
 def test_dragging_the_bar_to_its_end_follows_again(long):

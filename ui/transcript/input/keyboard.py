@@ -70,6 +70,9 @@ class KeyboardHandler:
         pressed = QKeyCombination(event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier, key)
         if self._run_command(QKeySequence(pressed).toString(), self._current_row()):
             return True
+        if modifiers == _CTRL and key in {Qt.Key.Key_Home, Qt.Key.Key_End}:
+            # As in editors.
+            modifiers = Qt.KeyboardModifier.NoModifier
         return not (modifiers & ~_SHIFT) and self._scroll(key, backwards=bool(modifiers & _SHIFT))
 
     def _scroll(self, key: Qt.Key, *, backwards: bool) -> bool:
