@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 # An argument has at most 128 KiB (execve(2)).
-_MAX_WORD_LENGTH = 60_000
+_MAX_WORD_LENGTH = 100_000
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -39,14 +39,15 @@ def expect_mount(path: Path, *, is_read_only: bool, is_empty: bool = False) -> E
 
 def to_words(mounts: Iterable[ExpectedMount]) -> list[str]:
     """Return the mounts as few words for a command line."""
-    words, length = list[list[ExpectedMount]](), _MAX_WORD_LENGTH
-    for mount in mounts:
-        length += len(mount.path) + 100
+    words, length = list[list[str]](), _MAX_WORD_LENGTH
+    for mount in map(json.dumps, mounts):
+        # With what separates them.
+        length += len(mount) + 2
         if length > _MAX_WORD_LENGTH:
             words.append([])
-            length = len(mount.path)
+            length = len(mount)
         words[-1].append(mount)
-    return [json.dumps(word) for word in words]
+    return [f"[{', '.join(word)}]" for word in words]
 
 
 def check_mounts(words: Sequence[str]) -> None:

@@ -1,12 +1,13 @@
 """A link that takes a folder's place while bubblewrap mounts: the command is not started."""
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from desktop_agent.sandbox.expected_mounts import check_mounts, expect_mount, to_words
+from desktop_agent.sandbox.expected_mounts import ExpectedMount, check_mounts, expect_mount, to_words
 from desktop_agent.sandbox.policy import build_policy
 from desktop_agent.tools.commands.execution import PreparedCommand, prepare_command
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
@@ -101,10 +102,14 @@ def test_names_of_every_kind_are_found_among_the_mounts(name: str, tmp_path: Pat
     assert "Read-only file system" in ended.stderr
 
 
-def test_many_mounts_are_few_words_of_a_command_line(tmp_path: Path) -> None:
-    mounts = [expect_mount(tmp_path / f"{number}" / ("x" * 200), is_read_only=True) for number in range(2000)]
+@pytest.mark.parametrize(("name", "count"), [("x" * 200, 2000), ("文" * 80, 800)])
+def test_many_mounts_are_few_words_of_a_command_line(name: str, count: int, tmp_path: Path) -> None:
+    mounts = [expect_mount(tmp_path / f"{number}" / name, is_read_only=True) for number in range(count)]
     words = to_words(mounts)
     assert max(map(len, words)) < 128 * 1024
     assert len(words) < 20
+    assert [ExpectedMount(*mount) for word in words for mount in json.loads(word)] == [
+        mount._replace(identity=[0, 0]) for mount in mounts
+    ]
     with pytest.raises(OSError, match="was replaced"):
         check_mounts(words[-1:])
