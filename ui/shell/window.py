@@ -1,7 +1,7 @@
 """The main window, and `window.ini`: its place and look at the last end, read before there are preferences."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,10 +45,16 @@ class WindowStateFile:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = str(folder / "window.ini")
+        self._saved: dict[str, object] = {}
         self._writer: ThreadPoolExecutor | None = None
 
     def values(self, *names: str) -> dict[str, object]:
-        """Return the values of these keys; missing ones are left out."""
+        """Return the values of these keys, also those that are still being written; missing ones are left out."""
+        saved = {name: self._saved[name] for name in names if name in self._saved}
+        others = [name for name in names if name not in saved]
+        return {**saved, **self._read(others)} if others else saved
+
+    def _read(self, names: Iterable[str]) -> dict[str, object]:
         settings = QSettings(self._path, QSettings.Format.IniFormat)
         return {name: settings.value(name) for name in names if settings.contains(name)}
 
@@ -57,7 +63,8 @@ class WindowStateFile:
         return str(self.values(name).get(name, ""))
 
     def save(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
-        """Begin to write the changed values. Nothing happens if the folder is gone or read-only."""
+        """Begin to write what changed. Nothing is written if the folder is gone or read-only."""
+        self._saved.update(values)
         # Late: nothing is saved before the first paint.
         from concurrent.futures import ThreadPoolExecutor
 
@@ -72,7 +79,7 @@ class WindowStateFile:
             self._writer = None
 
     def _write(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
-        old = self.values(*values)
+        old = self._read(values)
         if all(str(old.get(name)).lower() == str(value).lower() for name, value in values.items()):
             return
         if not os.access(self._folder, os.W_OK):

@@ -56,6 +56,8 @@ def test_nobody_waits_for_a_slow_disk(file, monkeypatch):
     written = settings(file)
     save_appearance(written, "dark", 130, ReadingStyle(), enter_sends=True)
     assert not file.exists()
+    # Who reads meanwhile, to add to it, does not add to what was there before.
+    assert load_appearance(written)[:2] == ("dark", 130)
     disk.set()
     written.close()
     assert load_appearance(settings(file))[:2] == ("dark", 130)
