@@ -211,7 +211,8 @@ class EncodedHistory:
 class HistoryEncoder:
     """Encodes the history of one request, once.
 
-    `older`: whether thinking of earlier turns goes back; `signed`: whether the server signs all of it.
+    `older`: whether thinking of earlier turns goes back; `signed`: whether the server signs all of it. To others unsigned
+    thinking goes back too, but not that of an answer that was cut: its signature may have been cut off.
     """
 
     def __init__(
@@ -316,7 +317,7 @@ class HistoryEncoder:
             case ToolUse():
                 return self._call(block, is_ours=is_ours)
             case Thinking() if is_ours and can_think and (self._older or section.is_open):
-                written = _thinking_block(block, signed=self._signed)
+                written = _thinking_block(block, signed=self._signed or not section.is_whole)
                 self._out.carries_older |= written is not None and not section.is_open
                 return written
             case ServerStep() | Unknown() if is_ours and is_object(block.raw):
@@ -432,7 +433,7 @@ def _is_blank(part: Any) -> bool:
 
 
 def _thinking_block(block: Thinking, *, signed: bool) -> dict[str, Any] | None:
-    """Return a thinking block as it came; where the server signs, one without a signature was cut."""
+    """Return a thinking block as it came; None for one without the signature that it must have."""
     kind, state = block.metadata.get("type"), block.metadata
     if kind == "redacted_thinking" and state.get("data"):
         return {"type": kind, "data": state["data"]}

@@ -130,8 +130,14 @@ async def test_a_wrong_key_is_refused_in_either_header(http: HttpClient) -> None
         assert len(server.requests) == 5
 
 
-async def test_thinking_without_a_signature_goes_back_to_the_server_that_gives_none(http: HttpClient) -> None:
-    """llama.cpp signs nothing, and lets its model read its thinking again between calls."""
+@pytest.mark.parametrize("state", [MessageState.COMPLETE, MessageState.INTERRUPTED])
+async def test_thinking_without_a_signature_goes_back_to_the_server_that_gives_none(
+    http: HttpClient, state: MessageState
+) -> None:
+    """llama.cpp signs nothing, and lets its model read its thinking again between calls.
+
+    Not that of an answer that was cut: another server may have been about to sign it, and refuses it unsigned.
+    """
     thinking = {"type": "thinking", "thinking": "", "signature": ""}
     calling = sse(
         STREAM[0],
@@ -150,11 +156,12 @@ async def test_thinking_without_a_signature_goes_back_to_the_server_that_gives_n
         builder = AnswerBuilder("m", "qwen")
         async for event in one.stream(asked(Message.user("When?"), model="qwen")):
             builder.feed(event, now())
-        said = builder.message(MessageState.COMPLETE, now())
+        said = builder.message(state, now())
         await ask(one, asked(Message.user("When?"), said, results(result("t1")), model="qwen"))
         sent = server.requests[-1].json["messages"]
+    written = [{"type": "thinking", "thinking": "Add.", "signature": ""}] if state is MessageState.COMPLETE else []
     assert sent[1]["content"] == [
-        {"type": "thinking", "thinking": "Add.", "signature": ""},
+        *written,
         {"type": "tool_use", "id": "t1", "name": "now", "input": {}},
     ]
 
