@@ -363,7 +363,7 @@ class PassingNotices:
     def retire_remedies(self) -> list[Change]:
         """Take the buttons from the notices at the end: a new prompt follows, and they would act on that.
 
-        Only the notice of a message that waits, whatever else is said, keeps its own.
+        Only a Retry that belongs to no error stays: it sends a message that waits.
         """
         items, changes = self._items.items, list[Change]()
         for index in range(len(items) - 1, -1, -1):

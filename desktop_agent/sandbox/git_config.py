@@ -62,7 +62,7 @@ def read_text(file: Path) -> str:
 
 
 def _read_beginning(file: Path) -> bytes:
-    """Raises OSError, and ValueError, also for a pipe or a device: one would wait for what never comes."""
+    """Return the first bytes of a file. Raises ValueError, and OSError, also for a pipe or device that could block."""
     with open(file, "rb", opener=lambda path, flags: os.open(path, flags | _NO_WAIT)) as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise OSError(f"{file} is no file")

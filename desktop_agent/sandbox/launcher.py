@@ -214,9 +214,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 def main() -> int:
-    """Start a program; the words are a policy as JSON, expected mounts, the program, and its arguments.
-
-    Returns only on failure.
+    """Start a program; the words are a policy as JSON, expected mounts, the program, its arguments. Return on failure.
 
     Where no namespace ends what the program leaves running, a supervisor stays outside of the sandbox to do that. It is
     all there is around a program without a sandbox, and then writes to the file `count_in` how many it ended; and

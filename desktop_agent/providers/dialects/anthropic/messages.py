@@ -211,8 +211,8 @@ class EncodedHistory:
 class HistoryEncoder:
     """Encodes the history of one request, once.
 
-    `older`: whether thinking of earlier turns goes back; `signed`: whether the server signs all of it. To others unsigned
-    thinking goes back too, but not that of an answer that was cut: its signature may have been cut off.
+    `older`: whether thinking of earlier turns goes back; `signed`: whether the server signs all of it. To others
+    unsigned thinking goes back too, but not that of an answer that was cut: its signature may have been cut off.
     """
 
     def __init__(
