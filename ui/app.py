@@ -15,7 +15,6 @@ from desktop_agent.api.command_line import API_KEY_VARIABLE, LaunchOptions
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.processes.program_version import program_version
-from desktop_agent.storage.records import ListScope
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
@@ -24,7 +23,7 @@ from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
 from ui.bridge.late_imports import import_in_thread
-from ui.bridge.library import ConversationLibrary
+from ui.bridge.library import ConversationLibrary, find_first_shown
 from ui.bridge.mcp.requests import McpCatalog, McpRequest
 from ui.bridge.mcp.servers import McpNotices, McpServerSettings
 from ui.bridge.model_servers import ModelServers
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _EMERGENCY_SAVE_SECONDS = 10.0
 """Seconds to save everything when the screen is lost: somebody may wait for the process to end."""
+# Keys of window.ini.
+_LAST_CONVERSATION, _LAST_FOLDER = "window/conversation", "window/folder"
 _PAINT_SECONDS = 0.3
 """Seconds after which an opened conversation is painted."""
 
@@ -128,13 +129,13 @@ def _open_last_folder(library: ConversationLibrary, file: WindowStateFile) -> st
         conversation = library.current
         if conversation is not None:
             is_kept = conversation.is_stored and not conversation.is_in_memory
-            place = {"conversation": conversation.id if is_kept else "", "folder": library.listing.folder or ""}
-            file.save({f"window/{name}": id_ for name, id_ in place.items()})
+            folder = library.listing.folder or ""
+            file.save({_LAST_CONVERSATION: conversation.id if is_kept else "", _LAST_FOLDER: folder})
 
-    last, folder = (file.text(f"window/{name}") for name in ("conversation", "folder"))
+    last = file.text(_LAST_CONVERSATION)
     library.opened.connect(note_place)
     library.listing.listed.connect(note_place)
-    library.listing.open_folder(folder or None)
+    library.listing.open_folder(file.text(_LAST_FOLDER) or None)
     return last
 
 
@@ -367,17 +368,14 @@ class AppController:
 
     async def _conversation_for_draft(self) -> OpenConversation:
         """Return the conversation for a draft that was written before any was shown."""
-        records = (
-            ()
-            if self.window.new_was_requested
-            else await self._engine.store.list_conversations(1, scope=ListScope(archived=False))
-        )
-        if not records:
+        last = self._startup.state_file.text(_LAST_CONVERSATION)
+        first = "" if self.window.new_was_requested else await find_first_shown(self._engine.store, last)
+        if not first:
             return OpenConversation(self._engine.new_session(), self._clock, self.library)
         try:
-            session = await self._engine.session(records[0].id, whole=False)
+            session = await self._engine.session(first, whole=False)
         except StorageFailed as error:
-            session = (await self._engine.follow_conversation(records[0].id, error)).session
+            session = (await self._engine.follow_conversation(first, error)).session
         return OpenConversation(session, self._clock, self.library)
 
     def _connect(self) -> None:

@@ -341,7 +341,7 @@ class ConversationLibrary(QObject):
             raise
 
     async def _open_last(self, last: str, otherwise: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
-        first = await _first_shown(self._engine.store, last)
+        first = await find_first_shown(self._engine.store, last)
         if is_wanted():
             self.open(first) if first else otherwise()
 
@@ -453,8 +453,8 @@ def _why_held(error: StorageFailed) -> Sentence:
     return Sentence(template, {"who": error.sentence})
 
 
-async def _first_shown(store: "Store", last: str) -> str:
-    """Return this id if there is such a conversation, or else that of the newest; "" if there is none."""
+async def find_first_shown(store: "Store", last: str) -> str:
+    """Return the conversation that a start shows: `last` if it is still there, else the newest; "" if there is none."""
     try:
         if last and (await store.record(last)).deleted_at is None:
             return last

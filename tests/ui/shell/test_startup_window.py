@@ -120,6 +120,30 @@ def test_what_was_written_and_sent_before_it_was_closed_early_is_there_next_time
     assert in_loop(closed_early(connected=True)) == "Hello\n\nand then"
 
 
+def test_what_was_written_before_it_was_closed_early_is_in_the_conversation_that_was_shown_last(
+    qapp, in_loop, tmp_path
+):
+    async def work():
+        screen = await Screen.open(qapp, tmp_path, Turn(), Turn())
+        await screen.say("one")
+        shown = screen.conversation.id
+        screen.desk.library.new()
+        await screen.say("two")
+        screen.desk.library.open(shown)
+        await until(lambda: screen.conversation.id == shown)
+        await screen.close()
+        engine = await Engine.open(tmp_path, RunDefaults())
+        await Hasty(qapp, engine, None, tmp_path).close()
+        screen = await Screen.open(qapp, tmp_path)
+        try:
+            await until(lambda: screen.find(QPlainTextEdit, "Message").toPlainText() == "Hello\n\nand then")
+            assert screen.conversation.id == shown
+        finally:
+            await screen.close()
+
+    in_loop(work())
+
+
 def test_the_program_starts_again_where_that_was_asked_last(front):
     front.window.quit(starts_again=True)
     assert (front.is_ended, front.starts_again) == (True, True)
