@@ -16,7 +16,7 @@ from desktop_agent.sandbox.child_command import child_command
 from desktop_agent.sandbox.environment import PROXY_PORT
 from desktop_agent.sandbox.expected_mounts import ExpectedMount, expect_mount, to_words
 from desktop_agent.sandbox.kernel_limits import counts_per_namespace
-from desktop_agent.sandbox.policy import SandboxPolicy, build_policy
+from desktop_agent.sandbox.policy import SandboxPolicy, build_policy, is_inside
 from desktop_agent.types.errors import Sentence, join_remedy
 
 PART = "confined"
@@ -136,12 +136,16 @@ def _writable_mounts(policy: SandboxPolicy, writable: Path, mounts: list[Expecte
 
 
 def _protected_mounts(policy: SandboxPolicy, writable: Path, mounts: list[ExpectedMount]) -> list[str]:
-    """Mount paths by themselves: a mount point cannot be renamed, nor replaced (rename(2), EBUSY)."""
+    """Mount paths by themselves: a mount point cannot be renamed, nor replaced (rename(2), EBUSY).
+
+    What lies in a hidden folder is not there for the command, and is covered by what hides that.
+    """
     options: list[str] = []
+    hidden = policy.hidden_below(writable)
     for path in policy.pinned:
-        options += _own_mount(path, mounts) if writable in path.parents else []
+        options += _own_mount(path, mounts) if writable in path.parents and not is_inside(path, hidden) else []
     for path in policy.read_only:
-        if writable not in (path, *path.parents):
+        if writable not in (path, *path.parents) or is_inside(path, hidden):
             continue
         if path.exists():
             options += _own_mount(path, mounts, is_read_only=True)

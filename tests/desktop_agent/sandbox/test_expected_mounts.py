@@ -31,9 +31,9 @@ def make_workspace(folder: Path) -> Path:
     return workspace
 
 
-def prepare(workspace: Path, temporary: Path, line: str) -> PreparedCommand:
+def prepare(workspace: Path, temporary: Path, line: str, *hidden: Path) -> PreparedCommand:
     temporary.mkdir(exist_ok=True)
-    policy = build_policy(workspace, temporary, (), network=False)
+    policy = build_policy(workspace, temporary, hidden, network=False)
     argv = ("/bin/bash", "-c", line)
     return prepare_command(argv, workspace, {"PATH": "/usr/bin:/bin"}, policy, working_sandbox("bubblewrap"))
 
@@ -90,6 +90,22 @@ def test_a_link_that_was_there_while_it_was_recorded_opens_nothing(tmp_path: Pat
     (workspace / ".vscode").symlink_to("..")
     expected = expect_mount(workspace / ".vscode" / "tasks.json", is_read_only=True)
     assert expected.identity == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [("repository",), (GIT,), (f"{GIT}/hooks",), (f"{GIT}/objects",), (".vscode/tasks.json",), ("a", "a/b/c")],
+    ids=" ".join,
+)
+def test_what_is_protected_may_lie_in_what_is_hidden(hidden: tuple[str, ...], tmp_path: Path) -> None:
+    """Such as a store of passwords that is a repository, in a workspace that is a home folder."""
+    workspace = make_workspace(tmp_path)
+    (workspace / "a/b/c").mkdir(parents=True)
+    paths = [workspace / name for name in hidden]
+    line = f"cat {paths[0]} {paths[0]}/*; mv repository moved; mv .vscode moved; mv a moved; echo started"
+    ended = run(prepare(workspace, tmp_path / "own", line, *paths))
+    assert ended.stdout == "started\n", ended.stderr
+    assert all(path.exists() for path in paths)
 
 
 @pytest.mark.parametrize("name", ["two words", "a\ttab", "a\nline", "a\u2028line", "back\\slash", "grün", "\udcff"])
