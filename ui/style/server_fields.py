@@ -96,7 +96,7 @@ class StatusLine(QWidget):
             QTimer.singleShot(0, self, self._scroll_into_sight)
 
     def _scroll_into_sight(self) -> None:
-        """Scroll to what became of the work of the person who is beside it, where it is said below the fold."""
+        """Scroll to this line if it is below the fold and the focus is beside it: the person waits for what it says."""
         beside, focused = self.parentWidget(), QApplication.focusWidget()
         area: QWidget | None = beside
         while area is not None and not isinstance(area, QScrollArea):

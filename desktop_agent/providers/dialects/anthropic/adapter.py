@@ -166,7 +166,10 @@ class Anthropic(ServerAdapter):
         return await self._with_either_header(ask)
 
     async def _with_either_header(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask. Servers that imitate the vendor's may take the key as a bearer token only, as its own SDK sends it."""
+        """Ask, and once more with the key in the other header if it is refused.
+
+        Servers that imitate the vendor's may take it as a bearer token only.
+        """
         first = self._secret
         try:
             return await ask()
