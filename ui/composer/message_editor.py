@@ -61,6 +61,7 @@ class MessageEditor(AutoHeightText):
         """Enter sends and Shift+Enter makes a new line; else Enter makes one and Ctrl+Enter sends."""
         self.show_context_menu: Callable[[QContextMenuEvent], object] | None = None
         """Shows a context menu in place of the usual one."""
+        self._is_dropping = False
         self.setAccessibleName(self.tr("Message"))
         self.setPlaceholderText(self.tr("Write a message"))
         self.setProperty("kind", "bare")
@@ -111,7 +112,9 @@ class MessageEditor(AutoHeightText):
             self.insert_text(text)
 
     def dropEvent(self, e: QDropEvent) -> None:
+        self._is_dropping = True
         super().dropEvent(e)
+        self._is_dropping = False
         self._take_keyboard()
 
     def insert_dropped(self, data: QMimeData) -> None:
@@ -134,7 +137,10 @@ class MessageEditor(AutoHeightText):
             self.long_text_inserted.emit(text)
         else:
             self.insertPlainText(text)
-            self.ensureCursorVisible()
+            # Qt inserts what is dropped in an edit block, until whose end the lines are those of the text before. Asked
+            # where the cursor is in them, it crashes (6.11); it scrolls by itself afterwards.
+            if not self._is_dropping:
+                self.ensureCursorVisible()
 
     def contextMenuEvent(self, e: QContextMenuEvent) -> None:
         if self.show_context_menu is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
+from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -433,6 +433,20 @@ def test_a_picture_can_be_dropped_anywhere(driver, run, tmp_path):
 
     run(steps())
     assert list(driver.chips) == ["Attached image: one.png"]
+
+
+def test_text_can_be_dropped_before_the_end_of_a_message(driver):
+    written = "word " * 300
+    driver.editor.setPlainText(written)
+    cursor = driver.editor.textCursor()
+    cursor.setPosition(len(written) - 2)
+    driver.editor.setTextCursor(cursor)
+    place = QPointF(driver.editor.cursorRect().center())
+    given = (Qt.DropAction.CopyAction, with_text("one two three"), Qt.MouseButton.LeftButton, Qt.KeyboardModifier(0))
+    for event in (QDragEnterEvent(place.toPoint(), *given), QDragMoveEvent(place.toPoint(), *given)):
+        QApplication.sendEvent(driver.editor.viewport(), event)
+    QApplication.sendEvent(driver.editor.viewport(), QDropEvent(place, *given))
+    assert driver.editor.toPlainText() == f"{written[:-2]}one two three{written[-2:]}"
 
 
 @pytest.mark.parametrize(
