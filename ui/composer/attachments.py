@@ -200,29 +200,38 @@ class Attachments(AttachmentRow):
         try:
             fetched = await fetch.result()
         finally:
-            # After any failure: a picture that never arrives must not block sending.
-            entry.fetch = None
-            if entry in self._entries and (fetched.problems or not fetched.items):
-                self.lost.emit()
-            picture = fetched.items[0] if entry.is_picture and fetched.items else None
-            if isinstance(picture, PendingPicture):
-                entry.attachment = picture
-            else:
-                entry.task = None  # the current task: discarding must not cancel it
-                later = self._entries_after(entry)
-                self._discard_entry(entry)
-            self.changed.emit()
+            # After any failure: a picture that never arrives must not block sending. The window may be closed by now.
+            if isValid(self):
+                later = self._end_fetch(entry, fetched)
+        if not isValid(self):
+            return
         if fetched.folder:
             self.folder_found.emit(fetched.folder)
         for problem in fetched.problems:
             announce(self, translate_sentence(problem.sentence))
             self.problem.emit(problem.sentence, problem.remedy)
-        if isinstance(picture, PendingPicture):
-            self._show_details(entry, picture)
-            await self._draw_thumbnail(entry, picture.taken.data)
+        if isinstance(entry.attachment, PendingPicture):
+            self._show_details(entry, entry.attachment)
+            await self._draw_thumbnail(entry, entry.attachment.taken.data)
         else:
             self.add_items(fetched.items)
             self._move_to_end(later)
+
+    def _end_fetch(self, entry: AttachmentEntry, fetched: FetchResult) -> list[AttachmentEntry]:
+        """Let the entry have its picture, or remove it; return those that came after it."""
+        entry.fetch = None
+        if entry in self._entries and (fetched.problems or not fetched.items):
+            self.lost.emit()
+        later = list[AttachmentEntry]()
+        picture = fetched.items[0] if entry.is_picture and fetched.items else None
+        if isinstance(picture, PendingPicture):
+            entry.attachment = picture
+        else:
+            entry.task = None  # the current task: discarding must not cancel it
+            later = self._entries_after(entry)
+            self._discard_entry(entry)
+        self.changed.emit()
+        return later
 
     def _add_resource_chip(self, title: str, *, is_file: bool = False) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "document", show_hidden(title))

@@ -21,12 +21,15 @@ from PySide6.QtWidgets import (
 from shiboken6 import delete
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
+from desktop_agent.types.errors import ImageRefused, Sentence
 from tests.fakes.qt_loop import until
 from tests.frame.patience import PATIENCE
 from ui.bridge.event_loop import EventLoop
 from ui.composer import attachments
 from ui.composer.attachment_chips import AttachmentChip, PastedText
 from ui.composer.attachment_items import (
+    AttachmentFetch,
+    FetchResult,
     PendingPicture,
     PendingResource,
     PromptSource,
@@ -538,6 +541,35 @@ def test_a_composer_may_be_gone_before_a_small_picture_is_drawn(qtbot, run, monk
         task = driver.composer.attachments._entries[0].task
         delete(driver.composer)
         drawn.set()
+        await asyncio.wait([task])
+        assert task.exception() is None
+
+    run(steps())
+
+
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        FetchResult([PendingResource("", "a.txt", "", "words")]),
+        FetchResult(folder="a"),
+        FetchResult(problems=[ImageRefused(Sentence("damaged"))]),
+    ],
+)
+def test_a_composer_may_be_gone_before_its_file_is_read(qtbot, run, fetched):
+    read = asyncio.Event()
+
+    async def fetch():
+        await read.wait()
+        return fetched
+
+    driver = Driver(qtbot)
+
+    async def steps():
+        driver.composer.attachments.add_fetches([AttachmentFetch("a.txt", fetch)])
+        task = driver.composer.attachments._entries[0].task
+        await asyncio.sleep(0)
+        delete(driver.composer)
+        read.set()
         await asyncio.wait([task])
         assert task.exception() is None
 
