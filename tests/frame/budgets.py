@@ -23,6 +23,7 @@ FORBIDDEN_CALLS = {
     "exec_": "a nested event loop kills the running task: open() and a future",
     "processEvents": "re-enters the event loop: wait for a signal",
     "sleep": "stops the event loop: asyncio.sleep, or a timer",
+    "itemAt": "PySide takes later objects for an item of a layout that Qt deleted: ui.style.boxes.parts_of",
     "print": "a library has no terminal: log, or write to the stream it was given",
 }
 

@@ -20,6 +20,7 @@ SEEDED = {
     "a nested loop": ("ui/a.py", "dialog.exec()\n", "dialog.exec()"),
     "another loop beside the first": ("ui/shell/startup_window.py", "dialog.exec()\n", "dialog.exec()"),
     "events by hand": ("ui/a.py", "QApplication.processEvents()\n", "processEvents()"),
+    "an item of a layout": ("ui/a.py", "layout.itemAt(0).widget()\n", "layout.itemAt()"),
     "a sleep": ("desktop_agent/a.py", "import time\ntime.sleep(1)\n", "time.sleep()"),
     "a bare sleep": ("desktop_agent/a.py", "from time import sleep\nsleep(1)\n", "sleep()"),
     "a print": ("desktop_agent/a.py", "print('x')\n", "print()"),

@@ -11,7 +11,7 @@ from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Risk
 from ui.approval.code_view import CodeView
 from ui.approval.labels import ExpandableNote, SelectableLabel, WrappingLabel
 from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_positions
-from ui.style.boxes import hbox, vbox
+from ui.style.boxes import hbox, parts_of, vbox
 from ui.style.controls import label
 from ui.style.removal import clear_layout
 from ui.style.text import join_names, join_sentences, show_hidden, translated
@@ -126,8 +126,7 @@ class CommandView(QWidget):
     @property
     def accessible_text(self) -> str:
         """The whole preview for a screen reader."""
-        rows = [self._row_at(index) for index in range(self._rows.count())]
-        parts = [row.accessibleName() for row in rows if row is not None]
+        parts = [row.accessibleName() for row in parts_of(self._rows) if isinstance(row, QWidget)]
         warning = [] if self._warning.isHidden() else [self._warning.text()]
         texts = (self._line.text, *warning, *parts, self._hosts.accessible_text, self._sandbox_note.text)
         return "\n".join(filter(None, texts))
@@ -213,15 +212,10 @@ class CommandView(QWidget):
         }
         return words[risk]
 
-    def _row_at(self, index: int) -> QWidget | None:
-        item = self._rows.itemAt(index)
-        return None if item is None else item.widget()
-
     def _apply_theme(self) -> None:
         font = mono_font(self._themes.theme, self._themes.zoom)
-        for index in range(self._rows.count()):
-            row = self._row_at(index)
-            text = None if row is None else row.findChild(SelectableLabel)
+        for row in parts_of(self._rows):
+            text = row.findChild(SelectableLabel)
             if text is not None:
                 text.setFont(font)
 

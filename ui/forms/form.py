@@ -208,6 +208,8 @@ class Form(QWidget):
         super().__init__()
         self._style = style
         self.rows: dict[str, FieldRow] = {}
+        self._hairlines: dict[str, QWidget] = {}
+        """The lines above the fields, in a card."""
         self._table = QFormLayout(self) if style.is_title_beside else None
         inside: QWidget = self
         if style.is_card:
@@ -241,7 +243,8 @@ class Form(QWidget):
             control.changed.connect(partial(self._on_changed, name))
         if self._column is not None:
             if self._style.is_card and self._column.count():
-                self._column.addWidget(line())
+                self._hairlines[name] = line()
+                self._column.addWidget(self._hairlines[name])
             self._column.addWidget(row)
         elif self._table is not None and control.has_title:
             self._table.addRow(row)
@@ -254,10 +257,8 @@ class Form(QWidget):
     def show_field(self, name: str, *, is_shown: bool) -> None:
         """Show or hide a field, with the line above it in a card."""
         row = self.rows[name]
-        above = self._column.itemAt(self._column.indexOf(row) - 1) if self._column is not None else None
-        hairline = None if above is None else above.widget()
-        if self._style.is_card and hairline is not None:
-            hairline.setVisible(is_shown)
+        if name in self._hairlines:
+            self._hairlines[name].setVisible(is_shown)
         row.setVisible(is_shown)
 
     @property

@@ -58,6 +58,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ui.style.boxes import parts_of
+
 _SHOW = QAccessibleActionInterface.showMenuAction()
 _PRESS = QAccessibleActionInterface.pressAction()
 
@@ -380,13 +382,11 @@ def _stack_as_laid_out(widget: QWidget, layout: QLayout) -> None:
 
 
 def _widgets_in(layout: QLayout) -> Iterator[QWidget]:
-    for index in range(layout.count()):
-        item = layout.itemAt(index)
-        inner = None if item is None else item.layout()
-        if inner is not None:
-            yield from _widgets_in(inner)
-        elif item is not None and (child := item.widget()) is not None:
-            yield child
+    for part in parts_of(layout):
+        if isinstance(part, QLayout):
+            yield from _widgets_in(part)
+        else:
+            yield part
 
 
 _IS_ORDERED = "isOrdered"

@@ -44,6 +44,19 @@ def hbox(
     return _add_parts(layout, parts, grow, end_stretch=end_stretch)
 
 
+def parts_of(layout: QLayout) -> list[QWidget | QLayout]:
+    """Return the widgets and layouts in a layout, in its order.
+
+    Not by `itemAt`: PySide (6.11) goes on knowing an item that Qt deletes with its widget, and takes whatever comes to
+    lie at its address for it.
+    """
+    owner = layout.parentWidget()
+    widgets = [child for child in (owner.children() if owner is not None else ()) if isinstance(child, QWidget)]
+    inner = [child for child in layout.children() if isinstance(child, QLayout)]
+    places = {layout.indexOf(part): part for part in (*widgets, *inner)}
+    return [places[index] for index in sorted(places) if index >= 0]
+
+
 def _set_space(layout: QBoxLayout, spacing: int | None, margins: Margins | None) -> None:
     if margins is not None:
         layout.setContentsMargins(*((margins,) * 4 if isinstance(margins, int) else margins))

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.style.boxes import hbox, vbox
+from ui.style.boxes import hbox, parts_of, vbox
 from ui.style.controls import PushButton, set_by_name, set_style_property
 from ui.style.theme import SPACE_M, SPACE_S
 
@@ -458,10 +458,5 @@ def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
 
 
 def _tab_stops_in_layout(layout: QLayout) -> Iterator[QWidget]:
-    for index in range(layout.count()):
-        item = layout.itemAt(index)
-        widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
-        if widget is not None:
-            yield from _tab_stops(widget)
-        elif inner is not None:
-            yield from _tab_stops_in_layout(inner)
+    for part in parts_of(layout):
+        yield from _tab_stops_in_layout(part) if isinstance(part, QLayout) else _tab_stops(part)

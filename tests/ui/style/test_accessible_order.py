@@ -1,6 +1,7 @@
 """Assistive technology reads a widget as it is laid out, and says what is chosen in a combo box."""
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QAccessible, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
@@ -12,10 +13,13 @@ from PySide6.QtWidgets import (
     QPushButton,
     QVBoxLayout,
     QWidget,
+    QWidgetItem,
 )
+from shiboken6 import delete, getAllValidWrappers
 
 from ui.style.accessibility import install_accessibility
 from ui.style.controls import IconButton, set_keys_tooltip
+from ui.style.layouts import TabOrder
 from ui.style.theme import ThemeSource
 from ui.style.widgets import ComboBox, WrappedChoice
 
@@ -31,6 +35,26 @@ def app(qapp):
 def children(widget):
     node = QAccessible.queryAccessibleInterface(widget)
     return [node.child(index).text(NAME) for index in range(node.childCount())]
+
+
+def test_what_was_read_in_order_and_is_deleted_is_not_taken_for_what_comes_after(app, qtbot):
+    """PySide would give an object made at the address of a deleted item of a layout the type of that."""
+    page = QWidget()
+    qtbot.addWidget(page)
+    column, row = QVBoxLayout(page), QHBoxLayout()
+    parts = [QPushButton(str(number)) for number in range(4)]
+    row.addWidget(parts[0])
+    column.addLayout(row)
+    for part in parts[1:]:
+        column.addWidget(part)
+    TabOrder(None, page)
+    page.show()
+    known = [type(each) for each in getAllValidWrappers()].count(QWidgetItem)
+    assert children(page) == ["0", "1", "2", "3"]
+    QApplication.sendEvent(page, QEvent(QEvent.Type.LayoutRequest))
+    for part in parts:
+        delete(part)
+    assert [type(each) for each in getAllValidWrappers()].count(QWidgetItem) == known
 
 
 @pytest.mark.parametrize("kind", [QWidget, QFrame])
