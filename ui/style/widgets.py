@@ -228,19 +228,55 @@ class TextWithButtons(QWidget):
 
     def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:
         super().__init__()
-        self._words, self._buttons = words, FlowRows(buttons, trailing=True)
-        self._line = hbox(words, self._buttons, parent=self, spacing=SPACE_S, margins=0, grow=words)
+        self._buttons = FlowRows(buttons, trailing=True)
+        _BesideOrBelow(self, words, self._buttons)
 
     def minimumSizeHint(self) -> QSize:
         """Return the width of the widest button: text wraps."""
         return QSize(self._buttons.minimumSizeHint().width(), super().minimumSizeHint().height())
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+
+class _BesideOrBelow(QBoxLayout):
+    """Its height depends on its width alone.
+
+    Else a scroll bar that comes with one height and goes with the other never rests.
+    """
+
+    def __init__(self, parent: QWidget, words: QWidget, buttons: QWidget) -> None:
+        super().__init__(QBoxLayout.Direction.LeftToRight, parent)
+        self._words, self._buttons = words, buttons
+        self.setSpacing(SPACE_S)
+        self.setContentsMargins(0, 0, 0, 0)
+        self.addWidget(words, 1)
+        self.addWidget(buttons)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int, /) -> int:
+        parts = [part for part in (self._words, self._buttons) if not part.isHidden()]
+        if len(parts) < 2 or self._is_tight(width):
+            return sum(_height_for(part, width) for part in parts) + SPACE_S * max(len(parts) - 1, 0)
         beside = self._buttons.sizeHint().width()
-        is_tight = max(beside, self._words.minimumSizeHint().width() + SPACE_S) + beside > self.width()
-        self._line.setDirection(down if is_tight else across)
+        return max(_height_for(self._words, width - beside - SPACE_S), _height_for(self._buttons, beside))
+
+    def minimumHeightForWidth(self, width: int, /) -> int:
+        return self.heightForWidth(width)
+
+    def setGeometry(self, rect: QRect, /) -> None:
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        direction = down if self._is_tight(rect.width()) else across
+        if self.direction() is not direction:
+            self.setDirection(direction)
+        super().setGeometry(rect)
+
+    def _is_tight(self, width: int) -> bool:
+        beside = self._buttons.sizeHint().width()
+        return max(beside, self._words.minimumSizeHint().width() + SPACE_S) + beside > width
+
+
+def _height_for(part: QWidget, width: int) -> int:
+    return part.heightForWidth(width) if part.hasHeightForWidth() else part.sizeHint().height()
 
 
 _QUESTION_WIDTH = 580

@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from desktop_agent.types.tool_calls import Effect
 from tests.ui.approval.test_approval_dialog import call
@@ -12,6 +12,7 @@ from ui.style.controls import PushButton, label
 from ui.style.layouts import FlowRows, break_words
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
+from ui.style.widgets import TextWithButtons
 
 
 def areas(rows):
@@ -187,3 +188,18 @@ def test_words_stay_broken_as_they_are_in_the_same_room(qtbot, text, tenths):
         lines = button.text()
         break_words(button, room)
         assert button.text() == lines, room
+
+
+def test_text_with_buttons_is_as_high_for_a_width_whatever_its_own_is(qtbot):
+    """Else a scroll bar that comes with one height and goes with the other never rests."""
+    words = QLabel("word " * 20)
+    words.setWordWrap(True)
+    part = TextWithButtons(words, [QPushButton("A button")])
+    qtbot.addWidget(part)
+    part.show()
+    heights = []
+    for own_width in (100, 900):
+        part.resize(own_width, 300)
+        QApplication.sendPostedEvents()
+        heights.append([part.heightForWidth(width) for width in range(120, 1000, 40)])
+    assert heights[0] == heights[1]
