@@ -78,7 +78,10 @@ class MessageEditor(AutoHeightText):
 
         steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
         modifiers = e.modifiers() & _modifiers()
-        if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+        if not e.text() and self.textCursor().block().layout().preeditAreaText():
+            # Qt (6.11) would move the cursor into what is composed, which is no text yet, and crash at the next key.
+            e.ignore()
+        elif e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._on_enter(e.modifiers())
         elif e.key() in steps and self.document().isEmpty() and modifiers == Qt.KeyboardModifier.ControlModifier:
             self.navigate_pressed.emit(steps[Qt.Key(e.key())])

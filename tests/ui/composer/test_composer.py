@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QImage
+from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -436,6 +436,14 @@ def test_a_picture_can_be_dropped_anywhere(driver, run, tmp_path):
 
     run(steps())
     assert list(driver.chips) == ["Attached image: one.png"]
+
+
+def test_the_cursor_stays_in_the_message_while_an_input_method_composes(driver):
+    driver.editor.setPlainText("a")
+    QApplication.sendEvent(driver.editor, QInputMethodEvent("x" * 500, []))
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_PageDown, Qt.Key.Key_End):
+        driver.key(key)
+        assert driver.editor.textCursor().position() <= 1
 
 
 def test_text_can_be_dropped_before_the_end_of_a_message(driver):
