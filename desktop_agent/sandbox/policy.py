@@ -298,11 +298,11 @@ class SandboxPolicy:
 def build_policy(
     workspace: Path, temporary: Path, own_folders: tuple[Path, ...], *, network: bool, copies: Path | None = None
 ) -> SandboxPolicy:
-    """Build the policy of one command.
+    """Build the policy of one command. `workspace` is a real path, and is not followed to another place here.
 
     `own_folders`: where this program keeps its data; `copies`: a folder for copies of settings.
     """
-    writable = (workspace.resolve(), temporary.resolve())
+    writable = (workspace, temporary.resolve())
     allowed = readable_paths(writable, copies)
     secrets = (*private_paths(), *own_folders, *_homes_in(allowed.places), *_root_only_paths())
     real = dict.fromkeys(Path(os.path.realpath(place)) for place in secrets if os.path.lexists(place))

@@ -12,6 +12,9 @@ from typing import Protocol, Self
 # Missing on Windows, where the path-based folder does without them.
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER_ONLY: int = getattr(os, "O_DIRECTORY", 0)
+# Linux goes folder by folder, which needs no right to read them; macOS refuses links itself.
+_PASS_THROUGH: int = getattr(os, "O_PATH", 0)
+_NO_FOLLOW_ANY: int = getattr(os, "O_NOFOLLOW_ANY", 0)
 _CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0)
 # A named pipe without a writer would hold the thread for ever.
 _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
@@ -80,8 +83,20 @@ class DescriptorFolder:
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """Open a folder by its real path. Raises OSError."""
-        return cls(os.open(path, os.O_RDONLY | _FOLDER_ONLY | _NO_FOLLOW | _CLOSE_ON_EXEC))
+        """Open a folder by its real path: a link on the way fails. Raises OSError."""
+        if not _PASS_THROUGH:
+            flags = _NO_FOLLOW_ANY or _NO_FOLLOW
+            return cls(os.open(path, os.O_RDONLY | _FOLDER_ONLY | flags | _CLOSE_ON_EXEC))
+        flags = _PASS_THROUGH | _FOLDER_ONLY | _NO_FOLLOW | _CLOSE_ON_EXEC
+        descriptor = os.open(path.anchor, flags)
+        try:
+            for name in path.parts[1:]:
+                inner = os.open(name, flags, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+            return cls(os.open(".", os.O_RDONLY | _FOLDER_ONLY | _CLOSE_ON_EXEC, dir_fd=descriptor))
+        finally:
+            os.close(descriptor)
 
     def enter(self, name: str) -> Self:
         """Open a folder inside."""
@@ -143,6 +158,12 @@ class PathFolder:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """Open a folder by its real path: a link on the way fails. Raises OSError."""
+        _require_real(path)
+        return cls(path)
+
     def enter(self, name: str) -> Self:
         """Open a folder inside."""
         path = self._checked(name)
@@ -200,10 +221,14 @@ class PathFolder:
 
     def _checked(self, name: str) -> Path:
         path = self._path / name
-        # Also catches Windows junctions, which are no symbolic links. `normcase`: real paths keep the disk's case.
-        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
-            raise _link_error(name)
+        _require_real(path)
         return path
+
+
+def _require_real(path: Path) -> None:
+    # Also catches Windows junctions, which are no symbolic links. `normcase`: real paths keep the disk's case.
+    if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
+        raise _link_error(path.name)
 
 
 def _require_same_file(name: str, opened: os.stat_result, by_name: os.stat_result) -> None:
@@ -217,7 +242,7 @@ def _link_error(name: str) -> OSError:
 
 def open_folder(path: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> Folder:
     """Open a folder by its real path, in the way this platform can. Raises OSError."""
-    return DescriptorFolder.at(path) if by_descriptor else PathFolder(path)
+    return DescriptorFolder.at(path) if by_descriptor else PathFolder.at(path)
 
 
 MAX_ATTRIBUTE_BYTES = 64 * 1024

@@ -20,6 +20,7 @@ from desktop_agent.tools.open_folders import (
     copy_attributes,
     open_folder,
 )
+from desktop_agent.tools.replaced_folders import CHOOSE_AGAIN, is_replaced, replaced_sentence
 from desktop_agent.types.errors import OutsideWorkspace, Sentence, ToolFailed, WrongUse
 
 # “Naming Files, Paths, and Namespaces” (Microsoft): reserved with any extension, in any case, superscripts too.
@@ -123,6 +124,9 @@ class Workspace:
 
     Links that stay inside are followed once, at the check; after that a link anywhere on the way is refused.
     Every method raises OutsideWorkspace for a path that leads out, and ToolFailed for what the disk refuses.
+
+    `folder` is a real path, as it was when somebody chose it. Raises WrongUse where it is none any more: whoever may
+    write in a folder above could have put a link in its place.
     """
 
     def __init__(
@@ -135,6 +139,8 @@ class Workspace:
             is_folder = False
         if not is_folder:
             raise WrongUse(Sentence("There is no folder “{path}” to work in.", {"path": str(folder)}))
+        if is_replaced(folder, self.folder):
+            raise WrongUse(replaced_sentence(folder, self.folder), CHOOSE_AGAIN)
         self._windows_names = windows_names
         self._by_descriptor = by_descriptor
 
@@ -302,11 +308,17 @@ class Workspace:
         return None
 
     def _stat_root(self) -> os.stat_result:
+        self._require_in_place()
         try:
             return self.folder.stat()
         except OSError as error:
             values = {"path": str(self.folder)}
             raise ToolFailed(Sentence("The workspace folder “{path}” is not there any more.", values)) from error
+
+    def _require_in_place(self) -> None:
+        real = Path(os.path.realpath(self.folder))
+        if is_replaced(self.folder, real):
+            raise ToolFailed(replaced_sentence(self.folder, real), CHOOSE_AGAIN)
 
     @contextlib.contextmanager
     def _open_parent(self, place: WorkspacePath, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:
@@ -319,7 +331,11 @@ class Workspace:
     @contextlib.contextmanager
     def _open_folder(self, parts: tuple[str, ...], *, make: bool = False) -> Generator[Folder]:
         """Walk from the workspace folder to a folder, one open folder at a time."""
-        folder = open_folder(self.folder, by_descriptor=self._by_descriptor)
+        try:
+            folder = open_folder(self.folder, by_descriptor=self._by_descriptor)
+        except OSError:
+            self._require_in_place()
+            raise
         try:
             for part in parts:
                 if make:

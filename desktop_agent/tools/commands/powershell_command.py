@@ -141,7 +141,7 @@ class _PowerShellTool:
 
     def _prepare(self, params: RunPowerShellInput, program: str, temporary: Path) -> PreparedCommand:
         folder = command_folder(self.workspace, params.folder)
-        policy = SandboxPolicy((self.workspace.folder.resolve(), temporary), hidden=(), network=True)
+        policy = SandboxPolicy((self.workspace.folder, temporary), hidden=(), network=True)
         environment = windows_environment(os.environ, temporary)
         return prepare_command(
             powershell_command(program, params.command), folder, environment, policy, _WITHOUT_SANDBOX

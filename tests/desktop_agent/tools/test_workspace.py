@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.tools import replaced_folders
 from desktop_agent.tools.open_folders import HAS_DESCRIPTORS
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.errors import OutsideWorkspace, ToolFailed, WrongUse
 
 SECRET = b"secret of somebody else"
+needs_descriptors = pytest.mark.skipif(not HAS_DESCRIPTORS, reason="no dir_fd")
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def folder(tmp_path: Path, outside: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=[pytest.param(True, marks=pytest.mark.skipif(not HAS_DESCRIPTORS, reason="no dir_fd")), False])
+@pytest.fixture(params=[pytest.param(True, marks=needs_descriptors), False])
 def workspace(folder: Path, request: pytest.FixtureRequest) -> Workspace:
     return Workspace(folder, by_descriptor=request.param)
 
@@ -138,10 +140,9 @@ def test_an_absolute_path_inside_is_found(workspace: Workspace, folder: Path) ->
 
 def test_an_absolute_path_through_another_name_of_the_folder_is_inside(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(folder)
+    workspace = Workspace(folder)
     for opened in (folder, tmp_path / "alias"):
-        workspace = Workspace(opened)
-        assert workspace.locate(str(tmp_path / "alias" / "a.txt")) == WorkspacePath(("a.txt",))
-        assert workspace.locate(str(folder / "a.txt")) == WorkspacePath(("a.txt",))
+        assert workspace.locate(str(opened / "a.txt")) == WorkspacePath(("a.txt",))
 
 
 def test_a_link_that_stays_inside_is_followed_to_what_it_names(workspace: Workspace, folder: Path) -> None:
@@ -250,6 +251,73 @@ def test_the_swapped_workspace_folder_itself_is_not_followed(folder: Path, outsi
     folder.symlink_to(outside)
     with pytest.raises(ToolFailed):
         workspace.read(WorkspacePath(("secret.txt",)), 100)
+
+
+@pytest.mark.parametrize("swapped", ["inner", "inner/most"])
+def test_a_link_in_the_place_of_the_folder_or_of_one_above_is_not_followed(
+    folder: Path, outside: Path, swapped: str
+) -> None:
+    chosen = folder / "inner" / "most"
+    (outside / "most").mkdir()
+    (folder / swapped).rename(folder / "moved")
+    (folder / swapped).symlink_to(outside)
+    with pytest.raises(WrongUse, match="leads to") as refused:
+        Workspace(chosen)
+    assert f"“{chosen}” leads to “{chosen.resolve()}” now." in str(refused.value)
+    # Chosen again, it is the folder that it leads to.
+    assert Workspace(chosen.resolve()).folder == chosen.resolve()
+
+
+@pytest.mark.parametrize("by_descriptor", [pytest.param(True, marks=needs_descriptors), False])
+def test_a_folder_above_that_is_swapped_later_is_not_followed(folder: Path, outside: Path, by_descriptor: bool) -> None:
+    workspace = Workspace(folder / "inner" / "most", by_descriptor=by_descriptor)
+    (outside / "most").mkdir()
+    (outside / "most" / "secret.txt").write_bytes(SECRET)
+    (folder / "inner").rename(folder / "moved")
+    (folder / "inner").symlink_to(outside)
+    secret, top = WorkspacePath(("secret.txt",)), WorkspacePath(())
+    for use in (
+        lambda: workspace.locate("secret.txt"),
+        lambda: workspace.stat(WorkspacePath(("nothing",))),
+        lambda: workspace.read(secret, 100),
+        lambda: workspace.write(secret, b"overwritten"),
+        lambda: workspace.remove(secret),
+        lambda: workspace.entries(top, 10),
+        lambda: workspace.make_folder(WorkspacePath(("new",))),
+    ):
+        with pytest.raises(ToolFailed, match="leads to"):
+            use()
+    assert {path.name: path.read_bytes() for path in (outside / "most").iterdir()} == {"secret.txt": SECRET}
+
+
+def test_links_of_the_system_may_be_part_of_a_stored_path(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system, chain = tmp_path / "system", tmp_path / "system" / "chain"
+    system.mkdir()
+    (system / "home").symlink_to("chain")
+    chain.symlink_to(tmp_path)
+    (folder / "own").symlink_to("inner")
+    with pytest.raises(WrongUse, match="leads to"):
+        Workspace(system / "home" / "work")
+    # Root may change everything, whatever the permissions say.
+    closed = {*system.parents, system}
+    monkeypatch.setattr(replaced_folders, "_is_closed", closed.__contains__)
+    assert Workspace(system / "home" / "work" / "inner").folder == folder / "inner"
+    # The person's own, below.
+    with pytest.raises(WrongUse, match="leads to"):
+        Workspace(system / "home" / "work" / "own")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="nobody says so there")
+def test_only_what_others_own_and_may_change_is_the_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not replaced_folders._is_closed(tmp_path)
+    assert not replaced_folders._is_closed(tmp_path / "nothing")
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    # Its owner may permit it again.
+    assert not replaced_folders._is_closed(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    assert replaced_folders._is_closed(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800", "nowhere", "x" * 5000])

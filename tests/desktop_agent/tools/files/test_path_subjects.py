@@ -51,7 +51,8 @@ async def test_a_way_out_has_no_subject(tool: AnyTool, workspace: Workspace) -> 
 async def test_the_same_folder_through_a_link_is_the_same_subject(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to("real")
-    through = [await path_subjects(Workspace(tmp_path / name), "a") for name in ("real", "alias")]
+    workspace = Workspace(tmp_path / "real")
+    through = [await path_subjects(workspace, str(tmp_path / name / "a")) for name in ("real", "alias")]
     assert through[0] == through[1]
 
 

@@ -1,0 +1,54 @@
+"""Whether a folder is still where it was chosen: since then, a link may have taken its place."""
+
+import os
+from pathlib import Path
+
+from desktop_agent.types.errors import Sentence
+
+# As many links are followed by the kernel (path_resolution(7)).
+_MAX_LINKS = 40
+CHOOSE_AGAIN = "Choose the folder again if that is right, or another one."
+
+
+def is_replaced(folder: Path, real: Path) -> bool:
+    """Return whether `folder` leads to `real` through a link that a program of the person's could have made.
+
+    Folders are stored as real paths, so whatever leads elsewhere now was changed since. Links of the system
+    (/home on some, /tmp on macOS) and drives that stand for a folder may be stored: they are not changed by writing
+    into a folder.
+    """
+    found = os.path.normcase(real)
+    if found == os.path.normcase(folder.absolute()):
+        return False
+    return found != os.path.normcase(_follow_system_links(folder))
+
+
+def replaced_sentence(folder: Path, real: Path) -> Sentence:
+    """Return what is said about such a folder."""
+    return Sentence("“{path}” leads to “{real}” now.", {"path": str(folder), "real": str(real)})
+
+
+def _follow_system_links(folder: Path) -> Path:
+    """Follow the drive, and links down to the first folder in which the person can change something."""
+    whole = folder.absolute()
+    place, remaining, links = Path(os.path.realpath(whole.anchor)), list(whole.parts[1:]), 0
+    while remaining and links < _MAX_LINKS and _is_closed(place):
+        place /= remaining.pop(0)
+        try:
+            target = place.parent / place.readlink()
+        except OSError:
+            continue
+        links += 1
+        target = Path(os.path.normpath(target))
+        place, remaining = Path(target.anchor), [*target.parts[1:], *remaining]
+    return place.joinpath(*remaining)
+
+
+def _is_closed(folder: Path) -> bool:
+    """Return whether the person can change nothing in this folder, as far as the system says so."""
+    if os.name == "nt":
+        return False
+    try:
+        return folder.stat().st_uid != os.geteuid() and not os.access(folder, os.W_OK)
+    except OSError:
+        return False
