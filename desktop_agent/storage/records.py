@@ -78,8 +78,9 @@ class ConversationState(BaseModel):
 class ConversationRecord:
     """One row of the list. `message_count` is the length of the branch that ends in `head_message_id`.
 
-    `reasoning` is what the person chose for this conversation; None leaves it to the model. So do the `parameters`.
-    `folder` is the id of the folder that it is in; None at the top.
+    `workspace` is a real path, resolved when the person chose it and never again. `reasoning` is what they chose for
+    this conversation; None leaves it to the model. So do the `parameters`. `folder` is the id of the folder that it is
+    in; None at the top.
     """
 
     id: str

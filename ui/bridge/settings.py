@@ -83,7 +83,7 @@ def _built_in_tools() -> ToolGroup:
     from desktop_agent.tools.builtin_tools import builtin_tools
     from desktop_agent.tools.workspace import Workspace
 
-    tools = builtin_tools(Workspace(Path(gettempdir())), "all")
+    tools = builtin_tools(Workspace(Path(gettempdir()).resolve()), "all")
     # Identified by name: a mode is valid in every folder, and no MCP server has a tool of such a name.
     described = (
         AvailableTool(tool.name, tool.description, tool.tool_class is not ToolClass.READ_ONLY, tool.name)

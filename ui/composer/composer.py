@@ -174,7 +174,7 @@ class Composer(QWidget):
         self._controls.add(control)
 
     def show_problem(self, sentence: "Sentence", remedy: "Sentence | None" = None) -> None:
-        """Add a problem below the earlier ones, until the person types or sends, or another model is chosen."""
+        """Add a problem below the earlier ones, until the person types or sends, or chooses a model or a folder."""
         from desktop_agent.types.errors import join_remedy
 
         words = translate_sentence(sentence if remedy is None else join_remedy(sentence, remedy))

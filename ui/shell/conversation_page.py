@@ -361,13 +361,14 @@ class ConversationPage(QObject):
         self._tasks.start(self._set_workspace(conversation_id, folder))
 
     async def _set_workspace(self, conversation_id: str, folder: Path | None) -> None:
-        if folder is not None and not await asyncio.to_thread(folder.is_dir):
-            # Qt returns names that are not UTF-8 with other letters.
-            sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
-            remedy = "Its name may hold bytes that are no text. Rename it, or choose another folder."
-            self.banners.show_error(WrongUse(sentence, remedy), conversation_id)
+        # A link is followed now and never again: what would take its place later was not chosen.
+        real = None if folder is None else await asyncio.to_thread(_real_folder, folder)
+        if folder is not None and real is None:
+            self.banners.show_error(_no_folder_error(folder), conversation_id)
             return
-        self._library.change(conversation_id, workspace=str(folder) if folder else None)
+        self._library.change(conversation_id, workspace=str(real) if real else None)
+        if self._conversation is not None and self._conversation.id == conversation_id:
+            self.composer.clear_problems()
 
     def _show_record(self) -> None:
         conversation = self._conversation
@@ -386,6 +387,21 @@ class ConversationPage(QObject):
         if conversation is not None:
             capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
             self.usage_meter.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
+
+
+def _real_folder(folder: Path) -> Path | None:
+    try:
+        real = folder.resolve(strict=True)
+        str(real).encode()
+        return real if real.is_dir() else None
+    except (OSError, UnicodeEncodeError):
+        return None
+
+
+def _no_folder_error(folder: Path) -> WrongUse:
+    # Qt returns names that are not UTF-8 with other letters.
+    sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
+    return WrongUse(sentence, "Its name may hold bytes that are no text. Rename it, or choose another folder.")
 
 
 def _add_remedy_buttons(page: ConversationPage) -> None:

@@ -71,6 +71,43 @@ async def add(screen, page, title="News"):
     assert stored.prompt.prompt == "What is new?"
 
 
+def test_a_link_to_its_folder_is_followed_when_it_is_chosen_and_never_again(on_screen, tmp_path):
+    folder, keys = tmp_path / "work", tmp_path / "keys"
+    folder.mkdir()
+    keys.mkdir()
+    (tmp_path / "alias").symlink_to(folder)
+
+    async def stored(screen):
+        (schedule,) = await screen.engine.store.schedules.all()
+        return schedule.prompt
+
+    async def edit(screen, page, name, text):
+        screen.press("Edit News")
+        line = await screen.wait_for(QLineEdit, name)
+        line.setText(text)
+        screen.press("Save")
+        await until(lambda: screen.find(QPushButton, "Save") is None)
+        await screen.idle()
+
+    async def work(screen):
+        page = await open_page(screen)
+        await add(screen, page)
+        await edit(screen, page, "Workspace folder", str(tmp_path / "alias"))
+        assert (await stored(screen)).workspace == str(folder)
+        folder.rename(tmp_path / "aside")
+        folder.symlink_to(keys)
+        await edit(screen, page, "Name", "News")
+        assert (await stored(screen)).workspace == str(folder)
+        screen.press("Run News now")
+        await until(lambda: f"“{folder}” leads to “{keys}” now." in " ".join(screen.words(screen.window)))
+        assert screen.provider.requests == []
+        await edit(screen, page, "Workspace folder", str(keys))
+        screen.press("Run News now")
+        await until(lambda: len(screen.provider.requests) == 1)
+
+    on_screen(work, DONE)
+
+
 def test_a_prompt_is_written_run_paused_changed_and_deleted(on_screen):
     async def work(screen):
         page = await open_page(screen)

@@ -159,6 +159,45 @@ def test_a_folder_that_qt_cannot_name_is_not_taken_and_it_is_said(on_screen, tmp
     on_screen(work, Turn(ContentDelta("ok")))
 
 
+def test_a_folder_that_a_link_took_the_place_of_is_said_until_it_is_chosen_again(on_screen, tmp_path):
+    folder, keys = tmp_path / "work", tmp_path / "keys"
+    folder.mkdir()
+    keys.mkdir()
+    (tmp_path / "alias").symlink_to(folder)
+
+    async def choose(screen, chosen, real):
+        screen.window.page.workspace_picker.folder_chosen.emit(chosen, screen.conversation.id)
+        await until(lambda: screen.conversation.workspace == str(real))
+
+    async def work(screen):
+        await choose(screen, tmp_path / "alias", folder)
+        await screen.say("One")
+        (tmp_path / "alias").unlink()
+        (tmp_path / "alias").symlink_to(keys)
+        # What was a link when it was chosen is followed no more.
+        await screen.say("Two")
+        folder.rename(tmp_path / "aside")
+        folder.symlink_to(keys)
+        screen.write("Three")
+        screen.press("Send")
+        told = f"“{folder}” leads to “{keys}” now. Choose the folder again if that is right, or another one."
+        await until(lambda: told in screen.words())
+        assert screen.window.page.composer.editor.toPlainText() == "Three"
+        assert screen.answers() == ["1", "2"]
+        screen.desk.library.new()
+        await until(lambda: screen.conversation.is_empty)
+        # It takes over the folder as it was chosen, and does not follow it.
+        assert screen.conversation.workspace == str(folder)
+        screen.write("Three")
+        screen.press("Send")
+        await until(lambda: told in screen.words())
+        await choose(screen, folder, keys)
+        await until(lambda: told not in screen.words())
+        await screen.say("Three")
+
+    on_screen(work, *(Turn(ContentDelta(number)) for number in "123"))
+
+
 def test_a_call_is_approved_in_the_dialog(on_screen, tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
