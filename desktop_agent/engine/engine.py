@@ -375,9 +375,14 @@ class Engine:
     async def new_demo_session(self) -> "Session":
         """Return a conversation with the demo, in a folder where its tool call may write. Raises StorageFailed."""
         await self.connections.start_demo()
-        folder = self.folder / "demo workspace"
-        await asyncio.to_thread(make_private_folder, folder, self.folder)
+        folder = await asyncio.to_thread(_make_demo_folder, self.folder)
         return self.new_session(endpoint_id=DEMO_ENDPOINT, model=DEMO_MODEL, workspace=str(folder))
+
+
+def _make_demo_folder(data: Path) -> Path:
+    folder = data / "demo workspace"
+    make_private_folder(folder, data)
+    return folder.resolve()
 
 
 async def _open_provider(engine: Engine, record: ConversationRecord, model: str) -> Provider:

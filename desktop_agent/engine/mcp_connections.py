@@ -21,6 +21,7 @@ from desktop_agent.mcp.lifecycle import OnSignInRequired, Transport, load_librar
 from desktop_agent.mcp.oauth_records import OAuthRecord, OAuthRecordStore
 from desktop_agent.storage.locks.conversation_locks import process_lock
 from desktop_agent.storage.secrets import SecretStore
+from desktop_agent.tools.replaced_folders import require_in_place
 from desktop_agent.types.errors import KeyringMissing, SecretsUnavailable, Sentence, ToolFailed, WrongUse
 from desktop_agent.types.mcp import (
     CLIENT_SECRET,
@@ -250,8 +251,9 @@ class TransportFactory:
     async def transport(
         self, server: McpServer, workspace: Path | None, log: ServerLog, on_sign_in_required: OnSignInRequired
     ) -> Transport:
-        """Return the transport. Raises SecretsUnavailable, and ToolFailed for a secret that is missing, or where the
-        connection was changed meanwhile, so that no secret goes to another place than it was entered for.
+        """Return the transport. Raises SecretsUnavailable, and ToolFailed for a secret that is missing, where the
+        folder was replaced by a link, or where the connection was changed meanwhile, so that no secret goes to another
+        place than it was entered for.
         """
         async with self.locks[server.id]:
             if not any(known.has_same_connection(server) for known in self._configured()):
@@ -261,6 +263,8 @@ class TransportFactory:
         log.add_secrets(tuple(secrets.values()))
         connection = server.connection
         if isinstance(connection, StdioConnection):
+            if workspace is not None:
+                await asyncio.to_thread(require_in_place, workspace)
             return _stdio_transport(connection, workspace, secrets, log)
         from desktop_agent.mcp.http import http_streams
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import Sentence, ToolFailed
 
 # As many links are followed by the kernel (path_resolution(7)).
 _MAX_LINKS = 40
@@ -23,9 +23,18 @@ def is_replaced(folder: Path, real: Path) -> bool:
     return found != os.path.normcase(_follow_system_links(folder))
 
 
+def require_in_place(folder: Path) -> None:
+    """Raise ToolFailed for a folder that was replaced. One that is gone is another matter. Blocking."""
+    real = Path(os.path.realpath(folder))
+    if is_replaced(folder, real):
+        raise ToolFailed(replaced_sentence(folder, real), CHOOSE_AGAIN)
+
+
 def replaced_sentence(folder: Path, real: Path) -> Sentence:
     """Return what is said about such a folder."""
-    return Sentence("“{path}” leads to “{real}” now.", {"path": str(folder), "real": str(real)})
+    # Names on disk need not be Unicode.
+    path, shown = (str(name).encode("utf-8", "replace").decode() for name in (folder, real))
+    return Sentence("“{path}” leads to “{real}” now.", {"path": path, "real": shown})
 
 
 def _follow_system_links(folder: Path) -> Path:

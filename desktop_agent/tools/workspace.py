@@ -20,7 +20,7 @@ from desktop_agent.tools.open_folders import (
     copy_attributes,
     open_folder,
 )
-from desktop_agent.tools.replaced_folders import CHOOSE_AGAIN, is_replaced, replaced_sentence
+from desktop_agent.tools.replaced_folders import CHOOSE_AGAIN, is_replaced, replaced_sentence, require_in_place
 from desktop_agent.types.errors import OutsideWorkspace, Sentence, ToolFailed, WrongUse
 
 # “Naming Files, Paths, and Namespaces” (Microsoft): reserved with any extension, in any case, superscripts too.
@@ -308,17 +308,12 @@ class Workspace:
         return None
 
     def _stat_root(self) -> os.stat_result:
-        self._require_in_place()
+        require_in_place(self.folder)
         try:
             return self.folder.stat()
         except OSError as error:
             values = {"path": str(self.folder)}
             raise ToolFailed(Sentence("The workspace folder “{path}” is not there any more.", values)) from error
-
-    def _require_in_place(self) -> None:
-        real = Path(os.path.realpath(self.folder))
-        if is_replaced(self.folder, real):
-            raise ToolFailed(replaced_sentence(self.folder, real), CHOOSE_AGAIN)
 
     @contextlib.contextmanager
     def _open_parent(self, place: WorkspacePath, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:
@@ -334,7 +329,7 @@ class Workspace:
         try:
             folder = open_folder(self.folder, by_descriptor=self._by_descriptor)
         except OSError:
-            self._require_in_place()
+            require_in_place(self.folder)
             raise
         try:
             for part in parts:

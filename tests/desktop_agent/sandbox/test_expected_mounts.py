@@ -67,6 +67,16 @@ def test_a_link_in_the_place_of_what_is_mounted_opens_nothing(name: str, tmp_pat
     assert not (tmp_path / "new").exists()
 
 
+def test_a_link_in_the_place_of_the_workspace_opens_nothing(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    put_aside(workspace)
+    workspace.symlink_to(tmp_path)
+    ended = run(prepare(workspace, tmp_path / "own", ATTACK.format(tmp_path)))
+    assert ended.returncode != 0
+    assert "PRIVATE" not in ended.stdout
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("swap", ["another", "an equal one", "a link to itself"])
 def test_what_was_replaced_is_not_what_was_recorded(swap: str, tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)

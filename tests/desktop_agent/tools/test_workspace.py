@@ -268,6 +268,15 @@ def test_a_link_in_the_place_of_the_folder_or_of_one_above_is_not_followed(
     assert Workspace(chosen.resolve()).folder == chosen.resolve()
 
 
+def test_where_it_leads_can_be_said_whatever_its_name_is(folder: Path) -> None:
+    odd = folder / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    (folder / "odd").symlink_to(odd)
+    with pytest.raises(WrongUse, match="leads to") as refused:
+        Workspace(folder / "odd")
+    assert f"{folder}/caf?” now." in str(refused.value)
+
+
 @pytest.mark.parametrize("by_descriptor", [pytest.param(True, marks=needs_descriptors), False])
 def test_a_folder_above_that_is_swapped_later_is_not_followed(folder: Path, outside: Path, by_descriptor: bool) -> None:
     workspace = Workspace(folder / "inner" / "most", by_descriptor=by_descriptor)
