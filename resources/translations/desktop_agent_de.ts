@@ -5809,6 +5809,10 @@ Neu:
         <translation>Wählen Sie die Datei oder den Ordner eines Exports.</translation>
     </message>
     <message>
+        <source>Choose the folder again if that is right, or another one.</source>
+        <translation>Wählen Sie den Ordner erneut, wenn das richtig ist, oder einen anderen.</translation>
+    </message>
+    <message>
         <source>Choose the folder of the export alone.</source>
         <translation>Wählen Sie nur den Ordner des Exports.</translation>
     </message>
@@ -9737,6 +9741,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{path}” leads out of the workspace folder.</source>
         <translation>„{path}“ führt aus dem Arbeitsordner hinaus.</translation>
+    </message>
+    <message>
+        <source>“{path}” leads to “{real}” now.</source>
+        <translation>„{path}“ führt jetzt zu „{real}“.</translation>
     </message>
     <message>
         <source>“{path}” lies on a disk that can only be read.</source>

@@ -5808,6 +5808,10 @@ New:
         <translation>请选择导出的文件或文件夹。</translation>
     </message>
     <message>
+        <source>Choose the folder again if that is right, or another one.</source>
+        <translation>如果这是对的，请重新选择该文件夹，否则请选择另一个。</translation>
+    </message>
+    <message>
         <source>Choose the folder of the export alone.</source>
         <translation>请只选择导出的文件夹。</translation>
     </message>
@@ -9736,6 +9740,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{path}” leads out of the workspace folder.</source>
         <translation>“{path}”通向工作文件夹之外。</translation>
+    </message>
+    <message>
+        <source>“{path}” leads to “{real}” now.</source>
+        <translation>“{path}”现在指向“{real}”。</translation>
     </message>
     <message>
         <source>“{path}” lies on a disk that can only be read.</source>
