@@ -76,19 +76,29 @@ def _is_as_recorded(expected: ExpectedMount, found: _Mount) -> bool:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return device and inode; None for what is not there, is a link, or lies behind one."""
-    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path.anchor, flags)
     try:
-        for name in path.parts[1:]:
-            inner = os.open(name, flags, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        status = os.fstat(descriptor)
+        descriptor = open_without_links(path)
     except OSError:
         return None
-    finally:
-        os.close(descriptor)
+    status = os.fstat(descriptor)
+    os.close(descriptor)
     return None if stat.S_ISLNK(status.st_mode) else (status.st_dev, status.st_ino)
+
+
+def open_without_links(path: Path, flags: int = 0) -> int:
+    """Open an absolute path name by name, with O_PATH (open(2), Linux), and return the descriptor.
+
+    Raises OSError, also for a link on the way. Where the last name is a link, that itself is opened.
+    """
+    flags |= os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path.anchor, flags)
+    for name in path.parts[1:]:
+        folder = descriptor
+        try:
+            descriptor = os.open(name, flags, dir_fd=folder)
+        finally:
+            os.close(folder)
+    return descriptor
 
 
 def _read_mounts() -> defaultdict[str, list[_Mount]]:

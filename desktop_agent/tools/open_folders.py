@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
+from desktop_agent.sandbox.expected_mounts import open_without_links
+
 # Missing on Windows, where the path-based folder does without them.
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER_ONLY: int = getattr(os, "O_DIRECTORY", 0)
 # Linux goes folder by folder, which needs no right to read them; macOS refuses links itself.
-_PASS_THROUGH: int = getattr(os, "O_PATH", 0)
 _NO_FOLLOW_ANY: int = getattr(os, "O_NOFOLLOW_ANY", 0)
 _CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0)
 # A named pipe without a writer would hold the thread for ever.
@@ -84,16 +85,11 @@ class DescriptorFolder:
     @classmethod
     def at(cls, path: Path) -> Self:
         """Open a folder by its real path: a link on the way fails. Raises OSError."""
-        if not _PASS_THROUGH:
+        if not hasattr(os, "O_PATH"):
             flags = _NO_FOLLOW_ANY or _NO_FOLLOW
             return cls(os.open(path, os.O_RDONLY | _FOLDER_ONLY | flags | _CLOSE_ON_EXEC))
-        flags = _PASS_THROUGH | _FOLDER_ONLY | _NO_FOLLOW | _CLOSE_ON_EXEC
-        descriptor = os.open(path.anchor, flags)
+        descriptor = open_without_links(path, _FOLDER_ONLY)
         try:
-            for name in path.parts[1:]:
-                inner = os.open(name, flags, dir_fd=descriptor)
-                os.close(descriptor)
-                descriptor = inner
             return cls(os.open(".", os.O_RDONLY | _FOLDER_ONLY | _CLOSE_ON_EXEC, dir_fd=descriptor))
         finally:
             os.close(descriptor)

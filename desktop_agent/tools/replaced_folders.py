@@ -10,6 +10,19 @@ _MAX_LINKS = 40
 CHOOSE_AGAIN = "Choose the folder again if that is right, or another one."
 
 
+def resolve_chosen(folder: Path) -> Path | None:
+    """Return where a folder leads that somebody chooses now: from then on no link on the way is followed. Blocking.
+
+    None if there is no such folder, or its name is no text and could not be stored.
+    """
+    try:
+        real = folder.resolve(strict=True)
+        str(real).encode()
+    except (OSError, ValueError):
+        return None
+    return real if real.is_dir() else None
+
+
 def is_replaced(folder: Path, real: Path) -> bool:
     """Return whether `folder` leads to `real` through a link that a program of the person's could have made.
 

@@ -12,6 +12,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from desktop_agent.conversation.items import Change, Updated
+from desktop_agent.tools.replaced_folders import resolve_chosen
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import When
@@ -362,7 +363,7 @@ class ConversationPage(QObject):
 
     async def _set_workspace(self, conversation_id: str, folder: Path | None) -> None:
         # A link is followed now and never again: what would take its place later was not chosen.
-        real = None if folder is None else await asyncio.to_thread(_real_folder, folder)
+        real = None if folder is None else await asyncio.to_thread(resolve_chosen, folder)
         if folder is not None and real is None:
             self.banners.show_error(_no_folder_error(folder), conversation_id)
             return
@@ -387,15 +388,6 @@ class ConversationPage(QObject):
         if conversation is not None:
             capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
             self.usage_meter.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
-
-
-def _real_folder(folder: Path) -> Path | None:
-    try:
-        real = folder.resolve(strict=True)
-        str(real).encode()
-        return real if real.is_dir() else None
-    except (OSError, UnicodeEncodeError):
-        return None
 
 
 def _no_folder_error(folder: Path) -> WrongUse:

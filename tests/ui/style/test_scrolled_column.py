@@ -76,14 +76,19 @@ def test_no_word_pushes_the_ends_of_lines_out_of_sight(qtbot, page):
     qtbot.waitUntil(lambda: page.column.widget().width() == page.column.viewport().width() == second.width())
 
 
-def test_without_a_bound_it_has_the_height_that_it_is_given(qtbot):
-    column, page = ScrollColumn(8, trailing=6), QWidget()
+def unbounded_column(qtbot, words):
+    """A column that is as high as its page, with one text in it."""
+    column, page, part = ScrollColumn(8, trailing=6), QWidget(), label(words, wrap=True)
     qtbot.addWidget(page)
     layout = QVBoxLayout(page)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.addWidget(column)
-    part = label(WORDS * 3, wrap=True)
     column.column.addWidget(part)
+    return column, page, part
+
+
+def test_without_a_bound_it_has_the_height_that_it_is_given(qtbot):
+    column, page, part = unbounded_column(qtbot, WORDS * 3)
     page.resize(300, 400)
     page.show()
     # Without a bar all lines end where everything ends.
@@ -96,13 +101,7 @@ def test_without_a_bound_it_has_the_height_that_it_is_given(qtbot):
 
 
 def test_no_bar_stays_where_there_is_room_without_it(qtbot):
-    column, page = ScrollColumn(8, trailing=6), QWidget()
-    qtbot.addWidget(page)
-    layout = QVBoxLayout(page)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.addWidget(column)
-    part = label(WORDS, wrap=True)
-    column.column.addWidget(part)
+    column, page, part = unbounded_column(qtbot, WORDS)
     page.resize(300, 20)
     page.show()
     qtbot.waitUntil(column.verticalScrollBar().isVisible)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
+from desktop_agent.tools.replaced_folders import resolve_chosen
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun
 from desktop_agent.types.spending import BudgetReached
@@ -110,10 +111,11 @@ class ScheduledPrompts(QObject):
     async def _save(self, scheduler: "Scheduler", prompt: ScheduledPrompt) -> None:
         async with self._saving:
             before = await _stored(scheduler, prompt.id)
-            if prompt.workspace is not None and (before is None or prompt.workspace != before.workspace):
-                # A link is followed when the folder is chosen, and never again.
-                real = await asyncio.to_thread(_real_folder, prompt.workspace)
-                prompt = prompt.model_copy(update={"workspace": real})
+            is_chosen = prompt.workspace is not None and (before is None or prompt.workspace != before.workspace)
+            # A link is followed when the folder is chosen, and never again. What leads nowhere stays; each run says so.
+            real = await asyncio.to_thread(resolve_chosen, Path(prompt.workspace or "")) if is_chosen else None
+            if real is not None:
+                prompt = prompt.model_copy(update={"workspace": str(real)})
             await scheduler.save(prompt if before is None else prompt.model_copy(update={"is_on": before.is_on}))
 
     async def _switch(self, scheduler: "Scheduler", schedule_id: str, *, is_on: bool) -> None:
@@ -138,16 +140,6 @@ class ScheduledPrompts(QObject):
 async def _stored(scheduler: "Scheduler", schedule_id: str) -> ScheduledPrompt | None:
     prompts = (stored.prompt for stored in await scheduler.schedules())
     return next((prompt for prompt in prompts if prompt.id == schedule_id), None)
-
-
-def _real_folder(folder: str) -> str:
-    """Return where it leads; what leads nowhere stays as it is, and each run says so."""
-    try:
-        real = str(Path(folder).resolve(strict=True))
-        real.encode()
-    except (OSError, ValueError):
-        return folder
-    return real
 
 
 class _Listener:
