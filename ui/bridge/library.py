@@ -1,14 +1,17 @@
 """All conversations for the screens: list, open, create, rename, delete, restore."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.records import ConversationChanges, ListScope
+from desktop_agent.tools.replaced_folders import resolve_chosen
 from desktop_agent.types.engine_events import (
     ConversationTitled,
     Envelope,
@@ -451,6 +454,11 @@ def _why_held(error: StorageFailed) -> Sentence:
         return error.whole
     template = "{who} What it writes is shown here; you can send again when it has ended."
     return Sentence(template, {"who": error.sentence})
+
+
+async def resolve_workspace(folder: Path) -> Path | None:
+    """Return the folder that is stored for one that a person chooses, as `resolve_chosen`; it may be on a slow disk."""
+    return await asyncio.to_thread(resolve_chosen, folder)
 
 
 async def find_first_shown(store: "Store", last: str) -> str:

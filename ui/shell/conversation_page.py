@@ -12,7 +12,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from desktop_agent.conversation.items import Change, Updated
-from desktop_agent.tools.replaced_folders import resolve_chosen
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import When
@@ -22,6 +21,7 @@ from ui.bridge.desktop.links import conversation_link
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.drafts import ComposerDraft, merge_drafts
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import resolve_workspace
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.side_conversation import ConversationSource
 from ui.bridge.storage import PictureStore
@@ -363,7 +363,7 @@ class ConversationPage(QObject):
 
     async def _set_workspace(self, conversation_id: str, folder: Path | None) -> None:
         # A link is followed now and never again: what would take its place later was not chosen.
-        real = None if folder is None else await asyncio.to_thread(resolve_chosen, folder)
+        real = None if folder is None else await resolve_workspace(folder)
         if folder is not None and real is None:
             self.banners.show_error(_no_folder_error(folder), conversation_id)
             return
