@@ -79,8 +79,9 @@ def press(environment: dict[str, str], *keys: str) -> None:
         subprocess.run([displays.program("xdotool"), "key", *keys], env=environment, check=True)
 
 
-def active_window(environment: dict[str, str]) -> str:
-    asked = [displays.program("xdotool"), "getactivewindow", "getwindowname"]
+def active_window(environment: dict[str, str], *, title: bool = True) -> str:
+    """The title of the window that has the keyboard, or its number; "" if none has it."""
+    asked = [displays.program("xdotool"), "getactivewindow", *(["getwindowname"] if title else [])]
     return subprocess.run(asked, env=environment, capture_output=True, text=True, check=False).stdout.strip()
 
 
@@ -152,9 +153,12 @@ def test_a_screenshot_shows_what_is_behind_the_window(real_display: dict[str, st
     with program(real_display, WALL):
         wait_until("the wall is in front", lambda: active_window(real_display) == "A red wall")
         open_by_keys(real_display, screen)
+        wait_until("it has the keyboard", lambda: "Desktop Agent" in active_window(real_display))
+        small = active_window(real_display, title=False)
         screen.press("Attach a screenshot")
         screen.wait_says("Screenshot")
-        screen.wait_for("Attach a screenshot")
+        # Without it the main window may have the keyboard, which is never hidden.
+        wait_until("it is back", lambda: active_window(real_display, title=False) == small)
         screen.type("What is this?")
         screen.keys("Return")
         pictures = wait_until(
