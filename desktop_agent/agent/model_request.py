@@ -26,6 +26,8 @@ from desktop_agent.types.tool_calls import ToolSpec
 
 PictureReader = Callable[[StoredSource], Awaitable[bytes]]
 _NOT_READ = Sentence("Pictures from before are not sent: this model does not read them.")
+# For the model.
+_FROM_ANSWER = "[From your answer above:]"
 _LEFT_OUT = Sentence("Older pictures are not sent: this model takes fewer of them in one conversation.")
 
 
@@ -45,8 +47,8 @@ async def prepare_pictures(
     """Return the messages with stored pictures replaced by their bytes, and the reasons for changes, each once.
 
     `counts` is the result of `count_pictures` for these messages, where known. Pictures that the model cannot read
-    become text, so that a conversation can go on with any model. Raises ImagesNotSupported where such a picture is in
-    the newest prompt.
+    become text, so that a conversation can go on with any model; those in answers go into the next prompt, see
+    ImageLimits. Raises ImagesNotSupported where the model cannot read one in the newest prompt.
     """
     prepared = list(messages)
     counts = count_pictures(prepared) if counts is None else counts
@@ -56,7 +58,29 @@ async def prepare_pictures(
     prompt = next((index for index in reversed(range(len(prepared))) if prepared[index].role is Role.USER), None)
     for index in counts:
         prepared[index] = await work.message(prepared[index], is_prompt=index == prompt)
+    # From the end: the first in a prompt are then the oldest.
+    for index in reversed([index for index in counts if prepared[index].role is Role.ASSISTANT]):
+        _move_into_prompt(prepared, index, pictures.limits.in_answers_of)
     return prepared, work.reasons
+
+
+def _move_into_prompt(messages: list[Message], index: int, in_answers_of: str) -> None:
+    """Move pictures of an answer to the beginning of the prompt after it; without one they are left out.
+
+    Those that `in_answers_of` made stay, if they have the state that it wants back.
+    """
+    answer = messages[index]
+    moved = [
+        block
+        for block in answer.blocks
+        if isinstance(block, Image) and not (block.metadata and block.provider == in_answers_of)
+    ]
+    kept = tuple(block for block in answer.blocks if not any(block is picture for picture in moved))
+    messages[index] = answer.model_copy(update={"blocks": kept})
+    prompt = next((later for later in range(index, len(messages)) if messages[later].role is Role.USER), None)
+    if moved and prompt is not None:
+        blocks = (Text(text=_FROM_ANSWER), *moved, *messages[prompt].blocks)
+        messages[prompt] = messages[prompt].model_copy(update={"blocks": blocks})
 
 
 def count_pictures(messages: Iterable[Message], first: int = 0) -> dict[int, int]:
@@ -116,29 +140,32 @@ class _PictureWork:
         if isinstance(image.source, UrlSource):
             return self._web_picture(image)
         try:
-            fitted = await self._fit_picture(image, image.source)
+            return await self._fit_picture(image, image.source)
         except (ImageRefused, StorageFailed) as error:
             self._add_reason(error.sentence)
             return Text(text=f"[{error}]")
-        if fitted is None:
-            return image
-        for reason in fitted.reasons:
-            self._add_reason(reason)
-        encoded = base64.b64encode(fitted.data).decode("ascii")
-        return image.model_copy(update={"source": Base64Source(media_type=fitted.media_type, data=encoded)})
 
-    async def _fit_picture(self, image: Image, source: StoredSource | Base64Source) -> FittedPicture | None:
-        """Return the fitted picture, or None where it is sent as it is."""
+    async def _fit_picture(self, image: Image, source: StoredSource | Base64Source) -> Image:
+        """Return the picture with bytes that fit."""
         if isinstance(source, Base64Source):
             if not self._limits.needs_check:
-                return None
+                return image
             data = decode_base64(source.data)
+            fits = False
         else:
             data = await self._pictures.read(source)
             # Stored pictures do not move: they were checked on import.
-            if self._limits.accepts(source.media_type, len(data), source.width, source.height):
-                return FittedPicture(data, source.media_type)
-        return await self._pictures.fitter.fit(data, source.media_type, self._limits, image.name or "")
+            fits = self._limits.accepts(source.media_type, len(data), source.width, source.height)
+        fitted = FittedPicture(data, source.media_type)
+        if not fits:
+            fitted = await self._pictures.fitter.fit(data, source.media_type, self._limits, image.name or "")
+        for reason in fitted.reasons:
+            self._add_reason(reason)
+        encoded = base64.b64encode(fitted.data).decode("ascii")
+        sent = Base64Source(media_type=fitted.media_type, data=encoded)
+        # Opaque state belongs to the bytes with which it came.
+        state = image.metadata if fitted.data == data else {}
+        return image.model_copy(update={"source": sent, "metadata": state})
 
     def _web_picture(self, image: Image) -> Image | Text:
         if self._pictures.limits.accepts_urls:

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.providers.event_batches import EventBatches, ready_events
-from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.types.blocks import Base64Source, Citation, Image, ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import AnswerAwaited, Event
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.pieces import Piece, joined, text_of
@@ -97,10 +97,8 @@ class AnswerSize:
             case ThinkingBlock():
                 size, self._thinking_characters = len(event.text) - self._thinking_characters, 0
                 return _BLOCK_COST + max(0, size) + _json_size(event.metadata)
-            case ServerStep():
-                return _BLOCK_COST + len(event.name) + len(event.text) + _json_size(event.raw)
-            case Unknown():
-                return _BLOCK_COST + _json_size(event.raw)
+            case ServerStep() | Image() | Unknown():
+                return _BLOCK_COST + _block_size(event)
             case _:
                 return self._metadata_size(event)
 
@@ -132,6 +130,18 @@ class AnswerSize:
                 return 0
             case _:
                 return _BLOCK_COST
+
+
+def _block_size(block: ServerStep | Image | Unknown) -> int:
+    match block:
+        case ServerStep():
+            return len(block.name) + len(block.text) + _json_size(block.raw)
+        case Image(source=Base64Source(data=data)):
+            return len(data) + _json_size(block.metadata)
+        case Image():
+            return _json_size(block.metadata)
+        case Unknown():
+            return _json_size(block.raw)
 
 
 def _json_size(value: Any) -> int:

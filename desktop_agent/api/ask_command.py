@@ -82,6 +82,8 @@ def event_to_json(event: Event) -> dict[str, Any] | None:
             content = [part.model_dump(mode="json") for part in event.result.content]
             outcome = str(event.outcome)
             return {"type": "tool_result", "tool_use_id": event.id, "outcome": outcome, "content": content}
+        case Image():
+            return {"type": event.type, "source": event.source.model_dump(mode="json")}
         case _:
             return _provider_event_to_json(event)
 
@@ -109,6 +111,9 @@ def _provider_event_to_json(event: Event) -> dict[str, Any] | None:
             return None
 
 
+_PICTURE_MADE = (
+    "The model made a picture. The conversation keeps it: open it in the window, or ask with --jsonl to get its bytes."
+)
 _NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
 _NOT_STORED = (
     "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
@@ -316,7 +321,8 @@ class _AskRun:
             # A specialist answers the agent that called it.
             return
         # A reader of JSON lines gets the call, and may run it.
-        self._has_answer |= isinstance(event, ContentDelta) or (self._arguments.jsonl and isinstance(event, ToolUse))
+        is_printed = isinstance(event, ContentDelta) or (self._arguments.jsonl and isinstance(event, ToolUse))
+        self._has_answer |= is_printed or isinstance(event, Image)
         if self._arguments.jsonl:
             # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
             refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"
@@ -326,6 +332,8 @@ class _AskRun:
         elif isinstance(event, ContentDelta):
             # A terminal obeys controls; what reads from a pipe or a file gets the answer as it is.
             self._print(escape_controls(event.text) if self._out.isatty() else event.text)
+        elif isinstance(event, Image):
+            write_remark(_PICTURE_MADE)
         self._report_event(event)
 
     def _report_event(self, event: Event) -> None:

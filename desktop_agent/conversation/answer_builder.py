@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from desktop_agent.types.blocks import Block, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
+from desktop_agent.types.blocks import Block, Image, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
 from desktop_agent.types.engine_events import Event
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role, now
@@ -78,7 +78,7 @@ class AnswerBuilder:
                 self._finish_text(event, at)
             case ThinkingBlock():
                 self._finish_thinking(event, at)
-            case ToolUse() | ServerStep() | Unknown():
+            case ToolUse() | ServerStep() | Image() | Unknown():
                 self.close_parts(at)
                 self._blocks.append(event)
             case _:

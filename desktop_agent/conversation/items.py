@@ -162,6 +162,15 @@ class ServerStepItem:
 
 
 @dataclass(slots=True)
+class PictureItem:
+    """A picture that the model made: "Picture"."""
+
+    id: str
+    message_id: str
+    image: Image
+
+
+@dataclass(slots=True)
 class NoticeItem:
     """An error in place, or a fact about the conversation: "Error" or "Notice".
 
@@ -196,7 +205,7 @@ class UnknownItem:
     raw: Any
 
 
-Item = UserItem | AnswerItem | ThinkingItem | ToolCallItem | ServerStepItem | NoticeItem | UnknownItem
+Item = UserItem | AnswerItem | ThinkingItem | ToolCallItem | ServerStepItem | PictureItem | NoticeItem | UnknownItem
 
 
 @dataclass(frozen=True, slots=True)

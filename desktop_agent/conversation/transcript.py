@@ -10,6 +10,7 @@ from desktop_agent.conversation.items import (
     Item,
     ItemList,
     NoticeItem,
+    PictureItem,
     Prepended,
     Removed,
     ServerStepItem,
@@ -79,6 +80,7 @@ _ANSWER = (
     ToolArgsDelta,
     ToolUse,
     ServerStep,
+    Image,
     Unknown,
     MessageDelta,
 )
@@ -238,7 +240,7 @@ class Transcript:
                 return self._text.grow(event.text, ThinkingItem, self._message_id, envelope.at, event.part)
             case TextClosed():
                 return self._text.end_part(event.citations, event.part)
-            case ThinkingBlock() | ToolArgsDelta() | ToolUse() | ServerStep() | Unknown():
+            case ThinkingBlock() | ToolArgsDelta() | ToolUse() | ServerStep() | Image() | Unknown():
                 return self._apply_part(event, envelope.at)
             case MessageDelta():
                 # No text follows. What was cut short is marked.
@@ -251,7 +253,7 @@ class Transcript:
                 return self._apply_engine_event(event, envelope.at)
 
     def _apply_part(
-        self, event: ThinkingBlock | ToolArgsDelta | ToolUse | ServerStep | Unknown, at: datetime
+        self, event: ThinkingBlock | ToolArgsDelta | ToolUse | ServerStep | Image | Unknown, at: datetime
     ) -> list[Change]:
         match event:
             case ThinkingBlock():
@@ -260,7 +262,7 @@ class Transcript:
                 return self._text.end(0, at) + self._calls.write(event, self._message_id)
             case ToolUse():
                 return self._text.close(at) + self._calls.write(event, self._message_id)
-            case ServerStep() | Unknown():
+            case ServerStep() | Image() | Unknown():
                 return self._text.close(at) + self._add_block(event, self._message_id)
 
     def _apply_engine_event(self, event: Event, at: datetime) -> list[Change]:
@@ -342,6 +344,8 @@ class Transcript:
                 return [*self._text.close(_NO_TIME), self._calls.add(block, message_id)]
             case ServerStep():
                 item = ServerStepItem(self._item_list.new_id(), message_id, block.name, block.text)
+            case Image():
+                item = PictureItem(self._item_list.new_id(), message_id, block)
             case Unknown():
                 item = UnknownItem(self._item_list.new_id(), message_id, block.raw)
             case _:

@@ -10,7 +10,7 @@ from typing import Any
 from desktop_agent.providers.text_builder import TextBuilder, ThinkTags
 from desktop_agent.providers.tool_call_builder import MAX_NAME_LENGTH, ToolCallBuilder
 from desktop_agent.providers.transport.json_codec import repair_json, repair_text
-from desktop_agent.types.blocks import Citation, ServerStep, Unknown
+from desktop_agent.types.blocks import Citation, Image, ServerStep, Unknown
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 from desktop_agent.types.provider_events import (
@@ -111,8 +111,8 @@ class PartBuilder:
         if not self._open_items:
             self._flush_waiting()
 
-    def add_block(self, block: ServerStep | Unknown, number: int = 0) -> None:
-        """Add a whole block: a step of the server's own, or a block of unknown type."""
+    def add_block(self, block: ServerStep | Image | Unknown, number: int = 0) -> None:
+        """Add a whole block: a step of the server's own, a picture that the model made, or a block of unknown type."""
         self.main.close()
         self.has_content = True
         self._queue_whole(number, block)

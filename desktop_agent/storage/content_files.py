@@ -331,9 +331,13 @@ class PictureStorer:
 
     def store_envelope(self, envelope: Envelope) -> Envelope:
         """Return the event as it is to be written. Raises StorageFailed."""
-        if not isinstance(envelope.event, ToolFinished):
-            return envelope
-        return replace(envelope, event=replace(envelope.event, result=self._result(envelope.event.result)))
+        match envelope.event:
+            case ToolFinished() as finished:
+                return replace(envelope, event=replace(finished, result=self._result(finished.result)))
+            case Image() as image:
+                return replace(envelope, event=self._image_block(image))
+            case _:
+                return envelope
 
     def store_image(self, image: Image) -> Image:
         """Return the picture of a draft; it has to exist, as whoever writes the draft adds it again.
@@ -352,9 +356,10 @@ class PictureStorer:
     def _block(self, block: Block) -> Block:
         if isinstance(block, ToolResult):
             return self._result(block)
-        if not isinstance(block, Image):
-            return block
-        stored = self._stored(block)
+        return self._image_block(block) if isinstance(block, Image) else block
+
+    def _image_block(self, image: Image) -> Image | Unknown:
+        stored = self._stored(image)
         return stored if isinstance(stored, Image) else Unknown(raw=stored)
 
     def _result(self, result: ToolResult) -> ToolResult:

@@ -204,12 +204,18 @@ class Json(FrozenModel):
 
 
 class Image(FrozenModel):
-    """A picture. `name` is what the person knows it by, never a path."""
+    """A picture. `name` is what the person knows it by, never a path.
+
+    Of a picture that a model made, `metadata` is opaque and goes back with it to the provider named in `provider`, and
+    to no other.
+    """
 
     type: Literal["image"] = "image"
     source: ImageSource
     detail: ImageDetail = ImageDetail.AUTO
     name: str | None = None
+    provider: str = ""
+    metadata: JsonObject = Field(default_factory=dict)
 
 
 class Thinking(FrozenModel):

@@ -1,8 +1,9 @@
 """Events that a provider adapter yields, the closed union for every dialect; token usage and cost.
 
 A call arrives as the block `ToolUse` itself: nobody downstream ever sees partial JSON. A call whose arguments are no
-object has them in `malformed` and never runs. Steps of the provider's own servers and unknown content arrive as the
-blocks `ServerStep` and `Unknown` in the same way. Unknown usage is None, never 0.
+object has them in `malformed` and never runs. Steps of the provider's own servers, pictures that the model made and
+unknown content arrive as the blocks `ServerStep`, `Image` and `Unknown` in the same way. Unknown usage is None, never
+0.
 
 Wire shapes and their order are described in the project's recordings (tests/recordings/README.md).
 """
@@ -14,7 +15,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.types.blocks import Citation, Image, ServerStep, ToolUse, Unknown
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.frozen_model import FrozenModel
 
@@ -130,7 +131,7 @@ class ContentDelta:
 class TextClosed:
     """The text since the last block is a part of its own, with its citations and the state that goes back with it.
 
-    A call, a server step or an unknown block comes only when no other part is open.
+    A call, a server step, a picture or an unknown block comes only when no other part is open.
     """
 
     provider: str
@@ -212,6 +213,7 @@ ProviderEvent = (
     | ToolArgsDelta
     | ToolUse
     | ServerStep
+    | Image
     | Unknown
     | MessageDelta
     | UsageUpdate

@@ -254,7 +254,8 @@ class ImageLimits:
     """What a provider accepts of pictures. Bytes are those of the file; edges are in pixels; None: no known limit.
 
     With more than `many_images` pictures in one request, each has at most `many_images_max_edge`. Beyond
-    `downscale_edge` the provider scales down itself, so sending more is waste.
+    `downscale_edge` the provider scales down itself, so sending more is waste. Messages of the
+    assistant have no pictures but those that the provider `in_answers_of` made, with their state.
     """
 
     media_types: tuple[MediaType, ...] = SUPPORTED_MEDIA_TYPES
@@ -266,6 +267,7 @@ class ImageLimits:
     downscale_edge: int | None = None
     accepts_animated: bool = True
     accepts_urls: bool = True
+    in_answers_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,25 @@ async def interrupted(desk: Desk) -> None:
     await desk.show_stored(Message.user("Why is the sky blue?"), half, title="Why is the sky blue?")
 
 
+@scene("conversation-picture-answer", height=900)
+async def picture_answer(desk: Desk) -> None:
+    image = await desk.image("", 1024, 768, 4)
+    await desk.show_stored(
+        Message.user("Draw a small harbour at dusk."),
+        Message(
+            role=Role.ASSISTANT,
+            blocks=(
+                Text(text="Here is the harbour, with the last light behind the hills:"),
+                image.model_copy(update={"name": None}),
+                Text(text="Shall I make the water calmer?"),
+            ),
+            model="aurora-large",
+            usage=USAGE.usage,
+        ),
+        title="A harbour at dusk",
+    )
+
+
 @scene("conversation-pictures", height=900)
 async def pictures(desk: Desk) -> None:
     images = [await desk.image("harbour.png"), await desk.image("dunes at dusk.png", 700, 900, 3)]

@@ -12,7 +12,7 @@ from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, ToolResult, UrlSource
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd
 from desktop_agent.types.errors import AgentError, ImageRefused, ImagesNotSupported, StorageFailed
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, RequestAdjusted
 from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo
 from tests.fakes.agent_run import Desk
@@ -38,6 +38,10 @@ async def read(_: StoredSource) -> bytes:
 
 def of(*images: Image) -> Message:
     return Message.user_with_blocks([Text(text="see"), *images])
+
+
+def answer(*blocks: Text | Image) -> Message:
+    return Message(role=Role.ASSISTANT, blocks=blocks)
 
 
 def pixels(block: Any) -> tuple[int, int]:
@@ -68,6 +72,65 @@ async def test_what_does_not_is_made_to_fit_also_in_results_and_each_reason_is_s
     assert [pixels(part) for part in parts if isinstance(part, Image)] == [(30, 20)] * 3
     assert len(reasons) == 2
     assert "“cat.png”" in reasons[0]
+
+
+def made(name: str, **more: Any) -> Image:
+    return STORED.model_copy(update={"name": name, **more})
+
+
+async def sent(*messages: Message, **limits: Any) -> list[list[str]]:
+    """Of each message the names of its pictures and its texts, in order."""
+    found, _ = await prepare_pictures(messages, PictureSupport(read, PictureFitter(), ImageLimits(**limits)))
+    return [
+        [
+            block.name or "" if isinstance(block, Image) else getattr(block, "text", block.type)
+            for block in message.blocks
+        ]
+        for message in found
+    ]
+
+
+async def test_pictures_of_answers_go_with_the_next_prompt() -> None:
+    asked, again = Message.user("Draw a cat."), Message.user("Make it red.")
+    answers = [answer(Text(text="Here:"), made("one")), answer(made("two"), made("three"))]
+    note = "[From your answer above:]"
+    assert await sent(asked, *answers, again) == [
+        ["Draw a cat."],
+        ["Here:"],
+        [],
+        [note, "one", note, "two", "three", "Make it red."],
+    ]
+    assert await sent(asked, *answers) == [["Draw a cat."], ["Here:"], []]
+
+
+async def test_a_picture_with_the_state_of_its_provider_stays_in_the_answer() -> None:
+    own, other, bare = (
+        made("own", provider="p", metadata={"s": 1}),
+        made("other", provider="q", metadata={"s": 1}),
+        made("bare", provider="p"),
+    )
+    messages = [answer(own, other, bare), Message.user("Go on.")]
+    assert await sent(*messages, in_answers_of="p") == [
+        ["own"],
+        ["[From your answer above:]", "other", "bare", "Go on."],
+    ]
+
+
+async def test_state_goes_only_with_the_bytes_that_it_came_with() -> None:
+    own = made("own", provider="p", metadata={"s": 1})
+    for edge, state in ((60, {"s": 1}), (30, {})):
+        parts, _ = await worked(Message.user_with_blocks([own]), max_edge=edge)
+        assert [part.metadata for part in parts] == [state]
+
+
+async def test_a_model_that_sees_nothing_is_told_of_pictures_in_answers() -> None:
+    pictures = PictureSupport(read, PictureFitter(), ImageLimits(), model_reads_pictures=False)
+    found, reasons = await prepare_pictures([answer(made("one")), Message.user("Go on.")], pictures)
+    assert [message.text for message in found] == [
+        "[The picture “one” that stood here is not sent any more.]",
+        "Go on.",
+    ]
+    assert len(reasons) == 1
 
 
 async def test_many_pictures_must_be_smaller_than_few() -> None:

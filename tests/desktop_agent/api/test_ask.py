@@ -1,6 +1,7 @@
 """`ask`: what goes in, what comes out, how it ends."""
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -132,6 +133,22 @@ def test_an_answer_that_a_filter_cut_or_that_was_refused_is_no_success(ask: Aske
     with serving(Loopback(paused("I would", "refusal"))) as server:
         asked = ask(*jsonl, "--dialect", "anthropic", "hi", server=server)
     assert (asked.code, "I would" in asked.out) == (1, True)
+
+
+def test_a_picture_is_an_answer(ask: Asker) -> None:
+    data = base64.b64encode(png()).decode()
+    painted = Reply(
+        sse(
+            chunk({"images": [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}]}),
+            chunk(finish="stop"),
+        )
+    )
+    with serving(Loopback(painted, painted)) as server:
+        asked = ask("Draw a cat", server=server)
+        lines = ask("--jsonl", "Draw a cat", server=server)
+    assert (asked.code, asked.out, lines.code) == (0, "\n", 0)
+    assert "The model made a picture." in asked.err
+    assert lines.events[0] == {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
 
 def test_a_pause_without_tools_is_gone_on_from(ask: Asker) -> None:

@@ -26,6 +26,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import (
     Block,
     Citation,
+    Image,
     Outcome,
     ServerStep,
     Text,
@@ -33,6 +34,7 @@ from desktop_agent.types.blocks import (
     ToolResult,
     ToolUse,
     Unknown,
+    UrlSource,
 )
 from desktop_agent.types.engine_events import (
     AnswerAwaited,
@@ -443,6 +445,7 @@ PARTS = st.one_of(
     st.just(ThinkingBlock("", "p", {"data": "x"})),
     st.integers(0, 10**6).map(lambda number: ToolUse(id=str(number), name="f")),
     st.just(ServerStep(provider="p", name="search", raw={})),
+    st.just(Image(source=UrlSource(url="https://example.org/a.png"))),
     st.just(Unknown(raw={"x": 1})),
 )
 ENDS = st.sampled_from(

@@ -1,17 +1,20 @@
 """One open conversation: send, stop, decide."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image as Pillow
 
-from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
+from desktop_agent.conversation.items import AnswerItem, NoticeItem, PictureItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.engine.titles import TITLE_LENGTH
 from desktop_agent.storage.journal_queue import JournalQueue
-from desktop_agent.types.blocks import Image, Outcome, Text, UrlSource
+from desktop_agent.types.blocks import Base64Source, Image, Outcome, StoredSource, Text, UrlSource
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     Envelope,
@@ -379,6 +382,31 @@ async def test_a_prompt_without_words_has_a_title_too(shaky: Shaky) -> None:
     stage.session.send(Message.user_with_blocks([Text(text=" "), image]))
     await stage.idle()
     assert stage.session.record.title == "Picture"
+
+
+def png() -> bytes:
+    file = BytesIO()
+    Pillow.new("RGB", (7, 5), "red").save(file, "PNG")
+    return file.getvalue()
+
+
+async def test_a_picture_of_the_model_is_shown_stored_and_sent_with_the_next_prompt(shaky: Shaky) -> None:
+    data = base64.b64encode(png()).decode()
+    made = Image(source=Base64Source(media_type="image/png", data=data), provider="p")
+    stage = Stage(shaky, Turn(ContentDelta("Here:"), made, ContentDelta("Done.")), Turn())
+    await stage.say("Draw a cat.")
+    shown = [type(item) for item in stage.session.transcript]
+    assert shown == [UserItem, AnswerItem, PictureItem, AnswerItem]
+    await stage.say("Make it red.")
+    prompt = stage.provider.requests[1].messages[-1]
+    assert [block.source.data for block in prompt.blocks if isinstance(block, Image)] == [data]
+    assert prompt.text == "[From your answer above:]Make it red."
+    await stage.session.close()
+    stored = (await shaky.store.load(stage.session.record.id)).messages
+    assert [type(item) for item in Transcript(stored)][:4] == shown
+    (picture,) = (block for block in stored[1].blocks if isinstance(block, Image))
+    assert isinstance(picture.source, StoredSource)
+    assert await shaky.store.pictures.get(picture.source) == png()
 
 
 async def test_a_title_of_the_persons_own_stays(shaky: Shaky) -> None:

@@ -134,6 +134,19 @@ async def test_a_picture_in_an_event_becomes_a_file(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_picture_that_the_model_made_becomes_a_file(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    image = Image(source=Base64Source(media_type="image/png", data=png()), provider="p", metadata={"s": 1})
+    await store.append_journal(made.id, [envelope(0, image)])
+    (row,) = (await store.load(made.id)).journal
+    assert isinstance(row.event, Image)
+    assert isinstance(row.event.source, StoredSource)
+    assert (row.event.provider, row.event.metadata) == ("p", {"s": 1})
+    assert await store.pictures.get(row.event.source) == base64.b64decode(png())
+    await store.close()
+
+
 async def test_unknown_and_damaged_rows_are_skipped_and_counted(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     made = await store.create_conversation(title="t")

@@ -10,8 +10,9 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, UrlSource
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from tests.fakes.transcript_feed import NoPictures
+from ui.shell.pictures.picture_viewer import conversation_pictures
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks import image_store as pictures_module
 from ui.transcript.blocks.image_store import ThumbnailCache, decode_image, encoded_image_size, image_size
@@ -109,6 +110,23 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
     assert opened.args == [image]
     assert rows.row(1).spoken_text() == "Image: far, x.org\nx"
+
+
+def test_a_picture_that_the_model_made_stands_in_its_answer_and_opens(tmp_path, qtbot):
+    image = Image(source=stored(tmp_path, 1600, 800))
+    view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    answer = Message(role=Role.ASSISTANT, blocks=(Text(text="Here:"), image, Text(text="Done.")))
+    view.set_transcript(Transcript([Message.user("Draw."), answer]))
+    rows = view.row_viewport.rows
+    assert [rows.row(index).spoken_text() for index in range(rows.count)] == ["Draw.", "Here:", "Image", "Done."]
+    assert [rows.row(index).label for index in (1, 2, 3)] == ["Assistant said"] * 3
+    (_, control), *_ = rows.row(2).controls()
+    with qtbot.waitSignal(view.image_opened) as opened:
+        control.press()
+    assert opened.args == [image]
+    (shown,) = conversation_pictures(rows.transcript, rows.render_context.remote)
+    assert shown.source == image.source
 
 
 def test_a_closed_workshop_delivers_nothing_and_takes_nothing(qapp, qtbot):

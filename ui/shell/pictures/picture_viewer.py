@@ -6,7 +6,7 @@ from PySide6.QtCore import QByteArray, QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QDialog, QWidget
 
-from desktop_agent.conversation.items import AnswerItem, Item, ToolCallItem, UserItem
+from desktop_agent.conversation.items import AnswerItem, Item, PictureItem, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Image, UrlSource
 from ui.shell.pictures.picture_canvas import (
     MAX_SHOWN_PIXELS,
@@ -32,11 +32,13 @@ from ui.transcript.workers import JobQueue
 
 
 def conversation_pictures(items: Iterable[Item], remote: RemoteImages) -> Iterator[ViewerPicture]:
-    """Return the pictures that people sent, that tools returned, and that were loaded from the web."""
+    """Return the pictures that people sent, models made and tools returned, and those loaded from the web."""
     loaded = remote.loaded()
     for item in items:
         if isinstance(item, UserItem):
             yield from _of_images(item.images, remote)
+        elif isinstance(item, PictureItem):
+            yield from _of_images((item.image,), remote)
         elif isinstance(item, ToolCallItem) and item.result:
             yield from _of_images([part for part in item.result.content if isinstance(part, Image)], remote)
         elif isinstance(item, AnswerItem) and loaded:

@@ -23,6 +23,7 @@ from desktop_agent.conversation.items import (
     Change,
     Item,
     NoticeItem,
+    PictureItem,
     Removed,
     ServerStepItem,
     ThinkingItem,
@@ -311,7 +312,7 @@ def _occasion_of(item: Item) -> str:
             return str(item.state) if item.state in {CallState.WAITING, CallState.ENDED} else ""
         case NoticeItem():
             return "there" if item.times == 1 else f"there {item.times} times"
-        case ServerStepItem() | UnknownItem():
+        case ServerStepItem() | PictureItem() | UnknownItem():
             return "there"
         case _:
             return ""

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, QRect
 from PySide6.QtGui import QPainter
 
-from desktop_agent.conversation.items import AnswerItem, ThinkingItem, UserItem
+from desktop_agent.conversation.items import AnswerItem, PictureItem, ThinkingItem, UserItem
 from desktop_agent.markdown.long_text import split_long_text
 from desktop_agent.types.hidden_characters import find_deceptive
 from ui.transcript.blocks.block import Block, MenuAction, PaintContext
@@ -88,6 +88,24 @@ class AnswerRow(Row):
         """Return the Markdown as the model wrote it, with the sources as a list."""
         sources = cited_sources(self._answer.citations)
         return "\n\n".join([str(self._answer.text), *([sources_markdown(sources)] if sources else [])])
+
+
+class PictureRow(Row):
+    """A picture that the model made."""
+
+    def __init__(self, item: PictureItem, render_context: RenderContext) -> None:
+        super().__init__(item, render_context)
+        self._picture = item
+        self.stack.above, self.stack.below = render_context.style.gap(8), render_context.style.gap(12)
+
+    @property
+    def label(self) -> str:
+        return QCoreApplication.translate("Transcript", "Assistant said")
+
+    def build(self) -> None:
+        """Make its block."""
+        for block in self.render_context.image_blocks((self._picture.image,), self.item.id):
+            self.add(block)
 
 
 class ThinkingRow(Row):

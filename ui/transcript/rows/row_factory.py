@@ -7,13 +7,14 @@ from desktop_agent.conversation.items import (
     AnswerItem,
     Item,
     NoticeItem,
+    PictureItem,
     ServerStepItem,
     ThinkingItem,
     ToolCallItem,
     UnknownItem,
     UserItem,
 )
-from ui.transcript.rows.message_rows import AnswerRow, ThinkingRow, UserRow
+from ui.transcript.rows.message_rows import AnswerRow, PictureRow, ThinkingRow, UserRow
 from ui.transcript.rows.notice_rows import NoticeRow, ServerStepRow, UnknownRow
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row
@@ -25,6 +26,7 @@ _ROW_TYPES: dict[type, Callable[[Any, RenderContext], Row]] = {
     ThinkingItem: ThinkingRow,
     ToolCallItem: ToolRow,
     ServerStepItem: ServerStepRow,
+    PictureItem: PictureRow,
     NoticeItem: NoticeRow,
     UnknownItem: UnknownRow,
 }

@@ -44,6 +44,7 @@ PICTURE_LIMITS = ImageLimits(
     max_count=3600,
     downscale_edge=3072,
     accepts_animated=False,
+    in_answers_of=PROVIDER,
 )
 _BY_SUFFIX = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
 
@@ -227,8 +228,11 @@ def _model_parts(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]
     of_calls = {state.metadata.get("call_id"): state.metadata.get("thoughtSignature") for state in states}
     for block in blocks:
         match block:
-            case Text() | Image():
+            case Text():
                 parts += _user_parts((block,))
+            case Image():
+                state = block.metadata if is_own and block.provider == PROVIDER else {"thoughtSignature": NO_SIGNATURE}
+                parts.append({**image_part(block), **state})
             case Thinking() if is_own and block.provider == PROVIDER:
                 _restore_signature(parts, block)
             case ToolUse():

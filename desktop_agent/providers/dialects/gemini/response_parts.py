@@ -6,6 +6,7 @@ Positions on the wire are bytes of the answer in UTF-8 (Segment); ours are chara
 from collections.abc import Iterable
 from typing import Any
 
+from desktop_agent.providers.dialects.answer_pictures import parse_picture
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.json_codec import (
     array_in,
@@ -18,7 +19,7 @@ from desktop_agent.providers.transport.json_codec import (
     repair_json,
     repair_text,
 )
-from desktop_agent.types.blocks import Citation, ServerStep, Unknown
+from desktop_agent.types.blocks import Citation, Image, ServerStep, Unknown
 
 _Span = tuple[int, int, str]
 
@@ -182,7 +183,7 @@ class PartReader:
                 self.text(text or "")
             else:
                 self._signed_text(text or "", signature)
-        else:
+        elif part.get("thought") is not True or "inlineData" not in part:  # else a draft of the picture that follows
             self.release()
             self._builder.add_block(_parse_block(part))
 
@@ -261,8 +262,13 @@ def _is_empty_call(call: Any) -> bool:
     return is_object(call) and not any(call.values())
 
 
-def _parse_block(part: dict[str, Any]) -> ServerStep | Unknown:
+def _parse_block(part: dict[str, Any]) -> ServerStep | Image | Unknown:
     """Parse what is neither text nor a call: kept whole, with its signature."""
+    signature = part.get("thoughtSignature")
+    metadata = {"thoughtSignature": signature} if isinstance(signature, str) and signature else {}
+    picture = parse_picture(object_in(part, "inlineData").get("data"), PROVIDER, metadata)
+    if picture is not None:
+        return picture
     raw = repair_json(part)
     code, outcome = object_in(part, "executableCode"), object_in(part, "codeExecutionResult")
     if code:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from desktop_agent.providers.dialects.answer_pictures import parse_picture
 from desktop_agent.providers.dialects.openai_chat.messages import merge_detail, merge_thinking_block
 from desktop_agent.providers.dialects.response_stream import BaseFrameReader, failure_for, finish_word, stop_reason_for
 from desktop_agent.providers.part_builder import PartBuilder
@@ -262,9 +263,9 @@ class FrameReader(BaseFrameReader):
         annotations = delta.get("annotations")
         if annotations and is_array(annotations):
             self._citations += parse_citations(annotations)
-        # Pictures that a model made (OpenRouter).
+        # Pictures that a model made (OpenRouter, LiteLLM).
         for picture in () if is_whole else objects_in(delta, "images"):
-            self._builder.add_block(Unknown(raw=repair_json(picture), provider=self._builder.provider))
+            self._picture(picture)
         if delta.get("tool_calls"):
             self._calls(delta["tool_calls"], is_whole=is_whole)
         function = delta.get("function_call")
@@ -360,7 +361,14 @@ class FrameReader(BaseFrameReader):
                 self._refused = True
                 self._builder.main.text(part["refusal"])
             elif kind:
-                self._builder.add_block(Unknown(raw=repair_json(part), provider=self._builder.provider))
+                self._picture(part)
+
+    def _picture(self, part: dict[str, Any]) -> None:
+        """Add a picture; a part that is none is kept as unknown."""
+        address = part.get("image_url")
+        text = address.get("url") if is_object(address) else address
+        picture = parse_picture(text, self._builder.provider) if part.get("type") in ("image_url", None) else None
+        self._builder.add_block(picture or Unknown(raw=repair_json(part), provider=self._builder.provider))
 
     def _call(self, call: dict[str, Any], *, is_listed: bool) -> None:
         index, call_id = call.get("index"), call.get("id")

@@ -9,7 +9,7 @@ from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
 from desktop_agent.providers.dialects.request_building import account_digest
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
-from desktop_agent.types.blocks import ServerStep, Unknown
+from desktop_agent.types.blocks import Image, ServerStep, Unknown
 from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.provider_events import AnswerStarted, MessageDelta, Origin, ProviderEvent, TextClosed
@@ -58,9 +58,9 @@ def read(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]:
     return builder.take_events(), None
 
 
-def blocks(data: bytes) -> list[TextClosed | ServerStep | Unknown]:
+def blocks(data: bytes) -> list[TextClosed | ServerStep | Image | Unknown]:
     """What canonical events leave out."""
-    return [each for each in read(data)[0] if isinstance(each, (TextClosed, ServerStep, Unknown))]
+    return [each for each in read(data)[0] if isinstance(each, (TextClosed, ServerStep, Image, Unknown))]
 
 
 def ending(data: bytes) -> MessageDelta:

@@ -186,6 +186,13 @@ def test_state_goes_only_to_the_account_that_made_it(more: dict[str, Any], is_ow
         assert found == [{"text": "a"}, bare_call]
 
 
+def test_a_picture_goes_back_with_its_signature_and_elsewhere_without() -> None:
+    picture = PICTURE.model_copy(update={"provider": "gemini", "metadata": {"thoughtSignature": "S"}})
+    assert parts_of(said(picture), reader=STRICT) == [{**INLINE, "thoughtSignature": "S"}]
+    unsigned = {**INLINE, "thoughtSignature": "skip_thought_signature_validator"}
+    assert parts_of(said(picture, origin=ELSEWHERE), reader=STRICT) == [unsigned]
+
+
 def test_blocks_of_others_are_not_sent() -> None:
     foreign = [
         Thinking(text="t", provider="", metadata={"thoughtSignature": "S", "on": "text", "part_text": ""}),

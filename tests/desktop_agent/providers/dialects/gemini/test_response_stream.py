@@ -7,7 +7,7 @@ import pytest
 
 from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
+from desktop_agent.types.blocks import Base64Source, Image, ServerStep, ToolUse, Unknown
 from desktop_agent.types.provider_events import AnswerNamed, ContentDelta, StopReason, UsageUpdate
 from tests.desktop_agent.providers.dialects.gemini.stream import USAGE, blocks, chunk, ending, fold, read, sse
 from tests.fakes.recordings import cut_at, matches, pieces
@@ -401,6 +401,20 @@ def test_tools_that_the_server_called() -> None:
 )
 def test_what_nobody_knows_is_kept(part: dict[str, Any]) -> None:
     assert blocks(sse(chunk({"text": "a"}, part, {"text": "b"}), STOP)) == [Unknown(raw=part, provider="gemini")]
+
+
+PNG = "iVBORw0KGgo="
+
+
+def test_a_picture_comes_with_its_signature_and_its_drafts_are_passed_over() -> None:
+    draft = {"inlineData": {"mimeType": "image/png", "data": PNG}, "thought": True}
+    part = {"inlineData": {"mimeType": "image/jpeg", "data": PNG}, "thoughtSignature": "S"}
+    plain = {"inlineData": {"mimeType": "image/png", "data": PNG}}
+    source = Base64Source(media_type="image/png", data=PNG)
+    assert blocks(sse(chunk({"text": "a"}, draft, part, plain), STOP)) == [
+        Image(source=source, provider="gemini", metadata={"thoughtSignature": "S"}),
+        Image(source=source, provider="gemini"),
+    ]
 
 
 def test_calls_in_pieces_are_not_run() -> None:

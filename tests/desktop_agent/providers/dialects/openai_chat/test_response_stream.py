@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader, parse_citations, parse_usage
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import DONE, SseDecoder
-from desktop_agent.types.blocks import Citation, Unknown
+from desktop_agent.types.blocks import Base64Source, Citation, Image, Unknown, UrlSource
 from desktop_agent.types.provider_events import AnswerNamed, ContentDelta, StopReason, TextClosed
 from tests.fakes.http_server import chunk, sse
 from tests.fakes.recordings import cut_at, fold, normal, pieces
@@ -575,23 +575,41 @@ def test_shapes_cut_anywhere(case: str, offsets: list[int]) -> None:
     assert fold(cut_at(data, [offset for offset in offsets if offset < len(data)])) == fold([data])
 
 
-def test_pictures_and_the_words_of_speech_are_kept() -> None:
-    """OpenRouter's models that paint, and OpenAI's that speak."""
-    picture = {"type": "image_url", "index": 0, "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-    body = sse(
-        chunk({"role": "assistant", "content": "", "images": [picture]}),
-        chunk({"audio": {"id": "audio_1", "transcript": "Here "}}),
-        chunk({"audio": {"data": "AAAA", "transcript": "it is."}}),
-        END,
+PNG = "iVBORw0KGgo="
+
+
+def test_the_words_of_speech_are_kept() -> None:
+    """Of OpenAI's models that speak."""
+    first = chunk({"audio": {"id": "audio_1", "transcript": "Here "}})
+    assert events(first, chunk({"audio": {"data": "AAAA", "transcript": "it is."}}), END)[:2] == [
+        ContentDelta("Here "),
+        ContentDelta("it is."),
+    ]
+
+
+@pytest.mark.parametrize("address", [{"url": f"data:image/jpeg;base64,{PNG}"}, f"data:image/png;base64,{PNG}"])
+@pytest.mark.parametrize("place", ["images", "content"])
+def test_pictures_that_the_model_made_are_pictures(address: Any, place: str) -> None:
+    """Of OpenRouter and LiteLLM in `images`, of others in a list of parts; what their bytes are counts."""
+    picture = {"type": "image_url", "index": 0, "image_url": address}
+    (found, end, *_) = events(chunk({"role": "assistant", "content": "", place: [picture]}), END, provider="p")
+    assert found == Image(source=Base64Source(media_type="image/png", data=PNG), provider="p")
+    assert end.details is None  # it is not empty
+
+
+def test_a_picture_by_its_address_stays_one() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}
+    assert events(chunk({"images": [picture]}), END, provider="p")[0] == Image(
+        source=UrlSource(url="https://example.org/cat.png"), provider="p"
     )
-    builder = PartBuilder("p")
-    reader = FrameReader(builder, {})
-    for frame in SseDecoder().feed(body):
-        reader.read(frame)
-    reader.end()
-    found = builder.take_events()
-    assert found[:3] == [Unknown(raw=picture, provider="p"), ContentDelta("Here "), ContentDelta("it is.")]
-    assert found[3].details is None
+
+
+@pytest.mark.parametrize(
+    "text", ["data:image/png;base64,???", "data:audio/wav;base64,AAAA", "file:///etc/passwd", "", 7]
+)
+def test_what_is_no_picture_is_kept(text: Any) -> None:
+    part = {"type": "image_url", "image_url": {"url": text}}
+    assert events(chunk({"images": [part]}), END, provider="p")[0] == Unknown(raw=part, provider="p")
 
 
 def test_an_empty_answer_says_so() -> None:
