@@ -198,6 +198,7 @@ class Capabilities:
     tokens. `sampling`: takes temperature, top_p and top_k. `forced_tools`: takes a tool choice of required or named.
     `binds_prefix`: takes its reasoning back only behind exactly what it was made from. `late_system`: takes
     instructions in the middle of a conversation. `cache_minimum`: the shortest prompt that is cached, in tokens.
+    `outputs`: what it answers with.
     """
 
     images: bool | None = None
@@ -216,6 +217,12 @@ class Capabilities:
     binds_prefix: bool | None = None
     late_system: bool | None = None
     cache_minimum: Annotated[int, Field(ge=0)] | None = None
+    outputs: tuple[Literal["image", "text"], ...] | None = None
+
+    @property
+    def makes_images(self) -> bool:
+        """Return whether it is known to answer with pictures."""
+        return "image" in (self.outputs or ())
 
     def over(self, other: "Capabilities") -> "Capabilities":
         """Return these, with the other's values where these are unknown."""

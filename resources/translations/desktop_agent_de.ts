@@ -2969,6 +2969,10 @@ Aufwärts zu: {1}</translation>
         <translation>Bilder</translation>
     </message>
     <message>
+        <source>makes images</source>
+        <translation>erzeugt Bilder</translation>
+    </message>
+    <message>
         <source>tools</source>
         <translation>Werkzeuge</translation>
     </message>

@@ -2969,6 +2969,10 @@ Go up to: {1}</source>
         <translation>图片</translation>
     </message>
     <message>
+        <source>makes images</source>
+        <translation>可生成图片</translation>
+    </message>
+    <message>
         <source>tools</source>
         <translation>工具</translation>
     </message>

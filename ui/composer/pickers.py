@@ -117,6 +117,7 @@ def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
         facts.append(format_count(capabilities.context_window))
     abilities = (
         (capabilities.images, translate("ModelRows", "images")),
+        (capabilities.makes_images, translate("ModelRows", "makes images")),
         (capabilities.tools, translate("ModelRows", "tools")),
         (capabilities.reasoning, translate("ModelRows", "reasoning")),
     )

@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import SecretStr
 
@@ -159,6 +159,7 @@ def _capabilities(entry: dict[str, Any]) -> Capabilities:
     """Return facts from the listing itself, under the names of several families."""
     flags, meta = object_in(entry, "capabilities"), object_in(entry, "meta")
     modalities = object_in(entry, "architecture").get("input_modalities")
+    outputs = object_in(entry, "architecture").get("output_modalities")
     parameters = entry.get("supported_parameters")
     context = _first_size(
         entry.get("context_length"),
@@ -176,7 +177,11 @@ def _capabilities(entry: dict[str, Any]) -> Capabilities:
         reasoning=flag_in(flags, "reasoning") if not is_array(parameters) else "reasoning" in parameters,
         context_window=context,
         max_output_tokens=output,
+        outputs=tuple(kind for kind in _OUTPUTS if kind in outputs) if is_array(outputs) else None,
     )
+
+
+_OUTPUTS: tuple[Literal["image"], Literal["text"]] = ("image", "text")
 
 
 async def _family_capabilities(

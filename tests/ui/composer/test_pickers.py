@@ -164,7 +164,7 @@ def test_capabilities_are_said(driver):
 
 
 def test_price_and_retirement_are_said(qtbot):
-    able = Capabilities(images=True, tools=True, reasoning=True, context_window=200_000)
+    able = Capabilities(images=True, tools=True, reasoning=True, context_window=200_000, outputs=("image", "text"))
     price = Price(input=3, output=0.075)
     models = (
         ModelInfo("soon", None, able, price, date(2999, 11, 30)),
@@ -173,7 +173,7 @@ def test_price_and_retirement_are_said(qtbot):
     rows = ResultModel()
     rows.show_rows(model_rows([Group(LOCAL_SERVERS[0], models)], "", ("ollama", "soon")))
     soon, gone = rows.index(1), rows.index(2)
-    facts = ["200k", "images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
+    facts = ["200k", "images", "makes images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
     assert soon.data(RowRole.SUBTITLE) == " · ".join(facts)
     assert soon.data(Qt.ItemDataRole.AccessibleTextRole) == ", ".join(["soon", *facts, "✓"])
     assert "A million tokens cost $3 in and $0.075 out" in soon.data(Qt.ItemDataRole.ToolTipRole)

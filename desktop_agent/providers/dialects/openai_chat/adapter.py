@@ -212,6 +212,9 @@ def build_body(
     fields |= {"stream": True, **format_fields.fields}
     fields |= _limits(request, quirks, known, setting.refused | without, notes)
     optional = _sampling(request, quirks, known, setting.refused, notes)
+    if known.makes_images:
+        # OpenRouter and Vercel's gateway: some models want it, and those that paint only refuse “text” in it.
+        optional["modalities"] = list(known.outputs or ())
     optional |= {**setting.fields, **_stream_options(quirks), **caching_fields(request, quirks, notes)}
     fields |= {name: value for name, value in optional.items() if name not in without}
     fields |= _tools(request, quirks, known, notes)

@@ -60,6 +60,10 @@ def listed(*entries: dict[str, Any]) -> dict[str, Any]:
             Capabilities(True, True, True, 200_000, 64_000),
         ),
         (
+            {"architecture": {"input_modalities": ["text"], "output_modalities": ["text", "image", "smell"]}},
+            Capabilities(False, outputs=("image", "text")),
+        ),
+        (
             {"architecture": {"input_modalities": ["text"]}, "supported_parameters": []},
             Capabilities(False, False, False),
         ),

@@ -287,6 +287,16 @@ def test_what_the_listing_rules_out() -> None:
     assert body(request(), known=Capabilities(tools=False, images=False))
 
 
+def test_a_model_that_makes_images_is_asked_for_what_it_makes() -> None:
+    assert body(request(), known=Capabilities(outputs=("image", "text")))["modalities"] == ["image", "text"]
+    assert body(request(), known=Capabilities(outputs=("image",)))["modalities"] == ["image"]
+    for plain in (Capabilities(outputs=("text",)), Capabilities()):
+        assert "modalities" not in body(request(), known=plain)
+    painter = Capabilities(outputs=("image",))
+    refused = build_body(request(), Recipient(STRANGER), painter, frozenset({"modalities"}))
+    assert ("modalities" in refused.fields, refused.adjustments) == (False, ())
+
+
 # --- reasoning on its way back
 
 
