@@ -133,20 +133,20 @@ class MarkdownWriter:
         self._lines += [f"{prefix}{line}" if line else bare for line in lines]
 
     def _open_container(
-        self, containers: Container, before: _OpenContainer | None, block: CopiedBlock, line: str
+        self, container: Container, before: _OpenContainer | None, block: CopiedBlock, line: str
     ) -> _OpenContainer:
         """Open a container. `before` is the previous item of the list, `line` the text before the item on its line."""
-        if containers.kind == "quote":
+        if container.kind == "quote":
             return _OpenContainer("quote", "> ", "> ")
-        if not containers.marker:
-            return _OpenContainer(containers.kind)
-        if containers.kind == "footnote":
-            return _OpenContainer("footnote", f"[^{containers.marker}]: ", "    ")
-        box = _BOXES.get(containers.marker, "")
+        if not container.marker:
+            return _OpenContainer(container.kind)
+        if container.kind == "footnote":
+            return _OpenContainer("footnote", f"[^{container.marker}]: ", "    ")
+        box = _BOXES.get(container.marker, "")
         if before and before.number is not None and box and not block.starts:
             number, sign = before.number + 1, before.sign
-        elif containers.marker[:-1].isdigit():
-            number, sign = int(containers.marker[:-1]), containers.marker[-1]
+        elif container.marker[:-1].isdigit():
+            number, sign = int(container.marker[:-1]), container.marker[-1]
         else:
             sign = _bullet(before, line, starts=block.starts)
             return _OpenContainer("item", f"{sign} {box}", "  ", sign)
@@ -227,23 +227,23 @@ class HtmlWriter:
             self._parts.append("<br>" if block.separator == "\n" else block.separator or "")
         self._parts.append(f"{text}{end[0] if end else ''}")
 
-    def _begin(self, containers: Container, before: _OpenElement | None, *, starts: bool) -> None:
-        tag = _list_tag(containers.marker) if containers.kind == "item" and containers.marker else ""
-        goes_on = before is not None and bool(tag) and not starts and before.list_tag == tag
+    def _begin(self, container: Container, before: _OpenElement | None, *, starts: bool) -> None:
+        tag = _list_tag(container.marker) if container.kind == "item" and container.marker else ""
+        continues_list = before is not None and bool(tag) and not starts and before.list_tag == tag
         if before:
-            self._parts.append(before.end if goes_on else before.all_end)
-        if containers.kind == "quote":
+            self._parts.append(before.end if continues_list else before.all_end)
+        if container.kind == "quote":
             self._parts.append("<blockquote>")
             self._open.append(_OpenElement("quote", end="</blockquote>"))
-        elif not containers.marker:
+        elif not container.marker:
             # It began before the copied part.
-            self._open.append(_OpenElement(containers.kind))
-        elif containers.kind == "footnote":
-            self._parts.append(f"<div><sup>{escape(containers.marker)}</sup> ")
+            self._open.append(_OpenElement(container.kind))
+        elif container.kind == "footnote":
+            self._parts.append(f"<div><sup>{escape(container.marker)}</sup> ")
             self._open.append(_OpenElement("footnote", end="</div>"))
         else:
-            box = f"{containers.marker} " if containers.marker in ("☐", "☑") else ""
-            self._parts.append(f"{'' if goes_on else _list_start(tag, containers.marker)}<li>{box}")
+            box = f"{container.marker} " if container.marker in ("☐", "☑") else ""
+            self._parts.append(f"{'' if continues_list else _list_start(tag, container.marker)}<li>{box}")
             self._open.append(_OpenElement("item", tag, "</li>"))
 
 
@@ -311,9 +311,9 @@ _NUMBER = re.compile(r"[+-]?(?:\d[\d.,' \u00a0]*|[.,]\d+)(?:[eE][+-]?\d+)?\s*%?"
 
 def table_to_csv(rows: Sequence[Sequence[str]]) -> str:
     """Return CSV as in RFC 4180. Cells that a spreadsheet would run get an apostrophe, which makes them text."""
-    written = io.StringIO()
-    csv.writer(written).writerows([[_escape_formula(cell) for cell in row] for row in rows])
-    return written.getvalue()
+    buffer = io.StringIO()
+    csv.writer(buffer).writerows([[_escape_formula(cell) for cell in row] for row in rows])
+    return buffer.getvalue()
 
 
 def _escape_formula(cell: str) -> str:
@@ -380,25 +380,25 @@ class ClipboardWriter(QObject):
             self.progress.emit("")
 
     def _copy_in_steps(self, steps: Iterator[CopyStep], *, markdown: bool) -> Iterator[None]:
-        forms = CopyFormats()
+        formats = CopyFormats()
         for step in steps:
             if isinstance(step, CopyExtract):
-                forms.add(step)
+                formats.add(step)
             elif isinstance(step, str):
-                forms.add_heading(step)
+                formats.add_heading(step)
             else:
-                forms.finish_message()
+                formats.finish_message()
                 self._done = step
             yield
-        yield from forms.join_in_steps()
+        yield from formats.join_in_steps()
         data = QMimeData()
-        data.setText(forms.markdown if markdown else forms.plain)
-        data.setData(MARKDOWN_TYPE, forms.markdown.encode("utf-8", "replace"))
+        data.setText(formats.markdown if markdown else formats.plain)
+        data.setData(MARKDOWN_TYPE, formats.markdown.encode("utf-8", "replace"))
         yield
         if not markdown:
-            data.setHtml(forms.html)
+            data.setHtml(formats.html)
             yield
-        if forms.plain:
+        if formats.plain:
             QGuiApplication.clipboard().setMimeData(data)
 
     def _continue(self) -> None:

@@ -102,7 +102,7 @@ class RenderStyle:
             text = QFontMetricsF(font).elidedText(text, elide, box.width())
         painter.setFont(font)
         painter.setPen(self.color(color))
-        # What is beside it is placed from the left, also in a window that runs from the right.
+        # The neighbours of the text are placed from the left, even in a right-to-left window.
         painter.drawText(box, align | Qt.AlignmentFlag.AlignAbsolute, text)
 
     def format(self, style: int, base: QFont) -> QTextCharFormat:
@@ -136,8 +136,8 @@ class RenderStyle:
         if self.reading.is_compact:
             factor = 1 + (factor - 1) * 0.2
         metrics = QFontMetricsF(font)
-        least = font.pointSizeF() * 1.34 * (1.04 if self.reading.is_compact else 1.18)
-        return round(max(metrics.height(), least) * factor)
+        min_height = font.pointSizeF() * 1.34 * (1.04 if self.reading.is_compact else 1.18)
+        return round(max(metrics.height(), min_height) * factor)
 
 
 def _faded_color(color: QColor) -> QColor:
@@ -169,7 +169,7 @@ SYNTAX_COLORS = {
 BOLD = "bold"
 """A kind of its own, or a prefix of a colour's name, with a space between."""
 
-# Each reaches 4.5:1 on the code background of its theme, and no two are taken for each other.
+# Each has a contrast of 4.5:1 on the code background of its theme, and no two are easily confused.
 TERMINAL_COLORS = {
     False: {
         "red": "#b3261e",

@@ -71,9 +71,9 @@ class TranscriptView(QAbstractScrollArea):
     find_requested = Signal()
     zoom_requested = Signal(int)
 
-    # The viewport has events before the constructor has come to what handles them.
+    # The viewport receives events before the constructor has made their handlers.
     _pointer: MouseHandler | None = None
-    _held_place: MessagePlace | None = None
+    _version_place: MessagePlace | None = None
     _expects_version = False
 
     def __init__(self, themes: ThemeSource, pictures: ImageFiles) -> None:
@@ -137,7 +137,7 @@ class TranscriptView(QAbstractScrollArea):
         self.setAccessibleName(self.tr("Transcript"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # Its room is kept, so that nothing moves aside when the first answer outgrows the window.
+        # The scroll bar always has its room, so that nothing moves aside when the first answer outgrows the window.
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         # Without this Qt would paint the background under every blit, and then the whole viewport again.
@@ -160,7 +160,7 @@ class TranscriptView(QAbstractScrollArea):
         self.scroller.new_count_changed.connect(self.jump_button.set_count)
         self.jump_button.clicked.connect(self.scroller.scroll_to_end)
         self._themes.changed.connect(self._on_theme)
-        # A bound method of this view could not be called any more when its end is announced.
+        # Not a bound method of this view: it could no longer be called when `destroyed` is emitted.
         self.destroyed.connect(self._job_queue.close)
 
     def set_transcript(self, transcript: Transcript) -> None:
@@ -194,25 +194,25 @@ class TranscriptView(QAbstractScrollArea):
         self._render_context.when_whole, self._render_context.is_whole = when_whole, is_whole
 
     def expect_version(self, message_id: str | None) -> None:
-        """Take the next change as another version in the place of this message, which keeps its place and its focus.
+        """Treat the next change as another version of this message, which keeps its place and its focus.
 
-        Without an id it is added below. Nothing of it is announced: the person knows what they asked for.
+        Without an id it is added below. It is not announced: the person knows what they asked for.
         """
         items = self.row_viewport.rows.transcript
         indices = (index for index, item in enumerate(items) if item.message_id == message_id)
         index = next(indices, None) if message_id else None
-        self._held_place = None if index is None else MessagePlace(self.row_viewport, index)
+        self._version_place = None if index is None else MessagePlace(self.row_viewport, index)
         self._expects_version = True
 
     def forget_version(self) -> None:
-        """Take the next change as any other: there is no such version."""
-        self._held_place, self._expects_version = None, False
+        """Treat the next change as any other: there is no such version."""
+        self._version_place, self._expects_version = None, False
 
     def _restore_place(self) -> None:
-        if (held := self._held_place) is not None:
-            held.restore(self.scroller)
-            if self.caret.position and self.caret.position.row >= held.index - 1:
-                self.caret.follow(TextPosition(held.index))
+        if (place := self._version_place) is not None:
+            place.restore(self.scroller)
+            if self.caret.position and self.caret.position.row >= place.index - 1:
+                self.caret.follow(TextPosition(place.index))
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Show these changes; called at most once a frame."""
@@ -262,7 +262,7 @@ class TranscriptView(QAbstractScrollArea):
         self._notifier.notify_caret(position)
 
     def show_refusal(self, why: str) -> None:
-        """Say at the pointer why something cannot be done with a message."""
+        """Show at the pointer, and announce, why something cannot be done with a message."""
         announce(self, why)
         QToolTip.showText(QCursor.pos(), plain_tooltip(why), self)
 

@@ -57,7 +57,7 @@ class JobQueue(QObject):
                 dropped, _ = self._jobs.popitem(last=False)
                 del self._callbacks[dropped]
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="transcript workshop", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="transcript jobs", daemon=True)
                 self._thread.start()
             else:
                 self._has_jobs.notify()
@@ -103,7 +103,7 @@ class JobQueue(QObject):
                 key, job = self._jobs.popitem(last=False)
             try:
                 result = job()
-            except Exception as error:  # noqa: BLE001  whatever it is, the jobs behind it are done
+            except Exception as error:  # noqa: BLE001  the jobs behind it must still run
                 _log.error("A job of the transcript failed: %s", _error_location(error))
                 with self._lock:
                     self._callbacks.pop(key, None)

@@ -43,7 +43,7 @@ class BlockNode(AccessibleNode):
 
     @property
     def role(self) -> QAccessible.Role:
-        """The role of the block that has this number now: a row that is made anew may have another kind there."""
+        """The role of the block that has this number now: a rebuilt row may have a block of another kind there."""
         block = self.block()
         return _role_of(block) if block else self._role
 
@@ -109,7 +109,10 @@ class BlockNode(AccessibleNode):
         controls = enumerate(self.controls())
         return [
             *(self.child(link.name, 0, partial(LinkNode, self, self, link, 0)) for link in links),
-            *(self.child(control.name, at, partial(ButtonNode, self, at, control)) for at, control in controls),
+            *(
+                self.child(control.name, number, partial(ButtonNode, self, number, control))
+                for number, control in controls
+            ),
         ]
 
     def find_child(self, name: str) -> AccessibleNode | None:
@@ -185,7 +188,7 @@ class ButtonNode(FocusStopNode):
         return control if control and control.name == self.stop_name else None
 
     def name(self) -> str:
-        """Return the name of the control, which says at what kind of message it is."""
+        """Return the name of the control, which also says to what kind of message it belongs."""
         return self._accessible_name
 
     def description(self) -> str:
@@ -243,13 +246,13 @@ class CellNode(AccessibleNode):
     """A cell of a table, by its row and column."""
 
     def __init__(
-        self, above: AccessibleNode, block_node: BlockNode, where: tuple[int, int], role: QAccessible.Role
+        self, above: AccessibleNode, block_node: BlockNode, position: tuple[int, int], role: QAccessible.Role
     ) -> None:
         super().__init__(above, block_node.context, role)
-        self._block_node, self._where = block_node, where
+        self._block_node, self._position = block_node, position
 
     def _line(self) -> tuple[Line, int]:
-        table, (row, column) = self._block_node.table(), self._where
+        table, (row, column) = self._block_node.table(), self._position
         if table is None or row >= len(table.leaf.cells) or column >= len(table.leaf.aligns):
             return Line(""), 0
         return table.cells.line(row, column), table.cells.offset_of(row, column)

@@ -23,7 +23,7 @@ _LEVEL = QAccessible.Attribute.Level
 
 
 class AccessibleNode(QObject):
-    """An accessible node. It keeps its `interface`, because Qt keeps only the C++ half, and its children."""
+    """An accessible node. It owns its children, and its `interface`, of which Qt owns only the C++ half."""
 
     def __init__(self, above: QObject, context: AccessibilityContext, role: QAccessible.Role) -> None:
         super().__init__(above)
@@ -95,7 +95,7 @@ class AccessibleNode(QObject):
 
 
 class AccessibleNodeInterface(QAccessibleObject):
-    """Answers Qt's questions about one node."""
+    """The interface through which Qt reads one node."""
 
     def __init__(self, node: AccessibleNode) -> None:
         super().__init__(node)

@@ -50,8 +50,8 @@ class AccessibilityContext:
         rows = self.viewport.rows
         if not 0 <= index < rows.count:
             return None
-        if known := rows.existing_row(index):
-            return known
+        if existing := rows.existing_row(index):
+            return existing
         item = rows.transcript[index]
         row = self._detached_rows.get(item.id)
         if row is None:
@@ -59,7 +59,7 @@ class AccessibilityContext:
             for number, block in enumerate(row.blocks):
                 if not isinstance(block, _TEXTS):
                     row.stack.settle_block(number)
-            # A growing row is made each time.
+            # A growing row is made anew each time.
             if not row.is_open:
                 self._detached_rows[item.id] = row
         if item.id in self._detached_rows:
@@ -81,7 +81,7 @@ class AccessibilityContext:
             return ()
         is_laid = not isinstance(block, (*_TEXTS, LazySection)) and row.stack.settle_block(number)
         if is_laid and rows.existing_row(index) is row:
-            # What is in view keeps its place.
+            # What is in view must not move.
             row.render_context.signals.content_arrived.emit(row.item.id)
         return block.controls()
 
@@ -109,8 +109,8 @@ class AccessibilityContext:
     def visible_block(self, index: int, block: int) -> Block | None:
         """Return a block if it is laid out in the view, so that its text has positions."""
         row = self.viewport.rows.existing_row(index)
-        shown = row.blocks[block] if row and block < len(row.blocks) else None
-        return shown if shown and shown.is_laid_out else None
+        visible = row.blocks[block] if row and block < len(row.blocks) else None
+        return visible if visible and visible.is_laid_out else None
 
     def to_global(self, box: QRect) -> QRect:
         """Map a box from the viewport to the screen."""
@@ -150,8 +150,8 @@ class AccessibleText(QAccessibleTextInterface):
         return starts
 
     def _position_of(self, offset: int) -> TextPosition | None:
-        places = [(block, start) for block, start in self._starts().items() if start <= offset]
-        return TextPosition(self._index(), places[-1][0], offset - places[-1][1]) if places else None
+        starts = [(block, start) for block, start in self._starts().items() if start <= offset]
+        return TextPosition(self._index(), starts[-1][0], offset - starts[-1][1]) if starts else None
 
     def _offset_of(self, position: TextPosition | None) -> int:
         starts = self._starts() if position and position.row == self._index() else {}

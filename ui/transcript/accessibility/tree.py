@@ -149,7 +149,7 @@ class AccessibleTree(QObject):
                 self.context.forget_item(transcript[index].id)
 
     def clear(self) -> None:
-        """Delete all nodes, when other rows or the same in another style are shown."""
+        """Delete all nodes: other rows are shown, or the same ones in another style."""
         self.context.forget()
         for node in self._rows.values():
             node.deleteLater()
@@ -157,7 +157,7 @@ class AccessibleTree(QObject):
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
         del replacement
-        # Between a change of the transcript and its being taken in, the number is not that of the item.
+        # Until the rows have applied a change of the transcript, a row number may belong to another item.
         known = self.viewport.rows.existing_row(row)
         if known and (node := self._rows.get(known.item.id)):
             node.drop_block_nodes()
@@ -271,10 +271,10 @@ class Announcer:
         self._announce = say
         self._is_listening = listening
         self._announced: set[tuple[str, str]] = set()
-        self._of: Callable[[], Transcript | None] = lambda: None
+        self._transcript: Callable[[], Transcript | None] = lambda: None
 
     def announce_changes(self, changes: Sequence[Change], rows: RowList, *, silently: bool = False) -> None:
-        """Announce these changes, after the rows took them in; or `silently` take them for announced."""
+        """Announce these changes, after the rows applied them; `silently` only records them as announced."""
         self._forget_removed(changes, rows.transcript)
         if not self._is_listening():
             return
@@ -285,8 +285,8 @@ class Announcer:
                 self._announce_row(index, rows, silently=silently)
 
     def _forget_removed(self, changes: Sequence[Change], transcript: Transcript) -> None:
-        if self._of() is not transcript:
-            self._of = ref(transcript)
+        if self._transcript() is not transcript:
+            self._transcript = ref(transcript)
             self._announced.clear()
         elif self._announced and any(isinstance(change, Removed) for change in changes):
             item_ids = {item.id for item in transcript}
@@ -294,10 +294,10 @@ class Announcer:
 
     def _announce_row(self, index: int, rows: RowList, *, silently: bool) -> None:
         item = rows.transcript[index]
-        what = _occasion_of(item)
-        if not what or (item.id, what) in self._announced:
+        occasion = _occasion_of(item)
+        if not occasion or (item.id, occasion) in self._announced:
             return
-        self._announced.add((item.id, what))
+        self._announced.add((item.id, occasion))
         if not silently:
             is_urgent = isinstance(item, NoticeItem) and item.level == "error"
             self._announce(_announcement_for(rows.row(index), item)[:MAX_SPOKEN], is_urgent)
@@ -323,9 +323,9 @@ def _announcement_for(row: Row, item: Item) -> str:
         return row.spoken_text()
     if isinstance(item, NoticeItem):
         return labelled(row.label, row.spoken_text())
-    # Of thinking and calls how they ended: the rest is folded away, and read where somebody wants it.
+    # For thinking and calls, only how they ended is announced: the rest is folded.
     first = row.blocks[0].spoken_text() if row.blocks else ""
     if first and isinstance(item, ToolCallItem):
-        # The title is in both.
+        # The label and the first block both contain the title.
         return QCoreApplication.translate("Transcript", "Tool call: {0}").format(first)
     return labelled(row.label, first) if first else row.label

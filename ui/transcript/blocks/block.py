@@ -22,8 +22,8 @@ WHOLE_TEXT: TextRange = (0, 1 << 30)
 class Control:
     """A button or link of a block. `name` is unique in the block, `box` in the block's coordinates.
 
-    `refusal` says why it is disabled. `accessible_name` takes the place of the name for assistive technology, where
-    buttons of other kinds have that name too.
+    `refusal` says why it is disabled. `accessible_name` replaces the name for assistive technology, where buttons of
+    other kinds have the same name.
     """
 
     name: str
@@ -53,7 +53,7 @@ class PaintContext:
     hovered: str = ""
     focused: str = ""
     is_quiet: bool = False
-    """Neither pointer nor keyboard is at this row: what can be done with a part of it is not painted."""
+    """Neither the pointer nor the focus is in this row: the buttons of its parts are not painted."""
 
     @property
     def ratio(self) -> float:
@@ -78,11 +78,11 @@ class Block:
     dirty_from = 0
     """The y from which it must be repainted after a change of its own."""
     fixed_height = 0
-    """Pixels at 100 % of a block that is always as high."""
+    """The height in pixels at 100 % of a block whose height is always the same."""
     spans_row = False
     """Whether it is as wide as the row, whatever the margins at its sides."""
     group_name = ""
-    """What assistive technology calls it where it has buttons and no text of its own."""
+    """Its name for assistive technology, where it has buttons and no text of its own."""
 
     def set_gap(self, style: RenderStyle, pixels: float, *, is_fixed: bool = False) -> None:
         """Set the space above it, in pixels at 100 %. A compact view makes it smaller unless it is fixed."""
@@ -232,7 +232,7 @@ class ItemListBlock(Block):
         number = min(range(len(boxes)), key=lambda index: (_distance(boxes[index], point), index))
         is_behind = point.x() > boxes[number].center().x()
         if is_behind:
-            # The last one of several at the same place.
+            # The last one of several that share a rectangle.
             number = max(index for index, box in enumerate(boxes) if box == boxes[number])
         return list(self._spans())[number][is_behind]
 

@@ -53,7 +53,7 @@ def flat_button_width(style: RenderStyle, text: str, *, icon: bool = False) -> i
 
 
 def paint_focus_ring(painter: QPainter, style: RenderStyle, box: QRect, *, is_quiet: bool = False) -> None:
-    """Paint the keyboard focus, or quietly the place to which it comes back."""
+    """Paint the keyboard focus, or with `is_quiet` a thin frame where it will return."""
     border, width = ("border", 1) if is_quiet else ("accent", 2)
     style.paint_box(painter, QRectF(box).adjusted(1, 1, -1, -1), 6, border=border, width=width)
 
@@ -171,11 +171,11 @@ class HeaderBlock(Block):
         head = self.header
         if not head.action or self._act is None:
             return None
-        wide = flat_button_width(style, head.action, icon=bool(head.action_icon))
-        # Beside a few letters of the title; in a narrow window the state is its icon alone.
-        self._shows_state_words = wide + self._state_width(style) + style.px(_LEAST_TITLE) <= self._width
-        x = self._width - self._state_width(style) - wide
-        return Control(head.action, QRect(x, style.px(1), wide, self._height - style.px(2)), self._act)
+        width = flat_button_width(style, head.action, icon=bool(head.action_icon))
+        # The words of the state need room beside a few letters of the title; without it the state is its icon alone.
+        self._shows_state_words = width + self._state_width(style) + style.px(_LEAST_TITLE) <= self._width
+        x = self._width - self._state_width(style) - width
+        return Control(head.action, QRect(x, style.px(1), width, self._height - style.px(2)), self._act)
 
     def _state_width(self, style: RenderStyle) -> int:
         return self._state_words_width(style) + style.px(20) + style.px(8) if self.header.state else 0
@@ -212,10 +212,10 @@ class HeaderBlock(Block):
         painter, style, head = context.painter, context.style, self.header
         if not head.state:
             return
-        wide = self._state_words_width(style)
-        x = self._width - wide
+        width = self._state_words_width(style)
+        x = self._width - width
         if self._shows_state_words:
-            style.draw_text(painter, QRect(x, 0, wide, self._height), head.state, head.state_color)
+            style.draw_text(painter, QRect(x, 0, width, self._height), head.state, head.state_color)
         x -= style.px(20)
         icon = style.icon(head.state_icon, head.state_color, 15, context.ratio)
         painter.drawPixmap(x, self._middle(style.px(15)), icon)
@@ -251,7 +251,7 @@ class ButtonBar:
     def __init__(self) -> None:
         self.controls: list[Control] = []
         self._buttons: Sequence[Button] = ()
-        self._room = self._end = 0
+        self._start = self._end = 0
         """Where the buttons begin and end."""
 
     def place_buttons(self, buttons: Sequence[Button], width: int, style: RenderStyle) -> None:
@@ -266,7 +266,7 @@ class ButtonBar:
             x -= button_width
             self.controls.append(button.control(QRect(x, style.px(5), button_width, style.px(24))))
             x -= style.px(2)
-        self._room = x
+        self._start = x
 
     def clear(self) -> None:
         """Remove all buttons."""
@@ -276,7 +276,7 @@ class ButtonBar:
         """Paint the title, and the buttons where the row is pointed at."""
         style = context.style
         # Buttons that are not shown take no room from the title.
-        end = self._end if context.is_quiet else self._room - style.px(4)
+        end = self._end if context.is_quiet else self._start - style.px(4)
         box = QRect(left, style.px(5), max(0, end - left), style.px(24))
         style.draw_text(context.painter, box, title, "muted", elide=Qt.TextElideMode.ElideRight)
         for control, button in () if context.is_quiet else zip(self.controls, self._buttons, strict=True):

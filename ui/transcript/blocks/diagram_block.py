@@ -58,7 +58,7 @@ def diagram_error_sentence(error: DiagramError) -> str:
 def _shorten_message(words: str) -> str:
     while (shorter := _ERROR_PREFIX.sub("", words)) != words:
         words = shorter
-    # Further lines are a text picture of the location.
+    # Further lines draw the location of the error as text.
     first = words.strip().partition("\n")[0]
     line = " ".join(show_hidden(first[:_MAX_MESSAGE_LENGTH]).split()).rstrip(".:")
     return line or QCoreApplication.translate("Transcript", "its renderer does not say why")
@@ -153,17 +153,17 @@ class DiagramBlock(CodeBlock):
         self._callbacks.notify_arrived()
 
     def _fail(self, error: DiagramError) -> None:
-        """Record an error. A block made anew does not retry, unless rendering was only stopped."""
+        """Record an error. A rebuilt block does not retry, unless rendering was only stopped."""
         self._is_diagram_wanted, self._pending_request = False, None
         self._buttons.clear()
         if error.reason is not DiagramErrorReason.STOPPED:
             self._error = error
             self._diagram_callbacks.on_shown(False)
 
-    def _picture_box(self, own: QSize, style: RenderStyle) -> QRect:
+    def _picture_box(self, natural_size: QSize, style: RenderStyle) -> QRect:
         room = max(1, self._width - 2 * self._pad)
-        scale = min(style.px(90) / 100, room / max(1, own.width()))
-        size = QSize(max(1, round(own.width() * scale)), max(1, round(own.height() * scale)))
+        scale = min(style.px(90) / 100, room / max(1, natural_size.width()))
+        size = QSize(max(1, round(natural_size.width() * scale)), max(1, round(natural_size.height() * scale)))
         return QRect(QPoint((self._width - size.width()) // 2, self._header_height + style.px(6)), size)
 
     def _header_buttons(self) -> list[Button]:

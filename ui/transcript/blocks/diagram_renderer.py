@@ -24,7 +24,7 @@ MAX_SOURCE_LENGTH = 50_000
 TIMEOUT = 30.0
 """Seconds."""
 
-# Of address space about a tenth is used.
+# The memory limit is for address space, of which about a tenth is used.
 _LIMITS = WorkerLimits(memory=1_500_000_000, seconds=40.0)
 
 
@@ -74,7 +74,7 @@ class DiagramRenderer:
     _workers: dict[DiagramRequest, Worker[DiagramAnswer]] = field(
         default_factory=dict["DiagramRequest", Worker[DiagramAnswer]]
     )
-    """Of requests that are rendered, and closed ones of those that were stopped before."""
+    """The worker of each request that is being rendered, and a closed one for each that was stopped before."""
     _closed: bool = False
 
     def draw(self, request: DiagramRequest) -> bytes | DiagramError:
@@ -84,7 +84,7 @@ class DiagramRenderer:
         if len(request.source) > MAX_SOURCE_LENGTH:
             return DiagramError(DiagramErrorReason.TOO_LONG)
         worker = self._worker(request)
-        # Asked after the worker is known: `close` looks at those that are.
+        # Check this after the worker is registered: `close` closes only registered workers.
         if self._closed:
             worker.close()
         try:

@@ -37,7 +37,7 @@ def draw(source: str, colors: dict[str, str | bool], scale: float) -> DiagramAns
         return DiagramAnswer(png=b64encode(_render(source, colors, scale)).decode())
     except MemoryError:
         raise
-    except BaseException as error:  # noqa: BLE001  whatever it is, the other side wants to say it
+    except BaseException as error:  # noqa: BLE001  every error is answered with its message
         words = str(error).strip() or type(error).__name__
         return DiagramAnswer(error=words[:_MAX_ERROR_LENGTH])
 

@@ -55,10 +55,10 @@ class ThumbnailsBlock(ItemListBlock):
     def _size(self, index: int, width: int, style: RenderStyle) -> QSize:
         if not self._sizes:
             self._sizes = [image_size(image.source) for image in self._images]
-        own = self._sizes[index]
-        if not own.isValid():
+        natural_size = self._sizes[index]
+        if not natural_size.isValid():
             return QSize(min(width, style.px(260)), style.px(54))
-        return _fit_size(own, width, style.px(MAX_THUMBNAIL_HEIGHT if len(self._images) == 1 else 160))
+        return _fit_size(natural_size, width, style.px(MAX_THUMBNAIL_HEIGHT if len(self._images) == 1 else 160))
 
     def estimate(self, width: int, style: RenderStyle) -> int:
         """Return the exact height."""
@@ -182,12 +182,12 @@ class RemoteImageCallbacks:
 
 
 class RemoteImageBlock(Block):
-    """What it shows, where it lies, and a button; then the picture itself. Without a host it is named only."""
+    """A placeholder with description, host and buttons, or the loaded image. Without callbacks there are no buttons."""
 
-    def __init__(self, image: RemoteImage, host: RemoteImageCallbacks | None = None) -> None:
+    def __init__(self, image: RemoteImage, callbacks: RemoteImageCallbacks | None = None) -> None:
         self._image = image
         self._width = 0
-        self._callbacks = host if image.target.lower().startswith(("http://", "https://")) else None
+        self._callbacks = callbacks if image.target.lower().startswith(("http://", "https://")) else None
         self._height = 0
         self._controls: list[Control] = []
         self._buttons: list[Button] = []
@@ -267,8 +267,8 @@ class RemoteImageBlock(Block):
             x, y = style.px(48), style.px(54) + self._error.height
             self._height = y + (style.px(42) if buttons else style.px(8))
         else:
-            wide = sum(framed_button_width(style, button.text) + style.px(8) for button in buttons)
-            x, y = self._width - wide - style.px(4), style.px(12)
+            buttons_width = sum(framed_button_width(style, button.text) + style.px(8) for button in buttons)
+            x, y = self._width - buttons_width - style.px(4), style.px(12)
         for button in buttons:
             box = QRect(x, y, framed_button_width(style, button.text), style.px(30))
             self._controls.append(button.control(box))
@@ -323,8 +323,8 @@ class RemoteImageBlock(Block):
         painter.drawRoundedRect(QRectF(0.5, 0.5, self._width - 1, self._height - 1), 8, 8)
         painter.drawPixmap(style.px(14), style.px(16), style.icon("picture", "muted", 22, context.ratio))
         left = style.px(48)
-        are_beside = self._controls and not self._error
-        room = (self._controls[0].box.left() - style.px(8) if are_beside else self._width - style.px(12)) - left
+        has_buttons_beside = self._controls and not self._error
+        room = (self._controls[0].box.left() - style.px(8) if has_buttons_beside else self._width - style.px(12)) - left
         for y, text, color in ((7, self.label(), "text"), (27, self._displayed_host(), "muted")):
             line = QRect(left, style.px(y), room, style.px(20))
             style.draw_text(painter, line, text, color, elide=Qt.TextElideMode.ElideMiddle)
@@ -368,8 +368,8 @@ class RemoteImageBlock(Block):
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
         """Return the actions of its buttons."""
         del point
-        opens = QCoreApplication.translate("Transcript", "Open image")
-        return [MenuAction(opens if self._picture else control.name, control.press) for control in self._controls]
+        open_label = QCoreApplication.translate("Transcript", "Open image")
+        return [MenuAction(open_label if self._picture else control.name, control.press) for control in self._controls]
 
     def _open_image(self) -> None:
         picture = self._remote().picture

@@ -126,7 +126,10 @@ def read_image_bytes(location: Path | str | bytes) -> bytes:
 
 
 def decode_image(location: Path | str | bytes, size: QSize | None = None, most: int = 0) -> QImage:
-    """Decode to a size, or to the image's own with at most `most`. Returns a null image if it cannot be read."""
+    """Decode to a size, or else to the image's own, scaled down to `most` pixels if that is not 0.
+
+    Return a null image if it cannot be read.
+    """
     try:
         data = read_image_bytes(location)
     except (OSError, ValueError):
@@ -137,16 +140,16 @@ def decode_image(location: Path | str | bytes, size: QSize | None = None, most: 
     if reader is None:
         return QImage()
     reader.setAutoTransform(True)
-    own = reader.size()
-    pixels = own.width() * own.height()
+    natural_size = reader.size()
+    pixels = natural_size.width() * natural_size.height()
     if pixels > MAX_PIXELS:
         return QImage()
     if size is None and most and pixels > most:
-        size = own * (most / pixels) ** 0.5
+        size = natural_size * (most / pixels) ** 0.5
     elif size is not None and reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90:
         size = size.transposed()
     # Enlarging is left to painting, which is smooth.
-    if size is not None and not own.isEmpty() and size.width() < own.width():
+    if size is not None and not natural_size.isEmpty() and size.width() < natural_size.width():
         reader.setScaledSize(size)
     image = reader.read()
     del reader, device
@@ -181,7 +184,7 @@ class RemoteImageState:
 
 
 class RemoteImageObserver(Protocol):
-    """Displays a remote image, and is told when its state changed."""
+    """Displays a remote image, and is notified when its state changes."""
 
     def on_remote_image_change(self) -> None: ...
 

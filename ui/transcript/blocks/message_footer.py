@@ -23,7 +23,8 @@ class MessageCommand:
     """Something that can be done with a message. `keys` work while the message has the focus.
 
     `refusal` says why it cannot be done now. Permanent ones are visible without pointer and focus. `accessible_name`
-    is for assistive technology: it says at what kind of message the button is. What is destructive is last in menus.
+    is for assistive technology: it also says to what kind of message the button belongs. Destructive ones are last in
+    menus.
     """
 
     name: str
@@ -65,7 +66,7 @@ class MessageFooter(Block):
     def layout(self, width: int, style: RenderStyle) -> int:
         """Place the parts; the outermost icons are in line with the edges of the text.
 
-        What has no room in one line goes on in the next one.
+        Parts without room on one line continue on the next one.
         """
         self.is_laid_out, self._placed = True, []
         height, overhang = style.px(FOOTER_HEIGHT), style.px(6)

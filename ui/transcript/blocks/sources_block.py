@@ -80,7 +80,7 @@ class SourcesBlock(ItemListBlock):
         self._open = open_
         self._show_all = show_all
         self._controls: list[Control] = []
-        self._places: list[QRect] = []
+        self._rects: list[QRect] = []
         self._line = 0
         self._width = 0
 
@@ -99,16 +99,16 @@ class SourcesBlock(ItemListBlock):
         line = self._line = self._line_height(style)
         self._width, self.is_laid_out, self._controls = width, True, []
         metrics = QFontMetricsF(style.small)
-        self._places = [QRect(0, 0, min(width, int(metrics.horizontalAdvance(_heading())) + style.px(2)), line)]
+        self._rects = [QRect(0, 0, min(width, int(metrics.horizontalAdvance(_heading())) + style.px(2)), line)]
         for row, source in enumerate(self._shown, 1):
             box = QRect(0, row * line, min(width, self._needed_width(source, style)), line)
-            self._places.append(box)
+            self._rects.append(box)
             if source.url:
                 self._controls.append(Control(source.name, box, lambda url=source.url: self._open(url), is_link=True))
         if self._show_all is not None:
-            wide = int(metrics.horizontalAdvance(self._show_all_label())) + style.px(8)
-            box = QRect(0, (len(self._shown) + 1) * line, wide, line)
-            self._places += [box] * (len(self._sources) - len(self._shown))
+            button_width = int(metrics.horizontalAdvance(self._show_all_label())) + style.px(8)
+            box = QRect(0, (len(self._shown) + 1) * line, button_width, line)
+            self._rects += [box] * (len(self._sources) - len(self._shown))
             self._controls.append(Control(self._show_all_label(), box, self._show_all))
         return self.estimate(width, style)
 
@@ -118,7 +118,7 @@ class SourcesBlock(ItemListBlock):
 
     def item_rects(self) -> Sequence[QRect]:
         """Return their lines; hidden sources have the rectangle of the button that shows them."""
-        return self._places
+        return self._rects
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """Return a heading and a numbered list."""
@@ -137,19 +137,19 @@ class SourcesBlock(ItemListBlock):
         return f"{f'<p>{_heading()}</p>' if has_heading else ''}{f'{opening}{items}</ol>' if items else ''}"
 
     def _selected_parts(self, start: int, end: int) -> tuple[bool, list[CitedSource]]:
-        chosen = self.selected_items(start, end)
-        return 0 in chosen, [self._sources[number - 1] for number in chosen if number]
+        selected = self.selected_items(start, end)
+        return 0 in selected, [self._sources[number - 1] for number in selected if number]
 
     def paint(self, context: PaintContext) -> None:
         """Paint from top to bottom."""
         painter, style = context.painter, context.style
-        chosen = self.selected_items(*context.selection) if context.selection else []
+        selected = self.selected_items(*context.selection) if context.selection else []
         for box in self.boxes(*context.selection) if context.selection else ():
             painter.fillRect(box, style.color("selection"))
         heading_box = QRect(0, 0, self._width, self._line)
-        style.draw_text(painter, heading_box, _heading(), "text" if 0 in chosen else "muted")
+        style.draw_text(painter, heading_box, _heading(), "text" if 0 in selected else "muted")
         for row, source in enumerate(self._shown, 1):
-            self._paint_source(context, source, row * self._line, is_chosen=row in chosen)
+            self._paint_source(context, source, row * self._line, is_selected=row in selected)
         if self._show_all is not None:
             name = self._show_all_label()
             style.draw_text(painter, self._controls[-1].box, name, "text" if context.hovered == name else "link")
@@ -163,7 +163,7 @@ class SourcesBlock(ItemListBlock):
 
     def link_at(self, point: QPoint) -> str:
         """Return the target of the link at a point."""
-        lines = zip(self._shown, self._places[1:], strict=False)
+        lines = zip(self._shown, self._rects[1:], strict=False)
         return next((source.url for source, box in lines if box.contains(point)), "")
 
     def tooltip_at(self, point: QPoint) -> str:
@@ -176,12 +176,12 @@ class SourcesBlock(ItemListBlock):
         """Return all sources."""
         return "\n".join([_heading(), *(source.name for source in self._sources)])
 
-    def _paint_source(self, context: PaintContext, source: CitedSource, top: int, *, is_chosen: bool) -> None:
+    def _paint_source(self, context: PaintContext, source: CitedSource, top: int, *, is_selected: bool) -> None:
         painter, style = context.painter, context.style
         metrics = QFontMetricsF(style.small)
         x = self._indent(style)
         # Other colours are hard to read on the selection.
-        muted, link = ("text", "text") if is_chosen else ("muted", "link")
+        muted, link = ("text", "text") if is_selected else ("muted", "link")
         number = f"{source.number}."
         left = x - style.px(8) - int(metrics.horizontalAdvance(number))
         style.draw_text(painter, QRect(max(0, left), top, x, self._line), number, muted)

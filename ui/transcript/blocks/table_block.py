@@ -20,8 +20,8 @@ from ui.transcript.markdown.serializer import line_to_html, line_to_markdown, ta
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
-# Pixels at 100 %. Columns shrink to the first width to make the table fit; of a table that scrolls sideways anyway they
-# shrink to the second only.
+# Pixels at 100 %. Columns shrink to the first width if the table then fits; in a table that scrolls sideways anyway
+# they shrink only to the second.
 _MIN_WIDTH, _MAX_MIN_WIDTH = 64, 240
 
 
@@ -33,9 +33,9 @@ class TableColumns:
         self.scrolled = 0
         self._pieces: list[TableBlock] = []
         self._needs: list[list[float]] = []
-        self._before: list[list[float]] = [[0.0] * count]
+        self._needs_before: list[list[float]] = [[0.0] * count]
         self._natural = [0.0] * count
-        self._shared: tuple[int, list[int]] | None = None
+        self._distributed: tuple[int, list[int]] | None = None
         self.lefts: list[int] = []
         """The left edge of each column, and the right edge of the last one."""
         self._style: RenderStyle | None = None
@@ -47,8 +47,8 @@ class TableColumns:
                 piece.invalidate_widths()
                 piece.forget()
             self._needs = [[0.0] * self.count for _ in self._pieces]
-            self._before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
-            self._natural, self._shared = self._before[-1], None
+            self._needs_before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
+            self._natural, self._distributed = self._needs_before[-1], None
         self._style = style
 
     def measure(self, style: RenderStyle) -> None:
@@ -62,14 +62,14 @@ class TableColumns:
             self._pieces[-1].is_laid_out = False
         self._pieces.append(piece)
         self._needs.append([0.0] * self.count)
-        self._before.append(self._before[-1])
+        self._needs_before.append(self._needs_before[-1])
         return len(self._pieces) - 1
 
     def truncate(self, count: int) -> None:
         """Keep only the first pieces."""
         if count >= len(self._pieces):
             return
-        del self._pieces[count:], self._needs[count:], self._before[count + 1 :]
+        del self._pieces[count:], self._needs[count:], self._needs_before[count + 1 :]
         if self._pieces:
             self._pieces[-1].is_laid_out = False
         self._widen()
@@ -84,26 +84,26 @@ class TableColumns:
             return
         self._needs[number] = needs
         for index in range(number, len(self._needs)):
-            self._before[index + 1] = list(map(max, self._before[index], self._needs[index]))
+            self._needs_before[index + 1] = list(map(max, self._needs_before[index], self._needs[index]))
         self._widen()
 
     def _widen(self) -> None:
-        if self._natural == self._before[-1]:
+        if self._natural == self._needs_before[-1]:
             return
-        self._natural, self._shared = self._before[-1], None
+        self._natural, self._distributed = self._needs_before[-1], None
         for piece in self._pieces:
             piece.forget()
 
     def widths(self, room: int, style: RenderStyle) -> list[int]:
         """Return the widths of the columns in the available width."""
-        if self._shared is None or self._shared[0] != room:
+        if self._distributed is None or self._distributed[0] != room:
             pad = 2 * style.px(10)
             wanted = [int(natural) + pad for natural in self._natural]
             widths = distribute_width(wanted, room, style.px(_MIN_WIDTH) + pad, style.px(_MAX_MIN_WIDTH))
-            self._shared = room, widths
+            self._distributed = room, widths
             self.lefts = list(accumulate(widths, initial=0))
             self.scrolled = min(self.scrolled, self.max_scroll(room))
-        return self._shared[1]
+        return self._distributed[1]
 
     def max_scroll(self, room: int) -> int:
         """Return how far the table can be scrolled."""
@@ -111,8 +111,8 @@ class TableColumns:
 
     def scroll(self, pixels: int, room: int) -> bool:
         """Scroll sideways; return whether anything moved."""
-        wanted = max(0, min(self.scrolled + pixels, self.max_scroll(room)))
-        moved, self.scrolled = wanted != self.scrolled, wanted
+        scrolled = max(0, min(self.scrolled + pixels, self.max_scroll(room)))
+        moved, self.scrolled = scrolled != self.scrolled, scrolled
         return moved
 
 
@@ -127,8 +127,8 @@ def distribute_width(wanted: Sequence[int], room: int, least: int, most: int) ->
     open_columns = set(range(len(wanted)))
     rest = room
     while open_columns:
-        fair = rest / len(open_columns)
-        fitting = {column for column in open_columns if wanted[column] <= fair}
+        share = rest / len(open_columns)
+        fitting = {column for column in open_columns if wanted[column] <= share}
         if not fitting:
             break
         for column in fitting:
@@ -169,15 +169,15 @@ class TableBlock(Block):
         return self.cells.leaf
 
     def set_leaf(self, leaf: Leaf) -> None:
-        """Replace the rows by the same with more text, or more rows."""
-        same = self.cells.set_leaf(leaf)
-        self._layouts.truncate(same)
-        self.dirty_from = self.dirty_top(same)
-        del self.tops[same + 1 :]
+        """Replace the rows by the same ones with more text, or with more rows below."""
+        unchanged = self.cells.set_leaf(leaf)
+        self._layouts.truncate(unchanged)
+        self.dirty_from = self.dirty_top(unchanged)
+        del self.tops[unchanged + 1 :]
         self.is_laid_out = False
 
     def dirty_top(self, row: int | None = None) -> int:
-        """Return the y from which a table that goes on with this row is repainted, which loses its rounded corners."""
+        """Return the y from which to repaint a table that continues with this row: its rounded corners disappear."""
         last = len(self.tops) - 1
         return max(0, self.tops[last if row is None else min(row, last)] - _CORNER)
 
@@ -211,7 +211,7 @@ class TableBlock(Block):
             self.columns.set_wanted_widths(self.number, list(map(max, *needs, needs[0])))
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Estimate the height from the wanted widths, or without wrapping while this is the whole table."""
+        """Estimate the height from the wanted widths, or in the first piece as if no cell wrapped."""
         count = len(self.leaf.cells)
         lines = count
         if self.number:
@@ -262,21 +262,21 @@ class TableBlock(Block):
         painter.restore()
 
     def _paint_fades(self, context: PaintContext) -> None:
-        room, scrolled, wide = self.width - 1, self.columns.scrolled, context.style.px(_FADE)
+        room, scrolled, fade_width = self.width - 1, self.columns.scrolled, context.style.px(_FADE)
         clear = QColor(context.style.color("window"))
         clear.setAlpha(0)
-        edges = ((0, wide, scrolled > 0), (room, room - wide, scrolled < self.columns.max_scroll(room)))
-        for edge, inner, goes_on in edges:
-            if goes_on:
+        edges = ((0, fade_width, scrolled > 0), (room, room - fade_width, scrolled < self.columns.max_scroll(room)))
+        for edge, inner, continues in edges:
+            if continues:
                 fade = QLinearGradient(edge, 0, inner, 0)
                 fade.setStops([(0, context.style.color("window")), (1, clear)])
-                context.painter.fillRect(QRect(min(edge, inner), 0, wide, self._height), fade)
+                context.painter.fillRect(QRect(min(edge, inner), 0, fade_width, self._height), fade)
 
     def _paint_row(self, context: PaintContext, row: int) -> None:
         painter, style, lefts = context.painter, context.style, self.columns.lefts
-        top, tall = self.tops[row], self.tops[row + 1] - self.tops[row]
+        top, height = self.tops[row], self.tops[row + 1] - self.tops[row]
         if self.cells.is_head(row):
-            painter.fillRect(QRect(0, top, lefts[-1], tall), style.color("surface"))
+            painter.fillRect(QRect(0, top, lefts[-1], height), style.color("surface"))
         elif row or not self.cells.has_head:
             painter.fillRect(QRect(0, top, lefts[-1], 1), style.color("border"))
         first = self.column_at(self.columns.scrolled)
@@ -286,8 +286,8 @@ class TableBlock(Block):
                 break
             if context.selection:
                 part, offset = self.cells.selected_part(row, column, offset, context.selection)
-            at = QPointF(lefts[column] + style.px(10), top + style.px(6))
-            self.text_layout(row, column, style).draw(painter, style, at, "text", part)
+            origin = QPointF(lefts[column] + style.px(10), top + style.px(6))
+            self.text_layout(row, column, style).draw(painter, style, origin, "text", part)
 
     def text_layout(self, row: int, column: int, style: RenderStyle) -> TextLayout:
         """Return the layout of a cell."""
@@ -308,8 +308,8 @@ class TableBlock(Block):
             return line_to_markdown(line)
         if parts and self.cells.is_head(parts[0][0]):
             del parts[0]
-        written = [["" if part is not line else cell for part, line, cell in self._cell_parts(*row)] for row in parts]
-        rows = table_markdown(written, [lines for _, lines in parts])
+        sources = [["" if part is not line else cell for part, line, cell in self._cell_parts(*row)] for row in parts]
+        rows = table_markdown(sources, [lines for _, lines in parts])
         return "\n".join(filter(None, (self.markdown_prefix(), rows)))
 
     def _single_cell_part(self, parts: list[tuple[int, list[Line]]], start: int, end: int) -> Line | None:
@@ -400,15 +400,15 @@ class TableBlock(Block):
 
     def link_at(self, point: QPoint) -> str:
         """Return the target of the link at a point."""
-        seen = self._layout_at(point)
-        return seen[0].link_at(seen[1].x(), seen[1].y()) if seen else ""
+        hit = self._layout_at(point)
+        return hit[0].link_at(hit[1].x(), hit[1].y()) if hit else ""
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return the real target of a link, or the source of a formula and why it is not drawn."""
-        link, seen = self.link_at(point), self._layout_at(point)
+        link, hit = self.link_at(point), self._layout_at(point)
         if link:
             return link_tooltip(link)
-        return self._layouts.tooltip_at(*seen) if seen else ""
+        return self._layouts.tooltip_at(*hit) if hit else ""
 
     def scroll_horizontally(self, pixels: int) -> bool:
         """Scroll if the columns do not fit."""

@@ -36,16 +36,16 @@ class TableCells:
         self._starts: dict[int, list[int]] = {}
 
     def set_leaf(self, leaf: Leaf) -> int:
-        """Replace the rows by the same with more text, or more rows; return the first row that differs."""
-        same = 0
+        """Replace the rows by the same ones with more text, or more rows below; return the first row that differs."""
+        unchanged = 0
         for old, new in zip(self.leaf.cells, leaf.cells, strict=False):
             if old != new:
                 break
-            same += 1
+            unchanged += 1
         self.leaf = leaf
-        self._lines = {position: line for position, line in self._lines.items() if position[0] < same}
-        self._starts = {row: starts for row, starts in self._starts.items() if row < same}
-        return same
+        self._lines = {position: line for position, line in self._lines.items() if position[0] < unchanged}
+        self._starts = {row: starts for row, starts in self._starts.items() if row < unchanged}
+        return unchanged
 
     def reset(self) -> None:
         """Parse again."""
@@ -118,11 +118,11 @@ class TableCells:
         return start, start + _text_length(self.line(row, column))
 
     def rows_between(self, start: int, end: int) -> Iterator[tuple[int, list[Line]]]:
-        """Yield the rows between two offsets; their cells outside of it are empty."""
+        """Yield the rows between two offsets; cells outside of the range are empty."""
         for row, offset, starts in self._rows():
             if offset < end and offset + starts[-1] > start:
                 columns = enumerate(starts[:-1])
-                yield row, [self._line_between(row, column, offset + at, (start, end)) for column, at in columns]
+                yield row, [self._line_between(row, column, offset + first, (start, end)) for column, first in columns]
 
     def _line_between(self, row: int, column: int, offset: int, selection: TextRange) -> Line:
         line = self.line(row, column)
@@ -245,7 +245,7 @@ class TableCellLayouts:
         self._layouts: dict[tuple[int, int], TextLayout] = {}
 
     def truncate(self, count: int) -> None:
-        """Keep what is known of the first rows only."""
+        """Keep the widths and layouts of the first rows only."""
         del self._needs[count:]
         self._layouts = {position: layout for position, layout in self._layouts.items() if position[0] < count}
 
@@ -265,11 +265,11 @@ class TableCellLayouts:
     def wanted_widths(self, style: RenderStyle) -> list[list[float]]:
         """Return the wanted widths of the cells: exact for the first rows of a table, estimated for the others."""
         for row in range(len(self._needs), len(self._cells.leaf.cells)):
-            measured = _cell_ruler(style, is_head=self._cells.is_head(row))
+            ruler = _cell_ruler(style, is_head=self._cells.is_head(row))
             exact = self._measured_columns if self._cells.has_head else 0
             lines = [self._cells.line(row, column) for column in range(exact)]
-            needs = [measured.measure(line, self._objects(line, row, style, 1 << 20)) for line in lines]
-            self._needs.append([*needs, *map(measured.estimate, self._cells.cell_sources(row)[exact:])])
+            needs = [ruler.measure(line, self._objects(line, row, style, 1 << 20)) for line in lines]
+            self._needs.append([*needs, *map(ruler.estimate, self._cells.cell_sources(row)[exact:])])
         return self._needs
 
     @property
@@ -286,7 +286,7 @@ class TableCellLayouts:
     def estimate_line_count(self, row: int, widths: Sequence[int], style: RenderStyle) -> int:
         """Estimate the number of lines of a row."""
         pad = 2 * style.px(10)
-        return max(ceil(need / (wide - pad)) or 1 for need, wide in zip(self._needs[row], widths, strict=True))
+        return max(ceil(need / (width - pad)) or 1 for need, width in zip(self._needs[row], widths, strict=True))
 
     def height(self, row: int, widths: Sequence[int], style: RenderStyle) -> int:
         """Return the height of a row without its margins."""

@@ -39,7 +39,7 @@ class TextBlock(Block):
         self._font = font
         self._color = color
         self._text_layout: TextLayout | None = None
-        self._shown: TextLayout | None = None
+        self._previous_layout: TextLayout | None = None
         self.is_right_to_left = False
         self._math = math
         self._formulas: InlineFormulas | None = None
@@ -88,8 +88,8 @@ class TextBlock(Block):
             self._formulas = self._formulas or InlineFormulas(self._math, self.invalidate_layout)
             objects = self._formulas.objects(line, font, style, width, self._color)
         text_layout = TextLayout(line, font, style, width, style.line_of(font), objects=objects)
-        self.dirty_from = text_layout.dirty_from(self._shown) if self._shown else 0
-        self._text_layout, self._shown, self.is_laid_out = text_layout, None, True
+        self.dirty_from = text_layout.dirty_from(self._previous_layout) if self._previous_layout else 0
+        self._text_layout, self._previous_layout, self.is_laid_out = text_layout, None, True
         self.is_right_to_left = text_layout.is_right_to_left
         return text_layout.height
 
@@ -104,13 +104,14 @@ class TextBlock(Block):
 
     def forget(self) -> None:
         """Drop the layout, keep the text."""
-        self._text_layout, self._shown, self.is_laid_out = None, None, False
+        self._text_layout, self._previous_layout, self.is_laid_out = None, None, False
         if self._formulas:
             self._formulas.forget()
 
     def invalidate_layout(self) -> None:
         """Lay out changed text again, but remember what is on screen to repaint only the difference."""
-        self._shown, self._text_layout, self.is_laid_out = self._text_layout or self._shown, None, False
+        self._previous_layout = self._text_layout or self._previous_layout
+        self._text_layout, self.is_laid_out = None, False
 
     def paint(self, context: PaintContext) -> None:
         """Paint the lines inside the clip."""
@@ -214,8 +215,8 @@ class MarkdownTextBlock(TextBlock):
         """Return the source when all is selected, otherwise serialize the part."""
         if start == 0 and end >= utf16_length(self.plain()):
             return leaf_markdown(self.leaf, self._source_line())
-        sign = f"{'#' * self.leaf.level} " if self.leaf.kind == "heading" and not start else ""
-        return sign + super().markdown(start, end)
+        prefix = f"{'#' * self.leaf.level} " if self.leaf.kind == "heading" and not start else ""
+        return prefix + super().markdown(start, end)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """Return a paragraph or a heading."""
@@ -269,7 +270,7 @@ class CallSummaryBlock(TextBlock):
 
 
 class RuleBlock(Block):
-    """A thematic break: a quiet line across the column."""
+    """A thematic break: a thin line across the column."""
 
     fixed_height = 9
 
@@ -316,16 +317,16 @@ def is_right_to_left_block(block: Block) -> bool:
 
 def paint_containers(painter: QPainter, style: RenderStyle, block: Block, previous: Block | None, box: QRect) -> None:
     """Paint bars and markers. The painter is at the block's origin; `box` is the block in its row."""
-    turned = is_right_to_left_block(block)
-    before = previous.containers if previous and is_right_to_left_block(previous) == turned else ()
+    mirrored = is_right_to_left_block(block)
+    before = previous.containers if previous and is_right_to_left_block(previous) == mirrored else ()
     indent = indent_width(block.containers, style)
     for depth, container in enumerate(block.containers):
         width = style.px(_QUOTE if container.kind == "quote" else _ITEM)
-        x = box.width() + indent - width if turned else -indent
+        x = box.width() + indent - width if mirrored else -indent
         if container.kind == "quote":
-            goes_on = len(before) > depth and before[depth].kind == "quote"
-            top = -block.gap if goes_on else 0
-            bar = x + width - style.px(5) if turned else x + style.px(2)
+            continues = len(before) > depth and before[depth].kind == "quote"
+            top = -block.gap if continues else 0
+            bar = x + width - style.px(5) if mirrored else x + style.px(2)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(style.color("border"))
             painter.drawRect(QRect(bar, top, style.px(3), box.height() - top))
@@ -333,26 +334,26 @@ def paint_containers(painter: QPainter, style: RenderStyle, block: Block, previo
             line = block.first_line(style) if isinstance(block, TextBlock) else QRect(0, 0, 0, style.line)
             room = QRect(x, line.top() - 1, width, line.height())
             baseline = block.first_baseline(style) if isinstance(block, TextBlock) else None
-            _paint_marker(painter, style, container, room, baseline, turned=turned)
+            _paint_marker(painter, style, container, room, baseline, mirrored=mirrored)
         indent -= width
 
 
 def _paint_marker(
-    painter: QPainter, style: RenderStyle, containers: Container, room: QRect, baseline: float | None, *, turned: bool
+    painter: QPainter, style: RenderStyle, container: Container, room: QRect, baseline: float | None, *, mirrored: bool
 ) -> None:
-    marker = containers.marker
-    if containers.kind == "item" and marker in "☐☑":
-        _paint_check_box(painter, style, room, ticked=marker == "☑", turned=turned)
+    marker = container.marker
+    if container.kind == "item" and marker in "☐☑":
+        _paint_check_box(painter, style, room, ticked=marker == "☑", mirrored=mirrored)
         return
     # Long numbers extend into the margin rather than into the text.
-    font = style.small if containers.kind == "footnote" else style.body
+    font = style.small if container.kind == "footnote" else style.body
     metrics = QFontMetricsF(font)
-    if containers.kind == "footnote":
+    if container.kind == "footnote":
         marker = metrics.elidedText(marker, Qt.TextElideMode.ElideRight, room.width() + style.px(10))
     gap = style.px(8 if marker in _BULLETS else 0)
     needed = int(metrics.horizontalAdvance(marker)) + style.px(7)
     left = min(room.left() + gap, room.right() - needed + 1)
-    if turned:
+    if mirrored:
         marker = _mirrored(marker)
         left = max(room.right() - gap + 1, room.left() + needed) - metrics.horizontalAdvance(marker)
     if baseline is None:
@@ -369,9 +370,9 @@ def _mirrored(marker: str) -> str:
     return marker[len(number) :].replace(")", "(") + number if number.isdigit() else marker
 
 
-def _paint_check_box(painter: QPainter, style: RenderStyle, room: QRect, *, ticked: bool, turned: bool) -> None:
+def _paint_check_box(painter: QPainter, style: RenderStyle, room: QRect, *, ticked: bool, mirrored: bool) -> None:
     size = style.px(14)
-    left = room.right() - style.px(3) - size if turned else room.left() + style.px(3)
+    left = room.right() - style.px(3) - size if mirrored else room.left() + style.px(3)
     frame = QRect(left, room.top() + 1 + (room.height() - size) // 2, size, size)
     style.paint_box(painter, frame, 3, *(("accent", "accent") if ticked else ("", "muted")))
     if ticked:

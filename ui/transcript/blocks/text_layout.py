@@ -46,10 +46,10 @@ def formula_source_object(
     mono.setPointSizeF(font.pointSizeF() * 0.92)
     metrics = QFontMetricsF(mono)
     words = metrics.elidedText(" ".join(latex.split()), Qt.TextElideMode.ElideMiddle, max(40.0, width - 8))
-    wide, ascent, descent = metrics.horizontalAdvance(words) + 6, metrics.ascent(), metrics.descent()
+    box_width, ascent, descent = metrics.horizontalAdvance(words) + 6, metrics.ascent(), metrics.descent()
     color = style.color("danger" if is_wrong else "text")
-    box = QRectF(0, -ascent, wide, ascent + descent)
-    return InlineObject(wide, ascent, descent, _DrawSource(words, mono, color, code_chip_color(style), box))
+    box = QRectF(0, -ascent, box_width, ascent + descent)
+    return InlineObject(box_width, ascent, descent, _DrawSource(words, mono, color, code_chip_color(style), box))
 
 
 def code_chip_color(style: RenderStyle) -> QColor:
@@ -120,8 +120,8 @@ class TextLayout:
     __slots__ = (
         "_chips",
         "_end_room",
+        "_is_bidirectional",
         "_layout",
-        "_turns",
         "height",
         "is_right_to_left",
         "length",
@@ -149,7 +149,7 @@ class TextLayout:
         self.length = utf16_length(text)
         self.plain_length: int | None = None
         """The length of the plain text, once its block has computed it."""
-        self._turns: bool | None = None
+        self._is_bidirectional: bool | None = None
         self.objects: InlineObjects = {}
         if OBJECT in text:
             self.objects = objects or formula_sources(line, font, style, width)
@@ -171,18 +171,18 @@ class TextLayout:
     def _format(self, span: Span, style: RenderStyle, font: QFont) -> QTextCharFormat:
         if not span.style & _SPECIAL:
             return style.format(span.style, font)
-        form = QTextCharFormat(style.format(span.style & ~_SPECIAL, font))
+        text_format = QTextCharFormat(style.format(span.style & ~_SPECIAL, font))
         if span.style & SpanStyle.FOOTNOTE:
-            form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
-            form.setForeground(style.color("link"))
+            text_format.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
+            text_format.setForeground(style.color("link"))
         elif inline_object := self.objects.get(span.start):
             spaced = QFont(font)
             spacing = inline_object.width - QFontMetricsF(font).horizontalAdvance(_PLACEHOLDER)
             spaced.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, spacing)
-            form.setFont(spaced)
+            text_format.setFont(spaced)
         else:
-            form.setForeground(style.color("muted"))
-        return form
+            text_format.setForeground(style.color("muted"))
+        return text_format
 
     def _break(self, width: float, step: int) -> None:
         layout = self._layout
@@ -192,12 +192,12 @@ class TextLayout:
         layout.beginLayout()
         while (line := layout.createLine()).isValid():
             line.setLineWidth(width)
-            tall = line.height()
+            height = line.height()
             # A fallback font for an emoji or a Chinese character may need more than the usual distance.
-            advance = step if tall <= step else int(tall) + 2
-            above = (advance - tall) / 2
+            advance = step if height <= step else int(height) + 2
+            above = (advance - height) / 2
             if self.objects:
-                above, advance = self._room(line, above, advance)
+                above, advance = self._room_for_objects(line, above, advance)
             line.setPosition(QPointF(0, y + above))
             self.starts.append(line.textStart())
             self.tops.append(y)
@@ -207,15 +207,15 @@ class TextLayout:
         self.height = y
         self.width = widest
 
-    def _room(self, line: QTextLine, above: float, advance: int) -> tuple[float, int]:
+    def _room_for_objects(self, line: QTextLine, above: float, advance: int) -> tuple[float, int]:
         """Return the room above a line and its height, when objects are taller than its letters."""
         first, end = line.textStart(), line.textStart() + line.textLength()
-        inside = [inline_object for offset, inline_object in self.objects.items() if first <= offset < end]
-        if not inside:
+        objects = [inline_object for offset, inline_object in self.objects.items() if first <= offset < end]
+        if not objects:
             return above, advance
-        over = max(inline_object.ascent for inline_object in inside) + 1 - (above + line.ascent())
+        over = max(inline_object.ascent for inline_object in objects) + 1 - (above + line.ascent())
         above += max(0, over)
-        under = max(inline_object.descent for inline_object in inside) + 1 + above + line.ascent()
+        under = max(inline_object.descent for inline_object in objects) + 1 + above + line.ascent()
         return above, max(advance + ceil(max(0, over)), ceil(under))
 
     @property
@@ -281,7 +281,7 @@ class TextLayout:
         line = self._layout.lineAt(self._row_at(y))
         position = line.xToCursor(x)
         last = line.textStart() + line.textLength()
-        # The end of a wrapped line is the start of the next one; the click meant the line it hit.
+        # The end of a wrapped line is the start of the next one: stay on the line that was hit.
         return position - 1 if position == last and position < self.length and line.textLength() else position
 
     def link_at(self, x: float, y: float) -> str:
@@ -314,10 +314,10 @@ class TextLayout:
         """Return the left and right ends of a part of a line; in bidirectional lines there are several."""
         if end <= start:
             return []
-        if not self._has_turns():
+        if not self._has_right_to_left():
             left, right = cursor_x(line, start), cursor_x(line, end)
             return [(left, right)] if left < right else []
-        # At the start of a run the offset does not tell on which side of a character its edge is.
+        # Where the direction turns, an offset has two edges: the boxes of the glyphs are unambiguous.
         intervals: list[tuple[float, float]] = []
         for box in sorted((run.boundingRect() for run in line.glyphRuns(start, end - start)), key=QRectF.left):
             if intervals and box.left() - intervals[-1][1] < 1:
@@ -326,10 +326,10 @@ class TextLayout:
                 intervals.append((box.left(), box.right()))
         return intervals
 
-    def _has_turns(self) -> bool:
-        if self._turns is None:
-            self._turns = has_right_to_left(self.line.text)
-        return self._turns
+    def _has_right_to_left(self) -> bool:
+        if self._is_bidirectional is None:
+            self._is_bidirectional = has_right_to_left(self.line.text)
+        return self._is_bidirectional
 
     def caret_rect_at(self, offset: int) -> QRectF:
         """Return the caret before the character at an offset: no width, as high as its line."""
@@ -359,14 +359,14 @@ class TextLayout:
         None in a line with right-to-left letters, where the room would be on the other side.
         """
         runs = self._code_runs()
-        if not runs or self._has_turns():
+        if not runs or self._has_right_to_left():
             return []
         self._end_room = 0
         units = text.encode("utf-16-le", "surrogatepass")
         wider = QTextCharFormat()
         wider.setFontLetterSpacingType(QFont.SpacingType.AbsoluteSpacing)
         wider.setFontLetterSpacing(_CHIP_PADDING)
-        # Others may belong to a cluster, which a format of its own would part; objects have a spacing already.
+        # Other letters may belong to a cluster, which a separate format would split; objects already have a spacing.
         offsets = [offset for start, end in runs for offset in (start - 1, end - 1) if offset >= 0]
         ascii_ends = [offset for offset in offsets if units[2 * offset] < 128 and not units[2 * offset + 1]]
         return [make_format_range(offset, 1, wider) for offset in ascii_ends]
@@ -402,14 +402,14 @@ def is_right_to_left(text: str) -> bool:
 
 def make_format_ranges(flow_ranges: Sequence[tuple[int, int, QTextCharFormat]]) -> FormatRanges:
     """Build format ranges from plain numbers."""
-    return [make_format_range(start, length, form) for start, length, form in flow_ranges]
+    return [make_format_range(start, length, text_format) for start, length, text_format in flow_ranges]
 
 
 def _selection_formats(selection: tuple[int, int], style: RenderStyle) -> FormatRanges:
-    form = QTextCharFormat()
-    form.setBackground(style.color("selection"))
-    form.setForeground(style.color("text"))
-    return [make_format_range(selection[0], min(selection[1] - selection[0], 1 << 30), form)]
+    text_format = QTextCharFormat()
+    text_format.setBackground(style.color("selection"))
+    text_format.setForeground(style.color("text"))
+    return [make_format_range(selection[0], min(selection[1] - selection[0], 1 << 30), text_format)]
 
 
 def cursor_x(line: QTextLine, offset: int) -> float:

@@ -86,7 +86,7 @@ _REST_MS = 80
 """Milliseconds before changed rows are counted again."""
 
 _WAIT_MS = 20
-"""Milliseconds between two looks whether the worker has prepared a long text."""
+"""Milliseconds between two checks whether the worker has prepared a long text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Finder(QObject):
         self._start(query)
 
     def stop(self) -> None:
-        """Stop searching. The row of the current match stays unfolded, and keys and commands are for it."""
+        """Stop searching. The row of the current match stays unfolded and gets the focus."""
         self._unfolding.keep_open()
         if self._current is not None and self._current[0] != self._viewport.focused[0]:
             self._viewport.focus((self._current[0], ""))
@@ -169,7 +169,7 @@ class Finder(QObject):
         self._emit_status()
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Count the changed rows again, after the rows took in a frame's changes."""
+        """Count the changed rows again, after the rows applied a frame's changes."""
         if not self.is_on:
             return
         total = self._counts.total
@@ -200,7 +200,7 @@ class Finder(QObject):
         if self._work is None:
             self._changed.update(range(count))
         else:
-            # It goes by the numbers that the rows had.
+            # The running count uses the old numbers of the rows.
             self._work = self._count_all_in_steps()
 
     def _mark_changed(self, index: int | None, *, is_new: bool = False) -> None:
@@ -319,8 +319,8 @@ class Finder(QObject):
             self._is_coming = False
             return
         row, until = self._viewport.rows.row(self._current[0]), perf_counter() + SLICE_SECONDS
-        while (unread := first_lazy_section(row)) is not None and unread <= self._here[0][0]:
-            row.stack.read(unread, until)
+        while (section := first_lazy_section(row)) is not None and section <= self._here[0][0]:
+            row.stack.read(section, until)
             if perf_counter() > until:
                 self._timer.start(0)
                 return
@@ -331,10 +331,10 @@ class Finder(QObject):
 
     def _remember_current(self) -> None:
         self._here = None
-        if self._current and (places := self._counts.matches_in_row(self._current[0])):
+        if self._current and (matches := self._counts.matches_in_row(self._current[0])):
             index, nth = self._current
-            self._current = index, min(nth, len(places) - 1)
-            self._here = places[self._current[1]]
+            self._current = index, min(nth, len(matches) - 1)
+            self._here = matches[self._current[1]]
 
     def _emit_status(self) -> None:
         current = self._counts.before(self._current[0]) + self._current[1] + 1 if self._current else 0

@@ -24,7 +24,7 @@ _SHORT_TEXT = 2 * _PART_LENGTH
 """Characters of a text that is searched as a whole."""
 
 _LOOKBACK = 12
-"""Parts to go back at most for a seam without a match across. Only what overlaps itself, as "aa", needs more."""
+"""Parts to go back at most for a seam that no match crosses. Only a query that overlaps itself, as "aa", needs more."""
 
 _MAX_KEPT_TEXTS = 8
 """Long texts in the cache."""
@@ -40,7 +40,7 @@ class _LongText:
         self.block = block
         self.text = searchable_text_of(block)
         self._last = block.paragraph_at(_END)
-        self._places = [0]
+        self._starts = [0]
 
     def is_of(self, block: CodeBlock) -> bool:
         """Return whether this is still the text of the block; joining the lines of a long one costs a frame."""
@@ -50,17 +50,17 @@ class _LongText:
         """Return the number of the part at an offset."""
         if self.text.isascii():
             return min(position, max(0, len(self.text) - 1)) // _PART_LENGTH
-        while self._places[-1] <= position and len(self._places) * _PART_LENGTH < len(self.text):
-            self._know_one_more()
-        return bisect_right(self._places, position) - 1
+        while self._starts[-1] <= position and len(self._starts) * _PART_LENGTH < len(self.text):
+            self._add_start()
+        return bisect_right(self._starts, position) - 1
 
-    def place_of(self, number: int) -> int:
+    def start_of(self, number: int) -> int:
         """Return the offset of a part."""
-        return number * _PART_LENGTH if self.text.isascii() else self._places[number]
+        return number * _PART_LENGTH if self.text.isascii() else self._starts[number]
 
-    def _know_one_more(self) -> None:
-        start = (len(self._places) - 1) * _PART_LENGTH
-        self._places.append(self._places[-1] + utf16_length(self.text[start : start + _PART_LENGTH]))
+    def _add_start(self) -> None:
+        start = (len(self._starts) - 1) * _PART_LENGTH
+        self._starts.append(self._starts[-1] + utf16_length(self.text[start : start + _PART_LENGTH]))
 
 
 class VisibleText:
@@ -101,9 +101,9 @@ class VisibleText:
             if is_apart:
                 break
             first -= 1
-        behind = 0
-        while end < len(blocks) and continues_paragraph(blocks[end]) and behind < self._query.lookahead:
-            behind += len(searchable_text_of(blocks[end]))
+        length = 0
+        while end < len(blocks) and continues_paragraph(blocks[end]) and length < self._query.lookahead:
+            length += len(searchable_text_of(blocks[end]))
             end += 1
         return first, end
 
@@ -134,7 +134,7 @@ class VisibleText:
             while begin and first - begin < _LOOKBACK and not self._is_seam(text, begin * _PART_LENGTH):
                 begin -= 1
             end = (last + 1) * _PART_LENGTH + self._query.lookahead
-            yield TextRun(index, text[begin * _PART_LENGTH : end], (-long.place_of(begin),))
+            yield TextRun(index, text[begin * _PART_LENGTH : end], (-long.start_of(begin),))
 
     def _is_seam(self, text: str, offset: int) -> bool:
         lookahead = self._query.lookahead
@@ -247,39 +247,39 @@ def paint_highlights(
     """Paint the highlights behind the letters; the painter's origin is that of the row."""
     area = QRectF(clip)
     painter.save()
-    for places in highlights:
-        other_boxes = [box for position, boxes in distinct_matches(row, places) if position != current for box in boxes]
+    for matches in highlights:
+        other_boxes = [box for match, boxes in distinct_matches(row, matches) if match != current for box in boxes]
         _paint_boxes(painter, style, other_boxes, area, is_current=False)
     if current:
         _paint_boxes(painter, style, text_boxes(row, current), area, is_current=True)
     painter.restore()
 
 
-def distinct_matches(row: Row, places: Sequence[RowSelection]) -> Iterator[tuple[RowSelection, list[QRectF]]]:
+def distinct_matches(row: Row, matches: Sequence[RowSelection]) -> Iterator[tuple[RowSelection, list[QRectF]]]:
     """Yield the matches that cover boxes of their own, with these boxes.
 
-    A block without boxes for its text, as a formula, is covered as a whole, however often it matches: once is enough.
+    A block without boxes for its text, such as a formula, is covered as a whole: one of its matches is enough.
     """
-    ends = [(0, len(places) - 1)] if places else []
+    ends = [(0, len(matches) - 1)] if matches else []
     known: dict[int, list[QRectF]] = {}
     block_boxes: dict[int, QRectF] = {}
     while ends:
         first, last = ends.pop()
         for number in (first, last):
             if number not in known:
-                known[number] = _match_boxes(row, places[number], block_boxes)
+                known[number] = _match_boxes(row, matches[number], block_boxes)
         if first == last or known[first] == known[last]:
-            yield places[first], known[first]
+            yield matches[first], known[first]
         else:
             middle = (first + last) // 2
             ends += [(middle + 1, last), (first, middle)]
 
 
-def _match_boxes(row: Row, position: RowSelection, block_boxes: dict[int, QRectF]) -> list[QRectF]:
+def _match_boxes(row: Row, match: RowSelection, block_boxes: dict[int, QRectF]) -> list[QRectF]:
     """Return the boxes of a match; `block_boxes` caches the boxes of blocks, which may have thousands of matches."""
-    (index, start), (last, end) = position
+    (index, start), (last, end) = match
     if index != last or not row.blocks[index].is_laid_out:
-        return list(text_boxes(row, position))
+        return list(text_boxes(row, match))
     if index not in block_boxes:
         block_boxes[index] = QRectF(row.stack.block_box(index))
     box = block_boxes[index]
@@ -305,6 +305,6 @@ def _outline_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF
     color.setAlphaF(1 if is_current else 0.35)
     painter.setPen(QPen(color, style.px(2) if is_current else 1))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    out = 0 if is_current else 0.5
+    margin = 0 if is_current else 0.5
     for box in boxes:
-        painter.drawRoundedRect(box.adjusted(-out, 0, out, 0), 3, 3)
+        painter.drawRoundedRect(box.adjusted(-margin, 0, margin, 0), 3, 3)

@@ -19,8 +19,8 @@ from ui.transcript.viewport.viewport import RowViewport
 
 _WORD_RUN = re.compile(r"[^\W_]+")
 _MARKUP = {ord(sign): None for sign in "*_~`\\$"}
-# Where a word of the shown text need not be in its Markdown: entities, tags, hidden characters that are spelled
-# out, and words that go on behind a link, a formula or a comment.
+# Where words of the displayed text may be missing in its Markdown: entities, tags, hidden characters that are spelled
+# out, and words that continue behind a link, a formula or a comment.
 _MAY_RENDER_DIFFERENTLY = re.compile(rf"&#?\w{{1,40}};|[\])>]\w|\w[\[<]|\w\\[(\[]|\\[)\]]\w|[{DECEPTIVE_CHARACTERS}]")
 _SCRIPTS_WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -68,11 +68,11 @@ class Query:
         while start < len(text):
             # Folding never makes text shorter: what begins in a part ends in this window.
             window = text[start : start + _SEARCH_PART + len(self._folded_query)]
-            found = [span for span in self._find(window) if span[0] < _SEARCH_PART]
-            end = min(len(text), start + max(_SEARCH_PART, found[-1][1] if found else 0))
+            matches = [span for span in self._find(window) if span[0] < _SEARCH_PART]
+            end = min(len(text), start + max(_SEARCH_PART, matches[-1][1] if matches else 0))
             if self.whole_words:
-                found = [(first, last) for first, last in found if _is_whole_word(text, start + first, start + last)]
-            spans = found if utf16_length(window) == len(window) else list(_to_utf16(window, found))
+                matches = [span for span in matches if _is_whole_word(text, start + span[0], start + span[1])]
+            spans = matches if utf16_length(window) == len(window) else list(_to_utf16(window, matches))
             yield [(position + first, position + last) for first, last in spans]
             position += utf16_length(text[start:end])
             start = end
@@ -97,15 +97,15 @@ class Query:
 
     def _find(self, text: str) -> Iterator[TextRange]:
         folded = self._folded(text)
-        # Folding never makes text shorter: of the same length, it is the same character for character.
-        search_origin = None if len(folded) == len(text) else _source_offsets(text)
+        # Folding never makes text shorter: a folded text of the same length corresponds character by character.
+        origins = None if len(folded) == len(text) else _source_offsets(text)
         start = folded.find(self._folded_query) if self._folded_query else -1
         while start >= 0:
             end = start + len(self._folded_query)
-            if search_origin is None:
+            if origins is None:
                 yield start, end
-            elif _is_character_boundary(search_origin, start) and _is_character_boundary(search_origin, end):
-                yield search_origin[start], search_origin[end]
+            elif _is_character_boundary(origins, start) and _is_character_boundary(origins, end):
+                yield origins[start], origins[end]
             else:
                 end = start + 1
             start = folded.find(self._folded_query, end)
@@ -168,10 +168,10 @@ class RowMatches:
         return self._count
 
     def __getitem__(self, index: int) -> RowSelection:
-        at = range(self._count)[index]
-        part = bisect_right(self._firsts, at) - 1
+        number = range(self._count)[index]
+        part = bisect_right(self._firsts, number) - 1
         text_run, spans = self._parts[part]
-        return text_run.selection(*spans[at - self._firsts[part]])
+        return text_run.selection(*spans[number - self._firsts[part]])
 
 
 class MatchCounts:
@@ -240,7 +240,7 @@ class MatchCounts:
         self._listed = self._counted = None
 
     def prepend(self, count: int) -> None:
-        """Insert so many rows without matches at the beginning."""
+        """Insert `count` rows without matches at the beginning."""
         self._final.clear()
         self._counts.replace(0, 0, [0] * count)
         self._listed = self._counted = None
@@ -252,7 +252,7 @@ class MatchCounts:
         self._listed = self._counted = None
 
     def count(self, indices: Iterable[int]) -> Iterator[int]:
-        """Count the matches of these rows in small steps; yields the row it is at."""
+        """Count the matches of these rows in small steps; yield the current row after each."""
         for index in indices:
             if index < min(len(self), len(self._rows.transcript)):
                 yield from self._count(index)
@@ -274,16 +274,16 @@ class MatchCounts:
         """Yield the number of matches so far; the final part of a growing row is not searched again."""
         first, count = self._final.get(index, (0, 0))
         final, settled = self._final_block_count(index), count
-        places = RowMatches()
+        matches = RowMatches()
         for text_run, spans in self._matches(index, first, waits=True):
             count += len(spans)
             if text_run and spans:
-                places.add(text_run, spans)
+                matches.add(text_run, spans)
                 settled = count if text_run.selection(*spans[0])[0][0] < final else settled
             yield count
         if final:
             self._final[index] = final, settled
-        self._counted = None if first else (index, places)
+        self._counted = None if first else (index, matches)
         yield count
 
     def _final_block_count(self, index: int) -> int:
@@ -317,7 +317,7 @@ class SearchOrigin:
         self.on_scrolled_away()
 
     def move(self, count: int) -> None:
-        """Stay in its row when so many are prepended."""
+        """Stay in the same row when `count` rows are prepended."""
         self._anchor = replace(self._anchor, row=self._anchor.row + count)
         if self._scrolled_to is not None:
             self._scrolled_to = self._scrolled_to[0] + count, self._scrolled_to[1]
@@ -333,7 +333,7 @@ class SearchOrigin:
         self._scrolled_to = self._current_position()
 
     def forget(self) -> None:
-        """Take the current position at the next search."""
+        """Set the origin to the current position at the next search."""
         self._scrolled_to = None
 
     def _on_replaced(self, row: int, replacement: BlockReplacement) -> None:
@@ -343,15 +343,15 @@ class SearchOrigin:
 
     def read_step(self) -> bool:
         """Parse its row one step further down to the origin; return whether there was anything to parse."""
-        unread = self._next_lazy_section()
-        if unread is not None:
-            self._viewport.rows.row(self.row).stack.read(unread, 0)
-        return unread is not None
+        section = self._next_lazy_section()
+        if section is not None:
+            self._viewport.rows.row(self.row).stack.read(section, 0)
+        return section is not None
 
     def _next_lazy_section(self) -> int | None:
         """Return the section above the origin that must be parsed before matches have their final positions."""
-        unread = first_lazy_section(self._viewport.rows.row(self.row))
-        return unread if unread is not None and unread <= self._anchor.block else None
+        section = first_lazy_section(self._viewport.rows.row(self.row))
+        return section if section is not None and section <= self._anchor.block else None
 
     def choose_match(self, counts: MatchCounts, index: int) -> tuple[int, int] | None:
         """Choose the first match at or below the origin in its row, or the nearest one in another row.
@@ -369,19 +369,19 @@ class SearchOrigin:
         return None if nth is None else (index, nth)
 
     def _first_below(self, counts: MatchCounts) -> int | None:
-        row, places = self._viewport.rows.row(self.row), counts.matches_in_row(self.row)
+        row, matches = self._viewport.rows.row(self.row), counts.matches_in_row(self.row)
         if not row.blocks:
             return 0
         origin_block = min(self._anchor.block, len(row.blocks) - 1)
         y = row.stack.block_top(origin_block) + self._anchor.offset
 
-        def is_below(position: RowSelection) -> bool:
-            block = position[0][0]
+        def is_below(match: RowSelection) -> bool:
+            block = match[0][0]
             if block != origin_block:
                 return block > origin_block
-            box = next(text_boxes(row, position), None)
+            box = next(text_boxes(row, match), None)
             return (box.bottom() if box else row.stack.block_box(block).bottom()) > y
 
         # A binary search: further on in the text is further down, and there may be thousands of matches.
-        nth = bisect_left(places, True, key=is_below)
-        return nth if nth < len(places) else None
+        nth = bisect_left(matches, True, key=is_below)
+        return nth if nth < len(matches) else None

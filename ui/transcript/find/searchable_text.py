@@ -96,7 +96,7 @@ def continues_paragraph(block: Block) -> bool:
 
 
 def searchable_text_of(block: Block) -> str:
-    """Return the text that a copy has, or else the visible words."""
+    """Return the text as it is copied, or else the visible words."""
     if isinstance(block, HeaderBlock):
         # The names of tools, but not how long the model thought.
         return block.header.title if block.header.strong or block.header.icon == "globe" else ""
@@ -144,14 +144,14 @@ def _raw_text_of_call(call: ToolCallItem) -> str | None:
 
 
 _MAX_CACHED_LENGTH = 6_000_000
-"""Characters in the cache, with some more counted for each text run."""
+"""Characters in the cache; each text run counts `_EXTRA_LENGTH` more."""
 
 _EXTRA_LENGTH = 150
 _STEP_SECONDS = 0.002
 """Seconds for one step of parsing a long text."""
 
 _PATIENCE_SECONDS = 10.0
-"""How long to wait for the worker, which may have failed."""
+"""Seconds to wait for the worker, which may have failed."""
 
 
 class SearchableTexts:
@@ -170,12 +170,12 @@ class SearchableTexts:
         true meanwhile.
         """
         item = self._rows.transcript[index]
-        row, kept = self._rows.existing_row(index), self._cache.get(item.id)
+        row, cached = self._rows.existing_row(index), self._cache.get(item.id)
         if row and row.unfolded and first_lazy_section(row) is None and not row.is_preparing:
             yield from _read_in_steps(row.blocks[first:])
             yield from iter_text_runs(row, first)
-        elif kept is not None:
-            yield from (text_run for text_run in kept if text_run.first >= first)
+        elif cached is not None:
+            yield from (text_run for text_run in cached if text_run.first >= first)
         else:
             row = make_unfolded_row(item, self._rows.render_context)
             if waits and row.is_preparing:
@@ -183,18 +183,18 @@ class SearchableTexts:
             yield from self._read(row, first)
 
     def _wait_for(self, row: Row) -> Iterator[None]:
-        give_up = perf_counter() + _PATIENCE_SECONDS
+        deadline = perf_counter() + _PATIENCE_SECONDS
         self.is_waiting = True
         try:
-            while row.is_preparing and perf_counter() < give_up:
+            while row.is_preparing and perf_counter() < deadline:
                 yield None
         finally:
             self.is_waiting = False
 
     def _read(self, row: Row, first: int) -> Iterator[TextRun | None]:
         index = 0
-        while (unread := first_lazy_section(row, index)) is not None:
-            index = unread
+        while (section := first_lazy_section(row, index)) is not None:
+            index = section
             row.stack.read(index, perf_counter() + _STEP_SECONDS)
             yield None
         yield from _read_in_steps(row.blocks)

@@ -53,7 +53,7 @@ class CaretNavigation:
         )
 
     def nearest(self, position: TextPosition, step: int = 1) -> TextPosition | None:
-        """Return this position if its block has text, else the nearest in the direction, or at last in the other."""
+        """Return this position if its block has text, else the nearest in the direction of `step`, or in the other."""
         block = self.block(position)
         if block and _has_text(block):
             return position.at(max(0, min(position.offset, utf16_length(block.plain()))))
@@ -97,13 +97,13 @@ class CaretNavigation:
         start, end = block.paragraph_at(position.offset)
         end = min(end, utf16_length(text))
         if position.offset == (end if step > 0 else start):
-            # Over the end of a line of code, or of a cell.
+            # Step over the end of a line of code, or of a cell.
             return position.at(position.offset + step)
         mode = QTextLayout.CursorMode.SkipWords if by_word else QTextLayout.CursorMode.SkipCharacters
         layout = QTextLayout(slice_utf16(text, start, end))
         go = layout.nextCursorPosition if step > 0 else layout.previousCursorPosition
         return position.at(
-            _next_caret_stop(block, (start, end), position.offset, lambda at: start + go(at - start, mode))
+            _next_caret_stop(block, (start, end), position.offset, lambda offset: start + go(offset - start, mode))
         )
 
     def is_right_to_left(self, position: TextPosition) -> bool:
@@ -245,10 +245,10 @@ class Caret(QObject):
             return self._open_link_at(position)
         target = self._target(position, key, with_ctrl=bool(modifiers & _CTRL))
         if target is not None:
-            self.move_to(target, extends=bool(modifiers & _SHIFT), keeps_wish=key in _VERTICAL_KEYS | _PAGE_KEYS)
+            self.move_to(target, extends=bool(modifiers & _SHIFT), keeps_x=key in _VERTICAL_KEYS | _PAGE_KEYS)
         return target is not None
 
-    def move_to(self, position: TextPosition, *, extends: bool = False, keeps_wish: bool = False) -> None:
+    def move_to(self, position: TextPosition, *, extends: bool = False, keeps_x: bool = False) -> None:
         """Move the caret and scroll to it; `extends` selects up to there."""
         viewport = self._viewport
         anchor = viewport.selection.start if not viewport.selection.is_empty else self.position or position
@@ -258,7 +258,7 @@ class Caret(QObject):
             viewport.select(anchor, position)
         elif not viewport.selection.is_empty:
             viewport.select(position, position)
-        if not keeps_wish:
+        if not keeps_x:
             self._kept_x = None
         block = self._navigation.block(position)
         has_rect = block is not None and block.caret_rect_at(position.offset) is not None
@@ -303,18 +303,18 @@ class Caret(QObject):
             painter.fillRect(QRectF(box.left() - 1, box.top(), style.px(2), box.height()), style.color("text"))
 
     def _target(self, position: TextPosition, key: Qt.Key, *, with_ctrl: bool) -> TextPosition | None:
-        moves = self._navigation
+        navigation = self._navigation
         if key in _HORIZONTAL_KEYS:
-            step = -_HORIZONTAL_KEYS[key] if moves.is_right_to_left(position) else _HORIZONTAL_KEYS[key]
-            return moves.next_position(position, step, by_word=with_ctrl)
+            step = -_HORIZONTAL_KEYS[key] if navigation.is_right_to_left(position) else _HORIZONTAL_KEYS[key]
+            return navigation.next_position(position, step, by_word=with_ctrl)
         if key in _END_KEYS and with_ctrl:
-            return moves.start() if _END_KEYS[key] < 0 else moves.end()
+            return navigation.start() if _END_KEYS[key] < 0 else navigation.end()
         if key in _END_KEYS:
-            return moves.line_end(position, _END_KEYS[key])
+            return navigation.line_end(position, _END_KEYS[key])
         if with_ctrl:
             return None
         if key in _VERTICAL_KEYS:
-            return moves.line(position, _VERTICAL_KEYS[key], self._preferred_x(position))
+            return navigation.line(position, _VERTICAL_KEYS[key], self._preferred_x(position))
         return self._page_target(position, _PAGE_KEYS[key]) if key in _PAGE_KEYS else None
 
     def _preferred_x(self, position: TextPosition) -> float:
@@ -326,12 +326,12 @@ class Caret(QObject):
         return self._kept_x
 
     def _page_target(self, position: TextPosition, step: int) -> TextPosition | None:
-        rows, wish = self._viewport.rows, self._preferred_x(position)
+        rows, x = self._viewport.rows, self._preferred_x(position)
         line = rows.render_context.style.line
         self._show(position, (position.block, position.offset + 1))
         box = self.box()
         self._scroller.scroll_by(step * max(line, rows.view - 2 * line))
-        point = QPoint(int(wish) + self._viewport.column, int(box.center().y()) if box else 0)
+        point = QPoint(int(x) + self._viewport.column, int(box.center().y()) if box else 0)
         target = self._navigation.nearest(self._viewport.position_at(point), step)
         if target is None or (target <= position if step > 0 else target >= position):
             return self._navigation.start() if step < 0 else self._navigation.end()

@@ -62,25 +62,25 @@ class MenuSection:
     entries: Sequence[MenuEntry]
 
 
-def make_menu(parent: QWidget, topics: Sequence[MenuSection]) -> QMenu:
+def make_menu(parent: QWidget, sections: Sequence[MenuSection]) -> QMenu:
     """Make a menu that deletes itself when it closes."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.setToolTipsVisible(True)
-    about = next((topic.title for topic in topics if topic.title), "")
-    menu.setTitle(about)
-    menu.setAccessibleName(QCoreApplication.translate("Transcript", "Menu: {0}").format(about))
-    _fill(menu, topics)
+    title = next((section.title for section in sections if section.title), "")
+    menu.setTitle(title)
+    menu.setAccessibleName(QCoreApplication.translate("Transcript", "Menu: {0}").format(title))
+    _fill(menu, sections)
     return menu
 
 
-def _fill(menu: QMenu, topics: Sequence[MenuSection]) -> None:
-    for topic in topics:
+def _fill(menu: QMenu, sections: Sequence[MenuSection]) -> None:
+    for section in sections:
         if not menu.isEmpty():
             menu.addSeparator()
-        if topic.title:
-            menu.addAction(escape_mnemonics(truncate(topic.title, _MAX_TITLE_LENGTH))).setEnabled(False)
-        for entry in topic.entries:
+        if section.title:
+            menu.addAction(escape_mnemonics(truncate(section.title, _MAX_TITLE_LENGTH))).setEnabled(False)
+        for entry in section.entries:
             if entry.sections:
                 _fill(menu.addMenu(entry.label), entry.sections)
             else:
@@ -100,7 +100,7 @@ def _add_entry(menu: QMenu, entry: MenuEntry) -> None:
         action.setCheckable(True)
         action.setChecked(True)
     if entry.key is not None:
-        # The key is shown; it works through the transcript, also while there is no menu.
+        # The key is only displayed here: the transcript handles it, with or without a menu.
         action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         action.setShortcut(QKeySequence(entry.key))
         action.setShortcutVisibleInContextMenu(True)
@@ -115,11 +115,11 @@ _MAX_COPIED_PIXELS = 40_000_000
 """Pixels of an image, as in the image viewer; a larger one is copied smaller."""
 
 _FAILURE_MS, _CONFIRMATION_MS = 5000, 2000
-"""Milliseconds for which it is shown that a copy failed, or that it is made."""
+"""Milliseconds for which the failure or the success of a copy is shown."""
 
 
 class ContextMenu:
-    """Copies, and makes the menus that offer it."""
+    """Copies, and makes the context menus of the transcript."""
 
     def __init__(
         self,
@@ -139,16 +139,16 @@ class ContextMenu:
         self.message_link: Callable[[str], str] = lambda _message_id: ""
         """Returns the link to a message; "" where there can be none."""
         self._copies = 0
-        self._on_message = False
+        self._is_message_shown = False
         signals = viewport.rows.render_context.signals
         signals.code_copied.connect(self._next_copy_number)
         signals.details_copied.connect(self._next_copy_number)
 
     def _next_copy_number(self) -> int:
-        """Count the copies: an earlier one that is not done yet must not replace this one."""
+        """Count the copies: an earlier one that is still in progress must not replace this one."""
         self._copies += 1
-        if self._on_message:
-            self._on_message = False
+        if self._is_message_shown:
+            self._is_message_shown = False
             self._copier.progress.emit("")
         return self._copies
 
@@ -177,7 +177,7 @@ class ContextMenu:
         return self._popup(view, event.pos(), event.globalPos())
 
     def install_shortcut(self, view: QWidget) -> None:
-        """Add Shift+F10 where the platform does not make a context menu event of it, as it does of the menu key."""
+        """Add Shift+F10 where the platform sends no context menu event for it, as it does for the menu key."""
         if QGuiApplication.platformName() not in {"windows", "cocoa"}:
             shortcut = QShortcut(QKeySequence("Shift+F10"), view)
             shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
@@ -252,7 +252,7 @@ class ContextMenu:
         return () if index is None else commands_at(rows.transcript, index, rows.render_context)
 
     def _command_entries(self, commands: Sequence[MessageCommand], row: Row) -> Iterator[MenuEntry]:
-        """Yield what the buttons below the message do, but copying, which has entries of its own."""
+        """Yield entries for the buttons below the message, except copying, which has entries of its own."""
         for command in commands:
             if command.name == regenerate_with() and not command.refusal:
                 yield from self._alternatives(row.item.message_id)
@@ -288,7 +288,7 @@ class ContextMenu:
             self.confirm_copy()
 
     def confirm_copy(self) -> None:
-        """Say that something was copied whose button cannot show it."""
+        """Show that something was copied, where its button cannot show that."""
         self.show_message(QCoreApplication.translate("Transcript", "Copied."), _CONFIRMATION_MS)
 
     def _first_row(self, last: int) -> int:
@@ -308,10 +308,10 @@ class ContextMenu:
         self._newest_copier().copy_markdown("\n\n".join(texts))
 
     def _message_section(self, row: Row, commands: Sequence[MessageCommand]) -> MenuSection:
-        translate, newest = QCoreApplication.translate, self._newest_copier
+        translate, copier = QCoreApplication.translate, self._newest_copier
         # Reasoning and calls are copied by themselves only.
         copy = next((command for command in commands if command.name == copy_name() and row.is_copied), None)
-        run, keys = (copy.run, copy.keys) if copy else (lambda: newest().copy_steps(row.extracts()), None)
+        run, keys = (copy.run, copy.keys) if copy else (lambda: copier().copy_steps(row.extracts()), None)
         return MenuSection(
             row.label,
             [
@@ -333,9 +333,9 @@ class ContextMenu:
         translate, link = QCoreApplication.translate, hit.link
         follow = partial(self._links.follow, link, hit.row)
         if target := safe_target(link):
-            about = translate("Transcript", "Link to {0}").format(link_tooltip(target))
+            title = translate("Transcript", "Link to {0}").format(link_tooltip(target))
             copy = MenuEntry(translate("Transcript", "Copy &link"), lambda: self._newest_copier().copy(target))
-            yield MenuSection(about, [MenuEntry(translate("Transcript", "&Open link"), follow), copy])
+            yield MenuSection(title, [MenuEntry(translate("Transcript", "&Open link"), follow), copy])
         elif link:
             back, forth = translate("Transcript", "&Back to the text"), translate("Transcript", "&Go to footnote")
             words = back if link.startswith(BACK_TARGET) else forth
@@ -377,8 +377,8 @@ class ContextMenu:
         self._copier.stop()
         number, render_context = self._next_copy_number(), self._viewport.rows.render_context
         file = locate_image(picture, render_context.thumbnails.pictures)
-        job, arrived = partial(decode_image, file, most=_MAX_COPIED_PIXELS), partial(self._on_image_decoded, number)
-        render_context.highlighter.job_queue.submit(("copied picture", number), job, arrived)
+        job, on_decoded = partial(decode_image, file, most=_MAX_COPIED_PIXELS), partial(self._on_image_decoded, number)
+        render_context.highlighter.job_queue.submit(("copied picture", number), job, on_decoded)
 
     def _on_image_decoded(self, number: int, image: QImage) -> None:
         if number != self._copies:
@@ -392,16 +392,16 @@ class ContextMenu:
         self.show_message(words, _FAILURE_MS)
 
     def show_message(self, words: str, duration_ms: int = _FAILURE_MS) -> None:
-        """Say something about the newest copy, until the next one at the latest."""
+        """Show and announce a message about the newest copy, until the next copy at the latest."""
         number = self._copies
 
         def clear() -> None:
             if number == self._copies:
-                self._on_message = False
+                self._is_message_shown = False
                 self._copier.progress.emit("")
 
         announce(self._viewport.widget, words)
-        self._on_message = True
+        self._is_message_shown = True
         self._copier.progress.emit(words)
         QTimer.singleShot(duration_ms, self._copier, clear)
 
@@ -412,8 +412,8 @@ def _entry_for(action: MenuAction) -> MenuEntry:
 
 def _submenu_for(group: AlternativeGroup, message_id: str) -> MenuEntry:
     entries = [
-        MenuEntry(escape_mnemonics(other.label), partial(other.choose, message_id), is_checked=other.is_current)
-        for other in group.alternatives
+        MenuEntry(escape_mnemonics(choice.label), partial(choice.choose, message_id), is_checked=choice.is_current)
+        for choice in group.alternatives
     ]
     return MenuEntry(escape_mnemonics(group.title), None, sections=[MenuSection("", entries)])
 

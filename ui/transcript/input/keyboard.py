@@ -28,10 +28,10 @@ _ACTIVATE_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 _TAB_STEPS = {Qt.FocusReason.BacktabFocusReason: -1, Qt.FocusReason.TabFocusReason: 1}
 _SILENT_REASONS = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
-"""The view had the focus before, however it came to it."""
+"""For these reasons the view only gets back the focus that it had before."""
 
 _SEARCHED_ITEMS = 200
-"""Items from the end that are asked for a command."""
+"""Items from the end that are searched for one that has a command."""
 
 
 class KeyboardHandler:
@@ -49,7 +49,7 @@ class KeyboardHandler:
         self._copy = copy
         self._open_link = open_link
         self.is_focused_by_tab = False
-        """Whether the person looks for the focus of the view where no message can have it."""
+        """Whether Tab brought the focus here: a view without messages then paints it around itself."""
 
     def handle_key(self, event: QKeyEvent) -> bool:
         """Handle a key; return whether it was used."""
@@ -67,8 +67,8 @@ class KeyboardHandler:
         if key in _ACTIVATE_KEYS and not modifiers:
             return self._press_focused()
         # The arrows of a Mac count as keypad.
-        pressed = QKeyCombination(event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier, key)
-        if self._run_command(QKeySequence(pressed).toString(), self._current_row()):
+        keys = QKeyCombination(event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier, key)
+        if self._run_command(QKeySequence(keys).toString(), self._current_row()):
             return True
         if modifiers == _CTRL and key in {Qt.Key.Key_Home, Qt.Key.Key_End}:
             # As in editors.
@@ -140,9 +140,9 @@ class KeyboardHandler:
         return True
 
     def take_focus(self, reason: Qt.FocusReason) -> bool:
-        """Focus something visible where Tab or Shift+Tab comes to the view; return whether they did.
+        """Focus something visible if Tab or Shift+Tab brought the focus to the view; return whether they did.
 
-        Shift+Tab comes to the last link or control of the focused message. Without one, it is the message at the edge.
+        Shift+Tab focuses the last link or control of the focused message. If none is focused, the one at the edge is.
         """
         if reason not in _SILENT_REASONS:
             self.is_focused_by_tab = reason in _TAB_STEPS
@@ -150,7 +150,7 @@ class KeyboardHandler:
         if reason not in _TAB_STEPS or not len(rows):
             return False
         if not 0 <= index < len(rows):
-            # What is being read stays where it is, also where the beginning of the message is far above.
+            # Do not scroll: the beginning of the message may be far above what is being read.
             edge = rows.top + (rows.view if _TAB_STEPS[reason] < 0 else 0)
             self._viewport.focus((rows.row_at(edge), ""))
         elif key or reason == Qt.FocusReason.TabFocusReason:

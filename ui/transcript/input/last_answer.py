@@ -19,7 +19,7 @@ _MAY_BE_CODE = re.compile(r"```|~~~|^(?: {4}|\t)", re.MULTILINE)
 
 
 class LastAnswer:
-    """What can be copied of the last answer. While it grows, that is what has arrived."""
+    """Copies the last answer; while it grows, what has arrived of it."""
 
     def __init__(self, viewport: RowViewport, menu: ContextMenu) -> None:
         self._viewport = viewport
@@ -67,7 +67,7 @@ class LastAnswer:
             item = rows.transcript[index]
             if isinstance(item, AnswerItem) and _MAY_BE_CODE.search(str(item.text)):
                 for section in reversed(rows.row(index).blocks):
-                    found = (block for block in reversed(read_block(section)) if isinstance(block, CodeBlock))
-                    if (block := next(found, None)) is not None:
+                    code_blocks = (block for block in reversed(read_block(section)) if isinstance(block, CodeBlock))
+                    if (block := next(code_blocks, None)) is not None:
                         return block
         return None

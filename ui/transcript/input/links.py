@@ -34,7 +34,7 @@ class LinkNavigator(QObject):
         super().__init__(parent)
         self._viewport = viewport
         self._scroller = scroller
-        # By item and label: where the person came from.
+        # The number of the reference that the person came from, by item and label.
         self._back_positions: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def follow(self, href: str, index: int) -> None:
@@ -97,17 +97,17 @@ class LinkNavigator(QObject):
 
 
 def _footnote_blocks(row: Row, label: str) -> Iterator[int]:
-    begins = Container("footnote", label)
-    return (number for number, block in enumerate(row.blocks) if begins in block.containers)
+    container = Container("footnote", label)
+    return (number for number, block in enumerate(row.blocks) if container in block.containers)
 
 
 def _references(row: Row, label: str) -> Iterator[tuple[int, int]]:
-    target, written = f"{FOOTNOTE_TARGET}{label}", f"[^{label}]"
+    target, source = f"{FOOTNOTE_TARGET}{label}", f"[^{label}]"
     for number, block in enumerate(row.blocks):
-        if isinstance(block, MarkdownTextBlock) and written in block.leaf.text:
+        if isinstance(block, MarkdownTextBlock) and source in block.leaf.text:
             line = block.line()
             yield from ((number, line.to_plain(span.start)) for span in line.spans if span.href == target)
-        elif isinstance(block, TableBlock) and any(written in cell for cells in block.leaf.cells for cell in cells):
+        elif isinstance(block, TableBlock) and any(source in cell for cells in block.leaf.cells for cell in cells):
             yield number, utf16_length(block.plain().partition(f"[{label}]")[0])
 
 
@@ -116,7 +116,7 @@ def _read_until(row: Row, words: str) -> None:
     while index < len(row.blocks):
         block = row.blocks[index]
         if isinstance(block, LazySection) and block.contains_text(words):
-            # The sections that replaced it may begin with one that has these words.
+            # Stay at this index: the sections that replace this one may begin with one that has these words.
             row.stack.read(index)
         else:
             index += 1

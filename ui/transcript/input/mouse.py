@@ -25,13 +25,13 @@ class MouseHandler(QObject):
         self._scroll = scroll
         self._links = links
         self._pressed: Hit | None = None
-        self._pressed_at = QPoint()
-        self._last = QPoint()
+        self._press_point = QPoint()
+        self._last_point = QPoint()
         self._selecting = False
         self._double_click_point = QPoint()
         self._triple_click_timer = QTimer(self, singleShot=True)
-        self._edge = QTimer(self, interval=30)
-        self._edge.timeout.connect(self._scroll_at_edge)
+        self._edge_timer = QTimer(self, interval=30)
+        self._edge_timer.timeout.connect(self._scroll_at_edge)
 
     def handle(self, event: QEvent) -> bool:
         """Handle an event of the viewport; return whether it was one of the mouse."""
@@ -63,7 +63,7 @@ class MouseHandler(QObject):
 
     def _on_press(self, event: QMouseEvent) -> None:
         point = event.position().toPoint()
-        self._pressed_at = self._last = point
+        self._press_point = self._last_point = point
         if self._triple_click_timer.isActive() and (point - self._double_click_point).manhattanLength() < 6:
             self._select_paragraph(point)
             return
@@ -106,13 +106,13 @@ class MouseHandler(QObject):
 
     def _on_move(self, event: QMouseEvent) -> None:
         point = event.position().toPoint()
-        self._last = point
+        self._last_point = point
         if self._selecting and event.buttons() & Qt.MouseButton.LeftButton:
             self._viewport.select(self._viewport.selection.start, self._viewport.position_at(point))
             if 0 <= point.y() < self._viewport.widget.height():
-                self._edge.stop()
-            elif not self._edge.isActive():
-                self._edge.start()
+                self._edge_timer.stop()
+            elif not self._edge_timer.isActive():
+                self._edge_timer.start()
             return
         hit = self._viewport.hit(point)
         self._viewport.hover((hit.row, hit.key) if hit else (-1, ""))
@@ -120,11 +120,11 @@ class MouseHandler(QObject):
 
     def _on_release(self, event: QMouseEvent) -> None:
         """Press what was under the pointer, if it still is."""
-        self._edge.stop()
+        self._edge_timer.stop()
         self._selecting = False
         pressed, self._pressed = self._pressed, None
         point = event.position().toPoint()
-        if not pressed or (point - self._pressed_at).manhattanLength() > 6:
+        if not pressed or (point - self._press_point).manhattanLength() > 6:
             return
         if pressed.control:
             hit = self._viewport.hit(point)
@@ -135,15 +135,15 @@ class MouseHandler(QObject):
 
     def stop(self) -> None:
         """End the drag."""
-        self._edge.stop()
+        self._edge_timer.stop()
         self._triple_click_timer.stop()
         self._selecting = False
 
     def _scroll_at_edge(self) -> None:
         height = self._viewport.widget.height()
-        over = self._last.y() if self._last.y() < 0 else max(0, self._last.y() - height)
-        self._scroll(max(-4 * _EDGE_STEP, min(4 * _EDGE_STEP, over)) or _EDGE_STEP)
-        self._viewport.select(self._viewport.selection.start, self._viewport.position_at(self._last))
+        distance = self._last_point.y() if self._last_point.y() < 0 else max(0, self._last_point.y() - height)
+        self._scroll(max(-4 * _EDGE_STEP, min(4 * _EDGE_STEP, distance)) or _EDGE_STEP)
+        self._viewport.select(self._viewport.selection.start, self._viewport.position_at(self._last_point))
 
 
 _NOTCH_DELTA = 120
@@ -171,7 +171,7 @@ class WheelHandler:
             delta = event.angleDelta() * (3 * self._viewport.rows.render_context.style.line) / _NOTCH_DELTA
         sideways = delta.y() if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else delta.x()
         if sideways and abs(sideways) >= abs(delta.y()):
-            # Over the editor of a message, the position is one in the editor.
+            # Over the in-place editor, the position of the event is relative to the editor.
             point = self._viewport.widget.mapFromGlobal(event.globalPosition().toPoint())
             self._scroll_horizontally(point, -sideways)
         else:

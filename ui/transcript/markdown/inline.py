@@ -146,18 +146,18 @@ def spell_out_hidden(line: Line, hidden: Sequence[int]) -> Line:
     spans: list[Span] = []
     shown: list[str] = []
     old = new = first = 0
-    for was, now, is_hidden in _text_pieces(line.text, hidden, may_join=not line.spans):
-        end = old + utf16_length(was)
+    for original, displayed, is_hidden in _text_pieces(line.text, hidden, may_join=not line.spans):
+        end = old + utf16_length(original)
         while first < len(line.spans) and line.spans[first].start + line.spans[first].length <= old:
             first += 1
         moved = list(_moved_spans(line.spans, first, old, end, new))
         if is_hidden:
             context = moved[0] if moved else Span(new, 0, SpanStyle.PLAIN)
-            moved = [replace(context, start=new, length=len(now), style=context.style | SpanStyle.HIDDEN)]
+            moved = [replace(context, start=new, length=len(displayed), style=context.style | SpanStyle.HIDDEN)]
         for span in moved:
             _add_span(spans, span)
-        shown.append(now)
-        old, new = end, new + utf16_length(now)
+        shown.append(displayed)
+        old, new = end, new + utf16_length(displayed)
     return Line("".join(shown), tuple(spans))
 
 
@@ -188,8 +188,8 @@ def _moved_spans(spans: Sequence[Span], first: int, start: int, end: int, to: in
 
 def _add_span(spans: list[Span], new: Span) -> None:
     last = spans[-1] if spans else None
-    touch = last and new.style & SpanStyle.HIDDEN and last.start + last.length == new.start
-    if last and touch and (last.style, last.href) == (new.style, new.href):
+    is_adjacent = last and new.style & SpanStyle.HIDDEN and last.start + last.length == new.start
+    if last and is_adjacent and (last.style, last.href) == (new.style, new.href):
         spans[-1] = replace(last, length=last.length + new.length)
     else:
         spans.append(new)
@@ -201,8 +201,8 @@ def _without_hyphenation(line: Line, hidden: Sequence[int]) -> Sequence[int]:
         return hidden
     prose = {index for word in _WORD.finditer(line.text) if _is_hyphenated(word[0]) for index in range(*word.span())}
     soft = [index for index in hidden if line.text[index] == _SOFT_HYPHEN and index in prose]
-    stay = set(soft) - set(_in_code_or_links(line, soft))
-    return [index for index in hidden if index not in stay]
+    kept = set(soft) - set(_in_code_or_links(line, soft))
+    return [index for index in hidden if index not in kept]
 
 
 def _is_hyphenated(word: str) -> bool:
@@ -219,15 +219,15 @@ def _is_of_letters(part: str) -> bool:
     return all(char.isalpha() or unicodedata.category(char)[0] == "M" for char in part)
 
 
-def _in_code_or_links(line: Line, places: Sequence[int]) -> Iterator[int]:
+def _in_code_or_links(line: Line, indices: Sequence[int]) -> Iterator[int]:
     spans = [span for span in line.spans if span.href or span.style & SpanStyle.CODE]
     starts = [span.start for span in spans]
     unit = 0
-    for before, place in pairwise([0, *places]):
-        unit += utf16_length(line.text[before:place])
-        index = bisect_right(starts, unit) - 1
-        if index >= 0 and unit < spans[index].start + spans[index].length:
-            yield place
+    for before, index in pairwise([0, *indices]):
+        unit += utf16_length(line.text[before:index])
+        number = bisect_right(starts, unit) - 1
+        if number >= 0 and unit < spans[number].start + spans[number].length:
+            yield index
 
 
 _PARSER = make_parser()
@@ -248,16 +248,16 @@ def parse_inline(text: str, references: References | None = None) -> Line:
     if not (_MARKUP_IN_ASCII if text.isascii() else _MARKUP).search(text):
         return Line(text)
     # Character references may be hidden characters, too.
-    run = _LineBuilder(may_hide="&" in text or _MAY_HIDE.search(text) is not None)
+    builder = _LineBuilder(may_hide="&" in text or _MAY_HIDE.search(text) is not None)
     if len(text) > PIECE or text.count("[") > _MAX_BRACKETS:
         for index, part in enumerate(text.split("\n")):
             if index:
-                run.add_own(LINE_BREAK)
-            run.add(part)
+                builder.add_own(LINE_BREAK)
+            builder.add(part)
     else:
         for token in _parse_tokens(text, references):
-            run.take(token)
-    return run.line()
+            builder.add_token(token)
+    return builder.line()
 
 
 def parse_image_only(text: str, references: References | None = None) -> RemoteImage | None:
@@ -317,10 +317,10 @@ class _LineBuilder:
         line = Line("".join(self.parts), tuple(self.spans))
         if not self._may_hide:
             return line
-        hidden = [at for at in find_deceptive(line.text) if at not in self._program_characters]
+        hidden = [index for index in find_deceptive(line.text) if index not in self._program_characters]
         return spell_out_hidden(line, hidden) if hidden else line
 
-    def take(self, token: Token) -> None:
+    def add_token(self, token: Token) -> None:
         kind = token.type
         if kind in _OPENS:
             self._depth[_OPENS[kind]] += 1
@@ -334,9 +334,9 @@ class _LineBuilder:
         elif kind in {"softbreak", "hardbreak"}:
             self.add_own(LINE_BREAK, SpanStyle.PLAIN, self._href)
         else:
-            self._take_content(token)
+            self._add_content(token)
 
-    def _take_content(self, token: Token) -> None:
+    def _add_content(self, token: Token) -> None:
         kind = token.type
         if kind == "image":
             target = str(token.attrs.get("src", ""))
@@ -344,8 +344,8 @@ class _LineBuilder:
         elif kind == "code_inline":
             self.add(token.content, SpanStyle.CODE, self._href)
         elif kind.startswith("math"):
-            shape = SpanStyle.MATH | (SpanStyle.DISPLAY if kind == "math_inline_double" else SpanStyle.PLAIN)
-            self.add_own(OBJECT, shape, self._href, token.content)
+            style = SpanStyle.MATH | (SpanStyle.DISPLAY if kind == "math_inline_double" else SpanStyle.PLAIN)
+            self.add_own(OBJECT, style, self._href, token.content)
         elif kind == "footnote_ref":
             self.add(_label(token), SpanStyle.FOOTNOTE, f"{FOOTNOTE_TARGET}{token.meta['label']}")
         elif self._href:
@@ -356,9 +356,9 @@ class _LineBuilder:
     def _close_link(self) -> None:
         href, self._href, self._starts_new_link = self._href, "", False
         if href:
-            self._note("".join(self.parts[self._link_start :]), href)
+            self._add_note("".join(self.parts[self._link_start :]), href)
 
-    def _note(self, words: str, href: str) -> None:
+    def _add_note(self, words: str, href: str) -> None:
         if note := misleading_link_note(words, href):
             self.add(f" (→ {note})", SpanStyle.NOTE)
 
@@ -370,7 +370,7 @@ class _LineBuilder:
                 self.add(text[offset:start])
                 self._starts_new_link = True
                 self.add(address, SpanStyle.PLAIN, href)
-                self._note(address, href)
+                self._add_note(address, href)
                 offset = start + len(address)
         self.add(text[offset:] if offset else text)
 

@@ -33,8 +33,8 @@ def skeleton(text: str) -> str:
     """Return the text with lookalike letters replaced by ASCII letters (UTS 39)."""
     if text.isascii():
         return text
-    plain = ((char, ascii_lookalike_in_host(char)) for char in text)
-    return "".join(like if like.isalpha() else char for char, like in plain)
+    pairs = ((char, ascii_lookalike_in_host(char)) for char in text)
+    return "".join(lookalike if lookalike.isalpha() else char for char, lookalike in pairs)
 
 
 def unicode_host(host: str) -> str:
@@ -45,38 +45,38 @@ def unicode_host(host: str) -> str:
 @lru_cache(maxsize=1024)
 def display_host(host: str) -> str:
     """Return the host in its own letters where they cannot pass for others, otherwise as punycode."""
-    own = unicode_host(ascii_host(host))
-    ending = ascii_host(own.rpartition(".")[2])
-    return own if all(_is_plain(label, ending) for label in own.split(".")) else ascii_host(host)
+    decoded = unicode_host(ascii_host(host))
+    ending = ascii_host(decoded.rpartition(".")[2])
+    return decoded if all(_is_plain(label, ending) for label in decoded.split(".")) else ascii_host(host)
 
 
 def _label_in_unicode(label: str) -> str:
     if not label.startswith("xn--") or not label.isascii() or len(label) > MAX_LABEL_LENGTH:
         return label
     try:
-        own = label[4:].encode("ascii").decode("punycode")
+        decoded = label[4:].encode("ascii").decode("punycode")
     except ValueError:
         return label
-    return own if label_in_ascii(own) == label else label
+    return decoded if label_in_ascii(decoded) == label else label
 
 
 def _is_plain(label: str, ending: str) -> bool:
     """Accept labels of one script, or of scripts used together, that are not made of lookalikes only."""
     if label.isascii():
         return not label.startswith("xn--")
-    foreign = [char for char in label if not char.isascii()]
-    if any(unicodedata.category(char)[0] not in "LM" for char in foreign):
+    non_ascii = [char for char in label if not char.isascii()]
+    if any(unicodedata.category(char)[0] not in "LM" for char in non_ascii):
         return False
     scripts = {_script(char) for char in label if not char.isascii() or char.isalpha()}
     letters = _table("host_letters.toml")
-    together = len(scripts) == 1 or any(scripts <= set(allowed.split()) for allowed in letters["used_together"])
-    if not together or not scripts <= set(letters["scripts"].split()):
+    may_mix = len(scripts) == 1 or any(scripts <= set(allowed.split()) for allowed in letters["used_together"])
+    if not may_mix or not scripts <= set(letters["scripts"].split()):
         return False
-    if any(_script(char) == "LATIN" and not _is_latin_of(char, ending) for char in foreign):
+    if any(_script(char) == "LATIN" and not _is_latin_of(char, ending) for char in non_ascii):
         return False
     if _ASCII_LETTER.search(label) and _AMBIGUOUS_ALONE.search(label):
         return False
-    return not all(map(ascii_lookalike_in_host, foreign)) or "LATIN" in scripts
+    return not all(map(ascii_lookalike_in_host, non_ascii)) or "LATIN" in scripts
 
 
 def _is_latin_of(char: str, ending: str) -> bool:
@@ -138,7 +138,7 @@ class LinkClaims:
 
 
 def find_claims(words: str) -> Iterator[LinkClaims]:
-    """Return the claims of each word that could name a host."""
+    """Yield the claims of each word that could name a host."""
     if not any(sign in words for sign in "./:") and words.isascii():
         return
     for word in normalize_lookalikes(words).split():
@@ -229,17 +229,18 @@ def _is_file(name: str, target: str) -> bool:
 
 def _misleading_mail_note(words: str, target: str) -> str:
     mailboxes = unquote(target[7:].partition("?")[0]).lower().split(",")
-    shown = [f"{name}{at}{display_host(host)}" for name, at, host in (address.rpartition("@") for address in mailboxes)]
+    parts = (address.rpartition("@") for address in mailboxes)
+    shown = [f"{name}{sign}{display_host(host)}" for name, sign, host in parts]
     note = show_hidden(",".join(shown))
     if shown != mailboxes and note not in words.lower():
         return note
     claims = list(find_claims(words))
     named = {mailbox for claim in claims for mailbox in claim.mailboxes}
     hosts = [ascii_host(address.rpartition("@")[2]) for address in mailboxes]
-    strangers = (
+    other_hosts = (
         name for claim in claims for name in claim.hosts if not any(_is_host_or_below(host, name) for host in hosts)
     )
-    differs = (named and named != set(mailboxes)) or any(claim.addressed for claim in claims) or any(strangers)
+    differs = (named and named != set(mailboxes)) or any(claim.addressed for claim in claims) or any(other_hosts)
     return note if differs else ""
 
 
@@ -253,5 +254,5 @@ def link_tooltip(target: str) -> str:
 
 
 def _is_host_or_below(host: str, claimed: str) -> bool:
-    own = ascii_host(claimed).removeprefix("www.")
-    return host.removeprefix("www.") == own or ("." in own and host.endswith(f".{own}"))
+    claimed_host = ascii_host(claimed).removeprefix("www.")
+    return host.removeprefix("www.") == claimed_host or ("." in claimed_host and host.endswith(f".{claimed_host}"))

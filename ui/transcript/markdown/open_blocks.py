@@ -196,13 +196,13 @@ def close_open_inline(text: str) -> str:
 
 
 def _open_code(text: str) -> str:
-    waiting = ""
+    opening = ""
     for run in _CODE_RUN.findall(text):
-        if not waiting:
-            waiting = run
-        elif run == waiting:
-            waiting = ""
-    return waiting
+        if not opening:
+            opening = run
+        elif run == opening:
+            opening = ""
+    return opening
 
 
 _DELIMITERS = re.compile(r"\\.|`+[^`]*`+|\*\*|~~|\*|(?<!\w)_+|_+(?!\w)")
@@ -218,7 +218,7 @@ def _closed_emphasis(text: str) -> str:
         if open_marks and open_marks[-1][0] == mark and not text[match.start() - 1].isspace():
             open_marks.pop()
         elif not after:
-            # A mark at the very end says nothing yet.
+            # A mark at the very end may still open or close emphasis.
             text = text[: match.start()]
             break
         elif not after.isspace():

@@ -72,10 +72,10 @@ class SplitPoints:
         elif token.nesting >= 0 and token.level == len(containers) and token.type != "inline":
             if containers:
                 self._open = [*containers]
-                self._child(token, leaf, after_blank, number)
-            self._enter(token, leaf)
+                self._add_split_point(token, leaf, after_blank, number)
+            self._open_container(token, leaf)
 
-    def _child(self, token: Token, leaf: int, after_blank: Callable[[int], bool], number: int | None) -> None:
+    def _add_split_point(self, token: Token, leaf: int, after_blank: Callable[[int], bool], number: int | None) -> None:
         container = self._containers[-1]
         first, last = cast("list[int]", token.map)
         is_definition = token.type == "definition"
@@ -92,7 +92,7 @@ class SplitPoints:
         if not is_definition:
             container.end = last
 
-    def _enter(self, token: Token, leaf: int) -> None:
+    def _open_container(self, token: Token, leaf: int) -> None:
         """Open a container. Footnotes inside footnotes are skipped: their last text is known only at their ends."""
         above = self._containers[-1] if self._containers else _OpenContainer("", "")
         if token.type == "blockquote_open":
@@ -130,7 +130,7 @@ def top_level_blocks(tokens: list[Token], text: str, carried: CarriedBlock | Non
         if tokens[start].type == "definition":
             start = end
             continue
-        blocks.append(_TokenWalker(lines, None if blocks else carried).piece(tokens[start:end]))
+        blocks.append(_TokenWalker(lines, None if blocks else carried).block(tokens[start:end]))
         start = end
     return blocks
 
@@ -151,8 +151,8 @@ class _TokenWalker:
     def __init__(self, lines: list[str], carried: CarriedBlock | None) -> None:
         self._lines = lines
         self._carried = carried
-        self._out: list[Leaf] = []
-        self._inside: list[Container] = []
+        self._leaves: list[Leaf] = []
+        self._nesting: list[Container] = []
         # The number of the next item of each open list, None for bullets.
         self._numbers: list[int | None] = []
         self._items: list[ListItem] = []
@@ -160,7 +160,7 @@ class _TokenWalker:
         self._notes: list[tuple[str, int]] = []
         self._opened = self._end = 0
 
-    def piece(self, tokens: list[Token]) -> TopLevelBlock:
+    def block(self, tokens: list[Token]) -> TopLevelBlock:
         opener = tokens[0]
         first, last = cast("list[int]", opener.map)
         kind: TopLevelKind = _TOP_LEVEL_KINDS.get(opener.type, "other")
@@ -169,11 +169,12 @@ class _TokenWalker:
         stops = SplitPoints()
         for index, token in enumerate(tokens):
             if kind == "container":
-                stops.add_token(token, len(self._out), self._blank_before, self._numbers[-1] if self._numbers else None)
-            self._take(token, tokens[index - 1])
+                number = self._numbers[-1] if self._numbers else None
+                stops.add_token(token, len(self._leaves), self._blank_before, number)
+            self._add_token(token, tokens[index - 1])
         return TopLevelBlock(
             kind,
-            tuple(self._out),
+            tuple(self._leaves),
             first,
             last,
             last if kind == "math" else first + (2 if kind == "table" else 1),
@@ -185,7 +186,7 @@ class _TokenWalker:
             is_open=bool(opener.meta.get("open")),
         )
 
-    def _take(self, token: Token, before: Token) -> None:
+    def _add_token(self, token: Token, before: Token) -> None:
         match token.type:
             case "inline":
                 self._inline(token, before)
@@ -203,10 +204,10 @@ class _TokenWalker:
     def _nest(self, token: Token) -> None:
         match token.type:
             case "blockquote_open":
-                self._inside.append(Container("quote"))
+                self._nesting.append(Container("quote"))
             case "footnote_reference_open":
-                self._inside.append(Container("footnote", token.meta["label"]))
-                self._notes.append((token.meta["label"], len(self._out)))
+                self._nesting.append(Container("footnote", token.meta["label"]))
+                self._notes.append((token.meta["label"], len(self._leaves)))
                 self._opened = cast("list[int]", token.map)[0]
             case "bullet_list_open" | "ordered_list_open":
                 self._numbers.append(self._first_number(token))
@@ -215,41 +216,41 @@ class _TokenWalker:
             case "list_item_open":
                 self._open_item(token)
             case "list_item_close" | "footnote_reference_close":
-                if self._inside[-1].marker:
+                if self._nesting[-1].marker:
                     self._add(token, "paragraph")
-                if self._inside.pop().kind == "footnote":
+                if self._nesting.pop().kind == "footnote":
                     self._close_note()
             case "blockquote_close":
-                self._inside.pop()
+                self._nesting.pop()
             case _:
                 pass
 
     def _close_note(self) -> None:
         label, first = self._notes.pop()
-        for index in range(len(self._out) - 1, first - 1, -1):
-            leaf = self._out[index]
+        for index in range(len(self._leaves) - 1, first - 1, -1):
+            leaf = self._leaves[index]
             if leaf.kind in {"paragraph", "heading"} and not leaf.back:
-                self._out[index] = replace(leaf, back=label)
+                self._leaves[index] = replace(leaf, back=label)
                 return
 
     def _first_number(self, token: Token) -> int | None:
         if token.type == "bullet_list_open":
             return None
-        if self._carried and self._carried.ordinal and not self._out:
+        if self._carried and self._carried.ordinal and not self._leaves:
             return self._carried.ordinal - 1
         return int(token.attrs.get("start", 1))
 
     def _open_item(self, token: Token) -> None:
         line = cast("list[int]", token.map)[0]
-        if len(self._numbers) == 1 and not self._inside:
-            self._items.append(ListItem(line, len(self._out), self._blank_before(line)))
+        if len(self._numbers) == 1 and not self._nesting:
+            self._items.append(ListItem(line, len(self._leaves), self._blank_before(line)))
         number = self._numbers[-1]
         if number is None:
             marker = _BULLETS[(self._numbers.count(None) - 1) % len(_BULLETS)]
         else:
             marker = f"{number}{token.markup}"
             self._numbers[-1] = number + 1
-        self._inside.append(Container("item", marker))
+        self._nesting.append(Container("item", marker))
         self._opened = line
 
     def _inline(self, token: Token, opener: Token) -> None:
@@ -257,10 +258,10 @@ class _TokenWalker:
         if opener.type == "heading_open":
             self._add_text(opener, "heading", text, level=int(opener.tag[1]))
             return
-        if self._inside and self._inside[-1].kind == "item" and self._inside[-1].marker:
+        if self._nesting and self._nesting[-1].kind == "item" and self._nesting[-1].marker:
             task = _TASK.match(text)
             if task:
-                self._inside[-1] = Container("item", _TASK_BOXES[task[1]])
+                self._nesting[-1] = Container("item", _TASK_BOXES[task[1]])
                 text = text[task.end() :]
         if self._carried and self._carried.kind == "paragraph":
             self._add_text(opener, "paragraph", text[len(self._carried.opening) :], separator=self._carried.separator)
@@ -279,10 +280,10 @@ class _TokenWalker:
     def _add(self, token: Token, kind: LeafKind, text: str = "", **fields: Any) -> None:
         """Add a leaf with the lines of the token; an empty item has the token of its end."""
         first, last = token.map or (self._opened, self._opened + 1)
-        tight = bool(self._out and self._numbers) and not self._blank_before(first)
-        starts = not self._out and not (self._carried and self._carried.kind == "paragraph")
-        self._out.append(Leaf(kind, text, containers=tuple(self._inside), tight=tight, starts=starts, **fields))
-        self._inside = [Container(container.kind) for container in self._inside]
+        tight = bool(self._leaves and self._numbers) and not self._blank_before(first)
+        starts = not self._leaves and not (self._carried and self._carried.kind == "paragraph")
+        self._leaves.append(Leaf(kind, text, containers=tuple(self._nesting), tight=tight, starts=starts, **fields))
+        self._nesting = [Container(container.kind) for container in self._nesting]
         self._end = last
 
 

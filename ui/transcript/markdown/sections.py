@@ -105,27 +105,28 @@ def _section_ends(text: str) -> Iterator[int | None]:
 
 def _possible_ends(text: str) -> Iterator[int | None]:
     """Yield where a section may end outside code blocks, and None in between to allow pauses."""
-    headings, fences = _FormulaOpenings(text), _FormulaOpenings(text)
-    begin = offset = clean = 0
+    openings_for_cuts, openings_for_fences = _FormulaOpenings(text), _FormulaOpenings(text)
+    begin = offset = parse_start = 0
     while True:
         fence = yield from _next_fence(text, offset)
         line, offset = (fence.start(), fence.end()) if fence else (len(text), len(text))
         is_at_margin = bool(fence) and fence.start(1) == line
+        # The info string of a fence of backticks contains none.
         if fence and is_at_margin and "`" in fence[1] and "`" in fence[2]:
             continue
-        for cut in _cuts_between(text, begin, line, headings):
-            clean = cut or clean
+        for cut in _cuts_between(text, begin, line, openings_for_cuts):
+            parse_start = cut or parse_start
             yield cut
         if not fence:
             return
-        end = None if fences.stand_between(clean, line) else _obvious_fence_end(text, fence)
+        end = None if openings_for_fences.exist_between(parse_start, line) else _obvious_fence_end(text, fence)
         if end is None:
-            after = yield from _next_cut(text, offset, headings)
+            after = yield from _next_cut(text, offset, openings_for_cuts)
             if after is None:
                 return
-            clean = end = _end_of_open_fence(text, clean, after) or after
+            parse_start = end = _end_of_open_fence(text, parse_start, after) or after
         begin = offset = end
-        clean = end if is_at_margin else clean
+        parse_start = end if is_at_margin else parse_start
         yield None
 
 
@@ -141,8 +142,8 @@ def _next_fence(text: str, offset: int) -> Generator[None, None, re.Match[str] |
         offset = end
 
 
-def _next_cut(text: str, offset: int, headings: "_FormulaOpenings") -> Generator[None, None, int | None]:
-    for cut in _cuts_between(text, offset, len(text), headings):
+def _next_cut(text: str, offset: int, openings: "_FormulaOpenings") -> Generator[None, None, int | None]:
+    for cut in _cuts_between(text, offset, len(text), openings):
         if cut is not None:
             return cut
         yield
@@ -154,20 +155,20 @@ class _FormulaOpenings:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._searched_end = 0
         self._last = self._blank = -1
 
-    def stand_between(self, start: int, end: int) -> bool:
+    def exist_between(self, start: int, end: int) -> bool:
         """Return whether a formula opens between two offsets."""
-        for match in MATH_OPENING.finditer(self._text, max(start, self._at), end):
+        for match in MATH_OPENING.finditer(self._text, max(start, self._searched_end), end):
             self._last = match.start()
-        self._at = max(self._at, end)
+        self._searched_end = max(self._searched_end, end)
         return self._last >= start
 
     def may_reach(self, offset: int) -> bool:
         """Return whether a formula may surround an offset; formulas have no blank lines."""
-        self._blank = max(self._blank, self._text.rfind("\n\n", max(0, self._at - 1), offset))
-        return self.stand_between(max(0, self._blank), offset)
+        self._blank = max(self._blank, self._text.rfind("\n\n", max(0, self._searched_end - 1), offset))
+        return self.exist_between(max(0, self._blank), offset)
 
 
 def _obvious_fence_end(text: str, fence_line: re.Match[str]) -> int | None:
@@ -184,12 +185,12 @@ def _obvious_fence_end(text: str, fence_line: re.Match[str]) -> int | None:
     return whole.end() if whole else None
 
 
-def _cuts_between(text: str, begin: int, end: int, headings: _FormulaOpenings) -> Iterator[int | None]:
+def _cuts_between(text: str, begin: int, end: int, openings: _FormulaOpenings) -> Iterator[int | None]:
     """Yield where a section may end in a range outside code blocks, and None in between to allow pauses."""
     checked = begin
     for match in _SECTION_END.finditer(text, max(0, begin - 1), end):
         is_heading = len(match[0]) == 1
-        if not is_heading or not headings.may_reach(match.start()):
+        if not is_heading or not openings.may_reach(match.start()):
             yield match.end()
         if match.end() > checked + _STEP:
             yield None

@@ -185,37 +185,37 @@ def footnotes_in(line: Line) -> References:
 class _Writer:
     """Opens and closes markup around runs; the longest-lasting markup is outermost."""
 
-    def __init__(self, way: _Notation) -> None:
-        self._way = way
+    def __init__(self, notation: _Notation) -> None:
+        self._notation = notation
         self._open: list[int | str] = []
         self._out: list[str] = []
 
     def write(self, runs: list[_Run]) -> str:
         runs = [_Run(""), *runs, _Run("")]
         for index in range(1, len(runs) - 1):
-            self._turn(runs[index], runs[index - 1], runs[index:])
+            self._switch_markup(runs[index], runs[index - 1], runs[index:])
             if not runs[index].style & SpanStyle.NOTE:
                 self._out.append(self._content(runs[index], runs[index - 1], runs[index + 1]))
         self._close_to(0)
         return "".join(self._out)
 
-    def _turn(self, run: _Run, before: _Run, rest: list[_Run]) -> None:
+    def _switch_markup(self, run: _Run, before: _Run, rest: list[_Run]) -> None:
         """Close markup that ends before this run, and open what begins with it."""
         if run.href and (before.style, before.href) == (run.style, run.href):
             self._close_to(self._open.index(run.href) if run.href in self._open else len(self._open))
-        wanted_markup = run.wraps - {run.href} if self._is_address(run) else run.wraps
+        markup_of_run = run.wraps - {run.href} if self._is_address(run) else run.wraps
         kept = 0
-        while kept < len(self._open) and self._open[kept] in wanted_markup:
+        while kept < len(self._open) and self._open[kept] in markup_of_run:
             kept += 1
         self._close_to(kept)
-        opening = [markup for markup in wanted_markup if markup not in self._open]
+        opening = [markup for markup in markup_of_run if markup not in self._open]
         for markup in sorted(opening, key=lambda markup: (-_run_count(markup, rest), str(markup))):
             self._out.append("[" if isinstance(markup, str) else self._sign(markup))
             self._open.append(markup)
 
     def _is_address(self, run: _Run) -> bool:
         """Return whether the run is a bare URL that links to itself, and is to be written so."""
-        if not run.style & SpanStyle.LINK or self._way.address == "link":
+        if not run.style & SpanStyle.LINK or self._notation.address == "link":
             return False
         return [(0, run.text)] == list(find_urls(run.text)) and parse_inline(run.text).spans[0].href == run.href
 
@@ -225,19 +225,19 @@ class _Writer:
             self._out.append(f"](<{_target(markup)}>)" if isinstance(markup, str) else self._sign(markup))
 
     def _sign(self, kind: int) -> str:
-        return {SpanStyle.BOLD: self._way.bold, SpanStyle.ITALIC: self._way.italic}.get(kind, "~~")
+        return {SpanStyle.BOLD: self._notation.bold, SpanStyle.ITALIC: self._notation.italic}.get(kind, "~~")
 
     def _content(self, run: _Run, last: _Run, after: _Run) -> str:
         style = run.style
         if style & SpanStyle.MATH:
             before = "".join(self._out[-1:])[-1:]
             # Brackets need a letter inside; dollars between two formulas would be one delimiter.
-            guarded = self._way.guarded and not (re.search(r"\w", run.source) and (after.source or before == "$"))
+            guarded = self._notation.guarded and not (re.search(r"\w", run.source) and (after.source or before == "$"))
             return _formula(run, is_free=guarded or (not after.source and _is_free_dollar(before, after.text[:1])))
         if style & SpanStyle.FOOTNOTE:
             return f"[^{run.href[len(FOOTNOTE_TARGET) :]}]"
         if self._is_address(run):
-            return run.text if self._way.address == "bare" else f"<{run.text}>"
+            return run.text if self._notation.address == "bare" else f"<{run.text}>"
         text = run.text
         if style & SpanStyle.IMAGE:
             return f"![{self._escaped(text[1:-1], in_link=True)}](<{'' if run.is_linked else _target(run.href)}>)"
@@ -247,24 +247,24 @@ class _Writer:
 
     def _escaped(self, text: str, *, in_link: bool) -> str:
         text = _ESCAPED_SIGNS.sub(lambda match: f"\\{match[0]}", text)
-        if self._way.guarded:
+        if self._notation.guarded:
             return text.replace("\\[", "&#91;").replace("]", "&#93;")
         return text.replace("]", "\\]") if in_link else text
 
     def _guarded(self, text: str, run: _Run, last: _Run, after: _Run) -> str:
         """Write letters next to markup as character references where emphasis could not begin or end otherwise."""
         text = _AT_BREAKS.sub(_numeric_references, text)
-        if run.wraps - last.wraps or self._way.guarded:
+        if run.wraps - last.wraps or self._notation.guarded:
             text = _FIRST_SPACE.sub(_numeric_references, text)
-        if run.wraps - after.wraps or self._way.guarded:
+        if run.wraps - after.wraps or self._notation.guarded:
             text = _LAST_SPACE.sub(_numeric_references, text)
         if last.style & SpanStyle.FOOTNOTE and text.startswith(("(", ":")):
             text = _numeric_reference(text[0]) + text[1:]
-        if self._way.guarded and text[-1:].isalnum() and (after.wraps or after.source):
+        if self._notation.guarded and text[-1:].isalnum() and (after.wraps or after.source):
             text = text[:-1] + _numeric_reference(text[-1])
-        if self._way.guarded and text[:1].isalnum() and not run.wraps and self._out:
+        if self._notation.guarded and text[:1].isalnum() and not run.wraps and self._out:
             text = _numeric_reference(text[0]) + text[1:]
-        elif self._way.guarded and text.startswith("\\$"):
+        elif self._notation.guarded and text.startswith("\\$"):
             text = _numeric_reference("$") + text[2:]
         text = text.replace(LINE_BREAK, "\n")
         if not self._out or self._out[-1].endswith("\n"):
@@ -319,7 +319,7 @@ def _formula(run: _Run, *, is_free: bool) -> str:
 
 
 _EDGES = re.compile(r"^[ \t]+|[ \t]+$")
-# A line that begins like this may begin a block, where now it continues a paragraph.
+# A line that begins like this could begin a block, although here it continues a paragraph.
 _AMBIGUOUS = re.compile(
     r"\n[ \t]*[^\w\s(\"'“„]|\n[ \t]*\d|\A(?:[-+#>=|~]|\*\s|```|\d+[.)](?:\s|\Z)|\[(?:[^\[\]\\]++|\\.)*+\]:)"
 )
@@ -399,8 +399,8 @@ def _source_or_markdown(text: str, line: Line, *, goes_on: bool = False, begins_
     is_sure = not begins_line or not _AMBIGUOUS.search(f"{before}{text}")
     if text and is_sure and ("]" not in text or parse_inline(text, footnotes_in(line)) == line):
         return text
-    written = _EMPTY_LINE.sub(lambda _: "\\", line_to_markdown(line))
-    return _EDGES.sub(lambda match: "".join(f"&#{ord(char)};" for char in match[0]), written)
+    markdown = _EMPTY_LINE.sub(lambda _: "\\", line_to_markdown(line))
+    return _EDGES.sub(lambda match: "".join(f"&#{ord(char)};" for char in match[0]), markdown)
 
 
 def _as_heading(text: str, level: int) -> str:

@@ -170,7 +170,7 @@ class MarkdownStream:
     def __init__(self, references: References | None = None) -> None:
         self.references: References = {} if references is None else references
         self._tail = ""
-        self._carriage = False
+        self._ends_with_return = False
         self._carried: CarriedBlock | None = None
         self._rows: list[TableRow] = []
         self._open_rows: tuple[TableRow, ...] | None = None
@@ -181,9 +181,9 @@ class MarkdownStream:
 
     def append(self, text: str) -> StreamStep:
         """Append text. A very long open block is parsed again only every few calls."""
-        return self._take_text(self._normal(text))
+        return self._append_normalized(self._normalize(text))
 
-    def _take_text(self, text: str) -> StreamStep:
+    def _append_normalized(self, text: str) -> StreamStep:
         if self._fence:
             return self._feed_fence(self._fence, text)
         if self._math:
@@ -211,8 +211,8 @@ class MarkdownStream:
 
     def finish(self) -> StreamStep:
         """Close all blocks; no more text may follow."""
-        before = self._take_text("\n") if self._carriage else StreamStep()
-        self._carriage = False
+        before = self._append_normalized("\n") if self._ends_with_return else StreamStep()
+        self._ends_with_return = False
         # The parser decides how an unclosed block treats trailing blank lines.
         open_block, self._fence, self._math = self._fence or self._math, None, None
         if open_block:
@@ -223,12 +223,12 @@ class MarkdownStream:
         self._tail, self._skips_left, self._carried = "", 0, None
         return StreamStep(before.closed + closed, definitions=is_defined)
 
-    def _normal(self, text: str) -> str:
+    def _normalize(self, text: str) -> str:
         """Normalise newlines; a trailing carriage return waits for its line feed."""
-        if self._carriage:
+        if self._ends_with_return:
             text = "\r" + text
-        self._carriage = text.endswith("\r")
-        return normalize_newlines(text[:-1] if self._carriage else text)
+        self._ends_with_return = text.endswith("\r")
+        return normalize_newlines(text[:-1] if self._ends_with_return else text)
 
     def _source(self) -> str:
         return self._carried.opening + self._tail if self._carried else self._tail
@@ -242,41 +242,41 @@ class MarkdownStream:
     def _parse(self) -> StreamStep:
         source = self._source()
         lines: list[int] = []
-        shown = displayed_tail(source)
-        blocks, defined = parse_blocks(shown, self.references, self._carried, is_open=True, defining=lines)
-        above, count = _above_definitions(blocks, lines), _closed_count(blocks, source.count("\n"))
-        if above and above[0] >= count:
-            count = above[0]
+        displayed = displayed_tail(source)
+        blocks, defined = parse_blocks(displayed, self.references, self._carried, is_open=True, defining=lines)
+        last_definition, count = _above_definitions(blocks, lines), _closed_count(blocks, source.count("\n"))
+        if last_definition and last_definition[0] >= count:
+            count = last_definition[0]
         else:
-            above = None
+            last_definition = None
         if self._open_rows is not None and not count and len(blocks) == 1:
             return self._grow_table(blocks[0], source)
         closed, tail = self._leaves(blocks[:count]), blocks[count:]
         start = line_offset(source, blocks[count - 1].end) if count else len(source) - len(self._tail)
-        if above:
-            start = line_offset(source, above[1])
+        if last_definition:
+            start = line_offset(source, last_definition[1])
         if count:
             self._carried, self._rows = None, []
         leaves = self._leaves(tail)
-        ready = find_final_part(tail[0], source, self._carried) if tail else None
-        if ready and (len(tail) == 1 or tail[0].kind == "list"):
-            count = self._freeze(tail[0], ready)
-            closed, leaves, start = closed + leaves[:count], leaves[count:], ready.start
+        final_part = find_final_part(tail[0], source, self._carried) if tail else None
+        if final_part and (len(tail) == 1 or tail[0].kind == "list"):
+            count = self._freeze(tail[0], final_part)
+            closed, leaves, start = closed + leaves[:count], leaves[count:], final_part.start
         self._tail = source[start:]
         self._open_rows = tail[0].leaves[0].cells[-1:] if self._carries_table() and len(tail) == 1 else None
-        if tail and self._enter(tail[-1], source, start, alone=len(tail) == 1):
+        if tail and self._open_last_block(tail[-1], source, start, alone=len(tail) == 1):
             leaves = (*leaves[:-1], self._open_leaf(leaves[-1]))
             start = line_offset(source, tail[-1].first) if self._fence else start
         return StreamStep(closed, leaves, definitions=self._take_definitions(defined, source.count("\n", 0, start)))
 
-    def _freeze(self, block: TopLevelBlock, ready: FinalPart) -> int:
+    def _freeze(self, block: TopLevelBlock, final_part: FinalPart) -> int:
         """Carry on with the rest of an open block; return how many of its leaves are final."""
         has_placeholder = self._carried is not None and self._carried.kind in {"list", "container"}
-        self._carried = ready.carried
+        self._carried = final_part.carried
         if block.kind == "table":
-            self._rows += block.leaves[0].cells[bool(self._rows) : ready.final + 1]
+            self._rows += block.leaves[0].cells[bool(self._rows) : final_part.final + 1]
             return 0
-        return ready.final - has_placeholder
+        return final_part.final - has_placeholder
 
     def _carries_table(self) -> bool:
         return self._carried is not None and self._carried.kind == "table"
@@ -285,14 +285,14 @@ class MarkdownStream:
         rows, before = block.leaves[0].cells[1:], self._open_rows or ()
         if rows == before:
             return StreamStep(rows=())
-        ready = find_final_part(block, source, self._carried)
-        if ready:
-            self._freeze(block, ready)
-            self._tail = source[ready.start :]
-        self._open_rows = rows[-1:] if ready else rows
+        final_part = find_final_part(block, source, self._carried)
+        if final_part:
+            self._freeze(block, final_part)
+            self._tail = source[final_part.start :]
+        self._open_rows = rows[-1:] if final_part else rows
         return StreamStep(rows=rows, replaced=len(before))
 
-    def _enter(self, block: TopLevelBlock, source: str, start: int, *, alone: bool) -> bool:
+    def _open_last_block(self, block: TopLevelBlock, source: str, start: int, *, alone: bool) -> bool:
         """Return whether the last block is an open fence or formula, to which text is now appended unparsed."""
         first = line_offset(source, block.first)
         if block.kind == "fence" and alone:

@@ -10,7 +10,7 @@ def utf16_length(text: str) -> int:
 
 
 class Utf16Offsets:
-    """The UTF-16 offsets of a growing list of characters."""
+    """The UTF-16 offsets of some characters of a growing line, whose indices are `starts`."""
 
     def __init__(self, line: str, starts: Sequence[int]) -> None:
         self._line = line
@@ -25,7 +25,7 @@ class Utf16Offsets:
 
     @property
     def offsets(self) -> Sequence[int]:
-        """Return the offset of each character."""
+        """The offset of each of these characters."""
         if self.size == len(self._line):
             return self._starts
         for first, end in pairwise(self._starts[len(self._units) - 1 :]):

@@ -25,7 +25,7 @@ from ui.transcript.style import RenderStyle
 
 _GAPS = {"paragraph": 11, "heading": 22, "code": 12, "table": 12, "rule": 16, "math": 12}
 _NAME_LENGTH = 120
-"""Characters of code that tell it from the other code of a message."""
+"""Characters of code that distinguish it from the other code of a message."""
 
 
 class BlockFactory:
@@ -82,7 +82,7 @@ class BlockFactory:
 
 
 def _code_name(code: str) -> str:
-    # A number would be another one before all of a long text is read.
+    # Not by number: numbers change while a long text is parsed.
     return f"wrap {code[:_NAME_LENGTH]}"
 
 
@@ -160,7 +160,7 @@ ReplaceBlock = Callable[[Block, list[Block]], None]
 
 
 class LazySection(Block):
-    """A section of Markdown that is parsed when it comes near the viewport; it stays behind the blocks made so far."""
+    """A section of Markdown that is parsed when it comes near the viewport; it stays below the blocks made so far."""
 
     def __init__(self, text: str, factory: BlockFactory, replace: ReplaceBlock) -> None:
         self._text = text
@@ -169,7 +169,7 @@ class LazySection(Block):
         self._stream: MarkdownStream | None = None
         self._at = 0
         self._leaves: deque[Leaf] = deque()
-        self._made = 0
+        self._block_count = 0
         self._last: Block | None = None
 
     @property
@@ -178,8 +178,8 @@ class LazySection(Block):
 
     def estimate(self, width: int, style: RenderStyle) -> int:
         """Estimate the height as if the rest were ordinary text."""
-        of_leaves = self._at / (self._made + len(self._leaves)) if self._leaves else 0
-        size = len(self._text) - self._at + of_leaves * len(self._leaves)
+        leaf_length = self._at / (self._block_count + len(self._leaves)) if self._leaves else 0
+        size = len(self._text) - self._at + leaf_length * len(self._leaves)
         breaks = 0.7 * self._text.count("\n") * size / max(1, len(self._text))
         return int((size * style.advance / max(40, width) + breaks) * style.line)
 
@@ -200,13 +200,13 @@ class LazySection(Block):
             if perf_counter() > until:
                 break
         blocks: list[Block] = []
-        # The last leaf waits: the separator of the text that follows is known from it.
+        # Keep the last leaf until all is parsed: its separator becomes that of this section.
         while len(self._leaves) > (not self._is_read) and room > 0:
             leaf = self._leaves.popleft()
             room -= len(leaf.text) + 50 + sum(len(cell) + 10 for row in leaf.cells for cell in row)
             self._last = self._factory.block(leaf, self._last)
             blocks.append(self._last)
-        self._made += len(blocks)
+        self._block_count += len(blocks)
         if blocks and self.gap:
             blocks[0].take_gap(self)
         if self._leaves or not self._is_read:
@@ -218,24 +218,24 @@ class LazySection(Block):
 
     def _read_step(self, step: int) -> None:
         if self._stream is None and len(self._text) <= _SHORT_SECTION:
-            self._take(parse_leaves(self._text, self._factory.references)[0])
+            self._add_leaves(parse_leaves(self._text, self._factory.references)[0])
             self._at = len(self._text)
             return
         self._stream = self._stream or MarkdownStream(self._factory.references)
         end = self._at + step
-        self._take(self._stream.append(self._text[self._at : end]).closed)
+        self._add_leaves(self._stream.append(self._text[self._at : end]).closed)
         if end >= len(self._text):
-            self._take(self._stream.finish().closed)
+            self._add_leaves(self._stream.finish().closed)
         self._at = end
 
-    def _take(self, leaves: Iterable[Leaf]) -> None:
+    def _add_leaves(self, leaves: Iterable[Leaf]) -> None:
         self._leaves.extend(split_tables(leaves))
 
     def blocks(self) -> list[Block]:
         """Return the blocks that will replace this section, for their text only."""
         if not self._at:
             leaves = split_tables(parse_leaves(self._text, self._factory.references)[0])
-            return [self._factory.block(leaf) for leaf in islice(leaves, self._made, None)]
+            return [self._factory.block(leaf) for leaf in islice(leaves, self._block_count, None)]
         while not self._is_read:
             self._read_step(_READ_AT_ONCE)
         return [self._factory.block(leaf) for leaf in self._leaves]
@@ -245,7 +245,7 @@ class LazySection(Block):
         if self._is_read or len(self._text) <= _SHORT_SECTION:
             yield from self.blocks()
             return
-        made = self._made
+        made = self._block_count
         for leaf in self._leaves_in_steps():
             if leaf is None:
                 yield None
@@ -268,7 +268,7 @@ class LazySection(Block):
         if self._is_read:
             return self.blocks()
         rest = LazySection(self._text, self._factory, self._replace)
-        rest.separator, rest.gap, rest._made = self.separator, self.gap, self._made
+        rest.separator, rest.gap, rest._block_count = self.separator, self.gap, self._block_count
         return [rest]
 
     def contains_text(self, words: str) -> bool:
@@ -303,7 +303,7 @@ class SplittingSection(LazySection):
         self._split: Sections | None = None
 
     def start_splitting(self) -> None:
-        """Split for as long as nobody notices."""
+        """Split for a moment, which is enough for an ordinary text."""
         self._split_until(thread_time, thread_time() + _FIRST_SLICE)
 
     def read(self, until: float) -> None:

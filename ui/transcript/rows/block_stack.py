@@ -31,7 +31,7 @@ class BlockStack:
         self.above, self.below = style.gap(8), style.gap(8)
         self.left = self.right = self.body_indent = 0
         # The blocks that are laid out are between these two indices.
-        self._laid = 0, 0
+        self._laid_out_range = 0, 0
         # Blocks at the end that are known to be parsed.
         self._read_at_end = 0
         self.replaced: Callable[[BlockReplacement], None] | None = None
@@ -73,8 +73,8 @@ class BlockStack:
         self.blocks[index : index + 1] = blocks
         heights = [self._estimated_height(number, block) for number, block in enumerate(blocks, index)]
         self.heights.replace(index, 1, heights)
-        first, end = (bound + len(blocks) - 1 if index < bound else bound for bound in self._laid)
-        self._laid = first, end
+        first, end = (bound + len(blocks) - 1 if index < bound else bound for bound in self._laid_out_range)
+        self._laid_out_range = first, end
         if self.replaced:
             self.replaced(BlockReplacement(index, blocks))
 
@@ -83,7 +83,7 @@ class BlockStack:
         removed = len(self.blocks) - count
         if removed > 0:
             self._read_at_end = max(0, self._read_at_end - removed)
-            for block in self.blocks[max(count, self._laid[0]) : self._laid[1]]:
+            for block in self.blocks[max(count, self._laid_out_range[0]) : self._laid_out_range[1]]:
                 block.forget()
             self.heights.remove(count, removed)
             del self.blocks[count:]
@@ -133,10 +133,10 @@ class BlockStack:
         """Lay out a block; return whether its height changed."""
         block = self.blocks[index]
         before = self.heights[index]
-        # No block may report a height that moves the others together.
+        # A negative height would move the blocks below over this one.
         self.heights[index] = self.gap(index, block) + max(0, block.layout(self.block_width(block), self.style))
-        first, end = self._laid
-        self._laid = (min(first, index), max(end, index + 1)) if end > first else (index, index + 1)
+        first, end = self._laid_out_range
+        self._laid_out_range = (min(first, index), max(end, index + 1)) if end > first else (index, index + 1)
         return before != self.heights[index]
 
     def _layout_block(self, index: int) -> bool:
@@ -145,28 +145,28 @@ class BlockStack:
 
     @property
     def has_layouts(self) -> bool:
-        return self._laid[1] > self._laid[0]
+        return self._laid_out_range[1] > self._laid_out_range[0]
 
     def forget_layouts(self) -> None:
         """Drop all layouts."""
-        for block in self.blocks[slice(*self._laid)]:
+        for block in self.blocks[slice(*self._laid_out_range)]:
             block.forget()
-        self._laid = 0, 0
+        self._laid_out_range = 0, 0
 
     def forget_outside(self, top: int, bottom: int) -> None:
         """Drop the layouts of blocks outside of a span."""
         kept: list[int] = []
-        first, end = self._laid
+        first, end = self._laid_out_range
         for index, block in enumerate(self.blocks[first:end], first):
-            # Between two visited places there may be thousands of blocks.
+            # Most of the blocks in between may not be laid out.
             if block.is_laid_out:
-                # Not by its middle: in a block of many screens that may be far from its visible part.
+                # Do not test its middle: in a block of many screens that may be far from the visible part.
                 block_top = self.block_top(index)
                 if block_top < bottom and block_top + self.heights[index] > top:
                     kept.append(index)
                 else:
                     block.forget()
-        self._laid = (kept[0], kept[-1] + 1) if kept else (0, 0)
+        self._laid_out_range = (kept[0], kept[-1] + 1) if kept else (0, 0)
 
     def settle(self, top: int, bottom: int) -> bool:
         """Parse and lay out what is between two y; return whether a height changed."""

@@ -37,7 +37,7 @@ def changes_summary(call: ToolCallItem, arguments: dict[str, object]) -> str:
 
 def _change_summary(change: FileChange, call: ToolCallItem) -> str:
     """Return the path, and what really changed once it is known; a number that is 0 is left out."""
-    # What others than our own tools changed, and what was in a file that is written anew, only the arguments say.
+    # Without `real`, the counts come from the arguments alone: they are left out if the call failed.
     is_likely = call.state is not CallState.ENDED or call.outcome is Outcome.SUCCEEDED
     counts = change.counts if is_likely or change.real is not None else (0, 0)
     parts = (f"{sign}{count}" for sign, count in zip("+\N{MINUS SIGN}", counts, strict=True) if count)
@@ -95,13 +95,13 @@ def is_large(value: object) -> bool:
         if isinstance(part, str):
             room -= len(part)
         elif isinstance(part, dict | list | tuple):
-            inside = cast("Collection[object]", part)
-            if len(inside) > room:
+            children = cast("Collection[object]", part)
+            if len(children) > room:
                 return True
             if isinstance(part, dict):
-                names, inside = cast("dict[str, object]", part).keys(), cast("dict[str, object]", part).values()
+                names, children = cast("dict[str, object]", part).keys(), cast("dict[str, object]", part).values()
                 room -= sum(map(len, names))
-            pending += [(child, depth + 1) for child in inside]
+            pending += [(child, depth + 1) for child in children]
     return room <= 0
 
 

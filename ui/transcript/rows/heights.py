@@ -21,7 +21,7 @@ class Heights:
         "_count",
         "_default",
         "_firsts",
-        "_guessed",
+        "_shared_chunk",
         "_sums",
         "_tops",
         "total",
@@ -31,9 +31,9 @@ class Heights:
         self._default = default
         self._count, self.total = count, count * default
         full, rest = divmod(count, _CHUNK)
-        self._guessed = [default] * _CHUNK if full else []
+        self._shared_chunk = [default] * _CHUNK if full else []
         last = [[default] * rest] if rest else []
-        self._chunks = [self._guessed] * full + last
+        self._chunks = [self._shared_chunk] * full + last
         self._sums = [default * len(chunk) for chunk in self._chunks]
         # Index and y of the beginning of each chunk, as far as they are known: up to the last of these lists.
         self._firsts = list(range(0, count + 1, _CHUNK))
@@ -53,8 +53,8 @@ class Heights:
         chunk = self._chunk_of(index)
         change = height - self._chunks[chunk][index - self._firsts[chunk]]
         if change:
-            if self._chunks[chunk] is self._guessed:
-                self._chunks[chunk] = self._guessed.copy()
+            if self._chunks[chunk] is self._shared_chunk:
+                self._chunks[chunk] = self._shared_chunk.copy()
             self._chunks[chunk][index - self._firsts[chunk]] = height
             self._sums[chunk] += change
             self.total += change
@@ -62,20 +62,20 @@ class Heights:
 
     def top(self, index: int) -> int:
         """Return the sum of the first `index` heights."""
-        inside = index - self._cached_first
-        if not 0 <= inside < len(self._cached_tops):
+        offset = index - self._cached_first
+        if not 0 <= offset < len(self._cached_tops):
             chunk = self._chunk_of(index)
             if chunk == len(self._chunks):
                 return self.total
             self._cache_chunk(chunk)
-            inside = index - self._cached_first
-        return self._cached_tops[inside]
+            offset = index - self._cached_first
+        return self._cached_tops[offset]
 
     def find(self, y: int) -> int:
         """Return the index whose span contains `y`, or the nearest one when `y` is outside. An empty list gives 0."""
         if not (self._cached_tops and self._cached_tops[0] <= y < self._cached_tops[-1]):
             while self._tops[-1] <= y and len(self._tops) <= len(self._chunks):
-                self._know_one()
+                self._add_chunk_start()
             chunk = max(0, bisect_right(self._tops, y) - 1)
             if chunk == len(self._chunks):
                 return max(0, len(self) - 1)
@@ -87,7 +87,7 @@ class Heights:
         self._cached_tops = list(accumulate(self._chunks[chunk], initial=self._tops[chunk]))
 
     def _forget_after(self, chunk: int) -> None:
-        """Forget what was known of the sums behind the beginning of a chunk."""
+        """Drop the known sums after the beginning of a chunk."""
         self._cached_tops = []
         del self._tops[chunk + 1 :], self._firsts[chunk + 1 :]
 
@@ -128,7 +128,7 @@ class Heights:
         self._sums[start:end] = map(sum, chunks)
         self._forget_after(start)
 
-    def _know_one(self) -> None:
+    def _add_chunk_start(self) -> None:
         chunk = len(self._tops) - 1
         self._tops.append(self._tops[chunk] + self._sums[chunk])
         self._firsts.append(self._firsts[chunk] + len(self._chunks[chunk]))
@@ -136,5 +136,5 @@ class Heights:
     def _chunk_of(self, index: int) -> int:
         """Return the chunk that contains an index; one past the last for the end of the list."""
         while self._firsts[-1] <= index and len(self._firsts) <= len(self._chunks):
-            self._know_one()
+            self._add_chunk_start()
         return bisect_right(self._firsts, index) - 1

@@ -36,7 +36,7 @@ class MarkdownBody:
         self._leaves: list[Leaf] = []
         self._tail: tuple[Leaf, ...] | None = None
         self._closed = 0
-        self._taken = 0
+        self._shown_length = 0
         self._is_finished = False
 
     @property
@@ -49,16 +49,16 @@ class MarkdownBody:
         if self._is_finished:
             return len(self._row.blocks)
         self._is_finished = finished
-        if not self._taken and len(text) > LONG_TEXT:
+        if not self._shown_length and len(text) > LONG_TEXT:
             return self._show_long(text, finished=finished)
-        if finished and not self._taken:
+        if finished and not self._shown_length:
             leaves, self._factory.references = parse_leaves(text)
             return self._apply_step(StreamStep(leaves))
         stream = self._stream = self._stream or MarkdownStream()
         self._factory.references = stream.references
         changed = len(self._row.blocks)
-        if len(text) > self._taken:
-            piece, self._taken = text[self._taken :], len(text)
+        if len(text) > self._shown_length:
+            piece, self._shown_length = text[self._shown_length :], len(text)
             changed = self._apply_step(stream.append(piece))
         if finished:
             changed = min(changed, self._apply_step(stream.finish()))
@@ -67,11 +67,11 @@ class MarkdownBody:
 
     def _show_long(self, text: str, *, finished: bool) -> int:
         """Add lazy sections, and below them, while the text grows, the blocks of the last section."""
-        self._taken = len(text)
+        self._shown_length = len(text)
         if finished:
-            uncut = SplittingSection(normalize_newlines(text), self._factory, self._replace_block)
-            self._row.stack.set_block(self._first, uncut)
-            uncut.start_splitting()
+            section = SplittingSection(normalize_newlines(text), self._factory, self._replace_block)
+            self._row.stack.set_block(self._first, section)
+            section.start_splitting()
             return self._begin
         lines = text[: text.rfind("\n") + 1]
         whole = normalize_newlines(lines)
@@ -99,7 +99,7 @@ class MarkdownBody:
         if step.rows is not None:
             return self._grow_table(step.rows, step.replaced)
         if step.tail is self._tail and not (step.closed or step.definitions):
-            # A very long open block that was not read again.
+            # A very long open block was not parsed again.
             return len(row.blocks)
         self._tail = step.tail
         closed = tuple(split_tables(step.closed))

@@ -1,4 +1,4 @@
-"""What the person can do with a message: below which item it is offered, the commands, and the line that shows them."""
+"""What the person can do with a message: the commands, the item below which they are, and the line that shows them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from ui.transcript.rows.row import Row
 _MAX_SUBJECT = 80
 """Characters of the message that assistive technology reads after the name of a button."""
 _MAX_READ = 400
-"""Characters of an answer that these are taken from."""
+"""Characters of an answer from which the subject is taken."""
 _MARKS = re.compile(
     r"^[ \t]*(#+|>|[-*+])[ \t]+|^[ \t]*(```|~~~).*$|`+|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)", re.MULTILINE
 )
@@ -31,9 +31,9 @@ _CONTINUE_ACTIONS = (RemedyAction.CONTINUE, RemedyAction.GO_ON)
 
 
 def carrier_of(items: Transcript, index: int) -> int | None:
-    """Return the item below which the commands for an item's message are: a prompt itself, of an answer its last item.
+    """Return the index of the item that has the commands of an item's message: a prompt, or the last item of an answer.
 
-    Notices have none: between a prompt and its answer, and where no answer came, there is no such item.
+    None where a prompt has no answer: notices have no commands.
     """
     if not 0 <= index < len(items):
         return None
@@ -85,9 +85,9 @@ def _message_at(items: Transcript, index: int, actions: MessageActions | None) -
     item = items[index]
     if actions is None or isinstance(item, NoticeItem):
         return None
-    after = next((place for place in range(index + 1, len(items)) if not isinstance(items[place], NoticeItem)), None)
+    after = next((other for other in range(index + 1, len(items)) if not isinstance(items[other], NoticeItem)), None)
     is_prompt = isinstance(item, UserItem)
-    # Of an answer that still grows nobody knows where it ends.
+    # An answer that still grows has no last item yet.
     if not is_prompt and (actions.is_working if after is None else not isinstance(items[after], UserItem)):
         return None
     is_last = after is None and not actions.is_working
@@ -108,7 +108,7 @@ def _subject_of(item: Item) -> str:
         case UserItem():
             text = str(item.text)
         case AnswerItem():
-            # It is read out: nobody wants to hear the marks of headings, code and emphasis.
+            # It is read aloud, without the marks of headings, code and emphasis.
             text = _MARKS.sub("", str(item.text)[:_MAX_READ])
         case ToolCallItem():
             text = item.name
@@ -144,24 +144,24 @@ class _Commands:
         self._message = message
         self._refusal = _refusal_of(context.message_actions)
         actions = context.message_actions
-        self._walk_refusal = "" if actions is not None and actions.is_only_read else self._refusal
+        self._version_refusal = "" if actions is not None and actions.is_only_read else self._refusal
 
     def footer(self) -> MessageFooter:
-        """Put the versions to the outer edge: they are visible also where the other buttons are not."""
+        """Put the versions at the outer edge: they are visible even where the other buttons are not."""
         message, versions = self._message, self._message.versions
-        walk: list[MessageCommand | str] = list(self._walk())
+        version_parts: list[MessageCommand | str] = list(self._version_commands())
         if versions is not None:
             words = QCoreApplication.translate("Transcript", "{0} of {1}")
-            walk.insert(1, words.format(versions.index + 1, len(versions.ids)))
+            version_parts.insert(1, words.format(versions.index + 1, len(versions.ids)))
         if message.is_prompt:
-            return MessageFooter(self._following(), [*self._own(), *walk], message.subject)
-        return MessageFooter([*walk, *self._own()], self._following(), message.subject)
+            return MessageFooter(self._branch_commands(), [*self._message_commands(), *version_parts], message.subject)
+        return MessageFooter([*version_parts, *self._message_commands()], self._branch_commands(), message.subject)
 
     def all(self) -> Sequence[MessageCommand]:
         """Return all commands, in the order of the menu."""
-        return [*self._own(), *self._walk(), *self._following()]
+        return [*self._message_commands(), *self._version_commands(), *self._branch_commands()]
 
-    def _own(self) -> Sequence[MessageCommand]:
+    def _message_commands(self) -> Sequence[MessageCommand]:
         translate, signals, message = QCoreApplication.translate, self._signals, self._message
         copy = partial(signals.copy_requested.emit, message.item_id)
         branch = partial(signals.branch_requested.emit, message.message_id)
@@ -173,27 +173,27 @@ class _Commands:
         )
         commands = [
             MessageCommand(copy_name(), copy, "copy", "C", accessible_name=copying),
-            self._change(translate("Transcript", "Branch from here"), branching, branch, "branch", "B"),
+            self._command(translate("Transcript", "Branch from here"), branching, branch, "branch", "B"),
             replace(
-                self._change(translate("Transcript", "Delete…"), deleting, delete, "trash", "Del"), is_destructive=True
+                self._command(translate("Transcript", "Delete…"), deleting, delete, "trash", "Del"), is_destructive=True
             ),
         ]
         if message.is_prompt:
             edit, editing = translate("Transcript", "Edit"), translate("Transcript", "Edit your message")
             run = partial(signals.edit_requested.emit, message.message_id)
-            return [self._change(edit, editing, run, "pencil", "E"), *self._continuing(), *commands]
+            return [self._command(edit, editing, run, "pencil", "E"), *self._continue_commands(), *commands]
         regenerate = translate("Transcript", "Regenerate")
         anew = partial(signals.regenerate_requested.emit, message.message_id)
         choose = partial(signals.alternatives_requested.emit, message.item_id)
         choosing = translate("Transcript", "Regenerate this answer with…")
         commands[1:1] = [
-            self._change(regenerate, translate("Transcript", "Regenerate this answer"), anew, "refresh", "R"),
-            self._change(regenerate_with(), choosing, choose, "chevron-down", "Shift+R"),
-            *self._continuing(),
+            self._command(regenerate, translate("Transcript", "Regenerate this answer"), anew, "refresh", "R"),
+            self._command(regenerate_with(), choosing, choose, "chevron-down", "Shift+R"),
+            *self._continue_commands(),
         ]
         return commands
 
-    def _continuing(self) -> Sequence[MessageCommand]:
+    def _continue_commands(self) -> Sequence[MessageCommand]:
         """Return what the button of the notice below the message does, if that offers to continue."""
         if self._message.offer is None:
             return []
@@ -202,13 +202,13 @@ class _Commands:
         (continuing,) = self._names(
             (translate("Transcript", "Continue after your message"), translate("Transcript", "Continue this answer"))
         )
-        return [self._change(remedy_label(action), continuing, run, "play", "G")]
+        return [self._command(remedy_label(action), continuing, run, "play", "G")]
 
     def _names(self, *pairs: tuple[str, str]) -> Sequence[str]:
         """Return the first of each pair for a prompt, the second for an answer."""
         return [of_prompt if self._message.is_prompt else of_answer for of_prompt, of_answer in pairs]
 
-    def _walk(self) -> Sequence[MessageCommand]:
+    def _version_commands(self) -> Sequence[MessageCommand]:
         versions, translate = self._message.versions, QCoreApplication.translate
         if versions is None:
             return []
@@ -226,22 +226,24 @@ class _Commands:
             ),
         )
         return [
-            self._show((back, going_back), versions.neighbour(-1), "chevron-left", "Alt+Left", otherwise=first),
-            self._show((forth, going_forth), versions.neighbour(1), "chevron-right", "Alt+Right", otherwise=last),
+            self._show_version((back, going_back), versions.neighbour(-1), "chevron-left", "Alt+Left", otherwise=first),
+            self._show_version(
+                (forth, going_forth), versions.neighbour(1), "chevron-right", "Alt+Right", otherwise=last
+            ),
         ]
 
-    def _following(self) -> Sequence[MessageCommand]:
+    def _branch_commands(self) -> Sequence[MessageCommand]:
         words = QCoreApplication.translate("Transcript", "Show what followed")
-        return [self._show((words, ""), id_) for id_ in self._message.following[-1:]]
+        return [self._show_version((words, ""), id_) for id_ in self._message.following[-1:]]
 
-    def _show(
+    def _show_version(
         self, names: tuple[str, str], message_id: str | None, icon: str = "", keys: str = "", otherwise: str = ""
     ) -> MessageCommand:
         run = partial(self._signals.version_requested.emit, message_id or "")
-        refusal = self._walk_refusal if message_id else otherwise
-        return self._change(*names, run, icon, keys, refusal, is_permanent=True)
+        refusal = self._version_refusal if message_id else otherwise
+        return self._command(*names, run, icon, keys, refusal, is_permanent=True)
 
-    def _change(
+    def _command(
         self,
         name: str,
         accessible_name: str,
@@ -252,7 +254,7 @@ class _Commands:
         *,
         is_permanent: bool = False,
     ) -> MessageCommand:
-        """Return a command that says why instead, while the conversation cannot be changed."""
+        """Return a command; while the conversation cannot be changed, it only shows the reason."""
         refusal = self._refusal if refusal is None else refusal
         run = partial(self._signals.action_refused.emit, refusal) if refusal else run
         return MessageCommand(name, run, icon, keys, refusal, is_permanent, accessible_name)

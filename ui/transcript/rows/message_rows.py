@@ -31,7 +31,7 @@ class AnswerRow(Row):
         super().__init__(item, render_context)
         self._answer = item
         self._body = MarkdownBody(self)
-        self._marked = False
+        self._has_end = False
         self.stack.above, self.stack.below = render_context.style.gap(8), render_context.style.gap(12)
 
     @property
@@ -49,26 +49,27 @@ class AnswerRow(Row):
 
     def build(self) -> None:
         """Make all blocks."""
-        self._body, self._marked = MarkdownBody(self), False
+        self._body, self._has_end = MarkdownBody(self), False
         self._body.show(str(self._answer.text), finished=self._answer.finished)
-        self._add_interrupted_mark()
+        self._add_end()
 
     def refresh(self, what: str) -> int:
         """Show the text that arrived."""
         del what
         first = self._body.show(str(self._answer.text), finished=self._answer.finished)
-        self._add_interrupted_mark()
+        self._add_end()
         if first >= len(self.blocks):
             return self.stack.height
-        box = self.stack.block_top(first)
+        top = self.stack.block_top(first)
         if not self.blocks[first].is_laid_out:
             self.stack.settle_block(first)
-        return box + (self.stack.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
+        return top + (self.stack.gap(first, self.blocks[first]) if first else 0) + self.blocks[first].dirty_from
 
-    def _add_interrupted_mark(self) -> None:
-        if not self._answer.finished or self._marked:
+    def _add_end(self) -> None:
+        """Add the sources and the mark of an interrupted answer, once it is finished."""
+        if not self._answer.finished or self._has_end:
             return
-        self._marked = True
+        self._has_end = True
         sources = cited_sources(self._answer.citations)
         if sources:
             is_chosen = self.render_context.choices.get(self.item.id, "sources", default=False)
@@ -198,12 +199,12 @@ def duration_text(seconds: float) -> str:
 
 
 _GAP_BELOW_EDITOR = 16
-"""Pixels at 100 %: as much as the buttons take that are below a message otherwise."""
+"""Pixels at 100 %: as much as the buttons below a message take otherwise."""
 _FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 
 
 class _EditedTextBlock(Block):
-    """The room of the editor that is in the place of a message, whose text is found, copied and read all the same."""
+    """The room for the editor that replaces a message. The text of the message is still found, copied and read."""
 
     spans_row = True
 
@@ -236,11 +237,11 @@ class UserRow(Row):
         self._message = item
         px = render_context.style.px
         # As much space beside images as above them.
-        self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
+        self._pad_x, self._pad_y = (px(10), px(10)) if item.images else (px(14), px(9))
         gap, has_footer = render_context.style.gap, render_context.message_actions is not None
-        # What is below an answer is seldom visible, and its room looks like a gap.
-        self.stack.above = gap(8 if has_footer else 16) + self._over
-        self.stack.below = gap(2) if has_footer else gap(10) + self._over
+        # The footer of the answer above is seldom visible, and its room looks like a gap.
+        self.stack.above = gap(8 if has_footer else 16) + self._pad_y
+        self.stack.below = gap(2) if has_footer else gap(10) + self._pad_y
         # The text of the images in copies.
         self._image_texts: list[str] = []
 
@@ -258,7 +259,7 @@ class UserRow(Row):
         self._image_texts = [block.plain() for block in images]
         for block in images:
             self.add(block, 8)
-        # Long text is several blocks, so that only what is seen of it is laid out.
+        # Long text is several blocks, so that only the visible ones are laid out.
         text = self._message.text.replace("\r\n", "\n").replace("\r", "\n")
         for separator, piece in split_long_text(text) if text else ():
             block = TextBlock(_displayed_line(piece))
@@ -280,16 +281,16 @@ class UserRow(Row):
         if width == self.stack.width:
             return
         super().set_width(width)
-        self.stack.right = self._pad
+        self.stack.right = self._pad_x
         max_width = int(width * 0.8)
-        self.stack.left = width - max_width + self._pad
+        self.stack.left = width - max_width + self._pad_x
         blocks = [block for block in self.blocks if block is not self.footer]
         if len(blocks) <= 3:
             style = self.render_context.style
             for block in blocks:
                 block.layout(self.stack.block_width(block), style)
             text_width = max((block.natural_width() for block in blocks), default=0)
-            self.stack.left = width - min(max_width - 2 * self._pad, max(text_width, style.px(12))) - self._pad
+            self.stack.left = width - min(max_width - 2 * self._pad_x, max(text_width, style.px(12))) - self._pad_x
         for block in self.blocks:
             block.forget()
 
@@ -297,9 +298,9 @@ class UserRow(Row):
         """Paint the bubble."""
         if self.render_context.is_edited(self._message):
             return
-        stack, pad = self.stack, self._pad
-        box = QRect(stack.left - pad, stack.above - self._over, stack.width - stack.left + pad, 0)
-        box.setBottom(self.body_bottom + self._over)
+        stack, pad = self.stack, self._pad_x
+        box = QRect(stack.left - pad, stack.above - self._pad_y, stack.width - stack.left + pad, 0)
+        box.setBottom(self.body_bottom + self._pad_y)
         style.paint_box(painter, box, style.px(14), "user_bubble", "outline" if style.theme.outline else "")
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:

@@ -47,16 +47,16 @@ class NoticeRow(Row):
         """Make the sentence, the remedy, the buttons, and what can be unfolded."""
         notice = self._notice
         self.add(TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text"))
-        # In one block: the number of the buttons' block, and with it the focus on Retry, stays when it failed again.
-        often = QCoreApplication.translate("Transcript", "Failed {0} times.").format(notice.times)
+        # In one block: after another failure the block of the buttons keeps its number, and Retry the focus.
+        failures = QCoreApplication.translate("Transcript", "Failed {0} times.").format(notice.times)
         remedy = translate_sentence(notice.remedy) if notice.remedy else ""
-        if words := join_sentences((often if notice.times > 1 else "", remedy)):
+        if words := join_sentences((failures if notice.times > 1 else "", remedy)):
             self.add(TextBlock(Line(words), SMALL, "muted"), 2, is_fixed=False)
         buttons: list[Button] = []
         signals = self.render_context.signals
         if label := remedy_label(notice.action):
             buttons.append(Button(label, partial(signals.remedy_requested.emit, notice.id, notice.action)))
-        # What one call alone had changed is redone at its card.
+        # Changes of a single call are redone on its card.
         if notice.can_be_redone and not self._is_of_one_call():
             words = QCoreApplication.translate("Transcript", "Redo")
             buttons.append(Button(words, partial(signals.redo_requested.emit, notice.id)))

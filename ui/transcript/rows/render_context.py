@@ -50,7 +50,7 @@ class RowSignals(QObject):
     alternatives_requested = Signal(str)
     """The id of the last item of an answer that is to be asked for anew with another model."""
     action_refused = Signal(str)
-    """Why."""
+    """The reason."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class SecondTimer(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.starts: dict[str, float] = {}
-        """When running calls were first seen, by item id: a change of zoom makes their rows anew."""
+        """When running calls were first seen, by item id; kept here because a change of zoom rebuilds their rows."""
         self._subscribers: list[WeakMethod[Callable[[], bool]]] = []
         self._timer = QTimer(self)
         self._timer.setInterval(1000)
@@ -107,7 +107,7 @@ class LargeBlockCache:
         if block is None or made_from is not source:
             return None
         self._made.move_to_end((item_id, what))
-        # Its former row did not forget its layout.
+        # Its former row did not drop its layout.
         block.forget()
         return block
 
@@ -170,7 +170,7 @@ class RenderContext:
     items: Iterable[Item] = ()
     """The items of the transcript."""
     when_whole: Callable[[Callable[[], None]], None] = lambda then: then()
-    """Does something when the whole conversation is loaded, or at once."""
+    """Calls back once the whole conversation is loaded, at once if it is."""
     is_whole: Callable[[], bool] = lambda: True
     message_actions: MessageActions | None = None
     """What can be done with messages; None where nothing is offered below them."""
@@ -190,11 +190,11 @@ class RenderContext:
         if block := self.large.get(item_id, what, source):
             return block
 
-        def arrived(block: Block) -> None:
+        def on_made(block: Block) -> None:
             self.large.add(item_id, what, source, block)
             ready()
 
-        self.highlighter.job_queue.submit(("large", item_id, what, id(source)), make, arrived)
+        self.highlighter.job_queue.submit(("large", item_id, what, id(source)), make, on_made)
         return None
 
     def code_block(

@@ -43,7 +43,7 @@ def iter_extracts(
     A part of a single block is copied by itself: a word of an item is no item, and code has no fence.
     """
     last = min(end[0] if end else len(blocks), len(blocks) - 1)
-    goes_on = start[0] <= last and blocks[start[0]].separator is not None
+    continues = start[0] <= last and blocks[start[0]].separator is not None
     parts: list[tuple[Block, int, int]] = []
     for index in range(start[0], last + 1):
         first = start[1] if index == start[0] else 0
@@ -53,7 +53,7 @@ def iter_extracts(
         detached = block.detached() if isinstance(block, LazySection) and is_whole else [block]
         parts += [(part, first, stop) for part in detached]
     is_alone = end is not None and start[0] == end[0]
-    return _extract_steps(parts, _table_head_above(blocks, start[0]) if goes_on else "", is_alone=is_alone)
+    return _extract_steps(parts, _table_head_above(blocks, start[0]) if continues else "", is_alone=is_alone)
 
 
 def _extract_steps(parts: list[tuple[Block, int, int]], above: str, *, is_alone: bool) -> Iterator[CopyExtract]:
@@ -139,7 +139,7 @@ class Row:
     footer_gap = 4
     """Pixels at 100 % between the last block and the footer."""
     is_preparing = False
-    """Whether a few words stand in the place of a block that the worker still makes."""
+    """Whether a few words replace a block that the worker still makes."""
 
     def __init__(self, item: Item, render_context: RenderContext) -> None:
         self.item = item
@@ -257,8 +257,8 @@ class Row:
                     paint_containers(painter, style, block, self.blocks[index - 1] if index else None, box)
                 span = selected_range(selection, index) if selection else None
                 marks = (_own_key(hovered, index), _own_key(focused, index))
-                inside = clip.translated(-box.topLeft())
-                block.paint(PaintContext(painter, style, inside, span, *marks, is_quiet=is_quiet))
+                block_clip = clip.translated(-box.topLeft())
+                block.paint(PaintContext(painter, style, block_clip, span, *marks, is_quiet=is_quiet))
                 painter.restore()
             index += 1
 

@@ -102,7 +102,7 @@ def _running_states() -> dict[CallState, tuple[str, str, str]]:
 def _outcomes() -> dict[Outcome, tuple[str, str, str]]:
     translate = QCoreApplication.translate
     return {
-        # What went as it should says so quietly.
+        # Success is not highlighted.
         Outcome.SUCCEEDED: (translate("Transcript", "Done"), "check", "muted"),
         Outcome.FAILED: (translate("Transcript", "Failed"), "error", "danger"),
         Outcome.DENIED: (translate("Transcript", "Denied"), "close", "danger"),
@@ -321,7 +321,7 @@ class ToolRow(Row):
         was_pressed = self._is_pressed
         self.refresh("state")
         self._is_pressed = was_pressed and self.is_preparing
-        # What the person pressed stays under the pointer, however late it unfolds.
+        # `changed` keeps what the person pressed under the pointer, however late it unfolds.
         notify = self.render_context.signals.changed if was_pressed else self.render_context.signals.content_arrived
         notify.emit(self.item.id)
 
@@ -379,15 +379,15 @@ def _result_text(result: ToolResult, max_length: int | None = None) -> str:
     parts: list[str] = []
     for part in result.content:
         if isinstance(part, Text):
-            # What the runtime says of the person is before all else.
-            parts.append((part.text if parts else _said_to_person(result, part.text))[:max_length])
+            # What the runtime says about the person is at the beginning of the first text.
+            parts.append((part.text if parts else _addressed_to_person(result, part.text))[:max_length])
         elif isinstance(part, Json):
             parts.append(write_json(part.value, max_length, indent=2))
     return "\n".join(parts)[:max_length]
 
 
-def _said_to_person(result: ToolResult, text: str) -> str:
-    """Return the text with what it says of the person said to them, in their language; the model reads it as it is."""
+def _addressed_to_person(result: ToolResult, text: str) -> str:
+    """Return the text with the runtime's words about the person in their language, and addressed to them."""
     if result.outcome is Outcome.DENIED and text == DENIED_BY_PERSON:
         return QCoreApplication.translate("Transcript", "You denied this call.")
     if result.outcome is Outcome.DENIED and text.startswith(DENIED_SAYING):
@@ -395,7 +395,7 @@ def _said_to_person(result: ToolResult, text: str) -> str:
         return words.format(text.removeprefix(DENIED_SAYING))
     if result.ran_with is None or not text.startswith(EDITED_BY_PERSON):
         return text
-    # Which they became, the card shows by itself.
+    # The card itself shows the new arguments.
     words = QCoreApplication.translate("Transcript", "You changed the arguments of this call before it ran.")
     _, gap, answer = text.partition("\n\n")
     return f"{words}{gap}{answer}"

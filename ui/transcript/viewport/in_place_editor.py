@@ -17,7 +17,7 @@ _MARGIN = 8
 class InPlaceEditor(QWidget):
     """Holds an editor over the row of a message, scrolls with it, and keeps the row as high as the editor.
 
-    It is a child of the view. `on_height` is called with the row whenever that has to be made anew.
+    It is a child of the view. `on_height` is called with the row whenever the row must be rebuilt.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class InPlaceEditor(QWidget):
     def show_editor(self, message_id: str, editor: QWidget) -> bool:
         """Take the editor and show it in the place of this message; return False where that is not in the transcript.
 
-        Whoever gave it takes it back after `hide_editor`.
+        The caller takes the editor back after `hide_editor`.
         """
         context = self._viewport.rows.render_context
         context.edited_message = message_id
@@ -92,7 +92,7 @@ class InPlaceEditor(QWidget):
         is_clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         focused = QApplication.focusWidget()
         if focused is not None and self.has_keyboard and not is_clicked:
-            # Of anything but a text, it is as high as the widget.
+            # For anything but a text, the rectangle is as high as the widget.
             box = QRectF(focused.inputMethodQuery(Qt.InputMethodQuery.ImCursorRectangle)).toRect()
             part = focused.viewport() if isinstance(focused, QAbstractScrollArea) else focused
             # The text may be about to scroll to its cursor.
@@ -119,7 +119,7 @@ class InPlaceEditor(QWidget):
             self._scroller.scroll_by(top if top < 0 else min(top, below))
 
     def _on_focus_changed(self, before: QWidget | None, _now: QWidget | None) -> None:
-        # Without one before, the window was activated: somebody may be reading elsewhere in it.
+        # Without a previous widget, the window was activated: the person may be reading elsewhere in it.
         if before is not None:
             self.scroll_to_keyboard()
 
@@ -134,7 +134,7 @@ class InPlaceEditor(QWidget):
         return self._index if self._index >= 0 else None
 
     def _fit(self) -> None:
-        """Be as high as the editor wants to be in this width."""
+        """Take the height that the editor needs in this width."""
         column, context, index = self._column, self._viewport.rows.render_context, self._find_row()
         column.activate()
         height = column.heightForWidth(self.width()) if column.hasHeightForWidth() else column.sizeHint().height()

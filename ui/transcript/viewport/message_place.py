@@ -11,7 +11,7 @@ _MAX_ROUNDS = 4
 class MessagePlace:
     """The place of the message that begins at a row.
 
-    Where its beginning is visible that stays where it is, and else its end, where the buttons are that were pressed.
+    If its beginning is visible, that stays where it is; otherwise its end does, where the pressed buttons are.
     """
 
     def __init__(self, viewport: RowViewport, index: int) -> None:
@@ -27,7 +27,7 @@ class MessagePlace:
         self._focused_name = key.partition("/")[2] if is_focused else None
 
     def restore(self, scroller: ScrollController) -> None:
-        """Scroll the version that is in view now to where the one before was, and focus in it what had the focus."""
+        """Scroll the new version to where the one before was, and focus in it what had the focus."""
         rows = self._viewport.rows
         if not 0 <= self.index < rows.count:
             return

@@ -30,19 +30,20 @@ class ReadingPosition:
         self._position = TextPosition()
         self._share = 0.0
         self._y = 0.0
-        # While nothing moves, several changes keep one position: else each would lose a part of a line.
-        self._is_saved: tuple[object, int] | None = None
+        # The rows and their `top` after the last restore. While they are the same, the saved position stays: each new
+        # one would lose a part of a line.
+        self._restored: tuple[object, int] | None = None
 
     def save(self) -> None:
         """Remember the position at the upper edge."""
         viewport, rows = self._viewport, self._viewport.rows
-        if not len(rows) or rows.following or self._is_saved == (rows, rows.top):
+        if not len(rows) or rows.following or self._restored == (rows, rows.top):
             return
         rows.settle()
         self._position = viewport.position_at(QPoint(viewport.column, 0))
         row = rows.row(self._position.row)
         box = row.stack.block_box(self._position.block) if row.blocks else viewport.row_box(self._position.row)
-        # What has no lines is as much above the edge as it was.
+        # A block without lines is restored by its share above the edge.
         above = -box.top() - viewport.row_box(self._position.row).top()
         self._share = max(0.0, min(1.0, above / max(1, box.height())))
         self._y = self._current_y()
@@ -50,7 +51,7 @@ class ReadingPosition:
     def restore(self) -> None:
         """Scroll the saved position back to where it was."""
         rows = self._viewport.rows
-        self._is_saved = None
+        self._restored = None
         if not len(rows) or rows.following:
             return
         for _ in range(_MAX_ROUNDS):
@@ -61,7 +62,7 @@ class ReadingPosition:
                 rows.scroll_to(before + moved)
             if rows.top == before:
                 break
-        self._is_saved = rows, rows.top
+        self._restored = rows, rows.top
 
     def restyle(self, render_context: RenderContext, width: int, also: Sequence[int] = ()) -> None:
         """Use another style; keep the rows at the reading position, the selection, the focus, and those in `also`."""
@@ -241,7 +242,7 @@ def scroll_to_text(
     """Scroll until a selection is visible: a third below the upper edge, or `calmly` just inside the nearer edge."""
     for _ in range(_MAX_ROUNDS):
         _scroll_horizontally_to(viewport, index, selection)
-        # Laid out for its height.
+        # Called to lay out the block, which may change the height of its row.
         text_box(viewport, index, selection)
         scroller.row_arrived(index)
         box = text_box(viewport, index, selection)

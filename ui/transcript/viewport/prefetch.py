@@ -16,7 +16,7 @@ _LAYOUT_SECONDS = 0.003
 
 _AFTER_PAINTING = QEvent.Type(QEvent.registerEventType())
 _BELOW_PAINTING = Qt.EventPriority.LowEventPriority.value - 1
-"""An event of this priority comes right after the pending paint event, for which somebody waits."""
+"""An event of this priority comes right after the pending paint event, which must not be delayed."""
 
 _HELD_MS = 50
 """Milliseconds before the next check whether a mouse button is still held."""
@@ -135,7 +135,7 @@ class Prefetcher(QObject):
 
     def _continue(self) -> None:
         rows = self._viewport.rows
-        # What is pressed stays what it is until it is released.
+        # A pressed block must not change before the button is released.
         is_held = QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton
         until = perf_counter() + _READ_SECONDS
         self._timer.setInterval(_HELD_MS if is_held else 0)

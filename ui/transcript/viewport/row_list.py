@@ -121,7 +121,7 @@ class RowList:
         self._heights.insert(index)
 
     def prepend(self, count: int) -> None:
-        """Insert so many rows at the beginning; the anchor stays on its text."""
+        """Insert `count` rows at the beginning; the anchor stays on its text."""
         self._anchor = replace(self._anchor, row=self._anchor.row + count)
         self._rows = OrderedDict((number + count, row) for number, row in self._rows.items())
         self._heights.replace(0, 0, [ESTIMATED_ROW_HEIGHT] * count)
@@ -153,7 +153,7 @@ class RowList:
             self.remeasure_row(index)
 
     def _measure(self, render_context: RenderContext) -> None:
-        # Once for a style: each frame asks often.
+        # Computed once for a style: each frame uses them often.
         self.margin = render_context.style.px(16)
         """The space above the first and below the last row."""
         self._footer_height = render_context.style.px(FOOTER_HEIGHT + 4)
@@ -239,7 +239,7 @@ class RowList:
         return first
 
     def remeasure_row(self, index: int) -> None:
-        """Take the height of a row that changed by itself."""
+        """Update the height of a row that changed by itself."""
         self._heights[index] = self.row(index).stack.height
 
     def _release_far_rows(self, top: int) -> None:
@@ -267,7 +267,7 @@ class RowList:
         self._release_far_rows(self.top)
 
     def _settle_around(self, above: int, below: int, steps: int = _MAX_STEPS) -> None:
-        """Lay out so much around `top`; what becomes visible above does not move the picture below."""
+        """Lay out `above` and `below` pixels around `top`; what becomes visible above does not move what is below."""
         for _ in range(_MAX_PASSES + steps):
             if steps and self.read_nearby(above, below):
                 steps -= 1
@@ -322,7 +322,7 @@ class RowList:
         self.settle()
 
     def read_nearby(self, above: int, below: int) -> bool:
-        """Parse one step of what is so far around `top`; return whether there was any."""
+        """Parse one step within `above` and `below` pixels around `top`; return whether there was any."""
         for _ in range(_MAX_PASSES):
             top = self.top
             rows = list(self.between(max(0, top - above), top + below))

@@ -28,7 +28,7 @@ class ScrollController(QObject):
         self._viewport = viewport
         self._bar = bar
         self._is_syncing = False
-        self._new = 0
+        self._new_count = 0
         self._was_following = True
         self._prefetcher = Prefetcher(viewport, self)
         self._prefetcher.moved.connect(self._sync_scroll_bar)
@@ -73,7 +73,7 @@ class ScrollController(QObject):
         if not all(isinstance(change, Updated) for change in changes):
             rows.padding = 0
             self._update_footers(first, top)
-            # What was taken away may have been all that was below.
+            # The removed rows may have been all that was below the viewport.
             self._on_arrived_at_end()
         else:
             self._repaint_below(first, top)
@@ -163,7 +163,7 @@ class ScrollController(QObject):
             self.scroll_by(value - self._rows.top)
 
     def scroll_by(self, pixels: int) -> None:
-        """Scroll by the person's wish; at the end, following starts again."""
+        """Scroll for the person; at the end, following starts again."""
         rows = self._rows
         if not pixels or (pixels > 0 and rows.following):
             return
@@ -222,7 +222,7 @@ class ScrollController(QObject):
         self.moved.emit()
         self._prefetcher.start()
         if rows.following:
-            self._count(-self._new)
+            self._count(-self._new_count)
         if rows.following != self._was_following:
             self._was_following = rows.following
             self.following_changed.emit(rows.following)
@@ -233,8 +233,8 @@ class ScrollController(QObject):
         if more > 0 and self._rows.following:
             return
         if more:
-            self._new += more
-            self.new_count_changed.emit(self._new)
+            self._new_count += more
+            self.new_count_changed.emit(self._new_count)
 
     def _blit(self, shift: int) -> None:
         if not shift:

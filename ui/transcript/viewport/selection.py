@@ -184,9 +184,9 @@ class SelectionTracker:
         self._index = index
         row = rows.existing_row(index)
         is_there = row is not None and row.blocks and not selection.is_empty
-        places = [position for position in selection.ends if position.row == index] if is_there else []
-        self._row = row if places else None
-        if row is None or not places:
+        positions = [position for position in selection.ends if position.row == index] if is_there else []
+        self._row = row if positions else None
+        if row is None or not positions:
             return
         ends = (_exact_position(position, row) if position.row == index else position for position in selection.ends)
         selection.set(*ends)
@@ -248,13 +248,13 @@ def _texts(row: Row, first: int, code: set[int]) -> list[str]:
 
 def _moved_offset(offset: int, before: str, after: str) -> int:
     """Return the offset of the same character in the changed text."""
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
-    if offset <= same:
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    if offset <= common:
         return offset
-    old, new = before[same : same + _COMPARED_LENGTH], after[same : same + _COMPARED_LENGTH]
-    moved = same
+    old, new = before[common : common + _COMPARED_LENGTH], after[common : common + _COMPARED_LENGTH]
+    moved = common
     for match in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        if same + match.a >= offset and match.a:
+        if common + match.a >= offset and match.a:
             break
-        moved = same + match.b + min(offset - same - match.a, match.size)
+        moved = common + match.b + min(offset - common - match.a, match.size)
     return min(moved, len(after))

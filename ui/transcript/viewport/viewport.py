@@ -40,7 +40,7 @@ _PART_MARGIN = 1
 def separate_parts(region: QRegion) -> list[QRect]:
     """Return the boxes around the parts of a region, from top to bottom, between which rows stay as they are.
 
-    Each is a little larger than its part, since only Qt's own clip ends where a part does at a scale such as 125 %.
+    Each is a little larger than its part: at a scale such as 125 %, only Qt's own clip ends where the part does.
     """
     boxes: Iterable[QRect] = region  # pyright: ignore[reportAssignmentType]  # that it is iterable is missing in the stub
     parts: list[QRect] = []
@@ -100,7 +100,7 @@ class RowViewport:
     def paint(self, region: QRegion) -> None:
         """Paint the rows in a region of the viewport."""
         painter = QPainter(self.widget)
-        # Else every line has the direction of the program: “1.” is drawn as “.1” where that runs from the right.
+        # Otherwise every line has the direction of the program, which draws “1.” as “.1” if it runs from the right.
         painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         carriers = self._visible_carriers()
@@ -216,7 +216,7 @@ class RowViewport:
             self._repaint_footers(before[0], control[0])
 
     def move_caret(self, row: int) -> None:
-        """Note the row of the caret, or -1."""
+        """Set the row of the caret, or -1."""
         before, self.caret_row = self.caret_row, row
         if before != row:
             self.repaint_row(before)
@@ -245,8 +245,8 @@ class RowViewport:
         was_empty = self.selection.is_empty
         self.selection.set(start, end)
         new = self.selection.ordered
-        places = new if was_empty else (*old, *new)
-        self.repaint_rows(min(position.row for position in places), max(position.row for position in places))
+        positions = new if was_empty else (*old, *new)
+        self.repaint_rows(min(position.row for position in positions), max(position.row for position in positions))
 
     def cursor_for(self, point: QPoint) -> Qt.CursorShape:
         """Return the shape of the pointer at a point."""

@@ -57,7 +57,8 @@ class CodeCallbacks:
         (self.on_arrived or self.on_changed)()
 
 
-# Lines that must be lexed again are lexed once new lines amount to this part of them: so growth is not quadratic.
+# Growing code is lexed again from the last lexer state. That waits until the new lines are at least a fifth of the
+# repeated ones: otherwise growth would be quadratic.
 _REPEAT_SHARE = 5
 
 
@@ -69,7 +70,7 @@ class CodeHighlighting:
         self._language = language
         self._callbacks = callbacks
         self._lexer_state = LexerState()
-        self._read = 0
+        self._requested_lines = 0
         self._is_waiting = False
         self._is_requested = False
         self._complete = False
@@ -83,27 +84,27 @@ class CodeHighlighting:
             self._request_more()
         elif not self._is_requested:
             self._is_requested = True
-            self._callbacks.highlight(self._lines.text, self._language, self._take)
+            self._callbacks.highlight(self._lines.text, self._language, self._apply_slice)
 
     def forget(self) -> None:
         """Request again when the block comes back near the viewport, unless the highlighting is complete."""
         self._is_requested = self._complete
 
     def take_dirty_line(self) -> int | None:
-        """Return the first line whose look changed since the last call."""
+        """Return the first line whose colours changed since the last call."""
         dirty, self._dirty = self._dirty, None
         return dirty
 
     def _request_more(self) -> None:
         complete = len(self._lines) - 1
-        lexed_again = self._read - self._lexer_state.line
-        if self._is_waiting or complete - self._read <= lexed_again // _REPEAT_SHARE:
+        lexed_again = self._requested_lines - self._lexer_state.line
+        if self._is_waiting or complete - self._requested_lines <= lexed_again // _REPEAT_SHARE:
             return
-        self._is_waiting, self._read = True, complete
+        self._is_waiting, self._requested_lines = True, complete
         text = self._lines.lines_between(self._lexer_state.line, complete)
-        self._callbacks.highlight_more(text, self._language, self._lexer_state, self._take_more)
+        self._callbacks.highlight_more(text, self._language, self._lexer_state, self._apply_lines)
 
-    def _take_more(self, highlighted: HighlightedLines | None) -> None:
+    def _apply_lines(self, highlighted: HighlightedLines | None) -> None:
         if highlighted is None or self._is_requested:
             return
         self._is_waiting, self._lexer_state = False, highlighted.lexer_state
@@ -121,7 +122,7 @@ class CodeHighlighting:
             self._dirty = None
             self._callbacks.notify_arrived()
 
-    def _take(self, highlight_slice: HighlightSlice) -> None:
+    def _apply_slice(self, highlight_slice: HighlightSlice) -> None:
         """Show the first slice, which is what is visible, at once, and the last one, to complete it."""
         self._complete = highlight_slice.is_last
         first = self._lines.highlight(highlight_slice.line, highlight_slice.words) if highlight_slice.words else None
@@ -382,7 +383,7 @@ class CodeBlock(Block):
         return self._after_lookup(self._lines.offset_at(point.x() - self._pad, point.y() - self._header_height))
 
     def _after_lookup(self, result: _Result) -> _Result:
-        """Finding an offset may have revealed a larger height."""
+        """Return the result of a lookup; request a layout if the lookup revealed a larger height."""
         if self._lines.rows.was_wrong_on_screen or self._lines.rows.underestimated_lines():
             self.is_laid_out = False
         return result

@@ -63,7 +63,7 @@ class CodeLines:
         return "".join(f"{line}\n" for line in self._lines[first:last])
 
     def beginning(self, length: int) -> str:
-        """Return so many characters of the first line with a word, with hidden characters spelled out."""
+        """Return up to `length` characters of the first line with a word; hidden characters are spelled out."""
         lines = (one_line(line[: 2 * length], 2 * length) for line in self._lines)
         return truncate(next((line for line in lines if any(map(str.isalnum, line))), ""), length)
 
@@ -72,7 +72,7 @@ class CodeLines:
         return self.words[index] if index < len(self.words) else []
 
     def highlight(self, first: int, words: list[list[StyledWord]]) -> int | None:
-        """Set the words of the lines from `first` on; return the first line whose look changed."""
+        """Set the words of the lines from `first` on; return the first line whose colours changed."""
         self.words += [[] for _ in range(len(self.words), first)]
         old = self.words[first : first + len(words)]
         self.words[first : first + len(words)] = words
@@ -192,9 +192,9 @@ class CodeLines:
             part = self._range_in_line(index, selection) or (0, 0)
             for piece in line.pieces_in(self._visible_area(index, clip)):
                 first, end = line.span(piece.number)
-                chosen = max(part[0], first) - first, min(part[1], end) - first
-                at = QPointF(piece.left - self._scrolled, self.top(index) + piece.row * self._line_height)
-                line.piece(piece.number).draw(painter, at, chosen if chosen[0] < chosen[1] else None, marked)
+                selected = max(part[0], first) - first, min(part[1], end) - first
+                origin = QPointF(piece.left - self._scrolled, self.top(index) + piece.row * self._line_height)
+                line.piece(piece.number).draw(painter, origin, selected if selected[0] < selected[1] else None, marked)
             if not self.wraps:
                 self._widen(index, style)
 
@@ -203,24 +203,24 @@ class CodeLines:
             yield index, self._line(index)
 
     def _visible_area(self, index: int, clip: QRect) -> VisibleArea:
-        top, high = self.top(index), self._line_height
-        last = min((clip.bottom() - top) // high, (self.top(index + 1) - top) // high - 1)
+        top, line_height = self.top(index), self._line_height
+        last = min((clip.bottom() - top) // line_height, (self.top(index + 1) - top) // line_height - 1)
         return VisibleArea(
-            clip.left() + self._scrolled, clip.right() + self._scrolled, (clip.top() - top) // high, last
+            clip.left() + self._scrolled, clip.right() + self._scrolled, (clip.top() - top) // line_height, last
         )
 
     def paint_scroll_bar(self, painter: QPainter, style: RenderStyle, track: QRect) -> None:
         """Paint the scroll bar of long lines."""
         if not self._max_scroll():
             return
-        wide = min(track.width(), max(style.px(16), int(track.width() * self._width / self._content_width)))
-        left = track.left() + int((track.width() - wide) * self._scrolled / self._max_scroll())
-        style.paint_box(painter, QRect(left, track.top(), wide, track.height()), 2, "border")
+        width = min(track.width(), max(style.px(16), int(track.width() * self._width / self._content_width)))
+        left = track.left() + int((track.width() - width) * self._scrolled / self._max_scroll())
+        style.paint_box(painter, QRect(left, track.top(), width, track.height()), 2, "border")
 
     def scroll_horizontally(self, pixels: int) -> bool:
         """Scroll sideways; return whether anything moved."""
-        wanted = max(0, min(self._scrolled + pixels, self._max_scroll()))
-        moved, self._scrolled = wanted != self._scrolled, wanted
+        scrolled = max(0, min(self._scrolled + pixels, self._max_scroll()))
+        moved, self._scrolled = scrolled != self._scrolled, scrolled
         return moved
 
     def _max_scroll(self) -> int:
@@ -249,9 +249,9 @@ class CodeLines:
 
     def with_text(self, text: str) -> "CodeLines":
         """Return lines with another text, and the same wrapping and scrolling."""
-        made = CodeLines(text, wraps=self.wraps)
-        made._scrolled, made.is_diff = self._scrolled, self.is_diff
-        return made
+        lines = CodeLines(text, wraps=self.wraps)
+        lines._scrolled, lines.is_diff = self._scrolled, self.is_diff
+        return lines
 
     def offset_at(self, x: int, y: int) -> int:
         """Return the nearest offset. Requires a layout."""

@@ -1,4 +1,4 @@
-"""Request syntax highlighting, not while scrolling and nothing twice, and call the worker process that does it."""
+"""Request syntax highlighting from a worker process: each code once, and none while scrolling."""
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
@@ -133,11 +133,11 @@ def _digest_of(code: HighlightRequest) -> bytes:
 # Code blocks whose highlighting is cached.
 _MAX_CACHED = 200
 
-# Milliseconds.
+# Milliseconds before waiting requests are sent; each request of finished code begins them anew.
 _QUIET_MS = 90
 
-# Milliseconds after which highlighted code that has stopped growing is repainted.
-_UNPAINTED_MS = 300
+# Milliseconds before the callbacks of `run_later`, which repaint highlighted code that has stopped growing.
+_LATER_MS = 300
 
 # Waiting code blocks; dropped ones request again when they are visible again.
 _MAX_WAITING_BLOCKS = 40
@@ -177,13 +177,13 @@ class Highlighter(QObject):
         self._cache: OrderedDict[HighlightRequest, list[list[StyledWord]]] = OrderedDict()
         self._growing: list[HighlightJob] = []
         self._ready_growing: deque[HighlightJob] = deque()
-        self._unpainted: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
         self._quiet_timer = QTimer(self, singleShot=True, interval=_QUIET_MS)
         self._quiet_timer.timeout.connect(self._send)
         self._growing_timer = QTimer(self, singleShot=True, interval=_QUIET_MS)
         self._growing_timer.timeout.connect(self._send_growing)
-        self._late = QTimer(self, singleShot=True, interval=_UNPAINTED_MS)
-        self._late.timeout.connect(self._paint)
+        self._late = QTimer(self, singleShot=True, interval=_LATER_MS)
+        self._late.timeout.connect(self._run_callbacks)
 
     def highlight(self, text: str, language: str, then: OnSlice) -> None:
         """Request highlighting; `then` gets it in slices, now or later."""
@@ -216,15 +216,15 @@ class Highlighter(QObject):
 
     def run_later(self, callback: Callable[[], None]) -> None:
         """Call back after some frames, unless the view is gone by then."""
-        self._unpainted.append(callback)
+        self._callbacks.append(callback)
         if not self._late.isActive():
             self._late.start()
 
     @property
     def is_idle(self) -> bool:
         """Return whether no highlighting is pending."""
-        request = self._waiting or self._ready or self._growing or self._ready_growing or self.process.is_busy
-        return not (request or self._unpainted or self.job_queue.is_busy)
+        is_pending = self._waiting or self._ready or self._growing or self._ready_growing or self.process.is_busy
+        return not (is_pending or self._callbacks or self.job_queue.is_busy)
 
     def stop(self) -> None:
         """Stop all highlighting."""
@@ -233,9 +233,9 @@ class Highlighter(QObject):
         self._late.stop()
         self.process.close()
 
-    def _paint(self) -> None:
-        unpainted, self._unpainted = self._unpainted, []
-        for callback in unpainted:
+    def _run_callbacks(self) -> None:
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
             callback()
 
     def _send_growing(self) -> None:
@@ -277,6 +277,6 @@ class Highlighter(QObject):
             self._cache.popitem(last=False)
 
 
-def _truncate(request: OrderedDict[HighlightRequest, _Request]) -> None:
-    while len(request) > _MAX_WAITING_BLOCKS:
-        request.popitem(last=False)
+def _truncate(requests: OrderedDict[HighlightRequest, _Request]) -> None:
+    while len(requests) > _MAX_WAITING_BLOCKS:
+        requests.popitem(last=False)

@@ -1,4 +1,4 @@
-"""What the window asks the highlighter's worker, and what that answers. It imports neither Qt nor lexers."""
+"""The requests to the highlighter's worker process, and its answers. Imports neither Qt nor lexers."""
 
 from dataclasses import dataclass
 

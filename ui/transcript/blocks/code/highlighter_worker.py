@@ -19,7 +19,7 @@ from ui.transcript.blocks.code.highlighter_protocol import (
 )
 from ui.transcript.markdown.text_units import utf16_length
 
-# In one line. The rest of an endless line stays plain, because drawing it would take seconds.
+# Words of one line. The rest of an endless line stays plain, because drawing it would take seconds.
 _MAX_WORDS = 4000
 
 
@@ -64,7 +64,7 @@ def _resumable(kind: type[RegexLexer]) -> type[Lexer]:
 def highlight_more_lines(text: str, language: str, lexer_state: LexerState) -> HighlightedLines | None:
     """Highlight complete lines, the first of which is `lexer_state.line`. None for an unknown language.
 
-    A later line may still show that something else was meant.
+    A later line may still change the meaning of the last ones.
     """
     lexer = find_lexer(language)
     if lexer is None:
@@ -88,8 +88,8 @@ def _highlight_from(lexer: RegexLexer, text: str, lexer_state: LexerState) -> Hi
 
 def _is_open(text: str) -> bool:
     """Return whether a multi-line construct has begun. Some lexers recognise it only at its end."""
-    pairs = any(text.rfind(begin) > text.rfind(end) for begin, end in (("/*", "*/"), ("<!--", "-->")))
-    return pairs or any(text.count(quote) % 2 for quote in ("`", '"""', "'''"))
+    is_comment = any(text.rfind(begin) > text.rfind(end) for begin, end in (("/*", "*/"), ("<!--", "-->")))
+    return is_comment or any(text.count(quote) % 2 for quote in ("`", '"""', "'''"))
 
 
 def _tokens(
@@ -113,10 +113,9 @@ def _next_state(
     return lexer_state if is_open else LexerState(lexer_state.line + lines, states)
 
 
+# The most lines and words of a slice; the first slice is about one screen.
 _LINES = 100
-# About one screen.
 _FIRST_LINES = 60
-
 _WORDS = 2000
 
 

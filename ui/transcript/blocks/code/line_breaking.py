@@ -172,28 +172,28 @@ def stable_count(starts: Sequence[int], size: int) -> int:
     return max(1, bisect_right(starts, stable_end(size)))
 
 
-def find_cut(line: str, before: int, at: int, runs: Sequence[tuple[int, int]]) -> int:
-    """Return where to cut: at `at`, a little earlier to keep characters together, or beside a long hidden run."""
-    if at >= len(line):
+def find_cut(line: str, before: int, limit: int, runs: Sequence[tuple[int, int]]) -> int:
+    """Return where to cut: at `limit`, a little earlier to keep characters together, or beside a long hidden run."""
+    if limit >= len(line):
         return len(line)
-    nearest = bisect_right(runs, (at, 0)) - 1
-    if nearest >= 0 and runs[nearest][0] < at < runs[nearest][1]:
+    nearest = bisect_right(runs, (limit, 0)) - 1
+    if nearest >= 0 and runs[nearest][0] < limit < runs[nearest][1]:
         first, end = runs[nearest]
         return first if first > before else end
-    if line[at] < "\u0300" and line[at - 1] != "\u200d":
-        return at
-    places = range(at, max(before, at - _LOOKBACK), -1)
-    return next((position for position in places if _can_cut(line, before, position)), at)
+    if line[limit] < "\u0300" and line[limit - 1] != "\u200d":
+        return limit
+    candidates = range(limit, max(before, limit - _LOOKBACK), -1)
+    return next((position for position in candidates if _can_cut(line, before, position)), limit)
 
 
-def _can_cut(line: str, before: int, at: int) -> bool:
+def _can_cut(line: str, before: int, offset: int) -> bool:
     """Return whether the characters beside an offset are drawn independently; the piece begins at `before`."""
-    if _JOINS_PREVIOUS.match(line, at) or line[at - 1] == "\u200d":
+    if _JOINS_PREVIOUS.match(line, offset) or line[offset - 1] == "\u200d":
         return False
-    if not _FLAG.match(line, at):
+    if not _FLAG.match(line, offset):
         return True
-    run = next((match for match in _FLAGS.finditer(line, before, at) if match.end() == at), None)
-    return run is None or (at - run.start()) % 2 == 0
+    run = next((match for match in _FLAGS.finditer(line, before, offset) if match.end() == offset), None)
+    return run is None or (offset - run.start()) % 2 == 0
 
 
 TAB = 4
@@ -249,7 +249,7 @@ class Advances(dict[str, float]):
         return max(1, min(MAX_PIECE_LENGTH, int((width + ALMOST) / self.plain)))
 
     def columns(self, lines: Sequence[str]) -> list[int]:
-        """Return the columns of each line without measuring: 0 if unknown, negative if only good for a single row."""
+        """Return the columns of each line without measuring: 0 if unknown, negative if valid on a single row only."""
         whole = "".join(lines)
         if self.is_plain(whole):
             return [len(line) or 1 for line in lines]
@@ -263,7 +263,7 @@ class Advances(dict[str, float]):
         return -len(line.expandtabs(TAB)) if self.is_plain(line.replace("\t", "")) else 0
 
     def max_columns(self, text: str) -> int:
-        """Measure the columns of a text; with tabs anywhere in it, it needs no more."""
+        """Measure how many columns a text needs at most, wherever its tabs are."""
         width = sum(map(self.__getitem__, text.replace("\t", " " * TAB)))
         return max(1, ceil((width - ALMOST) / self.plain))
 
@@ -271,9 +271,9 @@ class Advances(dict[str, float]):
         """Estimate the width of a text from a sample of its characters."""
         if self.is_plain(text):
             return len(text) * self.plain
-        # An odd step meets alternating characters in their proportion.
-        every = len(text) // _SAMPLES | 1
-        return sum(map(self.__getitem__, text[::every])) * every
+        # With an odd step, alternating characters are sampled in their proportion.
+        step = len(text) // _SAMPLES | 1
+        return sum(map(self.__getitem__, text[::step])) * step
 
 
 @lru_cache(maxsize=4)
@@ -293,7 +293,7 @@ class LineWrapper:
         self._line = line
         self._width = width + ALMOST
         self._advances = advances
-        self._in_row = advances.columns_per_row(width)
+        self._columns_per_row = advances.columns_per_row(width)
         self._is_plain = advances.is_plain(line)
         self.starts = [0]
         self._offset = 0
@@ -315,7 +315,7 @@ class LineWrapper:
 
     def _wrap_plain(self) -> None:
         if self._is_plain:
-            self.starts += range(self.starts[-1] + self._in_row, len(self._line), self._in_row)
+            self.starts += range(self.starts[-1] + self._columns_per_row, len(self._line), self._columns_per_row)
             self._offset = len(self._line)
 
     def _find_runs(self, line: str) -> None:
@@ -358,49 +358,49 @@ class LineWrapper:
             self._wrap_next()
 
     def _wrap_next(self) -> None:
-        before = self._offset
-        at = find_cut(self._line, before, self._row_end(before), self._runs)
-        self._offset = at
-        if at < len(self._line):
-            self.starts.append(at)
+        start = self._offset
+        end = find_cut(self._line, start, self._row_end(start), self._runs)
+        self._offset = end
+        if end < len(self._line):
+            self.starts.append(end)
 
-    def _row_end(self, at: int) -> int:
-        self._measure(at)
-        used = self._cumulative_widths[at - self._first]
+    def _row_end(self, start: int) -> int:
+        self._measure(start)
+        used = self._cumulative_widths[start - self._first]
         end = self._first + bisect_right(self._cumulative_widths, used + self._width) - 1
-        while self._run < len(self._runs) and self._runs[self._run][1] <= at:
+        while self._run < len(self._runs) and self._runs[self._run][1] <= start:
             self._run += 1
         has_run = self._run < len(self._runs) and self._runs[self._run][0] <= end
-        if has_run or self._line.find("\t", at, end + 1) >= 0:
-            end = self._unit_length(at)
-        return max(at + 1, min(end, at + MAX_PIECE_LENGTH))
+        if has_run or self._line.find("\t", start, end + 1) >= 0:
+            end = self._row_end_in_steps(start)
+        return max(start + 1, min(end, start + MAX_PIECE_LENGTH))
 
-    def _measure(self, at: int) -> None:
+    def _measure(self, start: int) -> None:
         """Compute the cumulative widths from here on, for this and some more rows."""
         end = self._first + len(self._cumulative_widths) - 1
-        if at < self._first or (end < len(self._line) and end - at < MAX_PIECE_LENGTH):
-            part = self._line[at : at + MAX_PIECE_LENGTH + _MEASURED_AT_ONCE]
-            self._first = at
+        if start < self._first or (end < len(self._line) and end - start < MAX_PIECE_LENGTH):
+            part = self._line[start : start + MAX_PIECE_LENGTH + _MEASURED_AT_ONCE]
+            self._first = start
             self._cumulative_widths = list(accumulate(map(self._advances.__getitem__, part), initial=0.0))
 
-    def _unit_length(self, at: int) -> int:
+    def _row_end_in_steps(self, offset: int) -> int:
         """Find the end of a row step by step: the widths of tabs and labels depend on their positions."""
-        used, run, end = 0.0, self._run, min(len(self._line), at + MAX_PIECE_LENGTH)
-        while at < end:
+        used, run, end = 0.0, self._run, min(len(self._line), offset + MAX_PIECE_LENGTH)
+        while offset < end:
             label = self._runs[run][0] if run < len(self._runs) else end
-            tab = self._line.find("\t", at, end)
-            if (special := min(label, end, end if tab < 0 else tab)) > at:
-                begin = self._cumulative_widths[at - self._first]
+            tab = self._line.find("\t", offset, end)
+            if (special := min(label, end, end if tab < 0 else tab)) > offset:
+                begin = self._cumulative_widths[offset - self._first]
                 full = self._first + bisect_right(self._cumulative_widths, begin + self._width - used) - 1
                 if full < special:
                     return full
-                used, at = used + self._cumulative_widths[special - self._first] - begin, special
+                used, offset = used + self._cumulative_widths[special - self._first] - begin, special
                 continue
-            if label <= at:
+            if label <= offset:
                 used, after, run = used + self._advances.label, self._runs[run][1], run + 1
             else:
-                used, after = self._advances.width_after(used, self._line[at]), at + 1
+                used, after = self._advances.width_after(used, self._line[offset]), offset + 1
             if used > self._width:
-                return at
-            at = after
-        return at
+                return offset
+            offset = after
+        return offset

@@ -82,9 +82,9 @@ def _display_formats(shown: SpelledOutLine, words: Sequence[FormatSpan], style: 
     label_format.setForeground(style.color("warning"))
     label_format.setBackground(style.color("warning_background"))
     moved: list[FormatSpan] = []
-    for start, length, form in words:
+    for start, length, text_format in words:
         first = shown.to_shown(start)
-        moved.append((first, shown.to_shown(start + length) - first, form))
+        moved.append((first, shown.to_shown(start + length) - first, text_format))
     return [*moved, *((label.shown_start, label.shown_length, label_format) for label in shown.labels)]
 
 
@@ -316,10 +316,10 @@ class UnwrappedLine(CodeLine):
         if end < stop:
             # Fast path: this is called for thousands of short ranges at once.
             piece, edge = self.piece(number), self.edges[number]
-            places = edge + piece.x_of(start - first), edge + piece.x_of(end - first)
+            ends = edge + piece.x_of(start - first), edge + piece.x_of(end - first)
         else:
-            places = self.point_of(start)[1], self.point_of(end)[1]
-        yield 0, min(places), max(places)
+            ends = self.point_of(start)[1], self.point_of(end)[1]
+        yield 0, min(ends), max(ends)
 
 
 class WrappedLine(CodeLine):

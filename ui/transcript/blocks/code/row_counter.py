@@ -20,8 +20,9 @@ class RowCounter:
         self.was_wrong_on_screen = False
         self._lines: Sequence[str] = ()
         self._columns: list[int] = []
-        self._wide, self._long = 2, 1
-        self._in_row = 1
+        # The columns and characters of all measured lines, for estimates.
+        self._measured_columns, self._measured_characters = 2, 1
+        self._columns_per_row = 1
         self._advances: Advances | None = None
         self._wrapped: Callable[[int], WrappedLine] | None = None
         self.forget_rows()
@@ -54,7 +55,7 @@ class RowCounter:
     ) -> None:
         """Count the rows of all lines. What takes longer than a moment is estimated, and waits for `count_more`."""
         self._lines, self._advances, self._wrapped = lines, advances, wrapped
-        self._in_row = in_row = advances.columns_per_row(width)
+        self._columns_per_row = in_row = advances.columns_per_row(width)
         self._apply_counts()
         first = len(self._rows)
         if first == len(lines):
@@ -80,14 +81,15 @@ class RowCounter:
 
     def _estimate(self, waiting: Sequence[int]) -> None:
         """Estimate rows by the known width of the line, or by other lines."""
-        rows, columns, lines, in_row = self._rows, self._columns, self._lines, self._in_row
+        rows, columns, lines, in_row = self._rows, self._columns, self._lines, self._columns_per_row
         for index in waiting:
             if index in self._new_counts:
                 rows[index] = self._new_counts.pop(index)
             elif line := self.counting.get(index):
                 rows[index] = line.rows
             elif not columns[index]:
-                rows[index] = max(1, -(-len(lines[index]) * self._wide // (self._long * in_row)))
+                divisor = self._measured_characters * in_row
+                rows[index] = max(1, -(-len(lines[index]) * self._measured_columns // divisor))
 
     def _sum_up(self, first: int) -> None:
         self._tops[first:] = accumulate(self._rows[first:], initial=self._tops[first])
@@ -143,9 +145,9 @@ class RowCounter:
 
     def _count_waiting(self, index: int, until: float) -> None:
         line = self._lines[index]
-        if not self._columns[index] and len(line) <= self._in_row and self._advances:
+        if not self._columns[index] and len(line) <= self._columns_per_row and self._advances:
             self._record(index, self._advances.max_columns(line))
-            if self._columns[index] >= -self._in_row:
+            if self._columns[index] >= -self._columns_per_row:
                 self._on_counted(index, 1)
                 return
         if self._wrapped:
@@ -158,7 +160,7 @@ class RowCounter:
             if not self._columns[index] and self._advances:
                 # An estimate must not look like a single row.
                 is_short = len(line.line) <= MAX_PIECE_LENGTH
-                guess = max(line.rows * self._in_row, MAX_PIECE_LENGTH + 1)
+                guess = max(line.rows * self._columns_per_row, MAX_PIECE_LENGTH + 1)
                 self._record(index, self._advances.max_columns(line.line) if is_short else guess)
         else:
             self.counting[index] = line
@@ -166,7 +168,8 @@ class RowCounter:
     def _record(self, index: int, columns: int) -> None:
         """Record a measured number of columns, which improves later estimates."""
         self._columns[index] = -columns
-        self._wide, self._long = self._wide + columns, self._long + len(self._lines[index])
+        self._measured_columns += columns
+        self._measured_characters += len(self._lines[index])
 
     def _on_counted(self, index: int, rows: int) -> None:
         self._waiting.discard(index)

@@ -231,10 +231,10 @@ class Terminal:
             case _:
                 pass
 
-    def _erase(self, line: _Line, what: int) -> None:
-        if what == 0:
+    def _erase(self, line: _Line, mode: int) -> None:
+        if mode == 0:
             del line.text[self._column :], line.ink[self._column :]
-        elif what == 1:
+        elif mode == 1:
             line.write(0, " " * min(self._column + 1, len(line.text)), "")
         else:
             line.text.clear()

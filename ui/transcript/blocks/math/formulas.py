@@ -59,7 +59,7 @@ class _QueuedRender:
 
 
 class RenderTicket:
-    """The claim of one waiting block to one formula."""
+    """The request of one waiting block for one formula."""
 
     __slots__ = ("_queue", "_queued", "on_ready")
 
@@ -100,7 +100,7 @@ class RenderQueue(QObject):
                 self._give_up(next(iter(self._queued.values())))
         ticket = RenderTicket(self, queued, on_ready)
         queued.tickets.append(ticket)
-        self._wake()
+        self._start_timer()
         return ticket
 
     def mark_visible(self, queued: _QueuedRender, ticket: RenderTicket) -> _QueuedRender:
@@ -112,7 +112,7 @@ class RenderQueue(QObject):
         if ticket not in queued.tickets:
             queued.tickets.append(ticket)
         queued.last_visible = self._ticks
-        self._wake()
+        self._start_timer()
         return queued
 
     def cancel(self, queued: _QueuedRender, ticket: RenderTicket) -> None:
@@ -129,12 +129,12 @@ class RenderQueue(QObject):
             self._give_up(queued)
 
     def _give_up(self, queued: _QueuedRender) -> None:
-        # A running job is kept.
+        # A running job stays, unless the job queue has not started it yet.
         if not queued.is_running or self._job_queue.cancel(_priority(queued)):
             queued.is_running = False
             self._queued.pop(queued.name, None)
 
-    def _wake(self) -> None:
+    def _start_timer(self) -> None:
         if not self._timer.isActive() and not self._stopped:
             self._timer.start()
 
@@ -149,7 +149,7 @@ class RenderQueue(QObject):
         if not is_working or self._ticks - self._notified >= _MAX_BATCH:
             self._notify()
         if self._ready_listeners or any(not render.is_running for render in self._queued.values()):
-            self._wake()
+            self._start_timer()
 
     def _submit_next(self) -> None:
         free, waiting = _MAX_RUNNING, list[_QueuedRender]()
@@ -159,7 +159,7 @@ class RenderQueue(QObject):
             free -= render.is_running
             if not render.is_running:
                 waiting.append(render)
-        # The last seen ones are on screen; among equals the earliest requests are higher up.
+        # What was visible last is on screen. The sort is stable: earlier requests, which are higher up, stay first.
         waiting.sort(key=lambda render: -render.last_visible)
         for render in waiting[: max(0, free)]:
             if self._ticks - render.since >= (_VISIBLE_TICKS if render.last_visible else _NEARBY_TICKS):
@@ -174,7 +174,7 @@ class RenderQueue(QObject):
         queued.tickets.clear()
         self._submit_next()
         if self._ready_listeners:
-            self._wake()
+            self._start_timer()
 
     def _notify(self) -> None:
         self._notified = self._ticks
@@ -203,15 +203,15 @@ def with_readable_colors(svg: str, text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _readable_color(name: str, paper: str, text: str) -> str:
+def _readable_color(name: str, background: str, text: str) -> str:
     if name in _NO_COLORS or name == text:
         return name
     color = QColor.fromString(name)
     if not color.isValid():
         return text
     hue, saturation, lightness = color.hslHueF(), color.hslSaturationF(), color.lightnessF()
-    step = 0.04 if paper == _DARK_BACKGROUND else -0.04
-    while _contrast(color, QColor(paper)) < _MIN_CONTRAST and 0 < lightness + step < 1:
+    step = 0.04 if background == _DARK_BACKGROUND else -0.04
+    while _contrast(color, QColor(background)) < _MIN_CONTRAST and 0 < lightness + step < 1:
         lightness += step
         color = QColor.fromHslF(max(0.0, hue), saturation, lightness)
     return color.name()
@@ -228,7 +228,7 @@ def _luminance(color: QColor) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-# Processor seconds for one formula; wall time counts also the start.
+# Processor seconds for one formula, and seconds of wall time, which include the start of the worker.
 _LIMITS = WorkerLimits(memory=500_000_000, seconds=2.0)
 _TIMEOUT = 15.0
 
@@ -328,7 +328,7 @@ class FormulaCache:
         self._job_queue = job_queue
         self._render_queue = RenderQueue(job_queue, self._on_rendered)
         self._typeset_formulas: OrderedDict[tuple[str, bool], TypesetFormula | FormulaError] = OrderedDict()
-        self._letters = 0
+        self._svg_length = 0
         self._pixmaps: OrderedDict[_Key, RenderedFormula] = OrderedDict()
         self._pixels = 0
 
@@ -345,7 +345,7 @@ class FormulaCache:
         if isinstance(known, FormulaError):
             return known
         if known is None and self.worker.pid is None:
-            # It takes about as long to start as formulas wait before they are rendered.
+            # Starting takes about as long as formulas wait before they are rendered.
             self._job_queue.submit("start of the typesetter", self.worker.start, lambda _: None)
         ticket = self._render_queue.add(key, partial(_render_job, self.worker, known, *key), on_ready)
         return PendingFormula(ticket, _formula(known, key, None) if known else None)
@@ -361,10 +361,10 @@ class FormulaCache:
         name = (key[0].latex, key[0].display)
         if name not in self._typeset_formulas:
             self._typeset_formulas[name] = typeset_formula
-            self._letters += _svg_size(typeset_formula)
-        known = self._typeset_formulas
-        while (self._letters > _MAX_CACHED_SVG or len(known) > _MAX_CACHED_ERRORS) and len(known) > 1:
-            self._letters -= _svg_size(known.popitem(last=False)[1])
+            self._svg_length += _svg_size(typeset_formula)
+        formulas = self._typeset_formulas
+        while (self._svg_length > _MAX_CACHED_SVG or len(formulas) > _MAX_CACHED_ERRORS) and len(formulas) > 1:
+            self._svg_length -= _svg_size(formulas.popitem(last=False)[1])
         if image is None or isinstance(typeset_formula, FormulaError) or key in self._pixmaps:
             return
         self._pixmaps[key] = _formula(typeset_formula, key, QPixmap.fromImage(image))

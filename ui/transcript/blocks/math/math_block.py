@@ -33,7 +33,7 @@ from ui.transcript.markdown.serializer import math_html, math_markdown
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
-# Of the font for formulas, in em.
+# The x-height of the font for formulas, in em.
 _X_HEIGHT = 0.467
 
 # How far a formula may be scaled down to fit into the column.
@@ -147,7 +147,7 @@ class InlineFormulas:
 
 @dataclass(frozen=True, slots=True)
 class _DrawPendingFormula:
-    """Painted in place of a formula, whose rendering it gives priority."""
+    """Draws the source in place of a formula, and gives the rendering of the formula priority."""
 
     draw: DrawObject
     ticket: RenderTicket
@@ -186,7 +186,7 @@ _OPENING, _CLOSING = "$$\n", "\n$$"
 
 
 class MathBlock(Block):
-    """A formula on lines of its own. While `is_open` its source is shown: half a formula says nothing."""
+    """A formula on lines of its own. While `is_open` its source is shown: half a formula cannot be typeset."""
 
     def __init__(self, text: str, callbacks: MathCallbacks | None = None, *, is_open: bool = False) -> None:
         self.text = text
@@ -360,6 +360,6 @@ class MathBlock(Block):
 
     def scroll_horizontally(self, pixels: int) -> bool:
         """Scroll if the formula is wider than its column."""
-        wanted = max(0, min(self._scrolled + pixels, self._max_scroll()))
-        moved, self._scrolled = wanted != self._scrolled, wanted
+        scrolled = max(0, min(self._scrolled + pixels, self._max_scroll()))
+        moved, self._scrolled = scrolled != self._scrolled, scrolled
         return moved
