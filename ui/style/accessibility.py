@@ -1,21 +1,21 @@
-"""The program for assistive technology: its windows, open menus and lists, and combo boxes.
+"""Correct what Qt (6.11) tells assistive technology about windows, menus, lists, combo boxes and other widgets.
 
-Qt's own root leaves out every window of the type Popup (`topLevelObjects` in qaccessibleobject.cpp), and a widget
-leaves out the windows that belong to it: an open menu is announced when its rows get the focus, but is nowhere in the
-tree. The root here lists them too. A combo box is named after its value where Qt runs on Unix
-(`QAccessibleComboBox::text` in complexwidgets.cpp), so that its purpose is not announced: here it has its own name.
-The only action of a row is Qt's `toggle`, which selects it: it neither opens it nor makes it current, and does nothing
-at all in a list without selection (`QAccessibleTableCell` in itemviews.cpp of 6.11). The children of a list are its
-rows alone (`QAccessibleTable::child` there): a button or an editor that lies on a row has a parent, but is nobody's
-child. Here it follows the children of the frame of the list, where that has the property `rowWidgets`. A row that is
-selected already cannot be toggled in a list with single selection: see ChoiceList. A scroll area answers for a child
-that it has no more, such as a scroll bar, by reading beyond the end of a list, which ends the program
-(`QAccessibleAbstractScrollArea::child` in complexwidgets.cpp): here it says that there is none. A menu stays open when
-assistive technology has chosen from it; here it closes. A widget is read in the order in which its children were made,
-or came into it: here in that of its layout. What is drawn has no role: here it is a graphic, if its property
-`isGraphic` says so; nor has a window that is a plain widget: here it is one, if its property `isWindowFrame` says so;
-nor has the handle between two panes: here it is a splitter; nor has a frame that takes the focus: here it is a list
-item, as each is one of several.
+- Qt's root leaves out every window of the type Popup (`topLevelObjects` in qaccessibleobject.cpp), and a widget leaves
+  out the windows that belong to it: an open menu is announced when its rows get the focus, but is nowhere in the tree.
+  The root here lists them too.
+- A combo box is named after its value where Qt runs on Unix (`QAccessibleComboBox::text` in complexwidgets.cpp), so
+  that its purpose is not announced. Here it has its own name.
+- The only action of a row is `toggle`, which selects it (`QAccessibleTableCell` in itemviews.cpp). It neither opens the
+  row nor makes it current, does nothing in a list without selection, and cannot toggle a selected row in a list with
+  single selection. See `choose_toggled_row` and `ChoiceList`.
+- The children of a list are its rows alone (`QAccessibleTable::child` there): a button or an editor that lies on a row
+  has a parent, but is nobody's child. Here it is a child of the list's frame, if that has the property `rowWidgets`.
+- A scroll area that is asked for a child that is gone, such as a scroll bar, reads beyond the end of a list, which ends
+  the program (`QAccessibleAbstractScrollArea::child` in complexwidgets.cpp). Here there is no such child.
+- A menu stays open when assistive technology has chosen from it. Here it closes.
+- The children of a widget are read in the order in which they were added. Here they are read in that of its layout.
+- Some widgets have no role. Here a widget with the property `isGraphic` is a graphic, and one with `isWindowFrame` a
+  window; the handle between two panes is a splitter, and a frame that takes the focus a list item, one of several.
 """
 
 from collections.abc import Callable, Iterator
@@ -122,13 +122,13 @@ class ChoiceList(QListView):
 
 
 def choose_toggled_row(view: QAbstractItemView, choose: Callable[[QModelIndex], object]) -> None:
-    """Make a row that assistive technology toggles current, and call this with it.
+    """Make a row that assistive technology toggles the current one, and call `choose` with it.
 
     Keys and clicks must select what they make current. In a ChoiceList the selected row is chosen like any other.
     """
     model = view.selectionModel()
 
-    def take(index: QModelIndex) -> None:
+    def make_current(index: QModelIndex) -> None:
         view.setCurrentIndex(index)
         choose(index)
 
@@ -136,9 +136,9 @@ def choose_toggled_row(view: QAbstractItemView, choose: Callable[[QModelIndex], 
         current, selected = view.currentIndex(), model.selectedIndexes()
         others = [index for index in selected if index != current]
         if others:
-            take(others[0])
+            make_current(others[0])
         elif not selected and before.isValid() and before == current:
-            take(current)
+            make_current(current)
 
     def check_later(selected: QItemSelection, deselected: QItemSelection) -> None:
         # Keys and clicks select a row and then make it current.
@@ -220,7 +220,7 @@ def _windows() -> list[QWidget]:
 
 
 def _close_after_choice(menu: QMenu) -> None:
-    """Qt triggers the action that assistive technology chooses, and leaves the menu open."""
+    """Close a menu after a choice: Qt leaves it open when assistive technology chooses."""
     if not menu.property("closesAfterChoice"):
         menu.setProperty("closesAfterChoice", True)
         menu.triggered.connect(menu.hide)
@@ -275,7 +275,7 @@ class _AccessibleComboBox(QAccessibleWidget):
 
 
 class _AccessibleKeyField(QAccessibleWidget):
-    """A field for keys, which has no role in Qt. Its keys are said as the value of a combo box is."""
+    """A field for keys, which has no role in Qt. Its keys are reported as the value of a combo box is."""
 
     def __init__(self, field: QKeySequenceEdit) -> None:
         super().__init__(field, QAccessible.Role.EditableText)
@@ -312,8 +312,8 @@ class _AccessibleScrollArea(QAccessibleWidget):
 
     def _parts(self) -> list[QWidget]:
         viewport = self._area.viewport()
-        beside = (each for each in self._area.children() if isinstance(each, QWidget) and each is not viewport)
-        return [viewport, *(each for each in beside if each.isVisible() and not each.isWindow())]
+        widgets = [child for child in self._area.children() if isinstance(child, QWidget) and child is not viewport]
+        return [viewport, *(widget for widget in widgets if widget.isVisible() and not widget.isWindow())]
 
 
 class _AccessibleRowsFrame(QAccessibleWidget):
@@ -327,10 +327,10 @@ class _AccessibleRowsFrame(QAccessibleWidget):
         return super().childCount() + len(self._on_rows())
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        own = super().childCount()
-        if index < own:
+        own_count = super().childCount()
+        if index < own_count:
             return super().child(index)
-        on_rows = self._on_rows()[index - own :]
+        on_rows = self._on_rows()[index - own_count :]
         return QAccessible.queryAccessibleInterface(on_rows[0]) if on_rows else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
@@ -375,9 +375,9 @@ def _stack_as_laid_out(widget: QWidget, layout: QLayout) -> None:
     """Stack the children as they are laid out, with those outside of the layout on top, as they were."""
     laid_out = list(_widgets_in(layout))
     children = [child for child in widget.children() if isinstance(child, QWidget) and not child.isWindow()]
-    wanted = laid_out + [child for child in children if child not in laid_out]
-    if children != wanted:
-        for child in wanted:
+    ordered = laid_out + [child for child in children if child not in laid_out]
+    if children != ordered:
+        for child in ordered:
             child.raise_()
 
 
@@ -394,7 +394,7 @@ _order: list[_LayoutOrder] = []
 
 
 def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface | None:
-    """Qt asks for every class name of every object; combo boxes, frames of lists and scroll areas get an interface."""
+    """Return the interface of a widget that this module corrects. Qt asks for every class name of every object."""
     if _order and isinstance(target, QWidget):
         _order[0].watch(target)
     if key == "QMenu" and isinstance(target, QMenu) and not (target.accessibleName() or target.title()):

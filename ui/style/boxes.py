@@ -36,7 +36,7 @@ def hbox(
     start_stretch: bool = False,
     end_stretch: bool = False,
 ) -> QHBoxLayout:
-    """Put parts in a row, as `vbox` does in a column. With `start_stretch` they stand at its end."""
+    """Put parts in a row, as `vbox` does in a column. With `start_stretch` they are at its end."""
     layout = QHBoxLayout() if parent is None else QHBoxLayout(parent)
     _set_space(layout, spacing, margins)
     if start_stretch:
@@ -47,14 +47,14 @@ def hbox(
 def parts_of(layout: QLayout) -> list[QWidget | QLayout]:
     """Return the widgets and layouts in a layout, in its order.
 
-    Not by `itemAt`: PySide (6.11) goes on knowing an item that Qt deletes with its widget, and takes whatever comes to
-    lie at its address for it.
+    Not by `itemAt`: PySide (6.11) keeps its object for an item that Qt deletes with the widget, and takes it for the
+    next object at the same address.
     """
     owner = layout.parentWidget()
     widgets = [child for child in (owner.children() if owner is not None else ()) if isinstance(child, QWidget)]
     inner = [child for child in layout.children() if isinstance(child, QLayout)]
-    places = {layout.indexOf(part): part for part in (*widgets, *inner)}
-    return [places[index] for index in sorted(places) if index >= 0]
+    by_index = {layout.indexOf(part): part for part in (*widgets, *inner)}
+    return [by_index[index] for index in sorted(by_index) if index >= 0]
 
 
 def _set_space(layout: QBoxLayout, spacing: int | None, margins: Margins | None) -> None:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 LabelKind = Literal["", "title", "heading", "strong", "muted", "small", "error", "warning", "ok"]
 ButtonKind = Literal["", "primary", "danger", "quiet", "link", "edge-link"]
-"""Of an "edge-link" the text, and not a box around it, begins where other texts do."""
+"""The text of an "edge-link" begins where other texts do, without a box around it."""
 
 
 def set_by_name(target: QObject, **values: str) -> None:
     """Set properties to values of enumerations of `Qt` by name, for example `focusPolicy="NoFocus"`.
 
     For the window's first paint: naming `Qt` makes Python types of all its 95 enumerations, a tenth of the time until
-    then (ADR 0012). Raises ValueError for a property or value that there is not.
+    then (ADR 0012). Raises ValueError for a property or value that does not exist.
     """
     for name, value in values.items():
         if not target.setProperty(name, value):
@@ -40,7 +40,7 @@ def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel
     widget.setText(text)
     widget.setWordWrap(wrap)
     if QGuiApplication.isRightToLeft():
-        # Else Qt puts a text of Latin letters at the left.
+        # Otherwise Qt puts a text of Latin letters at the left.
         set_by_name(widget, alignment="AlignRight|AlignVCenter|AlignAbsolute")
     if kind:
         widget.setProperty("kind", kind)
@@ -57,7 +57,7 @@ def show_in_front(window: QWidget) -> None:
 def open_menu_at(widget: QWidget, menu: "QMenu", y: int) -> None:
     """Open a menu at this height of a widget. It begins where the window's lines begin: at the right in a mirrored one.
 
-    Not by the direction of the widget: pickers turn their own for an arrow behind their words.
+    The direction of the widget does not count: pickers reverse theirs to have the arrow after their words.
     """
     x = widget.width() - menu.sizeHint().width() if QGuiApplication.isRightToLeft() else 0
     menu.popup(widget.mapToGlobal(QPoint(x, y)))
@@ -98,7 +98,7 @@ class PushButton(QPushButton):
 
 
 class ToolButton(QToolButton):
-    """The same of the other kind of Qt's buttons."""
+    """A tool button that Enter presses as Space does, while it has the keyboard."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         super().keyPressEvent(_with_enter(event))
@@ -172,7 +172,7 @@ class IconButton(ToolButton):
         themes.changed.connect(self._update_icon)
 
     def set_name(self, name: str) -> None:
-        """Set what it is called."""
+        """Set the accessible name and the tooltip."""
         self.setAccessibleName(name)
         self.setToolTip(plain_tooltip(name))
 
@@ -227,7 +227,7 @@ class ElidedLabel(QLabel):
         super().__init__()
         self._whole = ""
         self._mode = mode
-        # Where the window's lines begin, whichever way its text runs: not at the other end, beside what follows it.
+        # Where the window's lines begin, whichever way its own text runs: at the other end it would touch what follows.
         edge = "AlignRight" if QGuiApplication.isRightToLeft() else "AlignLeft"
         set_by_name(self, textFormat="PlainText", alignment=f"AlignAbsolute|{edge}|AlignVCenter")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -238,7 +238,7 @@ class ElidedLabel(QLabel):
         self._whole = text
         self.setToolTip(plain_tooltip(text))
         self.setAccessibleName(text)
-        # Or the tooltip is the description, which may have markup.
+        # Otherwise the tooltip, which may have markup, would be the description.
         self.setAccessibleDescription(text)
         self._elide()
 
@@ -298,7 +298,7 @@ class AutoHeightText(QPlainTextEdit):
     def fit_height(self) -> None:
         """Set the height for the lines that there are now."""
         if self._is_fitting:
-            # A scroll bar that comes or goes is another width, and asks again: without end, if each undoes the other.
+            # A scroll bar that appears or disappears changes the width, which calls this again, perhaps without end.
             return
         self._is_fitting = True
         try:
@@ -307,13 +307,13 @@ class AutoHeightText(QPlainTextEdit):
             self._is_fitting = False
 
     def height_for(self, lines: int) -> int:
-        """Return the height with so many visible lines, in pixels."""
+        """Return the height for this many visible lines, in pixels."""
         raise NotImplementedError
 
     def _fit_scroll_bar(self) -> int:
         """Show the scroll bar where there are too many lines. Return how many there are."""
         self._show_scroll_bar(is_shown=self._count_lines() > self._most_lines)
-        # Where the bar left no room they were counted as if a line had no end: it goes away, and must come back.
+        # A bar that left no room made each paragraph count as one line: it was hidden, and must come back.
         lines = self._count_lines()
         if lines > self._most_lines:
             self._show_scroll_bar(is_shown=True)
@@ -331,7 +331,7 @@ class AutoHeightText(QPlainTextEdit):
         return lines
 
     def _show_scroll_bar(self, *, is_shown: bool) -> None:
-        # One that appears only until the height follows would make the text jump.
+        # Not as needed: one that appears only until the height follows would make the text jump.
         set_by_name(self, verticalScrollBarPolicy="ScrollBarAlwaysOn" if is_shown else "ScrollBarAlwaysOff")
 
 
@@ -343,7 +343,7 @@ class FocusReturn:
 
     def __init__(self, area: QWidget) -> None:
         self._area = area
-        self._worked: QWidget | None = None
+        self._disabled: QWidget | None = None
         self._stand_in: QWidget | None = None
 
     @contextmanager
@@ -351,14 +351,14 @@ class FocusReturn:
         """Return a context in which controls are disabled or enabled; meanwhile `stand_in` has the keyboard."""
         before = self._area.window().focusWidget()
         yield
-        worked = self._worked
-        if worked is not None and (not isValid(worked) or worked.isEnabled()):
-            self._worked = None
-            if before is self._stand_in and isValid(worked) and not worked.isHidden():
-                worked.setFocus()
+        disabled = self._disabled
+        if disabled is not None and (not isValid(disabled) or disabled.isEnabled()):
+            self._disabled = None
+            if before is self._stand_in and isValid(disabled) and not disabled.isHidden():
+                disabled.setFocus()
         elif self._area.isAncestorOf(before) and not before.isEnabled():
-            if worked is None or before is not self._stand_in:
-                self._worked = before
+            if disabled is None or before is not self._stand_in:
+                self._disabled = before
             if stand_in is not None and stand_in.isVisible():
                 stand_in.setFocus()
             self._stand_in = self._area.window().focusWidget()

@@ -30,8 +30,8 @@ class FuzzyMatcher:
         folded, folded_synonyms = text.casefold(), other_words.casefold()
         total = 0
         for word in self._words:
-            known = (_rank_of(word, folded), _rank_in_synonyms(word, folded_synonyms))
-            ranks = [rank for rank in known if rank is not None and (self._by_letters or rank != LETTERS)]
+            candidates = (_rank_of(word, folded), _rank_in_synonyms(word, folded_synonyms))
+            ranks = [rank for rank in candidates if rank is not None and (self._by_letters or rank != LETTERS)]
             if not ranks:
                 return None
             total += min(ranks)

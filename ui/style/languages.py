@@ -8,10 +8,10 @@ from resources import resource_path
 SOURCE_LANGUAGE = "en"
 """The language of the sources, which needs no file."""
 LANGUAGES = (SOURCE_LANGUAGE, "de", "zh_CN")
-"""Those of the preference, by the names of their files. The preferences themselves are not read before the paint."""
+"""The languages to choose from, by the names of their files. Here, as preferences are read after the first paint."""
 
 _IN_USE = "language"
-"""The property of the application."""
+"""The property of the application that has the language in use."""
 
 
 def install_language(app: QApplication, choice: str) -> str:
@@ -28,7 +28,7 @@ def install_language(app: QApplication, choice: str) -> str:
     from PySide6.QtCore import QLibraryInfo, QTranslator
 
     try:
-        own = str(resource_path("translations", f"desktop_agent_{language}.qm"))
+        own_file = str(resource_path("translations", f"desktop_agent_{language}.qm"))
     except FileNotFoundError:
         # Late: it is there in every build, and in a checkout after `make`.
         import logging
@@ -36,7 +36,7 @@ def install_language(app: QApplication, choice: str) -> str:
         logging.getLogger(__name__).warning("the translation %s is missing: run make", language)
         return SOURCE_LANGUAGE
     # What is installed last is asked first.
-    for file in (f"{QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)}/qtbase_{language}.qm", own):
+    for file in (f"{QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)}/qtbase_{language}.qm", own_file):
         translator = QTranslator(app)
         if translator.load(file):
             app.installTranslator(translator)
@@ -67,19 +67,19 @@ def system_language(wanted: list[str]) -> str:
 
 
 def locale_of(language: str, system: QLocale) -> QLocale | None:
-    """Return how to write dates and numbers in a language where the system's region is; None: as the system does."""
-    own = QLocale(language)
-    is_same = (system.language(), system.script()) == (own.language(), own.script())
-    # C is English of no region, and has formats of its own.
+    """Return the locale for dates and numbers of a language in the system's region; None for the system's locale."""
+    default = QLocale(language)
+    is_same = (system.language(), system.script()) == (default.language(), default.script())
+    # C is English without a region, and has its own formats.
     if is_same or (system.language() is QLocale.Language.C and language == SOURCE_LANGUAGE):
         return None
-    locale = QLocale(own.language(), own.script(), system.territory())
-    if _has_halves(locale) and not _has_halves(system):
-        # Qt has no English of that region. That of Europe counts 24 hours.
-        return QLocale(own.language(), own.script(), QLocale.Country.Europe)
+    locale = QLocale(default.language(), default.script(), system.territory())
+    if _has_12_hours(locale) and not _has_12_hours(system):
+        # Qt has no English for that region. That for Europe has a clock of 24 hours.
+        return QLocale(default.language(), default.script(), QLocale.Country.Europe)
     return locale
 
 
-def _has_halves(locale: QLocale) -> bool:
+def _has_12_hours(locale: QLocale) -> bool:
     """Return whether its clock counts 12 hours twice a day."""
     return "a" in locale.timeFormat(QLocale.FormatType.ShortFormat).lower()

@@ -30,7 +30,7 @@ _CHANGING_EVENTS = {*_RELAYOUT_EVENTS, QEvent.Type.StyleChange, QEvent.Type.Font
 class PartFocus(QObject):
     """Passes the focus that a widget is given on to a part of it.
 
-    Tab does not come this way. It goes to a focus proxy from where the widget is in the chain, and skips all between.
+    With a focus proxy, Tab would go from the widget to the part as well, and skip all that is between them.
     """
 
     def __init__(self, widget: QWidget, part: QWidget) -> None:
@@ -66,7 +66,7 @@ class WrappingRows(QWidget):
 
     def heightForWidth(self, width: int) -> int:
         """Measure the items anew only after one of them changed: layouts ask for a few widths again and again."""
-        # A layout asks for less than nothing where its margins are wider than its room.
+        # A layout whose margins are wider than its room asks for a negative width.
         width = max(width, 0)
         if not self.isVisible():  # no event says that an item changed
             self._heights.clear()
@@ -102,7 +102,7 @@ class WrappingRows(QWidget):
         return max((_height_of_item(item) for item in row), default=0)
 
     def _put(self, item: QWidget, start: int, width: int, top: int, height: int) -> None:
-        """Place an item in the middle of a row of this height, `at` pixels from the leading edge."""
+        """Place an item in the middle of a row of this height, `start` pixels from the leading edge."""
         # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the first paint.
         left = self.width() - start - width if self.isRightToLeft() else start
         own_height = _height_of_item(item)
@@ -147,8 +147,8 @@ class FlowRows(WrappingRows):
         return QSize(width, self._height_of(self._shown()))
 
     def _width_of(self, item: QWidget, room: int) -> int:
-        wanted = _readable_width(item) if item is self._wide else item.sizeHint().width()
-        return min(max(wanted, item.minimumWidth()), room)
+        width = _readable_width(item) if item is self._wide else item.sizeHint().width()
+        return min(max(width, item.minimumWidth()), room)
 
     def _rows(self, width: int) -> list[list[QWidget]]:
         shown, rows = self._shown(), list[list[QWidget]]()
@@ -156,18 +156,18 @@ class FlowRows(WrappingRows):
         whole = sum(self._width_of(item, width) + self._gap for item in shown) - self._gap
         alone = self._wide if whole > width else None
         for item in shown:
-            wanted = self._width_of(item, width)
-            if remaining < wanted + self._gap or item is alone:
+            item_width = self._width_of(item, width)
+            if remaining < item_width + self._gap or item is alone:
                 rows.append([])
                 remaining = width + self._gap
             rows[-1].append(item)
-            remaining = -1 if item is alone else remaining - wanted - self._gap
+            remaining = -1 if item is alone else remaining - item_width - self._gap
         return rows
 
     def _place(self) -> None:
         width, top = self.width(), 0
         for item in self._items:
-            # Not what is more than its words, such as a button with its key.
+            # Not buttons that show more than their words, such as one with its keys.
             if isinstance(item, QPushButton) and type(item) in {QPushButton, PushButton}:
                 break_words(item, width)
         for row in self._rows(width):
@@ -186,13 +186,13 @@ class FlowRows(WrappingRows):
 
 
 def _readable_width(item: QWidget) -> int:
-    """Return the least width; of a field without one of its own, that of the words that say what belongs in it."""
-    least = item.minimumSizeHint().width()
+    """Return the minimum width; for a field without one of its own, that of its placeholder."""
+    min_width = item.minimumSizeHint().width()
     if not isinstance(item, QLineEdit) or item.minimumWidth():
-        return least
+        return min_width
     metrics = item.fontMetrics()
     # Qt's least width has room for the widest letter.
-    return max(least, least - metrics.maxWidth() + metrics.horizontalAdvance(item.placeholderText()) + 1)
+    return max(min_width, min_width - metrics.maxWidth() + metrics.horizontalAdvance(item.placeholderText()) + 1)
 
 
 def break_words(button: QPushButton, room: int) -> None:
@@ -200,12 +200,12 @@ def break_words(button: QPushButton, room: int) -> None:
     text = button.text()
     if "\n" not in text and button.sizeHint().width() <= room:
         return
-    beside = button.sizeHint().width() - _text_width(button, text)
+    padding = button.sizeHint().width() - _text_width(button, text)
     first, *words = text.replace("\n", " ").split(" ")
     lines = [first]
     for word in words:
         longer = f"{lines[-1]} {word}"
-        if _text_width(button, longer) + beside <= room:
+        if _text_width(button, longer) + padding <= room:
             lines[-1] = longer
         else:
             lines.append(word)
@@ -217,7 +217,7 @@ def _height_of_item(item: QWidget) -> int:
 
 
 def _whole_width(item: QWidget) -> int:
-    """Return the width that it wants; that of a button whose text is broken into lines now is the one for all of it."""
+    """Return the wanted width; for a button whose text is broken into lines, the one for its text on a single line."""
     width = item.sizeHint().width()
     if isinstance(item, QPushButton) and "\n" in item.text():
         text = item.text()
@@ -238,11 +238,11 @@ def _minimum_width(item: QWidget) -> int:
 
 
 _MIN_HEIGHT = 60
-"""Pixels in which two lines of text are read."""
+"""Pixels: enough for two lines of text."""
 
 
 _FOOT_SHARE = 4
-"""A foot floats only where the scroll area is more than so many times as high as it."""
+"""A foot floats only if the scroll area is more than this many times as high."""
 
 
 class FocusFollower(QObject):
@@ -260,8 +260,8 @@ class FocusFollower(QObject):
         if now is not None and not QApplication.mouseButtons() and self._area.isAncestorOf(now):
             for text in self._area.findChildren(QLabel):
                 # The stubs do not say that there may be none.
-                named = cast("QWidget | None", text.buddy())
-                if named is not None and (named is now or named.isAncestorOf(now)):
+                buddy = cast("QWidget | None", text.buddy())
+                if buddy is not None and (buddy is now or buddy.isAncestorOf(now)):
                     self._area.ensureWidgetVisible(text, 0, SPACE_S)
             self._area.ensureWidgetVisible(now, 0, SPACE_S)
             feet = (foot for foot in self._area.findChildren(StickyFoot) if not foot.isAncestorOf(now))
@@ -276,7 +276,7 @@ class FocusFollower(QObject):
 class StickyFoot(QFrame):
     """The last row of a frame that may be higher than the scroll area it is in, such as Cancel and Save of a form.
 
-    While its place is out of sight it floats over the lower edge of what is in sight of the frame.
+    While its place is out of sight, it floats over the lower edge of the visible part of the frame.
     """
 
     def __init__(self, frame: QWidget, buttons: Iterable[QWidget], notes: Iterable[QWidget] = ()) -> None:
@@ -306,7 +306,7 @@ class StickyFoot(QFrame):
         self._float()
 
     def moveEvent(self, event: QMoveEvent) -> None:
-        """The layout of the frame has put it in its place."""
+        """Float again: the layout of the frame has put it in its place."""
         super().moveEvent(event)
         self._float()
 
@@ -320,7 +320,7 @@ class StickyFoot(QFrame):
         if self._area is not None and self._area.viewport().height() > _FOOT_SHARE * self.height():
             view = self._area.viewport()
             lowest = self._frame.mapFrom(view, QPoint(0, view.height())).y() - self.height()
-            # Not over the first field of a frame whose beginning alone is in sight.
+            # Do not cover the first field of a frame of which only the beginning is in sight.
             y = min(place, max(lowest, 2 * self.height()))
         floats = y < place
         is_card = self._frame.property("kind") == "card"
@@ -329,13 +329,13 @@ class StickyFoot(QFrame):
         set_style_property(self, "floats", "false" if not floats else "card" if is_card else "true")
 
     def _span_frame(self, y: int, *, is_whole: bool) -> None:
-        """Put it at this height: floating in a card it is the card's lower edge, with its buttons where they were."""
-        layout, own = self._frame.layout(), self.layout()
-        if layout is None or own is None:
+        """Move it to this y; floating in a card it spans the card's width, with its buttons where they were."""
+        layout, own_layout = self._frame.layout(), self.layout()
+        if layout is None or own_layout is None:
             return
-        around = layout.contentsMargins()
-        left, right = (0, 0) if is_whole else (around.left(), around.right())
-        own.setContentsMargins(around.left() - left, SPACE_S, around.right() - right, SPACE_S)
+        margins = layout.contentsMargins()
+        left, right = (0, 0) if is_whole else (margins.left(), margins.right())
+        own_layout.setContentsMargins(margins.left() - left, SPACE_S, margins.right() - right, SPACE_S)
         self.setGeometry(left, y, self._frame.width() - left - right, self.height())
 
 
@@ -345,8 +345,8 @@ class ScrollColumn(QScrollArea):
     def __init__(self, spacing: int, *, trailing: int = 0, most: Callable[[], int] | None = None) -> None:
         """`spacing` pixels are between the parts, and `trailing` ones between them and the scroll bar.
 
-        With `most` it is as high as its parts, up to so many pixels, or lower if there is less room; else it has the
-        height that it is given.
+        With `most` it is as high as its parts, up to the pixels that this returns, or lower if there is less room;
+        otherwise it has the height that it is given.
         """
         super().__init__()
         self._max_height = most
@@ -364,7 +364,7 @@ class ScrollColumn(QScrollArea):
         set_by_name(self, focusPolicy="NoFocus", horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         # After setWidget, which turns the background on.
         inside.setAutoFillBackground(False)
-        # Else a word that cannot be broken would make all lines too wide.
+        # Otherwise a word that cannot be broken would make all lines too wide.
         inside.setMinimumWidth(SPACE_M)
 
     def sizeHint(self) -> QSize:
@@ -391,7 +391,7 @@ class ScrollColumn(QScrollArea):
         set_by_name(self, verticalScrollBarPolicy="ScrollBarAlwaysOff" if fits else "ScrollBarAsNeeded")
 
     def resizeEvent(self, e: QResizeEvent) -> None:
-        """Another width has other lines. Ask for the height later: here it would be set while another is being set."""
+        """Ask for another height, later: here it would be set while another one is being set."""
         super().resizeEvent(e)
         self._choose_bar()
         self.updateGeometry()
@@ -405,7 +405,7 @@ class ScrollColumn(QScrollArea):
 
 
 class TabOrder(QObject):
-    """Keeps the tab order of a page in the order of its layouts, right after `before` if there is something."""
+    """Keeps the tab order of a page in the order of its layouts, right after `before` if that is given."""
 
     def __init__(self, before: QWidget | None, page: QWidget) -> None:
         super().__init__(page)

@@ -134,16 +134,16 @@ class RowDelegate(QStyledItemDelegate):
         area = self._paint_icon(painter, area, index, theme)
         self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
         area = area.adjusted(0, 0, -self.badge_room(index), 0)
-        # Muted text would be hard to read on the background of a chosen row.
-        chosen = option.state & QStyle.StateFlag.State_Selected
-        painter.setPen(QColor(mix_colours(theme.muted, theme.text, 0.35) if chosen else theme.muted))
+        # Muted text would be hard to read on the background of a selected row.
+        is_selected = option.state & QStyle.StateFlag.State_Selected
+        painter.setPen(QColor(mix_colours(theme.muted, theme.text, 0.35) if is_selected else theme.muted))
         if room := self.button_room(index):
             area = area.adjusted(0, 0, -room, 0)
         else:
             area = self._paint_detail(painter, area, str(index.data(RowRole.DETAIL) or ""))
         area = self._paint_subtitle(painter, area, str(index.data(RowRole.SUBTITLE) or ""), option.fontMetrics.height())
         painter.setFont(option.font)
-        painter.setPen(QColor(theme.muted if index.data(RowRole.FADED) and not chosen else theme.text))
+        painter.setPen(QColor(theme.muted if index.data(RowRole.FADED) and not is_selected else theme.text))
         self._draw_text(painter, area, str(index.data() or ""), Qt.AlignmentFlag.AlignLeft)
 
     def _paint_icon(self, painter: QPainter, area: QRect, index: Index, theme: Theme) -> QRect:
@@ -155,8 +155,8 @@ class RowDelegate(QStyledItemDelegate):
             return area
         side = round(16 * self._themes.zoom / 100)
         ratio = 2 if painter.device().devicePixelRatio() > 1 else 1
-        place = QRect(area.left(), area.center().y() - side // 2 + 1, side, side)
-        painter.drawPixmap(self._mirrored(painter, place).topLeft(), pixmap(name, colour, side, ratio))
+        box = QRect(area.left(), area.center().y() - side // 2 + 1, side, side)
+        painter.drawPixmap(self._mirrored(painter, box).topLeft(), pixmap(name, colour, side, ratio))
         return area.adjusted(side + SPACE_S, 0, 0, 0)
 
     def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> None:
@@ -247,7 +247,7 @@ class ResultRow:
 
 
 class ResultModel(QAbstractListModel):
-    """Only choosable rows can be selected."""
+    """The model of a list of result rows, of which only choosable ones can be selected."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -75,9 +75,9 @@ class SearchPanel(QWidget):
         self.filter_rows("")
 
     def fill(self) -> None:
-        """Search again; hidden, nothing is searched.
+        """Search again, unless it is hidden.
 
-        The marked row stays marked. One that nobody went to gives way to the one in use, once that is there.
+        The marked row stays marked. If the person did not mark it, the row in use replaces it, once that is there.
         """
         if not self.isVisible():
             return
@@ -174,13 +174,13 @@ class SearchPopup(QFrame):
         self._themes, self._size = themes, size
         self._was_chosen = False
         self._room, self._is_above = QRect(), False
-        """What it may take of the screen, and whether that is above what it was opened for."""
+        """The part of the screen that it may take, and whether that is above the widget that it was opened for."""
         self.panel = SearchPanel(themes, find, name)
         self._refresh = IconButton(themes, "refresh", refresh)
         self._link = button(link, partial(self._follow, self.link_followed), "link")
         self._second_link = button(second_link, partial(self._follow, self.second_link_followed), "link")
         self._build(name)
-        # Not before it has its place: shown without one it would be a window of its own.
+        # Only now that it has a parent: shown without one it would be a window of its own.
         self._second_link.setVisible(bool(second_link))
         self.panel.chosen.connect(self._choose)
         self._refresh.clicked.connect(self.refresh_requested)
@@ -195,7 +195,7 @@ class SearchPopup(QFrame):
         self.panel.set_label(name, hint)
 
     def fill(self) -> None:
-        """Search again. The marked row stays marked; hidden, nothing is searched."""
+        """Search again, unless it is hidden. The marked row stays marked."""
         self.panel.fill()
         if self.isVisible():
             self._fit()
@@ -208,9 +208,9 @@ class SearchPopup(QFrame):
         screen = widget.screen().availableGeometry()
         top, bottom = (widget.mapToGlobal(QPoint(0, y)) for y in (-SPACE_XS, widget.height() + SPACE_XS))
         above, below = top.y() - screen.top(), screen.bottom() - bottom.y()
-        wanted = self._size * (self._themes.zoom / 100)
-        self._is_above = above >= min(wanted.height(), below)
-        room = wanted.boundedTo(QSize(screen.width(), above if self._is_above else below))
+        size = self._size * (self._themes.zoom / 100)
+        self._is_above = above >= min(size.height(), below)
+        room = size.boundedTo(QSize(screen.width(), above if self._is_above else below))
         corner = top - QPoint(0, room.height()) if self._is_above else bottom
         if QGuiApplication.isRightToLeft():
             corner += QPoint(widget.width() - room.width(), 0)
@@ -222,8 +222,8 @@ class SearchPopup(QFrame):
 
     def _fit(self) -> None:
         """Take as much of the room as the rows need. While it is open it only grows: the field must not move."""
-        around = self.sizeHint().height() - self.panel.sizeHint().height()
-        height = around + self.panel.whole_height(self._room.height() - around)
+        other_height = self.sizeHint().height() - self.panel.sizeHint().height()
+        height = other_height + self.panel.whole_height(self._room.height() - other_height)
         if self.isVisible():
             height = max(height, self.height())
         box = QRect(self._room.topLeft(), QSize(self._room.width(), height))
@@ -278,7 +278,7 @@ def mode_title(mode: Mode) -> str:
 
 
 def mode_description(mode: Mode) -> str:
-    """Say what happens without asking in this mode."""
+    """Return what happens without asking in this mode."""
     words = {
         "deny": QCoreApplication.translate("Modes", "Nothing is changed"),
         "ask": QCoreApplication.translate("Modes", "Asks before it changes something"),
@@ -305,15 +305,15 @@ def _restricts(mode: Mode) -> bool:
 
 
 def mode_appearance(mode: Mode, theme: Theme) -> ModeAppearance:
-    """Green if nothing changes, plain if the person is asked, amber if files change, red if rules allow more."""
+    """Return green if nothing changes, plain if the person is asked, amber if files change, red if rules allow more."""
     if allows_more(mode):
         return ModeAppearance("warning", theme.danger)
-    looks = {
+    appearances = {
         "deny": ModeAppearance("eye", theme.success),
         "ask": ModeAppearance("check", theme.text),
         "accept_edits": ModeAppearance("pencil", theme.warning),
     }
-    return looks[mode.mutating]
+    return appearances[mode.mutating]
 
 
 MODE_SHORTCUT = "Ctrl+Shift+M"
@@ -342,11 +342,11 @@ class ModePicker(CollapsingButton):
 
     def show_modes(self, modes: Sequence[Mode], current: Mode, requested: Mode | None = None) -> None:
         """Show the modes to choose from, the current one, and the requested one."""
-        now = (tuple(modes), current, requested)
-        if now == (self._modes, self._current, self._requested):
+        state = (tuple(modes), current, requested)
+        if state == (self._modes, self._current, self._requested):
             return
         is_other = current != self._current
-        self._modes, self._current, self._requested = now
+        self._modes, self._current, self._requested = state
         self._show()
         if is_other:
             announce(self, self.tr("Mode: {0}").format(mode_title(current)))
@@ -403,10 +403,10 @@ class ModePicker(CollapsingButton):
             self._group.addAction(action)
 
     def _apply_theme(self) -> None:
-        look = mode_appearance(self._current, self._themes.theme)
-        self.draw(look.icon, look.colour)
+        appearance = mode_appearance(self._current, self._themes.theme)
+        self.draw(appearance.icon, appearance.colour)
         palette = self.palette()
-        palette.setColor(QPalette.ColorRole.ButtonText, QColor(look.colour))
+        palette.setColor(QPalette.ColorRole.ButtonText, QColor(appearance.colour))
         self.setPalette(palette)
 
 

@@ -36,13 +36,13 @@ class ReadOnlyText(AutoHeightText):
         self.fit_height()
 
     def inputMethodEvent(self, e: QInputMethodEvent) -> None:
-        """Take no text. Qt would: what was written in another field may come late."""
+        """Ignore it: Qt would insert text that was composed in another field and comes late."""
         e.ignore()
 
     def height_for(self, lines: int) -> int:
-        """Return it for so many visible lines, in pixels."""
+        """Return the height for this many visible lines, in pixels."""
         self.blockBoundingRect(self.document().firstBlock())  # lays it out
         first = self.document().firstBlock().layout().lineAt(0)
-        # What a layout gives a line is more than the distance that the font names.
+        # In a layout, a line is higher than the line spacing of the font.
         line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
         return lines * line + 2 * round(self.document().documentMargin()) + _FRAME_HEIGHT

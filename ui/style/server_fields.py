@@ -51,7 +51,7 @@ _KINDS = {
 
 
 class StatusLine(QWidget):
-    """An icon and a sentence; hidden while there is nothing to say. So many lines have their place even then."""
+    """An icon and a sentence; hidden while there is none. Even then `reserved_lines` keep their room."""
 
     def __init__(self, themes: ThemeSource, *, reserved_lines: int = 0) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class StatusLine(QWidget):
     def show_state(self, state: Status, sentence: Sentence | str = "", remedy: Sentence | None = None) -> None:
         """Show a state; the remedy follows the sentence."""
         self._state = state
-        # The button that was pressed must not move from under the pointer, where a longer sentence was said before.
+        # The pressed button must not move from under the pointer because a longer sentence goes.
         self.setMinimumHeight(self.height() if state is Status.BUSY and self.isVisible() else 0)
         words = sentence if isinstance(sentence, str) else translate_sentence(sentence)
         if remedy is not None:
@@ -97,11 +97,11 @@ class StatusLine(QWidget):
 
     def _scroll_into_sight(self) -> None:
         """Scroll to this line if it is below the fold and the focus is beside it: the person waits for what it says."""
-        beside, focused = self.parentWidget(), QApplication.focusWidget()
-        area: QWidget | None = beside
+        parent, focused = self.parentWidget(), QApplication.focusWidget()
+        area: QWidget | None = parent
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parentWidget()
-        is_beside = beside is not None and focused is not None and beside.isAncestorOf(focused)
+        is_beside = parent is not None and focused is not None and parent.isAncestorOf(focused)
         if is_beside and isinstance(area, QScrollArea) and self.isVisible():
             area.ensureWidgetVisible(self, 0, SPACE_S)
 
@@ -127,7 +127,7 @@ MIN_PASTED_LENGTH = 8
 class ApiKeyField(QLineEdit):
     """Enter submits the key; so does pasting one, which is how keys arrive.
 
-    A key that was not accepted goes when the field does: nobody saved it, and whoever comes next could submit it.
+    A key that was not accepted is cleared when the field is hidden: nobody saved it, and anybody could submit it.
     """
 
     key_entered = Signal(object)
@@ -139,8 +139,8 @@ class ApiKeyField(QLineEdit):
         self.setAccessibleName(name)
         self.setPlaceholderText(placeholder)
         self._length = 0
-        self._pasted = QTimer(self, singleShot=True, interval=0)
-        self._pasted.timeout.connect(self.submit)
+        self._paste_timer = QTimer(self, singleShot=True, interval=0)
+        self._paste_timer.timeout.connect(self.submit)
         self.textChanged.connect(self._measure)
         self.returnPressed.connect(self.submit)
 
@@ -152,7 +152,7 @@ class ApiKeyField(QLineEdit):
             self.key_entered.emit(SecretStr(key))
 
     def show_state(self, state: Status) -> None:
-        """Take no other key while one is tried, and remove an accepted one; the next replaces a refused one."""
+        """Be read-only while a key is tried; clear an accepted one, and select a refused one to be replaced."""
         self.setReadOnly(state is Status.BUSY)
         if state is Status.OK or (state is not Status.BUSY and not self.isVisible()):
             self.clear()
@@ -161,13 +161,13 @@ class ApiKeyField(QLineEdit):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        # A minimised window comes back to where it was. What becomes of a key that is tried is not known yet.
+        # A minimised window comes back as it was, and the result for a key that is tried is still to come.
         if not event.spontaneous() and not self.isReadOnly():
             self.clear()
 
     def _measure(self, text: str) -> None:
         if len(text) - self._length >= MIN_PASTED_LENGTH:
-            self._pasted.start()
+            self._paste_timer.start()
         self._length = len(text)
 
 
@@ -200,7 +200,7 @@ _MIN_DIALECT_WIDTH, _MAX_DIALECT_WIDTH = 12, 24
 
 
 def complete_web_address(typed: str) -> str | None:
-    """Return the completed address of a server; None if it is none.
+    """Return the completed address of a server; None if it is not one.
 
     A bare host on this machine is nearly always plain HTTP; everything else speaks TLS.
     """
@@ -272,7 +272,7 @@ class ModelsField(QLineEdit):
 
 
 class MirrorsField(QWidget):
-    """Further addresses, one a line, and who gets the key."""
+    """Further addresses, one on each line, and a sentence about the key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -292,7 +292,7 @@ class MirrorsField(QWidget):
         self.editor.setPlainText("\n".join(addresses))
 
     def addresses(self) -> tuple[tuple[str, ...], str]:
-        """Return the addresses, each once; and the first line that is none, or ""."""
+        """Return the addresses, each once; and the first line that is not one, or ""."""
         addresses: dict[str, None] = {}
         for line in self.editor.toPlainText().splitlines():
             if line.strip():

@@ -21,7 +21,7 @@ def palette_for(theme: Theme) -> QPalette:
     """Return the palette of the Fusion style; disabled text is muted."""
     role = QPalette.ColorRole
     palette = QPalette()
-    for where, colour in {
+    for colour_role, colour in {
         role.Window: theme.window,
         role.WindowText: theme.text,
         role.Base: theme.window,
@@ -44,9 +44,9 @@ def palette_for(theme: Theme) -> QPalette:
         role.Dark: theme.border,
         role.Shadow: theme.border,
     }.items():
-        palette.setColor(where, QColor(colour))
-    for where in (role.WindowText, role.Text, role.ButtonText):
-        palette.setColor(QPalette.ColorGroup.Disabled, where, QColor(theme.muted))
+        palette.setColor(colour_role, QColor(colour))
+    for colour_role in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, colour_role, QColor(theme.muted))
     return palette
 
 

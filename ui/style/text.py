@@ -27,7 +27,7 @@ def one_line(text: str, max_length: int) -> str:
 def begin_later(text: str, matches: Sequence[tuple[int, int]], before: int) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Leave out words at the beginning of a line, so that the first match is seen where only the line's start fits.
 
-    At most `before` characters stay before it. Return the ranges of the matches in what is left, too.
+    At most `before` characters stay before it. The ranges of the matches are returned for the shorter text.
     """
     begin = max(0, matches[0][0] - before) if matches else 0
     begin = text.find(" ", begin, matches[0][0]) + 1 if begin else 0
@@ -37,7 +37,7 @@ def begin_later(text: str, matches: Sequence[tuple[int, int]], before: int) -> t
 
 
 def truncate(text: str, max_length: int) -> str:
-    """Return the text; where it is longer, its beginning with an ellipsis."""
+    """Return the text; if it is too long, its beginning with an ellipsis."""
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
@@ -102,7 +102,7 @@ def translate_sentence(sentence: Sentence, prepare: Callable[[str], str] = show_
 
 
 def translated(words: Sentence | str) -> str:
-    """Return what somebody else said as it is, and a sentence translated."""
+    """Return a sentence translated, and text of others as it is."""
     return translate_sentence(words) if isinstance(words, Sentence) else words
 
 
@@ -194,7 +194,7 @@ def trim_prompt(text: str) -> str:
 def format_number(number: float, decimals: int = 0) -> str:
     """Return a number as the locale groups its digits: 1,234 or 1.234."""
     locale = QLocale()
-    # Where nothing is known of the person's, C would not group at all.
+    # Without a locale of the person, Qt has C, which does not group digits.
     if locale.language() is QLocale.Language.C:
         return f"{number:,.{decimals}f}"
     return locale.toString(float(number), "f", decimals)

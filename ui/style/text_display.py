@@ -93,7 +93,7 @@ class LogicalOrderText(QPlainTextEdit):
         self.setPlainText(in_logical_order(text))
 
     def inputMethodEvent(self, e: QInputMethodEvent) -> None:
-        """Take no text while it is read-only. Qt would: what was written in another field may come late."""
+        """Ignore it while read-only: Qt would insert text that was composed in another field and comes late."""
         if self.isReadOnly():
             e.ignore()
         else:
@@ -119,7 +119,7 @@ def arguments_as_json(arguments: JsonObject) -> str:
 
 
 def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
-    """Parse arguments; or return None and why not. Strict JSON: no NaN, no key twice, an object outside."""
+    """Parse arguments; or return None and why not. Strict JSON: no NaN, no key twice, an object at the top level."""
     try:
         value = json.loads(
             text, parse_constant=_reject_constant, parse_float=_parse_finite, object_pairs_hook=_unique_keys
@@ -127,8 +127,8 @@ def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
     except json.JSONDecodeError as error:
         template = QCoreApplication.translate("Json", "Line {0}, column {1}: {2}")
         return None, template.format(error.lineno, error.colno, _error_text(error))
-    except _InvalidJson as refused:
-        return None, str(refused)
+    except _InvalidJson as error:
+        return None, str(error)
     except RecursionError:
         return None, QCoreApplication.translate("Json", "This is nested too deep. Take some levels out.")
     except ValueError:
@@ -167,7 +167,7 @@ def _error_text(error: json.JSONDecodeError) -> str:
         "Invalid \\": translate("Json", "A backslash stands before something that needs none. Write it twice: \\\\"),
         "Extra data": translate("Json", "Something stands behind the end. Take it out."),
     }
-    texts = (words for begins, words in kinds.items() if error.msg.startswith(begins))
+    texts = (words for beginning, words in kinds.items() if error.msg.startswith(beginning))
     return next(texts, translate("Json", "This is no JSON. Compare it with the arguments as they were."))
 
 
@@ -205,7 +205,7 @@ def relative_date(moment: datetime, now: datetime) -> str:
 
 
 def date_in_group(moment: datetime, now: datetime) -> str:
-    """Return what a heading as "Yesterday" or "May 2026" leaves open: a time, a weekday this week, or a day."""
+    """Return what a heading such as "Yesterday" or "May 2026" leaves open: a time, a weekday this week, or a day."""
     then, today = moment.astimezone(), now.astimezone()
     days = (today.date() - then.date()).days
     if days <= 1:

@@ -235,7 +235,7 @@ def theme_for(choice: ThemeChoice, *, system_dark: bool, strong_contrast: bool =
 
 
 class ColourSchemeFollower(QObject):
-    """Keeps a theme source on the person's choice, and on the system's scheme while the choice is "system".
+    """Sets a theme source to the person's choice, and to the system's scheme while the choice is "system".
 
     Nothing is applied before `choose` or `guess`.
     """
@@ -306,13 +306,13 @@ _SIMPLIFIED_HAN = ("Noto Sans CJK SC", "Source Han Sans SC", "Noto Sans SC", "We
 
 
 def _set_families(font: QFont, families: list[str]) -> None:
-    """Set the families; in Chinese also where letters that these lack come from.
+    """Set the families; in Chinese, also those for letters that the families lack.
 
-    Fontconfig goes by the language of the system alone: in an English one it takes the shapes of Japan.
+    Fontconfig chooses these by the language of the system alone: in an English one it takes Japanese shapes.
     """
     font.setFamilies(families)
     if QLocale().name().startswith("zh"):
-        # By its own name: an alias such as “Sans Serif” would leave all letters to the others.
+        # By its real name: an alias such as “Sans Serif” would leave all letters to the others.
         font.setFamilies([QFontInfo(font).family(), *_SIMPLIFIED_HAN])
 
 
@@ -373,7 +373,7 @@ def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
 
 @lru_cache(maxsize=1)
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    # One icon is rendered for several screens, one after the other.
+    # Only the last one is cached: an icon is rendered for several pixel ratios in a row.
     return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode("utf-8")))
 
 
@@ -383,6 +383,6 @@ def _source(name: str) -> str:
 
 
 def _device_pixel_ratios() -> tuple[int, ...]:
-    """Each ratio costs time for each icon at the start, so 3 only if a screen has it."""
+    """Return the ratios to render icons for. Each costs time at the start, so 3 only if a screen has it."""
     finest = max((screen.devicePixelRatio() for screen in QGuiApplication.screens()), default=1.0)
     return (1, 2) if finest <= 2 else (1, 2, 3)

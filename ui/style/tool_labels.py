@@ -46,21 +46,21 @@ def tool_title(name: str) -> str:
 
 def server_step_title(name: str) -> str:
     """Return what a step of a provider's own server is, in the person's language; an unknown name as it is."""
-    searched, found = _tr("Search the web"), _tr("What the search found")
-    ran, came = _tr("Run code"), _tr("What came of the code")
+    search, search_result = _tr("Search the web"), _tr("What the search found")
+    code, code_result = _tr("Run code"), _tr("What came of the code")
     titles = {
-        "web_search": searched,
-        "web_search_call": searched,
-        "google_search": searched,
-        "web_search_result": found,
-        "web_search_tool_result": found,
+        "web_search": search,
+        "web_search_call": search,
+        "google_search": search,
+        "web_search_result": search_result,
+        "web_search_tool_result": search_result,
         "web_fetch": _tr("Read a web page"),
         "url_context": _tr("Read a web page"),
         "file_search_call": _tr("Search in files"),
-        "code_execution": ran,
-        "code_interpreter_call": ran,
-        "code_execution_result": came,
-        "code_execution_tool_result": came,
+        "code_execution": code,
+        "code_interpreter_call": code,
+        "code_execution_result": code_result,
+        "code_execution_tool_result": code_result,
     }
     return titles.get(name, name)
 

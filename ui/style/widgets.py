@@ -103,7 +103,7 @@ class CollapsingButton(ToolButton):
         self._themes = themes
         self._has_arrow = has_arrow
         self._widths: dict[str, int] = {}
-        """Of texts in the font of now, and of "" that of two spaces: layouts ask for the hints again and again."""
+        """The widths of texts in the current font, and for "" that of two spaces. Cached: layouts need them often."""
         self.setProperty("kind", "quiet")
         self.setToolButtonStyle(_WITH_TEXT)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -116,7 +116,7 @@ class CollapsingButton(ToolButton):
         self.setIconSize(QSize(side, side))
 
     def sizeHint(self) -> QSize:
-        """Return the width with text, shown or not: else it would never expand again."""
+        """Return the width with text, shown or not: otherwise it would never expand again."""
         # The arrow takes the room of the spaces.
         beside = self._arrow - self._spaces if self._has_arrow else 0
         more = beside if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
@@ -135,18 +135,18 @@ class CollapsingButton(ToolButton):
         if self.toolButtonStyle() != _WITH_TEXT or not side:
             super().paintEvent(event)
             return
-        whole, ground = QStyleOptionToolButton(), QStyleOptionToolButton()
-        self.initStyleOption(whole)
-        self.initStyleOption(ground)
-        ground.text, ground.icon = "", QIcon()
-        whole.rect = self._mirrored(self.rect().adjusted(0, 0, -side - SPACE_S, 0))
+        words, background = QStyleOptionToolButton(), QStyleOptionToolButton()
+        self.initStyleOption(words)
+        self.initStyleOption(background)
+        background.text, background.icon = "", QIcon()
+        words.rect = self._mirrored(self.rect().adjusted(0, 0, -side - SPACE_S, 0))
         painter = QStylePainter(self)
-        painter.drawComplexControl(QStyle.ComplexControl.CC_ToolButton, ground)
-        painter.drawControl(QStyle.ControlElement.CE_ToolButtonLabel, whole)
-        place = QRect(self.width() - side - SPACE_S, (self.height() - side) // 2, side, side)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ToolButton, background)
+        painter.drawControl(QStyle.ControlElement.CE_ToolButtonLabel, words)
+        arrow_box = QRect(self.width() - side - SPACE_S, (self.height() - side) // 2, side, side)
         colour = self.palette().color(QPalette.ColorRole.WindowText).name()
         ratio = 2 if self.devicePixelRatioF() > 1 else 1
-        painter.drawPixmap(self._mirrored(place).topLeft(), pixmap("chevron-down", colour, side, ratio))
+        painter.drawPixmap(self._mirrored(arrow_box).topLeft(), pixmap("chevron-down", colour, side, ratio))
 
     def _mirrored(self, area: QRect) -> QRect:
         return QStyle.visualRect(self.layoutDirection(), self.rect(), area)
@@ -188,7 +188,7 @@ class WrappedChoice(QWidget):
         choice.setProperty("beside", "true")
         self._text = words
         self._words = label(escape_mnemonics(words), wrap=True)
-        # Or it is read as a text of its own, after the button that has its words.
+        # Otherwise it would be read as a text of its own, after the button that has its words already.
         self._words.setBuddy(choice)
         row = hbox(choice, self._words, parent=self, spacing=0, margins=0, grow=self._words)
         for widget in (choice, self._words):
@@ -224,7 +224,7 @@ class WrappedChoice(QWidget):
 
 
 class TextWithButtons(QWidget):
-    """The buttons are beside the text as long as they leave half of the width to it, and room for its longest word."""
+    """Buttons beside a text, if they leave it half of the width and room for its longest word; else below it."""
 
     def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:
         super().__init__()
@@ -237,9 +237,9 @@ class TextWithButtons(QWidget):
 
 
 class _BesideOrBelow(QBoxLayout):
-    """Its height depends on its width alone.
+    """Buttons beside words or below them. Its height depends on its width alone.
 
-    Else a scroll bar that comes with one height and goes with the other never rests.
+    Otherwise a scroll bar could appear with one height and disappear with the other, without end.
     """
 
     def __init__(self, parent: QWidget, words: QWidget, buttons: QWidget) -> None:
@@ -341,7 +341,7 @@ class QuestionBox(QDialog):
         self._buttons[0].setFocus()
 
     def _update_focus_policy(self, _least: int, most: int) -> None:
-        # Scrollable by keys, too.
+        # Keys must be able to scroll the text.
         self._scroll.setFocusPolicy(Qt.FocusPolicy.TabFocus if most > 0 else Qt.FocusPolicy.NoFocus)
 
 
@@ -352,14 +352,14 @@ class ConfirmBar(QFrame):
     declined = Signal()
 
     def __init__(self, keep: tuple[str, str], confirm: tuple[str, str]) -> None:
-        """Of each button the text and the accessible name."""
+        """`keep` and `confirm` are the text and the accessible name of the two buttons."""
         super().__init__()
         self.setProperty("kind", "banner")
         self.setProperty("level", "notice")
         self._words = label(wrap=True)
         self._keep = button(keep[0], self.declined.emit, name=keep[1])
-        really = button(confirm[0], self.confirmed.emit, "danger", confirm[1])
-        hbox(TextWithButtons(self._words, (self._keep, really)), parent=self, margins=SPACE_S)
+        confirm_button = button(confirm[0], self.confirmed.emit, "danger", confirm[1])
+        hbox(TextWithButtons(self._words, (self._keep, confirm_button)), parent=self, margins=SPACE_S)
         self.hide()
 
     def ask(self, words: str) -> None:
