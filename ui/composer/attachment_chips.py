@@ -119,7 +119,7 @@ class PastedText:
 
 
 Attachment = PendingPicture | UnreadablePicture | PendingResource | PastedText | PromptSource
-"""What goes with a text. PromptSource is no chip: it stands for words in the text itself."""
+"""What goes with a text. A PromptSource has no chip: it stands for words in the text itself."""
 
 
 @dataclass(eq=False)
@@ -185,13 +185,13 @@ class AttachmentRow(QScrollArea):
         return [*(attachment for attachment in ready if attachment is not None), *self._prompt_sources]
 
     def items_beside(self, text: str) -> list[Attachment]:
-        """Return what goes with this text. Prompts are for none, but kept: an undo may bring their text back."""
+        """Return what goes with this text: with none, no prompt sources. Those are kept: an undo may bring it back."""
         has_words = bool(text or self.texts)
         return [item for item in self.items if has_words or not isinstance(item, PromptSource)]
 
     def notices(self, limits: "ImageLimits | None", *, can_see: bool | None, has_text: bool) -> list[str]:
         """Return what will be changed about the pictures, as `picture_notices` does, and that a link wrote the text."""
-        # Also one that is being prepared.
+        # Including those that are being prepared.
         has_pictures = any(entry.is_picture for entry in self._entries)
         notices = picture_notices(self.pictures, limits, can_see=can_see) if has_pictures else []
         if has_text and any(source.kind == "web" for source in self._prompt_sources):
@@ -204,14 +204,14 @@ class AttachmentRow(QScrollArea):
 
     def take_pending(self) -> list[AttachmentFetch]:
         """Remove the fetches that are under way without cancelling them, to be added elsewhere."""
-        several: list[AttachmentFetch] = []
+        fetches: list[AttachmentFetch] = []
         for entry in tuple(self._entries):
             if entry.fetch is not None:
-                several.append(entry.fetch)
+                fetches.append(entry.fetch)
                 entry.fetch = None
                 self._discard_entry(entry)
         self.changed.emit()
-        return several
+        return fetches
 
     async def wait_until_ready(self) -> None:
         """Wait until no fetch is under way."""
@@ -237,7 +237,7 @@ class AttachmentRow(QScrollArea):
 
     def _append_entry(self, entry: AttachmentEntry) -> None:
         self._entries.append(entry)
-        # First out: to insert what is in a layout already counts it twice, and it would come behind the stretch.
+        # Remove it first: a widget that is in the layout already would count twice, and come behind the stretch.
         self._row.removeWidget(entry.chip)
         self._row.insertWidget(self._row.count() - 1, entry.chip)
         place_before_in_tab_order(self._editor, entry.chip, entry.chip.remove_button)
@@ -246,7 +246,7 @@ class AttachmentRow(QScrollArea):
         return self._entries[self._entries.index(entry) + 1 :] if entry in self._entries else []
 
     def _move_to_end(self, entries: Sequence[AttachmentEntry]) -> None:
-        """Place these behind what arrived for one before them: all are sent in the order in which they were chosen."""
+        """Place these behind what an earlier entry became: all are sent in the order in which they were chosen."""
         for entry in entries:
             if entry in self._entries:
                 self._entries.remove(entry)

@@ -66,7 +66,7 @@ class PictureIntake(Protocol):
 
 
 def estimated_tokens(width: int, height: int) -> int:
-    """OpenAI's rule for high detail: fit into 2048², shorter side to 768, then 170 for each tile of 512² and 85 more.
+    """Return OpenAI's count for high detail: fit into 2048², shorter side to 768, then 170 a tile of 512² and 85 more.
 
     Other providers count differently but land in the same range (developers.openai.com, "Images and vision").
     """
@@ -82,12 +82,12 @@ def looks_like_picture(path: Path) -> bool:
 
 
 def read_picture_file(path: Path) -> bytes:
-    """Read a picture file; blocks. Raises ImageRefused, also for what is no regular file."""
+    """Read a picture file; blocks. Raises ImageRefused, also if it is not a regular file."""
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
+        file_stat = path.stat()
+        if not stat.S_ISREG(file_stat.st_mode):
             raise ImageRefused.unsupported(path.name)
-        if about.st_size > MAX_FILE_SIZE:
+        if file_stat.st_size > MAX_FILE_SIZE:
             raise ImageRefused.too_large(path.name, "100 MB")
         return path.read_bytes()
     except OSError as error:
@@ -109,7 +109,7 @@ def _begins_like_picture(path: Path) -> bool:
     from desktop_agent.types.blocks import detect_media_type
 
     try:
-        # Opening a channel would wait for whoever writes into it.
+        # Opening a named pipe would wait for a writer.
         if not path.is_file():
             return False
         with path.open("rb") as file:
@@ -250,7 +250,7 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """What was fetched, and why something was not; of a `folder` that was dropped as a file, its path."""
+    """What was fetched, and why something was not. `folder` is the path of a folder that was dropped as a file."""
 
     items: Sequence[PendingPicture | PendingResource] = ()
     problems: Sequence[AgentError] = ()

@@ -88,16 +88,16 @@ class Attachments(AttachmentRow):
                 self.add_fetches([AttachmentFetch(path.name, partial(self._read_file, path))])
 
     def add_pasted(self, data: bytes | QImage, name: str = "") -> None:
-        """Attach a picture from the clipboard, or one of this name."""
+        """Attach a picture from the clipboard, under this name or a default one."""
         name = name or self.tr("Pasted image")
         if isinstance(data, QImage):
             self._add_picture(name, lambda: _in_thread(encode_png, data))
             return
 
-        async def at_hand() -> bytes:
+        async def read() -> bytes:
             return data
 
-        self._add_picture(name, at_hand)
+        self._add_picture(name, read)
 
     def add_items(self, attached: Sequence[Attachment]) -> None:
         """Attach what was prepared before, for example in a draft."""
@@ -163,10 +163,10 @@ class Attachments(AttachmentRow):
             return FetchResult(problems=[error])
 
     async def _prepare_server_picture(self, picture: ServerPicture) -> FetchResult:
-        async def at_hand() -> bytes:
+        async def read() -> bytes:
             return picture.data
 
-        return await self._prepare(picture.title, at_hand, picture.server, picture.server_id)
+        return await self._prepare(picture.title, read, picture.server, picture.server_id)
 
     async def _read_resources(
         self, read: Callable[[], Awaitable[Sequence[PendingResource | ServerPicture]]]
@@ -218,7 +218,7 @@ class Attachments(AttachmentRow):
             self._move_to_end(later)
 
     def _end_fetch(self, entry: AttachmentEntry, fetched: FetchResult) -> list[AttachmentEntry]:
-        """Let the entry have its picture, or remove it; return those that came after it."""
+        """Set the picture of an entry, or remove the entry; return the entries after it."""
         entry.fetch = None
         if entry in self._entries and (fetched.problems or not fetched.items):
             self.lost.emit()

@@ -68,7 +68,7 @@ _MAX_FORM_HEIGHT = 420
 
 
 class PromptArgumentsDialog(QDialog):
-    """Window-modal, shown with `open()`. Answer `completion_requested` with `show_completions`."""
+    """The dialog for a prompt's arguments, window-modal. Answer `completion_requested` with `show_completions`."""
 
     arguments_submitted = Signal(dict)
     """Values by name, without empty ones."""
@@ -104,8 +104,8 @@ class PromptArgumentsDialog(QDialog):
             return
         model, popup = completer.model(), completer.popup()
         if isinstance(model, QStringListModel):
-            written = self._form.rows[name].value
-            model.setStringList([show_hidden(value) for value in values if value != written])
+            text = self._form.rows[name].value
+            model.setStringList([show_hidden(value) for value in values if value != text])
         if model.rowCount() > 0:
             completer.complete()
         elif popup is not None:

@@ -87,27 +87,27 @@ def completion_items(groups: Sequence[ServerCatalog], typed: str, wanted: Comple
     return [row for group in groups for row in _items_of(group, typed.strip().casefold(), wanted)]
 
 
-def _items_of(group: ServerCatalog, typed: str, wanted: CompletionKind) -> list[CompletionItem]:
+def _items_of(group: ServerCatalog, typed: str, kind: CompletionKind) -> list[CompletionItem]:
     title, contents, server = show_hidden(group.title), group.contents, (group.server_id, group.title)
     heading = CompletionItem(text=title, server_id=server[0], server=server[1], is_heading=True)
     if contents is None:
         words = translate_sentence(group.problem) if group.problem is not None else _tr("Starting…")
         badge = "problem" if group.problem is not None else ""
         return [heading, CompletionItem(text=words, server_id=server[0], server=server[1], badge=badge, is_faded=True)]
-    prompts: tuple[CatalogItem, ...] = contents.prompts if wanted != "resources" else ()
-    readable: tuple[CatalogItem, ...] = (*contents.resources, *contents.templates) if wanted != "prompts" else ()
+    prompts: tuple[CatalogItem, ...] = contents.prompts if kind != "resources" else ()
+    readable: tuple[CatalogItem, ...] = (*contents.resources, *contents.templates) if kind != "prompts" else ()
     rows = [_item_of(group, item) for item in (*prompts, *readable) if typed in _search_text(item)]
     if not rows and not typed:
-        rows = [CompletionItem(text=_empty_text(wanted), server_id=server[0], server=server[1], is_faded=True)]
+        rows = [CompletionItem(text=_empty_text(kind), server_id=server[0], server=server[1], is_faded=True)]
     return [heading, *rows] if rows else []
 
 
-def _empty_text(wanted: CompletionKind) -> str:
+def _empty_text(kind: CompletionKind) -> str:
     return {
         "all": _tr("It offers no prompts and no resources."),
         "prompts": _tr("It offers no prompts."),
         "resources": _tr("It offers no resources."),
-    }[wanted]
+    }[kind]
 
 
 def _item_of(group: ServerCatalog, offered: CatalogItem) -> CompletionItem:
@@ -180,17 +180,17 @@ def expand_template(template: str, values: dict[str, str]) -> str:
     """Return the URI; a variable without a value becomes empty."""
 
     def fill(match: re.Match[str]) -> str:
-        first, between, is_named, safe = _OPERATORS[match[1]]
+        prefix, separator, is_named, safe = _OPERATORS[match[1]]
         parts: list[str] = []
         for variable in match[2].split(","):
             name, _, length = variable.partition(":")
             value = values.get(_variable_name(variable), "")
             if not value:
                 continue
-            cut = value[: int(length)] if length.isdigit() else value
-            written = quote(cut, safe=f"{safe}-._~")
-            parts.append(f"{name.rstrip('*')}={written}" if is_named else written)
-        return first + between.join(parts) if parts else ""
+            part = value[: int(length)] if length.isdigit() else value
+            encoded = quote(part, safe=f"{safe}-._~")
+            parts.append(f"{name.rstrip('*')}={encoded}" if is_named else encoded)
+        return prefix + separator.join(parts) if parts else ""
 
     return _EXPRESSION.sub(fill, template)
 

@@ -51,13 +51,13 @@ class _ComposerFrame(QFrame):
 
 
 class EditedMessage(NamedTuple):
-    """An earlier message as it was before it was edited, and the draft in whose place it is, which is set aside."""
+    """An earlier message as it was before editing, and the draft that is set aside meanwhile."""
 
     original: "tuple[str, list[Attachment]]"
     draft: "tuple[str, list[Attachment]]"
 
     def draft_with(self, written: "tuple[str, list[Attachment]]") -> "tuple[str, list[Attachment]]":
-        """Return the draft, and behind it what is written if that was changed."""
+        """Return the draft, followed by what is written if that was changed."""
         if written == self.original:
             return self.draft
         text, attached = self.draft
@@ -90,7 +90,7 @@ class Composer(QWidget):
         self._limits: ImageLimits | None = None
         self._blocked_reason = ""
         self._pending_send: Literal["now", "later"] | None = None
-        """It is to be sent when it is ready, and when."""
+        """How the message is sent once its attachments are ready; None while it need not be."""
         self._checks: list[Callable[[str, Sequence[Attachment]], bool]] = []
         self.edited: EditedMessage | None = None
         self.frame = _ComposerFrame(themes, is_focused=opens_focused)
@@ -114,7 +114,7 @@ class Composer(QWidget):
 
         attachments = Attachments(self._themes, self._intake, self.editor)
         self.frame.column.insertWidget(0, attachments)
-        # Among the children too, whose order is that of assistive technology.
+        # Among the children too: assistive technology reads them in their order.
         attachments.lower()
         attachments.changed.connect(self._on_changed)
         attachments.lost.connect(self._cancel_pending_send)
@@ -296,7 +296,7 @@ class Composer(QWidget):
         self.attachments.add_text(text)
 
     def clear_problems(self) -> None:
-        """Take back what was said: something was done about it."""
+        """Hide the problems: the person did something about them."""
         self._problems.hide()
 
     def _on_changed(self) -> None:

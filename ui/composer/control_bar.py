@@ -17,9 +17,9 @@ _GAP = SPACE_XS
 class ControlBar(WrappingRows):
     """Controls with or without their text (`minimumSizeHint`); the first ones keep it longest.
 
-    A control whose horizontal policy is Maximum can be elided as well. `end` stands at the end of the last row;
-    `reserved` returns the width that it may come to need, so that no row is added when it does, and `usual` the one
-    that it mostly has: only beyond that the last texts give way to it.
+    A control whose horizontal policy is Maximum can be elided as well. `end` is at the end of the last row. `reserved`
+    returns the largest width that it may need, so that no row is added when it does; `usual` the width that it mostly
+    has: only when it needs more do the last texts give way.
     """
 
     def __init__(self, end: QWidget, reserved: Callable[[], int], usual: Callable[[], int], *items: QWidget) -> None:
@@ -44,8 +44,8 @@ class ControlBar(WrappingRows):
         item.setParent(self)
         # The order of children is that of assistive technology; the Tab order follows below.
         self._end.raise_()
-        for one, next_one in pairwise([*self._items[-1:], item, *self._end.findChildren(QAbstractButton)]):
-            QWidget.setTabOrder(one, next_one)
+        for first, second in pairwise([*self._items[-1:], item, *self._end.findChildren(QAbstractButton)]):
+            QWidget.setTabOrder(first, second)
         self._items.append(item)
         self.updateGeometry()
 
@@ -70,7 +70,7 @@ class ControlBar(WrappingRows):
     def _rows(self, width: int) -> list[list[QWidget]]:
         """Keep the order; the last row has room for the end."""
         shown, rows = self._shown(), list[list[QWidget]]()
-        # Each is asked once: Qt asks for the rows again and again, and measures each time.
+        # Measure each item once: Qt asks for the rows very often.
         min_widths, full_widths = [_min_width(item) for item in shown], list[int]()
         last, first = width - self._reserved_width() - _GAP, 0
         while first < len(shown) and _total_width(min_widths[first:]) > last:
@@ -108,12 +108,12 @@ def _share_width(items: Sequence[QWidget], room: int) -> list[int]:
     widths = [_min_width(item) for item in items]
     remaining = room - sum(widths) - _GAP * max(len(widths) - 1, 0)
     for index, item in enumerate(items):
-        wanted = _full_width(item) - widths[index]
+        missing = _full_width(item) - widths[index]
         can_have_part = item.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Maximum
-        if wanted > remaining and not can_have_part:
+        if missing > remaining and not can_have_part:
             continue
-        widths[index] += max(min(wanted, remaining), 0)
-        remaining -= max(min(wanted, remaining), 0)
+        widths[index] += max(min(missing, remaining), 0)
+        remaining -= max(min(missing, remaining), 0)
     return widths
 
 
@@ -180,8 +180,8 @@ class SendStopButton(QWidget):
 
     def max_width(self) -> int:
         """Return the width while stopping with a message written, which is the largest, in pixels."""
-        letters, stop = self._stop.fontMetrics(), self._stop.sizeHint().width()
-        more = letters.horizontalAdvance(self._stopping) - letters.horizontalAdvance(self._stop.text())
+        metrics, stop = self._stop.fontMetrics(), self._stop.sizeHint().width()
+        more = metrics.horizontalAdvance(self._stopping) - metrics.horizontalAdvance(self._stop.text())
         return max(self._queue.sizeHint().width() + SPACE_XS + stop + more, self._send.sizeHint().width())
 
     def usual_width(self) -> int:
@@ -204,7 +204,7 @@ class SendStopButton(QWidget):
         self._queue.setVisible(self.is_working and can_send)
 
     def set_blocked(self, why: str) -> None:
-        """Say in tooltip and description why nothing can be sent; empty when it can."""
+        """Show in tooltip and description why nothing can be sent; empty when it can."""
         set_keys_tooltip(self._send, self.tr("Send"), "Ctrl+Enter")
         if why:
             self._send.setToolTip(why)
@@ -227,7 +227,7 @@ class SendStopButton(QWidget):
         self.stop_requested.emit()
 
     def _open_menu(self) -> None:
-        # Those of the rows of a menu are only shown.
+        # In the rows of a menu, shortcuts are only displayed.
         from PySide6.QtGui import QKeySequence
 
         self._steer_action.setShortcut(QKeySequence("Enter" if self._enter_sends else "Ctrl+Enter"))

@@ -11,9 +11,9 @@ from ui.style.theme import SPACE_S
 
 
 class FileDrops(QLabel):
-    """Lets files and pictures of other programs be dropped anywhere on the page, and says so while they are over it.
+    """Accepts files and pictures of other programs anywhere on the page, and says so while they are dragged over it.
 
-    Shown, it lies over the composer too, so what is dropped there comes to the page. Text and links are the editor's.
+    While shown, it covers the composer too, so that drops there come to the page. Text and links go to the editor.
     """
 
     def __init__(self, page: QWidget, composer: Composer) -> None:
@@ -36,8 +36,8 @@ class FileDrops(QLabel):
                 self._composer.dropEvent(event)
                 return True
         elif isinstance(event, QDragEnterEvent):
-            is_taken = not event.source() and self._composer.isVisible()
-            if is_taken and _has_files(event.mimeData()):
+            is_accepted = not event.source() and self._composer.isVisible()
+            if is_accepted and _has_files(event.mimeData()):
                 event.acceptProposedAction()
                 self.setGeometry(self._page.rect().adjusted(SPACE_S, SPACE_S, -SPACE_S, -SPACE_S))
                 self.raise_()
@@ -45,11 +45,11 @@ class FileDrops(QLabel):
                 return True
             if watched is self._page:
                 # A link is written into the message.
-                event.setAccepted(is_taken and event.mimeData().hasUrls())
+                event.setAccepted(is_accepted and event.mimeData().hasUrls())
                 return True
         return super().eventFilter(watched, event)
 
 
 def _has_files(data: QMimeData) -> bool:
-    """Return whether the editor would attach what this is, and not write it."""
+    """Return whether the editor would attach this instead of writing it."""
     return is_picture(data) or (data.hasUrls() and all(url.isLocalFile() for url in data.urls()))

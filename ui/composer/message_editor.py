@@ -33,7 +33,7 @@ def is_too_long(text: str) -> bool:
 def is_picture(data: QMimeData) -> bool:
     """Return whether pasted or dropped content is a picture.
 
-    A browser gives its address beside it; other text beside a picture, as of a table, is what is meant.
+    A browser adds the address of the picture. Other text beside a picture, such as that of a table, is what is meant.
     """
     return data.hasImage() and (data.hasUrls() or not data.text())
 
@@ -126,7 +126,7 @@ class MessageEditor(AutoHeightText):
         self._take_keyboard()
 
     def _take_keyboard(self) -> None:
-        # From the program that something was dragged from: one writes about it next.
+        # Take it from the program that something was dragged from: the person writes here next.
         self.activateWindow()
         self.setFocus()
 
@@ -140,8 +140,8 @@ class MessageEditor(AutoHeightText):
             self.long_text_inserted.emit(text)
         else:
             self.insertPlainText(text)
-            # Qt inserts what is dropped in an edit block, until whose end the lines are those of the text before. Asked
-            # where the cursor is in them, it crashes (6.11); it scrolls by itself afterwards.
+            # Qt inserts dropped text in an edit block, and until its end the lines are those of the old text. Qt (6.11)
+            # crashes when it looks for the cursor in them; it scrolls by itself afterwards.
             if not self._is_dropping:
                 self.ensureCursorVisible()
 
@@ -161,8 +161,8 @@ class MessageEditor(AutoHeightText):
 
     def _open_menu_at_caret(self) -> None:
         point = self.cursorRect().bottomLeft()
-        place = self.viewport().mapToGlobal(point)
-        self.contextMenuEvent(QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, point, place))
+        global_point = self.viewport().mapToGlobal(point)
+        self.contextMenuEvent(QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, point, global_point))
 
     def _on_enter(self, modifiers: "Qt.KeyboardModifier") -> None:
         from PySide6.QtCore import Qt
@@ -172,14 +172,14 @@ class MessageEditor(AutoHeightText):
         elif self.enter_sends and not modifiers & Qt.KeyboardModifier.ShiftModifier:
             self.send_pressed.emit()
         else:
-            # Qt's own Shift+Enter makes U+2028, which looks like a line break and is none.
+            # Qt's own Shift+Enter inserts U+2028, which only looks like a line break.
             self.insertPlainText("\n")
             self.ensureCursorVisible()
 
     def height_for(self, lines: int) -> int:
-        """Return it for so many visible lines, in pixels."""
+        """Return the height for this many visible lines, in pixels."""
         margins = self.viewportMargins()
-        # A pixel more, or it could be scrolled past the last line.
+        # One pixel more: otherwise it could be scrolled past the last line.
         return lines * self._line_height() + 1 + margins.top() + margins.bottom()
 
     def _line_height(self) -> int:
@@ -206,13 +206,13 @@ class MessageEditor(AutoHeightText):
 
 
 def _makes_menu_events() -> bool:
-    """Return whether the platform makes a context menu event of Shift+F10, as all do of the menu key."""
+    """Return whether the platform sends a context menu event for Shift+F10, as all do for the menu key."""
     return sys.platform in {"win32", "darwin"}
 
 
 @cache
 def _modifiers() -> "Qt.KeyboardModifier":
-    """Return those that make another command of Up. The number pad's own modifier is none."""
+    """Return the modifiers that change the meaning of Up; that of the number pad does not."""
     from PySide6.QtCore import Qt
 
     modifier = Qt.KeyboardModifier

@@ -86,9 +86,9 @@ class QueuedMessageControls(QWidget):
         """Return the width folded or unfolded: the same in each row, so that the rows look alike."""
         words = [self._when_name(soon=soon, short=folded) for soon in (True, False)]
         self._when.ensurePolished()
-        measured = self._when.fontMetrics()
-        longest = max(measured.horizontalAdvance(word) for word in words)
-        when = self._when.sizeHint().width() - measured.horizontalAdvance(self._when.text()) + longest
+        metrics = self._when.fontMetrics()
+        longest = max(metrics.horizontalAdvance(word) for word in words)
+        when = self._when.sizeHint().width() - metrics.horizontalAdvance(self._when.text()) + longest
         widths = [self._pictures.sizeHint().width(), when]
         widths += [control.sizeHint().width() for control in ((self._more,) if folded else self._buttons)]
         return sum(widths) + SPACE_XS * (len(widths) - 1)
@@ -185,7 +185,7 @@ class QueuedMessageRow(QFrame):
     """
 
     edited = Signal()
-    """The text in the editor is another."""
+    """The text in the editor changed."""
     text_edited = Signal(str)
     removed = Signal()
     when_chosen = Signal(str)
@@ -199,7 +199,7 @@ class QueuedMessageRow(QFrame):
         self._message = message
         self._editor: SmallTextEdit | None = None
         self._unchanged = ""
-        """What the editor said at first: not always letter by letter what the message says."""
+        """The text of the editor at first, which may differ from that of the message in some characters."""
         self._editor_panel: QWidget | None = None
         self._text = ElidedLabel()
         self._controls = QueuedMessageControls(themes)
@@ -298,7 +298,7 @@ class MessageQueueView(QWidget):
     """The queued messages. Emits what the person wants; the list follows `show_messages`."""
 
     edited = Signal()
-    """A text in an editor is another."""
+    """A text in an editor changed."""
     text_edited = Signal(str, str)
     """A message's id and its new text."""
     moved = Signal(str, int)

@@ -61,10 +61,10 @@ class ModeRequestBar(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Put the text above the buttons where it has little room beside them."""
         super().resizeEvent(event)
-        letters = MIN_TEXT_CHARS * self.fontMetrics().averageCharWidth()
-        wide = letters + self._accept_button.sizeHint().width() + self._refuse_button.sizeHint().width()
-        side = QBoxLayout.Direction
-        self._row.setDirection(side.LeftToRight if self.width() >= wide else side.TopToBottom)
+        text_width = MIN_TEXT_CHARS * self.fontMetrics().averageCharWidth()
+        min_width = text_width + self._accept_button.sizeHint().width() + self._refuse_button.sizeHint().width()
+        direction = QBoxLayout.Direction
+        self._row.setDirection(direction.LeftToRight if self.width() >= min_width else direction.TopToBottom)
 
 
 class ContextOverflowNotice(QWidget):
@@ -94,8 +94,8 @@ class ContextOverflowNotice(QWidget):
         # The buttons below end the sentence.
         words = self.tr("About {0} tokens more than the {1} that the model can read. Write less, or:")
         # An estimate: two significant figures are known.
-        about = round(over, 1 - int(math.log10(over))) if over > 0 else 0
-        text = words.format(format_number(about), format_number(window)) if over > 0 else ""
+        rounded = round(over, 1 - int(math.log10(over))) if over > 0 else 0
+        text = words.format(format_number(rounded), format_number(window)) if over > 0 else ""
         if text and self.isHidden():
             announce(self, text)
         self._words.setText(text)

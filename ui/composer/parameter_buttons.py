@@ -51,7 +51,7 @@ class ReasoningChoice:
 def reasoning_choices(capabilities: Capabilities, current: Reasoning | None) -> list[ReasoningChoice]:
     """Return the choices, the default first; empty where there is nothing to choose.
 
-    For an unknown model the current choice stays among them: nobody says that the model lacks it.
+    For an unknown model the current choice stays among them: the model may support it.
     """
     if capabilities.reasoning is False:
         return []
@@ -98,7 +98,7 @@ def _is_known(capabilities: Capabilities) -> bool:
 
 
 def _supported(capabilities: Capabilities) -> list[Reasoning]:
-    """Without the default. Where only efforts are known, they are the choices."""
+    """Return the choices without the default. Where only efforts are known, they are the choices."""
     modes: frozenset[ReasoningMode] = capabilities.reasoning_modes or frozenset()
     choices: list[Reasoning] = []
     if "disabled" in modes:
@@ -142,7 +142,7 @@ REASONING_KEYS = "Ctrl+Shift+R"
 
 
 class ReasoningPicker(CollapsingButton):
-    """Hidden for a model without choices."""
+    """Shows and changes the reasoning. Hidden for a model without choices."""
 
     reasoning_chosen = Signal(object)
     """A Reasoning, or None for the model's default."""

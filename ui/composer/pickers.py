@@ -58,19 +58,19 @@ def _demo_model() -> ModelInfo:
     return ModelInfo(DEMO_MODEL, QCoreApplication.translate("ModelRows", "Demo"))
 
 
-def _demo_rows(wanted: str, current: tuple[str, str]) -> list[ModelRow]:
-    """Return the same rows before its server runs and while it does: that starts when somebody uses it."""
+def _demo_rows(query: str, current: tuple[str, str]) -> list[ModelRow]:
+    """Return the rows of the demo, the same whether its server runs or not: it starts when somebody uses it."""
     title, model = QCoreApplication.translate("ModelRows", "Demo (offline)"), _demo_model()
-    if wanted not in title.casefold() and wanted not in model.id:
+    if query not in title.casefold() and query not in model.id:
         return []
     today = datetime.now().astimezone().date()
     return [ModelRow(text=title, is_heading=True), _row_of(DEMO_ENDPOINT, model, current, today)]
 
 
 def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[ModelRow]:
-    translate, wanted = QCoreApplication.translate, typed.casefold()
+    translate, query = QCoreApplication.translate, typed.casefold()
     models = [
-        model for model in group.models if wanted in model.id.casefold() or wanted in (model.title or "").casefold()
+        model for model in group.models if query in model.id.casefold() or query in (model.title or "").casefold()
     ]
     today = datetime.now().astimezone().date()
     rows = [_row_of(group.endpoint.id, model, current, today) for model in models]
@@ -122,9 +122,9 @@ def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
         (capabilities.reasoning, translate("ModelRows", "reasoning")),
     )
     facts += [words for has_it, words in abilities if has_it]
-    cost = model.price
-    if cost is not None and cost.input is not None and cost.output is not None:
-        facts.append(f"{format_price(cost.input)} / {format_price(cost.output)}")
+    price = model.price
+    if price is not None and price.input is not None and price.output is not None:
+        facts.append(f"{format_price(price.input)} / {format_price(price.output)}")
     if model.retires is not None:
         is_retired = model.retires <= today
         words = translate("ModelRows", "retired {0}") if is_retired else translate("ModelRows", "retires {0}")
@@ -134,13 +134,13 @@ def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
 
 def model_tooltip(model: ModelInfo) -> str:
     """Return the id, and the figures with their units."""
-    translate, cost, lines = QCoreApplication.translate, model.price, [model.id]
+    translate, price, lines = QCoreApplication.translate, model.price, [model.id]
     if model.capabilities.context_window:
         words = translate("ModelRows", "Context window: {0} tokens")
         lines.append(words.format(format_number(model.capabilities.context_window)))
-    if cost is not None and cost.input is not None and cost.output is not None:
+    if price is not None and price.input is not None and price.output is not None:
         words = translate("ModelRows", "A million tokens cost {0} in and {1} out")
-        lines.append(words.format(format_price(cost.input), format_price(cost.output)))
+        lines.append(words.format(format_price(price.input), format_price(price.output)))
     return "\n".join(lines)
 
 
@@ -193,8 +193,8 @@ class ModelPicker(ToolButton):
         self._update_text()
 
     def minimumSizeHint(self) -> QSize:
-        letters = self.fontMetrics()
-        more = letters.horizontalAdvance(self.text()) - MIN_NAME_LENGTH * letters.averageCharWidth()
+        metrics = self.fontMetrics()
+        more = metrics.horizontalAdvance(self.text()) - MIN_NAME_LENGTH * metrics.averageCharWidth()
         return self.sizeHint() - QSize(max(more, 0), 0)
 
     def set_models(self, groups: Sequence[ModelGroup]) -> None:

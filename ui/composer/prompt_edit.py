@@ -14,7 +14,7 @@ from ui.style.theme import SPACE_S, ThemeSource
 
 
 class PromptEdit(QFrame):
-    """The bar above the editor that says so. `ended`: it is not being edited any more, sent or not."""
+    """The bar above the editor while an earlier message is edited. `ended`: editing has ended, sent or not."""
 
     ended = Signal()
 
@@ -36,7 +36,7 @@ class PromptEdit(QFrame):
         self.hide()
 
     def begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
-        """Put the message into the composer in place of the draft; what was changed of another one goes behind that."""
+        """Put the message into the composer in place of the draft; changes of another one go behind the draft."""
         self.leave()
         composer = self._composer
         self._fetches = composer.attachments.take_pending()
@@ -59,7 +59,7 @@ class PromptEdit(QFrame):
         self._end(keep_changes=False)
 
     def leave(self) -> None:
-        """Stop editing without a decision: the draft comes back, and what was changed is behind it."""
+        """Stop editing without a decision: the draft comes back, followed by the changed message."""
         self._end(keep_changes=True)
 
     def _end(self, *, keep_changes: bool) -> None:

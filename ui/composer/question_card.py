@@ -40,7 +40,7 @@ class AnswerChoices(QWidget):
         for index, choice in enumerate(question.choices):
             box = QCheckBox() if question.several else QRadioButton()
             if not question.several:
-                # In a group Tab stops at one box alone, and no arrow goes to the others.
+                # In a group, Tab stops at one box only: check boxes would be out of reach of the keyboard.
                 self._group.addButton(box)
             self._boxes.append(box)
             layout.addWidget(self._create_choice(box, index, choice))
@@ -69,7 +69,7 @@ class AnswerChoices(QWidget):
             self._custom_field.clear()
 
     def write_custom(self, event: QKeyEvent) -> bool:
-        """Write a key at a choice into the field. Return whether it writes something, and there is a field."""
+        """Pass a key that was pressed at a choice to the field; return False if it writes nothing or none exists."""
         if self._custom_field is None or self._custom_field.hasFocus() or not writes_text(event):
             return False
         self._custom_field.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -97,11 +97,11 @@ class AnswerChoices(QWidget):
     def _create_choice(self, box: QAbstractButton, index: int, choice: str) -> QWidget:
         if index >= MAX_NUMBERED:
             return WrappedChoice(box, choice)
-        worded = WrappedChoice(box, self.tr("{0}. {1}").format(index + 1, choice))
+        row = WrappedChoice(box, self.tr("{0}. {1}").format(index + 1, choice))
         # Without the number, which is in the description.
         box.setAccessibleName(choice)
         box.setAccessibleDescription(self.tr("Key {0}").format(index + 1))
-        return worded
+        return row
 
     def _on_choice_toggled(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
         if chosen and not self._question.several:
@@ -140,7 +140,7 @@ class QuestionCard(QFrame):
         self._choices: AnswerChoices | None = None
         self._keys = QUESTION_KEYS
         self._is_answering = False
-        """The answer is on its way: where it is taken, the card goes before that returns."""
+        """Whether an answer is being emitted: if it is accepted, the card is hidden before the signal returns."""
         self._title = label(kind="small")
         self._words = label(wrap=True)
         self._scroll = ScrollColumn(SPACE_S, most=lambda: MAX_CARD_HEIGHT * themes.zoom // 100)
@@ -213,7 +213,7 @@ class QuestionCard(QFrame):
         announce(self, self.tr("The agent asks: {0}").format(question.question))
 
     def _title_text(self, more: int) -> str:
-        """`more` questions wait behind this one."""
+        """Return the title; `more` questions wait behind this one."""
         if more < 2:
             return self.tr("The agent asks (1 more waits)") if more else self.tr("The agent asks")
         return self.tr("The agent asks (%n more wait)", "", more)

@@ -18,14 +18,14 @@ _MAX_LENGTH = 100_000
 _MAX_MARKS = 300
 _DELAY_MS = 100
 _MENU_MS = 800
-"""For suggestions, after which the menu opens without them."""
+"""Milliseconds to wait for suggestions before the menu opens without them."""
 # Between the blocks of a raw text.
 _PARAGRAPH = "\u2029"
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedWord:
-    """A word with its place in the document, in UTF-16 units."""
+    """A word with its position in the document, in UTF-16 units."""
 
     start: int
     end: int
@@ -40,25 +40,25 @@ class SpellingMarks(QObject):
         self._themes = themes
         self._editor = editor
         self._checker = checker
-        self._typed_at = -1
-        """Where the caret is since the last change of the text; -1 once it was moved."""
+        self._typing_position = -1
+        """The position of the caret at the last change of the text; -1 once it was moved."""
         self._timer = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._timer.timeout.connect(self.update_marks)
         editor.textChanged.connect(self._on_text_changed)
         editor.cursorPositionChanged.connect(self._on_caret_moved)
         for signal in (editor.verticalScrollBar().valueChanged, editor.focus_changed):
-            signal.connect(self._wait)
-        checker.changed.connect(self._wait)
-        themes.changed.connect(self._wait)
+            signal.connect(self._start_timer)
+        checker.changed.connect(self._start_timer)
+        themes.changed.connect(self._start_timer)
         editor.show_context_menu = self.show_menu
-        self._wait()
+        self._start_timer()
 
     def update_marks(self) -> None:
-        """Mark the wrong words that are visible, but for the one that is being typed."""
+        """Mark the wrong words that are visible, except the one that is being typed."""
         words = [*self._visible_words()]
         wrong = self._checker.wrong({word.text for word in words})
         caret = self._editor.textCursor().position()
-        typed = caret if caret == self._typed_at and self._editor.hasFocus() else -1
+        typed = caret if caret == self._typing_position and self._editor.hasFocus() else -1
         marked = [word for word in words if word.text in wrong and not word.start <= typed <= word.end]
         self._show(marked[:_MAX_MARKS])
 
@@ -73,29 +73,29 @@ class SpellingMarks(QObject):
 
     def _show_menu_at_caret(self) -> None:
         editor = self._editor
-        place = editor.viewport().mapToGlobal(editor.cursorRect().bottomLeft())
-        self._show_menu(editor.textCursor().position(), place, by_key=True)
+        point = editor.viewport().mapToGlobal(editor.cursorRect().bottomLeft())
+        self._show_menu(editor.textCursor().position(), point, by_key=True)
 
-    def _show_menu(self, position: int, place: QPoint, *, by_key: bool) -> None:
+    def _show_menu(self, position: int, point: QPoint, *, by_key: bool) -> None:
         editor, word = self._editor, self._wrong_word_at(position)
         if word is None:
-            _open_menu(editor.createStandardContextMenu(), place, by_key=by_key)
+            _open_menu(editor.createStandardContextMenu(), point, by_key=by_key)
             return
         cursor = QTextCursor(editor.document())
         cursor.setPosition(word.start)
         cursor.setPosition(word.end, QTextCursor.MoveMode.KeepAnchor)
-        _SpellingMenu(editor, self._checker, cursor, word.text).open_at(place, by_key=by_key)
+        _SpellingMenu(editor, self._checker, cursor, word.text).open_at(point, by_key=by_key)
 
     def _on_text_changed(self) -> None:
-        self._typed_at = self._editor.textCursor().position()
-        self._wait()
+        self._typing_position = self._editor.textCursor().position()
+        self._start_timer()
 
     def _on_caret_moved(self) -> None:
-        if self._editor.textCursor().position() != self._typed_at:
-            self._typed_at = -1
-        self._wait()
+        if self._editor.textCursor().position() != self._typing_position:
+            self._typing_position = -1
+        self._start_timer()
 
-    def _wait(self, *_: object) -> None:
+    def _start_timer(self, *_: object) -> None:
         if not self._timer.isActive():
             self._timer.start()
 
@@ -112,7 +112,8 @@ class SpellingMarks(QObject):
             elif not is_code and number >= first:
                 start = document.findBlockByNumber(number).position()
                 for word in prose_words(line):
-                    yield _PlacedWord(start + _units(line, word.start), start + _units(line, word.end), word.text)
+                    begin, end = _utf16_offset(line, word.start), _utf16_offset(line, word.end)
+                    yield _PlacedWord(start + begin, start + end, word.text)
 
     def _wrong_word_at(self, position: int) -> _PlacedWord | None:
         words = [word for word in self._visible_words() if word.start <= position <= word.end]
@@ -151,13 +152,13 @@ class _SpellingMenu(QObject):
         self._checker = checker
         self._cursor = cursor
         self._word = word
-        self._place, self._by_key = QPoint(), False
+        self._point, self._by_key = QPoint(), False
         self._timer = QTimer(self, singleShot=True, interval=_MENU_MS)
         self._timer.timeout.connect(partial(self._open, None))
 
-    def open_at(self, place: QPoint, *, by_key: bool) -> None:
-        """Open it there, on the screen."""
-        self._place, self._by_key = place, by_key
+    def open_at(self, point: QPoint, *, by_key: bool) -> None:
+        """Open it at a point of the screen."""
+        self._point, self._by_key = point, by_key
         self._checker.suggested.connect(self._on_suggested)
         self._timer.start()
         self._checker.suggest(self._word)
@@ -169,7 +170,7 @@ class _SpellingMenu(QObject):
             self._open(suggestions)
 
     def _open(self, suggestions: list[str] | None) -> None:
-        """Open it with these suggestions; None where they did not come in time: then nothing is said of them."""
+        """Open it with these suggestions; with None, they did not come in time and are not mentioned."""
         menu = self._editor.createStandardContextMenu()
         self.setParent(menu)
         before = menu.actions()[0]
@@ -190,12 +191,12 @@ class _SpellingMenu(QObject):
         add(self.tr("Add to dictionary")).triggered.connect(partial(self._checker.add, self._word))
         add(self.tr("Ignore")).triggered.connect(partial(self._checker.ignore, self._word))
         menu.insertSeparator(before)
-        _open_menu(menu, self._place, by_key=self._by_key)
+        _open_menu(menu, self._point, by_key=self._by_key)
 
 
-def _open_menu(menu: QMenu, place: QPoint, *, by_key: bool) -> None:
+def _open_menu(menu: QMenu, point: QPoint, *, by_key: bool) -> None:
     menu.aboutToHide.connect(menu.deleteLater)
-    menu.popup(place)
+    menu.popup(point)
     if by_key:
         menu.setActiveAction(next((action for action in menu.actions() if action.isEnabled()), menu.actions()[0]))
 
@@ -206,6 +207,6 @@ def _replace(cursor: QTextCursor, old: str, new: str, *_: object) -> None:
         cursor.insertText(new)
 
 
-def _units(line: str, position: int) -> int:
+def _utf16_offset(line: str, position: int) -> int:
     """Return how many UTF-16 units are before a character."""
     return position if line.isascii() else len(line[:position].encode("utf-16-le", "surrogatepass")) // 2
