@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from ui.sidebar.search_results import SearchResultsView
 
 _ANNOUNCE_MS = 500
-"""Milliseconds without news after which what was found is announced."""
+"""Milliseconds without new results after which what was found is announced."""
 
 
 class _ResultAnnouncer(QObject):
-    """Tells a screen reader of what was found: the view paints its sentences, which none reads by itself."""
+    """Announces what was found: no screen reader reads the sentences that the view paints."""
 
     def __init__(self, search: QLineEdit) -> None:
         super().__init__(search)
@@ -43,14 +43,14 @@ class _ResultAnnouncer(QObject):
         from ui.sidebar.search_results import remark_on
 
         count = self._search.locale().toString(len(results.conversations))
-        found = self.tr("Conversations found: {0}").format(count) if results.conversations else ""
-        words = " ".join(filter(None, (found, remark_on(query, results))))
+        count_words = self.tr("Conversations found: {0}").format(count) if results.conversations else ""
+        words = " ".join(filter(None, (count_words, remark_on(query, results))))
         if words != self._search.accessibleDescription():
             self._search.setAccessibleDescription(words)
             self._timer.start()
 
     def clear(self) -> None:
-        """Say nothing: the list is shown."""
+        """Announce nothing: the list is shown."""
         self._search.setAccessibleDescription(self.idle_description)
         self._timer.stop()
 
@@ -88,7 +88,7 @@ class ConversationList(QFrame):
     """The id of a conversation, the SearchHit in it, and the words that are to be marked."""
     filter_choices_wanted = Signal()
     end_neared = Signal()
-    """Somebody scrolled to where the list may go on."""
+    """The end of the loaded rows is near: there may be more."""
     new_unstored_requested = Signal()
     """A conversation that is never stored."""
     search_left = Signal()
@@ -107,7 +107,7 @@ class ConversationList(QFrame):
         self._conversation_id: str | None = None
         """The only conversation that is searched."""
         self._opens_best = False
-        """Enter was pressed before the results came."""
+        """Whether Enter was pressed before the results came."""
         self._announcer = _ResultAnnouncer(self._search)
         self._build()
         self._new.clicked.connect(self.new_requested)
@@ -168,7 +168,7 @@ class ConversationList(QFrame):
         return footer
 
     def show_keys(self, new: str, new_unstored: str, search: str) -> None:
-        """Show these keys in the tooltips of what they lead to."""
+        """Show these keys in the tooltips of their controls."""
         for part, keys in ((self._new, new), (self._new_unstored, new_unstored), (self._search, search)):
             set_keys_tooltip(part, part.accessibleName(), keys)
         self._announcer.idle_description = self._search.accessibleDescription()
@@ -204,7 +204,7 @@ class ConversationList(QFrame):
 
     @property
     def query(self) -> "SearchQuery | None":
-        """Return what is searched for; None where the list is wanted."""
+        """Return what is searched for; None if the list is to be shown."""
         words, filters = self._search.text(), self._filters_in_use
         if not words.strip() and filters is None and self._conversation_id is None:
             return None
@@ -232,7 +232,7 @@ class ConversationList(QFrame):
         self._opens_best = self._opens_best and not self._results.choose_best()
 
     def repeat_search(self) -> None:
-        """Ask again for what was typed before anybody could answer."""
+        """Search again for what was typed before anything could be searched."""
         if self.query is not None:
             self.search_requested.emit(self.query)
 
@@ -294,7 +294,7 @@ class ConversationList(QFrame):
     def _choose_best(self) -> None:
         query = self.query
         if query is not None and self._shows_results and self._results.query == query:
-            # While the index grows, what is wanted may still come.
+            # While the index grows, a result may still come.
             self._opens_best = not self._results.choose_best()
         else:
             self._opens_best = query is not None

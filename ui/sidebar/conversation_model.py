@@ -61,14 +61,14 @@ class Conversation(Protocol):
 PlaceKind = Literal["folder", "archive", "more"]
 """`more` is a row that shows the other folders."""
 _MAX_FOLDERS = 12
-"""So many are shown before conversations, unless the person wants to see them all."""
+"""Folders that are shown above the conversations, unless the person wants to see all."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
     """A row that leads to other conversations. `colour` is the word of a FolderColour, or empty.
 
-    `folders` are the ids of those that it stands for, whose badge it has.
+    `folders` are the ids of the folders that it stands for; it has their badge.
     """
 
     kind: PlaceKind
@@ -125,14 +125,14 @@ class DateGroup:
 def date_groups(conversations: Sequence[Conversation], now: datetime) -> list[DateGroup]:
     """Return the groups of conversations: those that are pinned, then the last written first.
 
-    Only a few of them are looked at.
+    Only a few of them are read: the groups are found by binary search.
     """
     first = bisect_left(conversations, x=True, key=lambda row: not row.is_pinned)
     groups = [DateGroup(translate("DateGroups", "Pinned"), 0)] if first else []
     while first < len(conversations):
-        title, begins = _date_group(conversations[first].updated_at, now)
+        title, begin = _date_group(conversations[first].updated_at, now)
         groups.append(DateGroup(title, first))
-        first = bisect_left(conversations, x=True, lo=first + 1, key=lambda row, at=begins: row.updated_at < at)
+        first = bisect_left(conversations, x=True, lo=first + 1, key=lambda row, begin=begin: row.updated_at < begin)
     return groups
 
 
@@ -145,10 +145,10 @@ def _date_group(moment: datetime, now: datetime) -> tuple[str, datetime]:
         (7, translate("DateGroups", "Previous 7 days")),
         (30, translate("DateGroups", "Previous 30 days")),
     ):
-        # Without a time zone until here: that of a day before may be another.
-        begins = (midnight - timedelta(days)).astimezone()
-        if moment >= begins:
-            return title, begins
+        # The time zone is added only here: its offset may have been another on an earlier day.
+        begin = (midnight - timedelta(days)).astimezone()
+        if moment >= begin:
+            return title, begin
     month = moment.astimezone().replace(day=1, hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     form = translate("DateGroups", "MMMM yyyy", "a month and its year, as QLocale writes dates")
     return QLocale().toString(QDate(month.year, month.month, 1), form), month.astimezone()
@@ -210,11 +210,11 @@ class ConversationModel(QAbstractListModel):
         """Return this row, or the nearest one that is no heading, first by `step`; -1 if there is none."""
         row = min(max(row, 0), self.rowCount() - 1)
         rows = (row, row + step, row - step)
-        return next((near for near in rows if 0 <= near < self.rowCount() and self._key_at(near)), -1)
+        return next((near_row for near_row in rows if 0 <= near_row < self.rowCount() and self._key_at(near_row)), -1)
 
     def conversation_at(self, row: int) -> Conversation | None:
         """Return the conversation in a row; None for a heading and a place."""
-        entry = self._at(row)
+        entry = self._entry_at(row)
         return None if isinstance(entry, (DateGroup, PlaceRow)) else entry
 
     def place_at(self, row: int) -> PlaceRow | None:
@@ -242,7 +242,7 @@ class ConversationModel(QAbstractListModel):
         return [id_ for id_, badge in self._badges.items() if badge in _ACTIVE]
 
     def set_folders(self, folders: dict[str, str]) -> None:
-        """Say in which folders active conversations are: the ids of both. Their rows get the badge."""
+        """Set the folder of each active conversation, by their ids. The rows of the folders get the badge."""
         self._folders = folders
         self._repaint()
 
@@ -266,7 +266,7 @@ class ConversationModel(QAbstractListModel):
 
     def data(self, index: ModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """Return the row's data for a role."""
-        match self._at(index.row()) if index.isValid() else None:
+        match self._entry_at(index.row()) if index.isValid() else None:
             case None:
                 return None
             case DateGroup() as group:
@@ -293,7 +293,7 @@ class ConversationModel(QAbstractListModel):
 
     def setData(self, index: ModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """Emit the new title. The row changes when the conversations are set again."""
-        title, conversation = str(value).strip(), self._at(index.row())
+        title, conversation = str(value).strip(), self._entry_at(index.row())
         if role != Qt.ItemDataRole.EditRole or not title or isinstance(conversation, (DateGroup, PlaceRow)):
             return False
         if title == conversation.title:
@@ -302,7 +302,7 @@ class ConversationModel(QAbstractListModel):
         return True
 
     def flags(self, index: ModelIndex) -> Qt.ItemFlag:
-        """Make titles editable in place. Headings are passed over."""
+        """Make titles editable in place. Headings cannot be selected."""
         if not index.isValid():
             return super().flags(index)
         place = self.place_at(index.row())
@@ -357,9 +357,9 @@ class ConversationModel(QAbstractListModel):
         return join_names((*words, *self._badge_words(self._badges.get(conversation.id, ""))))
 
     def _place_badge(self, place: PlaceRow) -> Badge:
-        inside = {self._badges.get(id_, "") for id_, at in self._folders.items() if at in place.folders}
-        shown: list[Badge] = [badge for badge in _ACTIVE if badge in inside]
-        return shown[0] if shown else ""
+        badges = {self._badges.get(id_, "") for id_, folder in self._folders.items() if folder in place.folders}
+        active: list[Badge] = [badge for badge in _ACTIVE if badge in badges]
+        return active[0] if active else ""
 
     def _badge_words(self, badge: Badge) -> Sequence[str]:
         words = {
@@ -373,7 +373,7 @@ class ConversationModel(QAbstractListModel):
         if self.rowCount():
             self.dataChanged.emit(self.index(0), self.index(self.rowCount() - 1))
 
-    def _at(self, row: int) -> Conversation | DateGroup | PlaceRow:
+    def _entry_at(self, row: int) -> Conversation | DateGroup | PlaceRow:
         if row < len(self._places):
             return self._places[row]
         group = bisect_right(self._heading_rows, row) - 1
@@ -381,7 +381,7 @@ class ConversationModel(QAbstractListModel):
         return self._groups[group] if is_heading else self._shown[row - len(self._places) - group - 1]
 
     def _key_at(self, row: int) -> str:
-        entry = self._at(row)
+        entry = self._entry_at(row)
         return "" if isinstance(entry, DateGroup) else entry.id
 
     def _row_of_number(self, number: int) -> int:

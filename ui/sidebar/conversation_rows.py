@@ -71,7 +71,7 @@ class ConversationView(QListView):
     up_requested = Signal()
     """Backspace."""
     end_neared = Signal()
-    """The end of what is read is near: more may be there."""
+    """The end of the loaded rows is near: there may be more."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class ConversationView(QListView):
         self.rows = ConversationModel(self)
         self.marks = RowMarks(self, self.rows)
         self._level = FolderLevel()
-        self._is_elsewhere = self._shows_all = False
+        self._is_other_level = self._shows_all = False
         self._conversations: Sequence[Conversation] = ()
         self._titles = _TitleDelegate(themes, self)
         self._drops = RowDrops(self, self.rows, self._show_target, self.dropped.emit)
@@ -95,9 +95,9 @@ class ConversationView(QListView):
         self._connect()
 
     def set_level(self, level: FolderLevel) -> None:
-        """Say which folder, or that the archive, is listed; its conversations come next."""
-        self._is_elsewhere, self._level = self._level.place != level.place, level
-        self._shows_all = self._shows_all and not self._is_elsewhere
+        """Set which folder is listed, or that the archive is; the conversations in it follow."""
+        self._is_other_level, self._level = self._level.place != level.place, level
+        self._shows_all = self._shows_all and not self._is_other_level
 
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
         """Show these in this order. If the current one is gone, its neighbour becomes current."""
@@ -107,8 +107,8 @@ class ConversationView(QListView):
         self._conversations = conversations
         self.rows.set_conversations(conversations, places)
         self._empty_note.update_words(self._level)
-        if self._is_elsewhere:
-            self._is_elsewhere = False
+        if self._is_other_level:
+            self._is_other_level = False
             self.marks.clear()
             self.scrollToTop()
             row = min(row, 0)
@@ -176,7 +176,7 @@ class ConversationView(QListView):
         super().currentChanged(current, previous)
         self._place_button()
         if current.row() == 1:
-            # The heading above it cannot be gone to.
+            # The heading above it cannot become current.
             self.scrollToTop()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -257,10 +257,10 @@ class ConversationView(QListView):
 
     def _rename(self, index: Index) -> None:
         if index.isValid():
-            here = self.rows.index(index.row())
-            self.setCurrentIndex(here)
+            row_index = self.rows.index(index.row())
+            self.setCurrentIndex(row_index)
             self._button.hide()
-            self.edit(here)
+            self.edit(row_index)
 
     def _edit_current(self) -> None:
         if not self._act_on_place(self.currentIndex(), "edit"):
@@ -272,7 +272,7 @@ class ConversationView(QListView):
             self._act("delete", self.marks.ids_with(self.rows.id_at(index.row())))
 
     def _act(self, action: RowAction, ids: list[str]) -> None:
-        # Gone meanwhile, or in another place.
+        # Some may be deleted or moved by now.
         listed = [self.rows.id_at(row) for row in self.rows.rows_of(ids)]
         if action == "delete" and len(listed) == 1:
             self.delete_pressed.emit(listed[0])
@@ -290,7 +290,7 @@ class ConversationView(QListView):
         self._titles.drop_target = QPersistentModelIndex(index)
         self.viewport().update()
 
-    def _open_menu(self, index: Index, place: QPoint) -> None:
+    def _open_menu(self, index: Index, point: QPoint) -> None:
         self._menu_row = QPersistentModelIndex(index)
         row = index.row() if index.isValid() else -1
         conversation = self.rows.conversation_at(row) if row >= 0 else None
@@ -314,10 +314,10 @@ class ConversationView(QListView):
         else:
             return
         self._menu.setAccessibleName(_name_of_menu(row, folder))
-        self._menu.popup(place)
+        self._menu.popup(point)
 
-    def _open_menu_at(self, place: QPoint) -> None:
-        self._open_menu(self.indexAt(place), self.viewport().mapToGlobal(place))
+    def _open_menu_at(self, point: QPoint) -> None:
+        self._open_menu(self.indexAt(point), self.viewport().mapToGlobal(point))
 
     def _open_menu_below_button(self) -> None:
         self._open_menu(self._titles.with_button, self._button.mapToGlobal(QPoint(0, self._button.height())))
@@ -376,8 +376,8 @@ class _TitleDelegate(RowDelegate):
         side = row.height() - 2
         self._room = side - _BUTTON_MARGIN
         end = SPACE_M + self.badge_room(index) - _BUTTON_MARGIN
-        place = QRect(QPoint(row.right() - end - side + 1, row.top() + 1), QSize(side, side))
-        return QStyle.visualRect(direction, row, place)
+        area = QRect(QPoint(row.right() - end - side + 1, row.top() + 1), QSize(side, side))
+        return QStyle.visualRect(direction, row, area)
 
     def button_room(self, index: Index) -> int:
         return self._room if index == self.with_button else 0
@@ -411,7 +411,7 @@ class _EmptyNote(QLabel):
         self.hide()
         view.installEventFilter(self)
         if QGuiApplication.isRightToLeft():
-            # Else Qt puts a text of Latin letters at the left.
+            # Otherwise Qt puts a text of Latin letters at the left.
             set_by_name(self, alignment="AlignRight|AlignVCenter|AlignAbsolute")
         self.setProperty("kind", "muted")
         self.setWordWrap(True)
@@ -419,7 +419,7 @@ class _EmptyNote(QLabel):
         view.viewport().installEventFilter(self)
 
     def update_words(self, level: FolderLevel) -> None:
-        """Say it of this level, if the list is empty."""
+        """Show the words for this level, if the list is empty."""
         is_empty = self._view.rows.rowCount() == 0
         words = self.tr("No conversations in here yet") if level.place else self.tr("No conversations yet")
         self.setText(words)

@@ -133,7 +133,7 @@ def _colour_names() -> Mapping[FolderColour, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TargetRow(ResultRow):
-    """A folder to move into; `new_name` instead for one that is to be made, and neither for the top."""
+    """A folder to move into; or `new_name` for one that is to be made; or neither for the top."""
 
     folder: str | None = None
     new_name: str = ""
@@ -146,11 +146,11 @@ class _PickDialog(QDialog):
         super().__init__(parent)
         self.panel = SearchPanel(themes, self.rows_for, self.tr("Found"))
         self.panel.chosen.connect(self.choose)
-        wanted = QSize(_WIDTH, _PICKER_HEIGHT) * (themes.zoom / 100)
-        self.resize(wanted.boundedTo(self.screen().availableSize()))
+        size = QSize(_WIDTH, _PICKER_HEIGHT) * (themes.zoom / 100)
+        self.resize(size.boundedTo(self.screen().availableSize()))
 
     def set_words(self, title: str, hint: str) -> None:
-        """Say what it is for, and what to type."""
+        """Set the title, and the hint in the field."""
         self.setWindowTitle(title)
         self.setAccessibleName(title)
         self.panel.set_label(title, hint)
@@ -180,16 +180,15 @@ class FolderPicker(_PickDialog):
 
     def __init__(self, themes: ThemeSource, folders: Sequence[Folder], parent: QWidget, left_out: str = "") -> None:
         paths = folder_paths(folders)
-        outside = paths.get(left_out)
+        excluded = paths.get(left_out)
         self._offers_new = not left_out
-        self._paths = sorted(
-            (
-                (path, folder)
-                for folder in folders
-                if (path := paths[folder.id]) and (outside is None or path[: len(outside)] != outside)
-            ),
-            key=lambda entry: [name.casefold() for name in entry[0]],
-        )
+        targets: list[tuple[tuple[str, ...], Folder]] = []
+        for folder in folders:
+            path = paths[folder.id]
+            is_excluded = excluded is not None and path[: len(excluded)] == excluded
+            if path and not is_excluded:
+                targets.append((path, folder))
+        self._paths = sorted(targets, key=lambda target: [name.casefold() for name in target[0]])
         super().__init__(themes, parent)
         self.set_words(self.tr("Move to a folder"), self.tr("Find a folder, or name a new one"))
         self.build(button(self.tr("Cancel"), self.reject))
@@ -240,7 +239,7 @@ class TagDialog(_PickDialog):
         """`given` are the tags of each conversation."""
         self._tags = list(tags)
         common = set(given[0]).intersection(*given[1:]) if given else set[str]()
-        self._before, self._now = common, set(common)
+        self._tags_before, self._tags_now = common, set(common)
         self._in_some = {tag for names in given for tag in names} - common
         super().__init__(themes, parent)
         self.set_words(self.tr("Tags"), self.tr("Find a tag, or name a new one"))
@@ -249,9 +248,9 @@ class TagDialog(_PickDialog):
 
     def rows_for(self, typed: str) -> Sequence[ResultRow]:
         """Return the tags with what was typed, and one to be made."""
-        wanted = clean_name(typed, MAX_FOLDER_NAME).casefold()
-        rows = [self._row(tag) for tag in self._tags if wanted in tag.casefold()]
-        if wanted and all(tag.casefold() != wanted for tag in self._tags):
+        query = clean_name(typed, MAX_FOLDER_NAME).casefold()
+        rows = [self._row(tag) for tag in self._tags if query in tag.casefold()]
+        if query and all(tag.casefold() != query for tag in self._tags):
             new = self.tr("New tag “{0}”").format(clean_name(typed, MAX_FOLDER_NAME))
             rows.append(ResultRow(text=new, icon="plus", is_choosable=True, tip=clean_name(typed, MAX_FOLDER_NAME)))
         if not rows:
@@ -264,19 +263,19 @@ class TagDialog(_PickDialog):
         if tag not in self._tags:
             self._tags.insert(0, tag)
             self.panel.field.clear()
-        self._now ^= {tag}
+        self._tags_now ^= {tag}
         self._in_some.discard(tag)
         self.panel.fill()
 
     def _row(self, tag: str) -> ResultRow:
-        is_given = tag in self._now
+        is_given = tag in self._tags_now
         state = self.tr("given") if is_given else self.tr("of some") if tag in self._in_some else self.tr("not given")
         icon = "check" if is_given else "minus" if tag in self._in_some else "tag"
         return ResultRow(text=tag, icon=icon, spoken=f"{tag}, {state}", tip=tag, is_choosable=True)
 
     def _finish(self) -> None:
-        added = sorted(self._now - self._before)
-        removed = sorted(self._before - self._now)
+        added = sorted(self._tags_now - self._tags_before)
+        removed = sorted(self._tags_before - self._tags_now)
         if added or removed:
             self.chosen.emit(added, removed)
         self.accept()

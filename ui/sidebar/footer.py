@@ -37,8 +37,8 @@ class SidebarFooter(QWidget):
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
         icons = (self._scheduled, self._trash, self._commands, self._help)
-        for each in icons:
-            each.setProperty("square", "narrow")
+        for icon_button in icons:
+            icon_button.setProperty("square", "narrow")
         row = hbox(self._settings, *icons, spacing=0, margins=0, grow=self._settings)
         vbox(self._waiting, row, parent=self, spacing=0, margins=0)
         for button, action in zip(
@@ -55,7 +55,7 @@ class SidebarFooter(QWidget):
         return (self._waiting, self._settings, self._scheduled, self._trash, self._commands, self._help)
 
     def show_waiting(self, count: int) -> None:
-        """Say how many calls wait for the person."""
+        """Show how many calls wait for the person."""
         self._waiting.show_count(count)
 
 
@@ -117,8 +117,8 @@ class _TextButton(ToolButton):
 
     def _fit(self) -> None:
         advance = self.fontMetrics().horizontalAdvance
-        beside = self.sizeHint().width() - advance(self._words[0])
-        fitting = (text for text in self._words if beside + advance(text) <= self.width())
+        padding = self.sizeHint().width() - advance(self._words[0])
+        fitting = (text for text in self._words if padding + advance(text) <= self.width())
         self.setText(next(fitting, _ICON_ALONE))
 
     def _apply_theme(self) -> None:
@@ -145,7 +145,7 @@ class WaitingButton(_TextButton):
         self._describe()
 
     def keep_keys(self) -> None:
-        """Take the accessible description, which is the keys of its action now, and put the number before it."""
+        """Put the number before the accessible description, which is now the keys of the action."""
         self._keys = self.accessibleDescription()
         self._describe()
 

@@ -17,7 +17,7 @@ from ui.style.text_display import relative_date
 from ui.style.theme import ThemeSource, chevron_towards
 
 _SHARE = 0.5
-"""Of the height of the sidebar that an open folder takes at most."""
+"""The largest share of the height of the sidebar for an open folder."""
 
 
 class FoundFolder(Protocol):
@@ -94,11 +94,11 @@ class FoundSection(ChoiceList):
         self._select()
 
     def sizeHint(self) -> QSize:
-        """As high as its rows, up to a part of the sidebar."""
+        """Return the height of the rows, up to a share of the sidebar."""
         rows = self.sizeHintForRow(0) * self.rows.rowCount() + 2 * self.frameWidth()
         sidebar = self.parentWidget()
-        most = round(sidebar.height() * _SHARE) if sidebar is not None else rows
-        return QSize(80, min(rows, most))
+        max_height = round(sidebar.height() * _SHARE) if sidebar is not None else rows
+        return QSize(80, min(rows, max_height))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Open and close folders as in a tree."""
@@ -124,7 +124,7 @@ class FoundSection(ChoiceList):
     def _toggle(self, program: str) -> None:
         self._open = "" if self._open == program else program
         self._refresh()
-        self.setCurrentIndex(self.rows.index(self._place_of(program)))
+        self.setCurrentIndex(self.rows.index(self._number_of(program)))
         if self._open:
             self.folder_opened.emit(program)
 
@@ -132,9 +132,9 @@ class FoundSection(ChoiceList):
         row = self.rows.row(index.row()) if index.isValid() else None
         return row if isinstance(row, _Row) else None
 
-    def _place_of(self, program: str) -> int:
+    def _number_of(self, program: str) -> int:
         rows = (self._row(self.rows.index(number)) for number in range(self.rows.rowCount()))
-        return next((n for n, row in enumerate(rows) if row is not None and row.program == program), -1)
+        return next((number for number, row in enumerate(rows) if row is not None and row.program == program), -1)
 
     def _update_visibility(self) -> None:
         self.setVisible(self._has_room and bool(self._folders))
@@ -150,10 +150,10 @@ class FoundSection(ChoiceList):
 
     def _select(self) -> None:
         rows = (self._row(self.rows.index(number)) for number in range(self.rows.rowCount()))
-        found = (number for number, row in enumerate(rows) if row is not None and row.conversation_id == self._current)
-        place = next(found, -1) if self._current else -1
-        if place >= 0:
-            self.setCurrentIndex(self.rows.index(place))
+        matches = (index for index, row in enumerate(rows) if row is not None and row.conversation_id == self._current)
+        current = next(matches, -1) if self._current else -1
+        if current >= 0:
+            self.setCurrentIndex(self.rows.index(current))
         elif (row := self._row(self.currentIndex())) is not None and row.conversation_id:
             self.setCurrentIndex(QModelIndex())
 

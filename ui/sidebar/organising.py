@@ -22,7 +22,7 @@ from ui.style.widgets import QuestionBox
 
 
 class OrganisePresenter(QObject):
-    """Asks what has to be asked, in dialogs that are not modal."""
+    """Passes actions on to the organiser, and asks for what they need in dialogs that are not modal."""
 
     export_requested = Signal(list, str)
     """The ids of conversations, and the title of the first."""
@@ -64,12 +64,12 @@ class OrganisePresenter(QObject):
         organiser.tags_read.connect(self._pick_tags)
 
     def act(self, action: RowAction) -> None:
-        """Do something with the marked conversations, else with the open one."""
+        """Run an action on the marked conversations, else on the open one."""
         if ids := self._chosen_ids():
             self.act_on(action, ids)
 
     def applies(self, action: RowAction) -> bool:
-        """Return whether there is a conversation for `act` to do this with."""
+        """Return whether there is a conversation on which `act` can run this action."""
         ids, view = self._chosen_ids(), self._sidebar.view
         listed = [row for row in map(view.rows.conversation_at, view.rows.rows_of(ids)) if row is not None]
         match action:
@@ -86,11 +86,11 @@ class OrganisePresenter(QObject):
 
     def _chosen_ids(self) -> Sequence[str]:
         current = self._library.current
-        has_place = current is not None and current.is_stored and not current.is_in_memory
-        return self._sidebar.view.marks.ids or ([current.id] if current is not None and has_place else [])
+        is_on_disk = current is not None and current.is_stored and not current.is_in_memory
+        return self._sidebar.view.marks.ids or ([current.id] if current is not None and is_on_disk else [])
 
     def create_folder(self) -> None:
-        """Ask what a folder is to be, and make it where the list is."""
+        """Ask for the name of a folder, and create it in the folder that is listed."""
         self._edit(Folder("", "", parent=self._path[-1].id if self._path else None))
 
     def show_archive(self) -> None:
@@ -105,7 +105,7 @@ class OrganisePresenter(QObject):
 
     @Slot(str, list)
     def act_on(self, action: RowAction, ids: Sequence[str]) -> None:
-        """Do something with these conversations."""
+        """Run an action on these conversations."""
         match action:
             case "pin" | "unpin":
                 self._organiser.pin(ids, pinned=action == "pin")
@@ -168,7 +168,7 @@ class OrganisePresenter(QObject):
 
     @Slot()
     def _find_active(self) -> None:
-        """Folders show what goes on in them."""
+        """Find the folders of active conversations, which show a badge."""
         if active := self._sidebar.view.rows.active_ids:
             self._library.listing.find_folders(active)
 

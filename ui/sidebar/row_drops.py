@@ -12,10 +12,10 @@ _NO_INDEX = QModelIndex()
 
 
 class RowDrops(QObject):
-    """Takes drops for a list: only folders take rows, and no folder itself.
+    """Handles drops on a list: only folders accept rows, and no folder accepts itself.
 
-    `show_target` is told the row that would take what is dragged, and no row at the end; `drop` the ids of
-    conversations and of folders, and that of the folder.
+    `show_target` is called with the row that would accept what is dragged, and with no row at the end; `drop` with the
+    ids of conversations and of folders, and that of the folder that accepted them.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class RowDrops(QObject):
         if event.type() == QEvent.Type.MouseMove and isinstance(event, QMouseEvent):
             self._begin_drag(event)
             return False
-        # Entering and moving are events of dropping, too.
+        # Events for entering and moving are QDropEvents too.
         if not isinstance(event, QDropEvent):
             return super().eventFilter(watched, event)
         index = self._target_of(event)
@@ -69,5 +69,5 @@ class RowDrops(QObject):
         index = self._view.indexAt(event.position().toPoint())
         place = self._rows.place_at(index.row()) if index.isValid() else None
         conversations, folders = dragged_rows(event.mimeData())
-        is_taken = place is not None and place.kind == "folder" and place.id not in folders
-        return index if is_taken and (conversations or folders) else _NO_INDEX
+        is_accepted = place is not None and place.kind == "folder" and place.id not in folders
+        return index if is_accepted and (conversations or folders) else _NO_INDEX

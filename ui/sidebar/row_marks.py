@@ -24,40 +24,40 @@ class RowMarks:
         self._is_selecting = False
 
     def watch(self, choose: Callable[[QModelIndex], object]) -> None:
-        """Call this with a row that assistive technology selects; nobody else does without this class."""
+        """Call `choose` with a row that assistive technology selects; every other selection is made by this class."""
 
-        def take(index: QPersistentModelIndex) -> None:
+        def make_current(index: QPersistentModelIndex) -> None:
             self.update()
             if index.isValid():
-                here = self._rows.index(index.row())
-                self._view.setCurrentIndex(here)
-                choose(here)
+                row_index = self._rows.index(index.row())
+                self._view.setCurrentIndex(row_index)
+                choose(row_index)
 
-        def take_later(selected: QItemSelection, deselected: QItemSelection) -> None:
+        def on_selection_changed(selected: QItemSelection, deselected: QItemSelection) -> None:
             if not self._is_selecting:
-                # What is selected already is deselected.
+                # Toggling deselects a row that is selected already.
                 indexes = selected.indexes() or deselected.indexes()
-                chosen = QPersistentModelIndex(indexes[0] if indexes else QModelIndex())
-                QTimer.singleShot(0, self._view, partial(take, chosen))
+                toggled = QPersistentModelIndex(indexes[0] if indexes else QModelIndex())
+                QTimer.singleShot(0, self._view, partial(make_current, toggled))
 
-        self._view.selectionModel().selectionChanged.connect(take_later)
+        self._view.selectionModel().selectionChanged.connect(on_selection_changed)
 
     @property
     def has_begun(self) -> bool:
-        """Whether choosing a row marks it, and does not open it; no longer once none that is marked is listed."""
+        """Whether choosing a row marks it instead of opening it, as long as a marked row is listed."""
         return self._has_begun and bool(self._rows.rows_of(self._ids))
 
     @property
     def ids(self) -> list[str]:
         """Return the marked conversations in the order of their rows.
 
-        None where there are fewer than two, unless the person began to choose several: then it is one that is marked.
+        Empty if fewer than two are marked; but if the person began to mark several, a single one counts.
         """
         rows = self._rows.rows_of(self._ids)
         return [self._rows.id_at(row) for row in rows] if self.has_begun or len(rows) > 1 else []
 
     def is_marked(self, conversation_id: str) -> bool:
-        """Return whether this one is marked, be it alone."""
+        """Return whether this one is marked, also if no other one is."""
         return conversation_id in self._ids
 
     def ids_with(self, conversation_id: str) -> list[str]:
@@ -73,19 +73,19 @@ class RowMarks:
         self.update()
 
     def begin_opening(self, conversation_id: str) -> None:
-        """Take note of the conversation that will be the open one, and mark nothing any more."""
+        """Set the conversation that will be the open one, and unmark all."""
         self._opening = conversation_id
         self.clear()
 
     def clear(self) -> None:
-        """Mark nothing any more."""
+        """Unmark all."""
         self._ids.clear()
         self._anchor = ""
         self._has_begun = False
         self.update()
 
     def begin_or_unmark(self, conversation_id: str) -> None:
-        """Mark this one, and each that is chosen from now on, until none is marked; a marked one no longer."""
+        """Unmark this one; or mark it, and each that is chosen from now on, until none is marked."""
         if self.is_marked(conversation_id):
             self.toggle(conversation_id)
             return
@@ -95,7 +95,7 @@ class RowMarks:
         self.update()
 
     def toggle(self, conversation_id: str) -> None:
-        """Mark this one, or no longer. The open one is marked with the first."""
+        """Mark or unmark this one. With the first, the open conversation is marked too."""
         shown = self._opening or self._open
         if not self._ids and self._rows.row_of(shown) >= 0:
             self._ids.add(shown)

@@ -40,7 +40,7 @@ def fill_conversation_menu(
     rename: Callable[[], object],
     act: Callable[[RowAction], object],
 ) -> None:
-    """Fill the menu for so many conversations; `toggle_mark` marks the one of the row, or no longer."""
+    """Fill the menu for `count` conversations; `toggle_mark` marks or unmarks the one of the row."""
     context = "ConversationMenu"
     menu.clear()
     if count == 1:

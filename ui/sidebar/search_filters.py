@@ -26,7 +26,7 @@ _SEPARATOR = " / "
 
 @dataclass(frozen=True, slots=True)
 class ChosenFilters:
-    """What narrows the search. `days`: today and so many days before it, -1 for this year."""
+    """What narrows the search. `days` is the number of days before today, or -1 for this year."""
 
     days: int | None = None
     model: str | None = None
@@ -60,7 +60,7 @@ class ChosenFilters:
             return None
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
         first = midnight.replace(month=1, day=1) if self.days < 0 else midnight - timedelta(self.days)
-        # Without a time zone until here: that of a day before may be another.
+        # The time zone is added only here: its offset may have been another on an earlier day.
         return first.astimezone()
 
 

@@ -76,7 +76,7 @@ def rows_of(query: SearchQuery, results: SearchResults, now: datetime) -> list[S
 
 
 def remark_on(query: SearchQuery, results: SearchResults) -> str:
-    """Return what is to be said before the results, or in place of them; "" if nothing."""
+    """Return the remark above the results, or in place of them; "" if there is none."""
     words = query.text.strip()
     if results.obstacle is not None:
         return translate_sentence(results.obstacle)
@@ -89,43 +89,43 @@ def remark_on(query: SearchQuery, results: SearchResults) -> str:
     return translate("SearchResults", "Nothing found for “{0}”").format(isolate_untrusted(words[:_MAX_TITLE]))
 
 
-def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetime) -> Iterator[SearchRow]:
-    title = title_or_new(found.title)
-    matches = found.title_matches if found.title else ()
+def _conversation_rows(query: SearchQuery, conversation: ConversationHits, now: datetime) -> Iterator[SearchRow]:
+    title = title_or_new(conversation.title)
+    matches = conversation.title_matches if conversation.title else ()
     yield SearchRow(
         text=title,
         matches=matches,
-        detail=found.program_title,
-        spoken=join_names(filter(None, (title, found.program_title))),
-        conversation_id=found.conversation_id,
+        detail=conversation.program_title,
+        spoken=join_names(filter(None, (title, conversation.program_title))),
+        conversation_id=conversation.conversation_id,
         is_choosable=True,
         is_heading=True,
     )
-    for hit in found.hits:
-        who, when = _who(hit), relative_date(hit.at, now)
+    for hit in conversation.hits:
+        speaker, when = _speaker_of(hit), relative_date(hit.at, now)
         snippet, marked = _with_tool_title(hit)
         text, matches = begin_later(snippet, marked, _BEFORE)
         yield SearchRow(
             text=text,
             matches=matches,
-            under=who,
+            under=speaker,
             detail=when,
-            spoken=f"{who}, {when}: {snippet}",
-            conversation_id=found.conversation_id,
+            spoken=f"{speaker}, {when}: {snippet}",
+            conversation_id=conversation.conversation_id,
             hit=hit,
             is_choosable=True,
         )
-    if found.hit_count > len(found.hits) and query.conversation_id is None:
-        # An exact number only within the conversation.
-        words, within = (
+    if conversation.hit_count > len(conversation.hits) and query.conversation_id is None:
+        # The number is exact only within a single conversation.
+        words, narrowed = (
             translate("SearchResults", "Show all {0}"),
-            replace(query, conversation_id=found.conversation_id),
+            replace(query, conversation_id=conversation.conversation_id),
         )
-        yield SearchRow(text=words.format(found.hit_count), query=within, is_choosable=True)
+        yield SearchRow(text=words.format(conversation.hit_count), query=narrowed, is_choosable=True)
 
 
 def _with_tool_title(hit: SearchHit) -> tuple[str, Sequence[MatchRange]]:
-    """Return the snippet of a tool call as its card calls it, unless its name is what was looked for."""
+    """Return the snippet of a tool call with the title of its card, unless the name of the tool matches."""
     name, _, rest = hit.snippet.partition(" ")
     is_call = hit.place is SearchPlace.CALLS and hit.role is Role.ASSISTANT
     title = tool_title(name) if is_call else name
@@ -137,7 +137,7 @@ def _with_tool_title(hit: SearchHit) -> tuple[str, Sequence[MatchRange]]:
     return f"{title}: {rest}", [(start + shift, end + shift) for start, end in hit.matches]
 
 
-def _who(hit: SearchHit) -> str:
+def _speaker_of(hit: SearchHit) -> str:
     match hit.place:
         case SearchPlace.CALLS:
             return translate("SearchResults", "Tool call")
@@ -154,7 +154,7 @@ def _who(hit: SearchHit) -> str:
 
 
 def words_to_mark(query: SearchQuery, hit: SearchHit) -> str:
-    """Return what the find bar looks for in the conversation: all that was typed where the message has it so."""
+    """Return what the find bar searches for: all that was typed if the message contains it, else its longest match."""
     typed = query.text.strip().strip('"“”„«»').strip()
     if typed and typed.casefold() in hit.snippet.casefold():
         return typed
@@ -191,15 +191,15 @@ class SearchResultsView(ChoiceList):
         choose_toggled_row(self, self._choose)
 
     def show_results(self, query: SearchQuery, results: SearchResults) -> None:
-        """Show them from the top; those of the same query keep the place and the current row."""
+        """Show them from the top; those of the same query keep the scroll position and the current row."""
         row = self.currentIndex().row()
         current = self.rows.row(row) if row >= 0 else None
         top = self.verticalScrollBar().value() if query == self.query else 0
         is_same, self.query = query == self.query, query
         self.rows.show_rows(rows_of(query, results, self._now()))
-        place = self.rows.place_of(current) if is_same and current is not None else -1
-        if place >= 0:
-            self.setCurrentIndex(self.rows.index(place))
+        row_index = self.rows.place_of(current) if is_same and current is not None else -1
+        if row_index >= 0:
+            self.setCurrentIndex(self.rows.index(row_index))
         self.verticalScrollBar().setValue(top)
 
     def focus_first(self) -> None:
@@ -281,8 +281,8 @@ class _SearchRowDelegate(RowDelegate):
             self._paint_background(painter, option, theme)
         area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)
         if row.hit is not None:
-            is_chosen = bool(option.state & QStyle.StateFlag.State_Selected)
-            self._paint_hit(painter, area.adjusted(SPACE_S, 0, 0, 0), row, theme, is_chosen=is_chosen)
+            is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
+            self._paint_hit(painter, area.adjusted(SPACE_S, 0, 0, 0), row, theme, is_selected=is_selected)
         elif row.is_faded:
             painter.setFont(self._font(_SMALL))
             painter.setPen(QColor(theme.muted))
@@ -306,20 +306,20 @@ class _SearchRowDelegate(RowDelegate):
         painter.setPen(QColor(theme.link))
         self._draw_text(painter, area, row.text, Qt.AlignmentFlag.AlignLeft)
 
-    def _paint_hit(self, painter: QPainter, area: QRect, row: SearchRow, theme: Theme, *, is_chosen: bool) -> None:
+    def _paint_hit(self, painter: QPainter, area: QRect, row: SearchRow, theme: Theme, *, is_selected: bool) -> None:
         height = self._small_metrics().height()
         top = area.top() + self._themes.space(SPACE_XS)
-        # Muted text would be hard to read on the background of a chosen row.
-        quiet = mix_colours(theme.muted, theme.text, 0.35) if is_chosen else theme.muted
+        # Muted text would be hard to read on the background of a selected row.
+        muted = mix_colours(theme.muted, theme.text, 0.35) if is_selected else theme.muted
         painter.setFont(self._font(_SMALL))
-        painter.setPen(QColor(quiet))
+        painter.setPen(QColor(muted))
         head = self._paint_detail(painter, QRect(area.left(), top, area.width(), height), row.detail)
         self._draw_text(painter, head, row.under, Qt.AlignmentFlag.AlignLeft)
         below = QRect(area.left(), top + height, area.width(), height * _SNIPPET_LINES)
         self._draw_marked(painter, below, row, self._font(_SMALL), _SNIPPET_LINES)
 
     def _draw_marked(self, painter: QPainter, area: QRect, row: SearchRow, font: QFont, lines: int) -> None:
-        """Draw the text of a row, its matches bold, or underlined in a bold one, on their background."""
+        """Draw the text of a row with its matches on a background: bold, or underlined in a bold text."""
         shown, ranges = _displayed(row.text if lines > 1 else row.text[:_MAX_TITLE], row.matches)
         mark = QTextCharFormat()
         mark.setFontWeight(QFont.Weight.Bold)
@@ -327,11 +327,11 @@ class _SearchRowDelegate(RowDelegate):
         mark.setBackground(QBrush(QColor(self._themes.theme.match)))
         formats = [make_format_range(start, end - start, mark) for start, end in ranges]
         layout = _lay_out(shown, formats, font, area.width(), lines, painter.layoutDirection())
-        place = self._mirrored(painter, area)
+        box = self._mirrored(painter, area)
         if lines == 1:
-            place.translate(0, (place.height() - round(layout.boundingRect().height())) // 2)
+            box.translate(0, (box.height() - round(layout.boundingRect().height())) // 2)
         painter.setPen(QColor(self._themes.theme.text))
-        layout.draw(painter, QPointF(place.topLeft()), [], QRectF(place))
+        layout.draw(painter, QPointF(box.topLeft()), [], QRectF(box))
 
     def _row(self, index: Index) -> SearchRow | None:
         model = index.model()
@@ -355,8 +355,8 @@ def _displayed(text: str, matches: Iterable[MatchRange]) -> tuple[str, list[Matc
     edges = [edge for match in matches for edge in match]
     pieces = [show_hidden(text[start:end]) for start, end in pairwise([0, *edges, len(text)])]
     visible = "".join(pieces)
-    places = displayed_positions(visible, list(accumulate(map(len, pieces)))[:-1])
-    return in_logical_order(visible), list(zip(places[::2], places[1::2], strict=True))
+    positions = displayed_positions(visible, list(accumulate(map(len, pieces)))[:-1])
+    return in_logical_order(visible), list(zip(positions[::2], positions[1::2], strict=True))
 
 
 def _lay_out(

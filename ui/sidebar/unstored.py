@@ -21,7 +21,7 @@ _MAX_TITLE = 200
 
 
 class UnstoredList(QWidget):
-    """One row for each, under a heading. Hidden while there is none."""
+    """One row for each conversation, under a heading. Hidden while there is none."""
 
     chosen = Signal(str)
     close_pressed = Signal(str)
@@ -34,7 +34,7 @@ class UnstoredList(QWidget):
         self._rows = vbox(spacing=SPACE_XS // 2, margins=0)
         self.setAccessibleName(self.tr("Conversations that are not stored"))
         heading = label(self.tr("Not stored"), "small")
-        # As the titles below it, and the headings of the list.
+        # Aligned with the titles below it, and with the headings of the list.
         heading.setIndent(SPACE_M)
         vbox(heading, self._rows, parent=self, spacing=SPACE_XS, margins=(0, 0, 0, SPACE_XS))
         themes.changed.connect(self._fill)
@@ -57,13 +57,13 @@ class UnstoredList(QWidget):
         clear_layout(self._rows)
         for row in self._shown:
             title = title_or_new(truncate(" ".join(row.title.split()), _MAX_TITLE))
-            open_ = _RowButton(self._themes, row.id, title, self.tr("{0}, not stored").format(title))
-            open_.setChecked(row.id == self._current)
-            open_.clicked.connect(lambda _checked=False, id_=row.id: self._choose(id_))
-            close = IconButton(self._themes, "close", self.tr("Close “{0}”").format(title))
-            close.clicked.connect(lambda _checked=False, id_=row.id: self.close_pressed.emit(id_))
+            open_button = _RowButton(self._themes, row.id, title, self.tr("{0}, not stored").format(title))
+            open_button.setChecked(row.id == self._current)
+            open_button.clicked.connect(lambda _checked=False, id_=row.id: self._choose(id_))
+            close_button = IconButton(self._themes, "close", self.tr("Close “{0}”").format(title))
+            close_button.clicked.connect(lambda _checked=False, id_=row.id: self.close_pressed.emit(id_))
             line = QWidget()
-            hbox(open_, close, parent=line, spacing=SPACE_XS // 2, margins=0, grow=open_)
+            hbox(open_button, close_button, parent=line, spacing=SPACE_XS // 2, margins=0, grow=open_button)
             self._rows.addWidget(line)
 
     def _choose(self, conversation_id: str) -> None:
