@@ -37,7 +37,7 @@ class Control(Generic[W_co]):
     """A widget, and how to read and to show its value. Showing a value emits nothing.
 
     `changed` is emitted when the person changes the value; without it the field is validated when the form is saved.
-    `view` is what stands in the form where the widget is only a part of it. `parts` are the widgets that a screen
+    `view` is what the form contains if the widget is only a part of that. `parts` are the widgets that a screen
     reader describes. `focus` returns what takes the focus. `fit`: as wide as the form, as the widest number, or as the
     control needs.
     """
@@ -117,7 +117,7 @@ def check_box(title: str, *, is_wrapped: bool = True) -> Control[QCheckBox]:
 
 
 def menu(choices: Choices, *, characters: int = 0, missing: str = "") -> Control[QComboBox]:
-    """Create a menu of which one is chosen. With `characters`, the least, it is as wide as the form.
+    """Create a menu in which one entry is chosen. With a minimum of `characters` it is as wide as the form.
 
     A value that is none of the choices is added to them in the words of `missing`.
     """
@@ -148,7 +148,7 @@ def check_boxes(choices: Choices, *, name: str = "", in_rows: bool = False) -> C
     """Create a check box for each choice; the value is a list. `name` goes before the accessible name of each."""
     boxes: list[QAbstractButton] = [QCheckBox(words if in_rows else "") for _, words in choices]
     view: QWidget = FlowRows(boxes) if in_rows else _column_of(boxes, choices, name)
-    # No group: Tab would stop at one of its boxes alone, and no arrow goes to the others.
+    # Not in a button group, where Tab stops at one box only and no arrow key reaches the others.
     toggles = _Toggles(view)
     for box in boxes:
         box.toggled.connect(toggles.changed)
@@ -259,7 +259,7 @@ class SpinBoxFilter(QObject):
     def __init__(self, box: QAbstractSpinBox) -> None:
         super().__init__(box)
         self._line = box.lineEdit()
-        # Not by the wheel.
+        # The wheel gives it no focus.
         box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         box.installEventFilter(self)
 

@@ -20,7 +20,7 @@ Check = Callable[[Any], str]
 
 @dataclass(frozen=True, slots=True)
 class FormStyle:
-    """Where the parts of a field stand: its help under the control or over it, its title over the control or beside.
+    """Where the parts of a field are: its help below the control or above it, its title above the control or beside it.
 
     In a card every field is a line of its own: title and help before, a control that needs little room at the end.
     """
@@ -36,8 +36,8 @@ EDITOR = FormStyle(SPACE_M, "small")
 SETTINGS = FormStyle(0, "muted", is_card=True)
 TABLE = FormStyle(SPACE_S, "muted", is_title_beside=True)
 _CARD_MARGINS = (SPACE_L, SPACE_M, SPACE_L, SPACE_M)
-_LEAST_LETTERS = 40
-"""For a title and its help beside a control."""
+_MIN_LETTERS = 40
+"""The least width of a title and its help beside a control."""
 REQUEST = FormStyle(SPACE_L, "muted", is_help_first=True)
 ARGUMENTS = FormStyle(SPACE_M, "muted", is_help_first=True)
 
@@ -60,7 +60,7 @@ class FieldRow(QWidget):
         self.title, self.control = title, control
         self._check = check
         self._is_touched = False
-        # Of the description, in this order.
+        # The parts of the accessible description, in this order.
         self._texts = {
             "error": "",
             "optional": self.tr("Optional.") if is_optional else "",
@@ -115,7 +115,7 @@ class FieldRow(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if self._line is not None:
-            needed = self.control.widget.sizeHint().width() + _LEAST_LETTERS * self.fontMetrics().averageCharWidth()
+            needed = self.control.widget.sizeHint().width() + _MIN_LETTERS * self.fontMetrics().averageCharWidth()
             across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
             is_narrow = event.size().width() < needed and not self.control.has_title
             self._line.setDirection(down if is_narrow else across)
@@ -142,7 +142,7 @@ class FieldRow(QWidget):
         parts = (self.control.widget, *self.control.widget.findChildren(QLineEdit))
         wrong = None
         if problem:
-            # Of a group of boxes, the group.
+            # For a group of boxes, the group is marked.
             wrong = self.initial_focus if self.initial_focus in parts else self.control.widget
         for part in parts:
             set_style_property(part, "invalid", "true" if part is wrong else "false")
@@ -211,12 +211,12 @@ class Form(QWidget):
         self._hairlines: dict[str, QWidget] = {}
         """The lines above the fields, in a card."""
         self._table = QFormLayout(self) if style.is_title_beside else None
-        inside: QWidget = self
+        container: QWidget = self
         if style.is_card:
-            inside = QFrame()
-            inside.setProperty("kind", "card")
-            vbox(inside, parent=self, margins=0)
-        self._column = vbox(parent=inside, spacing=style.spacing, margins=0) if self._table is None else None
+            container = QFrame()
+            container.setProperty("kind", "card")
+            vbox(container, parent=self, margins=0)
+        self._column = vbox(parent=container, spacing=style.spacing, margins=0) if self._table is None else None
         if self._table is not None:
             self._table.setContentsMargins(0, 0, 0, 0)
             self._table.setSpacing(style.spacing)

@@ -21,7 +21,7 @@ class KeyField(QKeySequenceEdit):
     pressed = Signal(str)
     """The keys in Qt's portable form; "" when the field was cleared."""
     edited = Signal(str)
-    """As `pressed`, where the keys are others than those that were shown; also when the field is hidden."""
+    """As `pressed`, but only if the keys changed; also emitted when the field is hidden."""
 
     _shown = ""
 
@@ -55,7 +55,7 @@ class KeyField(QKeySequenceEdit):
         self._show_placeholder()
 
     def _show_placeholder(self) -> None:
-        """Show ours: Qt's own comes back with each change, and whenever the keyboard leaves."""
+        """Show our placeholder: Qt's own comes back with each change, and whenever the keyboard leaves."""
         for line in self.findChildren(QLineEdit):
             line.setPlaceholderText(self._placeholder)
 
@@ -64,15 +64,15 @@ class KeyField(QKeySequenceEdit):
         self._show_placeholder()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Take keys that are still held down: the dialog may be closed for good."""
+        """Report keys that are still held down: the dialog may be closed for good."""
         super().hideEvent(event)
-        self._take_edited()
+        self._emit_edited()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_plain = not event.modifiers()
         if self._clears and self.keys and is_plain and event.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Backspace}:
             self._set_keys("")
-            self._take_edited()
+            self._emit_edited()
         elif event.key() == Qt.Key.Key_Escape and is_plain:
             event.ignore()
         else:
@@ -81,16 +81,16 @@ class KeyField(QKeySequenceEdit):
     def _on_finished(self) -> None:
         self._show_placeholder()
         self.pressed.emit(self.keys)
-        self._take_edited()
+        self._emit_edited()
 
-    def _take_edited(self) -> None:
+    def _emit_edited(self) -> None:
         if self.keys != self._shown:
             self._shown = self.keys
             self.edited.emit(self.keys)
 
 
 def key_field(placeholder: str) -> Control[KeyField]:
-    """Create a field for keys that may be none."""
+    """Create a field for keys that may be empty."""
     field = KeyField("", placeholder, clears=True)
 
     return Control(

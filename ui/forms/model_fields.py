@@ -50,7 +50,7 @@ def add_model_fields(form: Form, model: type[BaseModel], names: Iterable[str] = 
 
 
 def typed_value(model: type[BaseModel], name: str, value: Any) -> Any:
-    """Return the number that was written into a field for one that may be missing; other values as they are."""
+    """Return the number that was typed into a field for an optional number; other values as they are."""
     if _hint(model.model_fields[name], OptionalNumber) is None:
         return value
     return getattr(model.model_validate({name: value}), name)
@@ -132,7 +132,7 @@ def _font_menu() -> Control[QWidget]:
         if QFontDatabase.isSmoothlyScalable(family) and not QFontDatabase.isPrivateFamily(family)
     ]
     system = QCoreApplication.translate("Preferences", "System font")
-    # Set on another computer: keep it, though the system font is shown.
+    # A font that was set on another computer is kept, though the system font is displayed.
     missing = QCoreApplication.translate("Preferences", "{0} (not installed)")
     control = menu([("", system), *((name, name) for name in families)], missing=missing)
     control.widget.setMaxVisibleItems(_VISIBLE_FONTS)
@@ -202,7 +202,7 @@ def _optional_number_line(hint: OptionalNumber) -> Control[QWidget]:
 
 
 def _field_error(model: type[BaseModel], name: str, value: Any) -> str:
-    """Return what is wrong with keys, or with a number that may be missing; what else is edited cannot be wrong."""
+    """Return what is wrong with keys, or with an optional number; other values cannot be wrong."""
     field = model.model_fields[name]
     if _hint(field, KeysField) is not None:
         words = QCoreApplication.translate(
