@@ -83,7 +83,7 @@ class WelcomePage(QScrollArea):
         self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
     def set_back_button(self, *, is_there: bool) -> None:
-        """Show a way back if a conversation is open behind this page: who comes from one is not just looking."""
+        """Show a way back if a conversation is open behind this page; the demo is offered only if none is."""
         self._back.setVisible(is_there)
         self._escape.setEnabled(is_there)
         self._demo_card.setVisible(not is_there)
@@ -127,7 +127,7 @@ class WelcomePage(QScrollArea):
         self._align_titles()
 
     def _align_titles_later(self) -> None:
-        # Labels take over another size of text after this.
+        # Labels adopt another text size only after this.
         QTimer.singleShot(0, self, self._align_titles)
 
     def _align_titles(self) -> None:
@@ -228,7 +228,7 @@ class WelcomePage(QScrollArea):
         return vbox(label(words, "muted", wrap=True), self._custom, spacing=SPACE_S)
 
     def _build_demo_card(self) -> QFrame:
-        """Comes first: who only looks round need not read about servers and keys."""
+        """Build the demo's card. It comes first: people who only look round need not read about servers and keys."""
         words = self.tr(
             "Just looking? The offline demo shows what this program does. A script answers in it, no real model."
         )
@@ -272,7 +272,7 @@ class WelcomePresenter(QObject):
         self._servers.find_local()
 
     def cancel_pending(self) -> None:
-        """Let later connections not replace the page that is shown now."""
+        """Keep the page that is shown now when a pending connection is made."""
         self._pending.clear()
 
     @Slot(str)
@@ -327,14 +327,14 @@ class WelcomePresenter(QObject):
         if endpoint_id not in self._pending:
             return
         self._pending.clear()
-        shown = self._library.current
-        if shown is None or (shown.is_demo and not shown.is_empty):
+        current = self._library.current
+        if current is None or (current.is_demo and not current.is_empty):
             self._library.new(endpoint_id=endpoint_id, model=model)
             return
-        if shown.is_empty:
-            self._library.change(shown.id, endpoint_id=endpoint_id, model=model)
+        if current.is_empty:
+            self._library.change(current.id, endpoint_id=endpoint_id, model=model)
         self.welcome.back_requested.emit()
-        if shown.is_empty:
+        if current.is_empty:
             return
         titles = {endpoint.id: endpoint.title for endpoint in self._servers.endpoints}
         sentence = "“{server}” is connected. Its models are in the list below the message editor."
