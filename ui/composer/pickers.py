@@ -236,8 +236,8 @@ class ModelPicker(ToolButton):
     def _update_text(self) -> None:
         endpoint_id, model_id = self._current
         group = next((group for group in _without_demo(self.groups) if group.endpoint.id == endpoint_id), None)
-        known = (_demo_model(),) if endpoint_id == DEMO_ENDPOINT else () if group is None else group.models
-        title = next((model.title or model.id for model in known if model.id == model_id), model_id)
+        models = (_demo_model(),) if endpoint_id == DEMO_ENDPOINT else () if group is None else group.models
+        title = next((model.title or model.id for model in models if model.id == model_id), model_id)
         name = shown = whole = title or self.tr("Choose a model")
         if group is not None and title:
             server = group.endpoint.title

@@ -55,9 +55,9 @@ class AnswerChoices(QWidget):
     @property
     def answer(self) -> Sequence[str]:
         """Return the selected choices and the text; empty without an answer."""
-        chosen = [choice for choice, box in zip(self._question.choices, self._boxes, strict=True) if box.isChecked()]
+        answers = [choice for choice, box in zip(self._question.choices, self._boxes, strict=True) if box.isChecked()]
         custom = self.custom_answer
-        return [*chosen, custom] if custom else chosen
+        return [*answers, custom] if custom else answers
 
     @property
     def custom_answer(self) -> str:
@@ -103,8 +103,8 @@ class AnswerChoices(QWidget):
         box.setAccessibleDescription(self.tr("Key {0}").format(index + 1))
         return row
 
-    def _on_choice_toggled(self, chosen: bool) -> None:  # noqa: FBT001 - a slot
-        if chosen and not self._question.several:
+    def _on_choice_toggled(self, is_checked: bool) -> None:  # noqa: FBT001 - a slot
+        if is_checked and not self._question.several:
             self.clear_custom_answer()
         self.changed.emit()
 

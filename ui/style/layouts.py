@@ -316,13 +316,13 @@ class StickyFoot(QFrame):
         return self._frame.height() - below - self.height()
 
     def _float(self) -> None:
-        place = y = self._place()
+        resting_y = y = self._place()
         if self._area is not None and self._area.viewport().height() > _FOOT_SHARE * self.height():
             view = self._area.viewport()
             lowest = self._frame.mapFrom(view, QPoint(0, view.height())).y() - self.height()
             # Do not cover the first field of a frame of which only the beginning is in sight.
-            y = min(place, max(lowest, 2 * self.height()))
-        floats = y < place
+            y = min(resting_y, max(lowest, 2 * self.height()))
+        floats = y < resting_y
         is_card = self._frame.property("kind") == "card"
         self._span_frame(y, is_whole=floats and is_card)
         self.raise_()
@@ -356,16 +356,16 @@ class ScrollColumn(QScrollArea):
         # A viewport of its own: the first call of `viewport()` makes Python types of all kinds of widgets (ADR 0012),
         # and this is drawn in the first paint.
         self.setViewport(QWidget())
-        inside = QWidget()
-        self.column = vbox(parent=inside, spacing=spacing, margins=0)
-        self.setWidget(inside)
+        content = QWidget()
+        self.column = vbox(parent=content, spacing=spacing, margins=0)
+        self.setWidget(content)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         set_by_name(self, focusPolicy="NoFocus", horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         # After setWidget, which turns the background on.
-        inside.setAutoFillBackground(False)
+        content.setAutoFillBackground(False)
         # Otherwise a word that cannot be broken would make all lines too wide.
-        inside.setMinimumWidth(SPACE_M)
+        content.setMinimumWidth(SPACE_M)
 
     def sizeHint(self) -> QSize:
         hint = super().sizeHint()
@@ -447,9 +447,9 @@ def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
     if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
         yield widget
     layout = widget.layout()
-    inside = widget.widget() if isinstance(widget, QScrollArea) else None
-    if inside is not None:
-        yield from _tab_stops(inside)
+    content = widget.widget() if isinstance(widget, QScrollArea) else None
+    if content is not None:
+        yield from _tab_stops(content)
     elif isinstance(widget, FlowRows):
         for item in widget.items:
             yield from _tab_stops(item)

@@ -129,8 +129,8 @@ def native_shortcut(keys: str) -> str:
     """Return "Ctrl+Enter" and the like in the person's language. Both Enter keys are called Enter."""
     from PySide6.QtGui import QKeySequence
 
-    written = keys.replace("Return", "Enter")
-    return QKeySequence(written).toString(QKeySequence.SequenceFormat.NativeText)
+    names = keys.replace("Return", "Enter")
+    return QKeySequence(names).toString(QKeySequence.SequenceFormat.NativeText)
 
 
 def with_keys(text: str, keys: str) -> str:

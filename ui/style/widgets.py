@@ -118,8 +118,8 @@ class CollapsingButton(ToolButton):
     def sizeHint(self) -> QSize:
         """Return the width with text, shown or not: otherwise it would never expand again."""
         # The arrow takes the room of the spaces.
-        beside = self._arrow - self._spaces if self._has_arrow else 0
-        more = beside if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
+        arrow = self._arrow - self._spaces if self._has_arrow else 0
+        more = arrow if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
         return super().sizeHint() + QSize(more, 0)
 
     def minimumSizeHint(self) -> QSize:
@@ -257,8 +257,8 @@ class _BesideOrBelow(QBoxLayout):
         parts = [part for part in (self._words, self._buttons) if not part.isHidden()]
         if len(parts) < 2 or self._is_tight(width):
             return sum(_height_for(part, width) for part in parts) + SPACE_S * max(len(parts) - 1, 0)
-        beside = self._buttons.sizeHint().width()
-        return max(_height_for(self._words, width - beside - SPACE_S), _height_for(self._buttons, beside))
+        buttons_width = self._buttons.sizeHint().width()
+        return max(_height_for(self._words, width - buttons_width - SPACE_S), _height_for(self._buttons, buttons_width))
 
     def minimumHeightForWidth(self, width: int, /) -> int:
         return self.heightForWidth(width)
@@ -271,8 +271,8 @@ class _BesideOrBelow(QBoxLayout):
         super().setGeometry(rect)
 
     def _is_tight(self, width: int) -> bool:
-        beside = self._buttons.sizeHint().width()
-        return max(beside, self._words.minimumSizeHint().width() + SPACE_S) + beside > width
+        buttons_width = self._buttons.sizeHint().width()
+        return max(buttons_width, self._words.minimumSizeHint().width() + SPACE_S) + buttons_width > width
 
 
 def _height_for(part: QWidget, width: int) -> int:
@@ -334,9 +334,9 @@ class QuestionBox(QDialog):
         vbox(self._scroll, buttons, parent=self, spacing=SPACE_L, margins=SPACE_L, grow=self._scroll)
         room = self.screen().availableSize()
         width = min(round(_QUESTION_WIDTH * self._themes.zoom / 100), room.width())
-        inside = width - 2 * SPACE_L
-        wanted = self._scroll.column.heightForWidth(inside) + buttons.heightForWidth(inside)
-        self.resize(width, min(wanted + 3 * SPACE_L, room.height() - 2 * SPACE_L))
+        content_width = width - 2 * SPACE_L
+        content_height = self._scroll.column.heightForWidth(content_width) + buttons.heightForWidth(content_width)
+        self.resize(width, min(content_height + 3 * SPACE_L, room.height() - 2 * SPACE_L))
         super().open()
         self._buttons[0].setFocus()
 

@@ -182,11 +182,11 @@ class WelcomePage(QScrollArea):
         head.setAlignment(self._back, Qt.AlignmentFlag.AlignTop)
         return head
 
-    def _card(self, title: str, content: QVBoxLayout, beside: QWidget | None = None) -> QFrame:
+    def _card(self, title: str, content: QVBoxLayout, corner: QWidget | None = None) -> QFrame:
         card = QFrame()
         card.setProperty("kind", "card")
         heading = label(title, "heading", wrap=True)
-        head = hbox(heading, *([beside] if beside is not None else []), grow=heading)
+        head = hbox(heading, *([corner] if corner is not None else []), grow=heading)
         vbox(head, content, parent=card, spacing=SPACE_S, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_M))
         return card
 

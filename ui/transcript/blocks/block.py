@@ -326,8 +326,8 @@ class BlockReplacement:
             return block + len(self.blocks) - 1, offset
         if not offset or not self.blocks:
             return block, 0
-        number, inside = locate_offset(self.blocks, offset)
-        return block + number, inside
+        number, block_offset = locate_offset(self.blocks, offset)
+        return block + number, block_offset
 
     def map_key(self, key: str) -> str:
         """Return the current key of a control."""

@@ -336,10 +336,10 @@ class RemoteImageBlock(Block):
     def _displayed_host(self) -> str:
         """Return the host in unambiguous letters, or the whole target if it has none."""
         host = QUrl(self._image.target).host() if self._callbacks else ""
-        place = display_host(host) if host else link_tooltip(self._image.target)
+        origin = display_host(host) if host else link_tooltip(self._image.target)
         if self._remote().progress is LoadState.LOADING:
-            return QCoreApplication.translate("Transcript", "Loading from {0}…").format(place)
-        return place
+            return QCoreApplication.translate("Transcript", "Loading from {0}…").format(origin)
+        return origin
 
     def spoken_text(self) -> str:
         """Return description, host and error."""
@@ -349,8 +349,8 @@ class RemoteImageBlock(Block):
 
     def link_at(self, point: QPoint) -> str:
         """Return the address while the image is not loaded."""
-        inside = QRect(0, 0, self._width, self._height).contains(point)
-        return self._image.target if inside and self._callbacks and not self._picture else ""
+        is_inside = QRect(0, 0, self._width, self._height).contains(point)
+        return self._image.target if is_inside and self._callbacks and not self._picture else ""
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return the whole address with hidden characters spelled out."""

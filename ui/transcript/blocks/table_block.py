@@ -345,8 +345,8 @@ class TableBlock(Block):
         """Return the nearest offset in the cell at the point."""
         if not self.laid_out_style or not self.widths:
             return 0
-        row, column, inside = self._cell_at(point, self.laid_out_style)
-        position = self.text_layout(row, column, self.laid_out_style).offset_at(inside.x(), max(0, inside.y()))
+        row, column, cell_point = self._cell_at(point, self.laid_out_style)
+        position = self.text_layout(row, column, self.laid_out_style).offset_at(cell_point.x(), max(0, cell_point.y()))
         return self.cells.offset_of(row, column) + self.cells.line(row, column).to_plain(position)
 
     def _cell_at(self, point: QPoint, style: RenderStyle) -> tuple[int, int, QPoint]:
@@ -395,8 +395,8 @@ class TableBlock(Block):
     def _layout_at(self, point: QPoint) -> tuple[TextLayout, QPoint] | None:
         if not self.laid_out_style or not self.widths or not 0 <= point.y() < self.tops[-1]:
             return None
-        row, column, inside = self._cell_at(point, self.laid_out_style)
-        return self.text_layout(row, column, self.laid_out_style), inside
+        row, column, cell_point = self._cell_at(point, self.laid_out_style)
+        return self.text_layout(row, column, self.laid_out_style), cell_point
 
     def link_at(self, point: QPoint) -> str:
         """Return the target of the link at a point."""

@@ -166,8 +166,8 @@ def _linked(runs: list[_Run]) -> list[_Run]:
     """Mark images beside words of a link with the same target as part of that link."""
     linked: list[_Run] = []
     for index, run in enumerate(runs):
-        beside = (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href else ()
-        is_linked = any(neighbour.href == run.href and neighbour.style & SpanStyle.LINK for neighbour in beside)
+        neighbours = (*runs[max(0, index - 1) : index], *runs[index + 1 : index + 2]) if run.href else ()
+        is_linked = any(neighbour.href == run.href and neighbour.style & SpanStyle.LINK for neighbour in neighbours)
         linked.append(replace(run, is_linked=is_linked) if run.style & SpanStyle.IMAGE and is_linked else run)
     return linked
 

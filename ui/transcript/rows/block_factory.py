@@ -245,12 +245,12 @@ class LazySection(Block):
         if self._is_read or len(self._text) <= _SHORT_SECTION:
             yield from self.blocks()
             return
-        made = self._block_count
+        to_skip = self._block_count
         for leaf in self._leaves_in_steps():
             if leaf is None:
                 yield None
-            elif made:
-                made -= 1
+            elif to_skip:
+                to_skip -= 1
             else:
                 yield self._factory.block(leaf)
 

@@ -83,8 +83,8 @@ class ReadingPosition:
         if block >= len(row.blocks):
             return top
         box = row.stack.block_box(block)
-        inside = row.blocks[block].caret_rect_at(self._position.offset) if row.blocks[block].is_laid_out else None
-        return top + box.top() + (inside.top() if inside else self._share * box.height())
+        caret = row.blocks[block].caret_rect_at(self._position.offset) if row.blocks[block].is_laid_out else None
+        return top + box.top() + (caret.top() if caret else self._share * box.height())
 
 
 _LINK_PREFIX = "#link "

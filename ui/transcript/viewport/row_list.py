@@ -338,8 +338,8 @@ class RowList:
         top = self.top
         first, last = self.row_at(top - self.view), min(self.row_at(top + 2 * self.view), self.count - 1)
         visible = range(self.row_at(top), self.row_at(top + self.view) + 1)
-        made = (index for index in range(first, last + 1) if self.existing_row(index))
-        return sorted(made, key=lambda index: index not in visible)
+        existing = (index for index in range(first, last + 1) if self.existing_row(index))
+        return sorted(existing, key=lambda index: index not in visible)
 
     def has_lazy_sections(self) -> bool:
         """Return whether anything near the viewport is not parsed yet, or not laid out since."""

@@ -149,16 +149,16 @@ class RowViewport:
 
     def hit(self, point: QPoint) -> Hit | None:
         """Return what is under a point of the viewport, if it is laid out."""
-        index, row, inside = self._row_at_point(point) if len(self.rows) else (-1, None, point)
-        if row is None or not row.blocks or not 0 <= inside.y() < row.stack.height:
+        index, row, row_point = self._row_at_point(point) if len(self.rows) else (-1, None, point)
+        if row is None or not row.blocks or not 0 <= row_point.y() < row.stack.height:
             return None
-        number = row.stack.block_at(inside.y())
+        number = row.stack.block_at(row_point.y())
         block = row.blocks[number]
         if not block.is_laid_out:
             return None
-        inside -= row.stack.block_box(number).topLeft()
-        control = next((control for control in block.controls() if control.box.contains(inside)), None)
-        return Hit(index, number, block, inside, control, block.link_at(inside))
+        block_point = row_point - row.stack.block_box(number).topLeft()
+        control = next((control for control in block.controls() if control.box.contains(block_point)), None)
+        return Hit(index, number, block, block_point, control, block.link_at(block_point))
 
     def _row_at_point(self, point: QPoint) -> tuple[int, Row, QPoint]:
         y = self.rows.top + point.y()
@@ -169,13 +169,13 @@ class RowViewport:
         """Return the text position nearest to a point."""
         if not len(self.rows):
             return TextPosition()
-        index, row, inside = self._row_at_point(point)
+        index, row, row_point = self._row_at_point(point)
         if not row.blocks:
             return TextPosition(index)
-        if inside.y() >= row.stack.height:
+        if row_point.y() >= row.stack.height:
             return TextPosition(index, len(row.blocks) - 1, LAST_OFFSET)
-        number = row.stack.block_at(inside.y())
-        block, point = row.blocks[number], inside - row.stack.block_box(number).topLeft()
+        number = row.stack.block_at(row_point.y())
+        block, point = row.blocks[number], row_point - row.stack.block_box(number).topLeft()
         return TextPosition(index, number, block.offset_at(point) if block.is_laid_out else 0)
 
     def row_box(self, index: int) -> QRect:

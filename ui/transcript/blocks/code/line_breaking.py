@@ -109,8 +109,8 @@ def _between(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = max(0, start - _CONTEXT)
     context = code[first : end + _CONTEXT]
     positions = find_deceptive(context, is_code=True)
-    places = [first + position for position in positions if start <= first + position < end]
-    for _, group in groupby(enumerate(places), key=lambda entry: (entry[1] - entry[0], code[entry[1]])):
+    indices = [first + position for position in positions if start <= first + position < end]
+    for _, group in groupby(enumerate(indices), key=lambda entry: (entry[1] - entry[0], code[entry[1]])):
         run = [offset for _, offset in group]
         if len(run) < _MIN_RUN:
             yield from ((offset, offset + 1) for offset in run)

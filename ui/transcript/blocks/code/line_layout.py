@@ -226,9 +226,9 @@ class CodeLine:
     def point_of(self, offset: int) -> tuple[int, float]:
         """Return row and x of an offset."""
         number = self.number_at(offset)
-        inside = self.piece(number).x_of(offset - self.span(number)[0])
+        x = self.piece(number).x_of(offset - self.span(number)[0])
         row, left = self.position_of(number)
-        return row, left + inside
+        return row, left + x
 
 
 class UnwrappedLine(CodeLine):
