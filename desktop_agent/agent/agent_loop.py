@@ -39,7 +39,7 @@ _MALFORMED_CALL = Sentence("The model wrote a call that its own server could not
 
 
 class ModelCall:
-    """One request and its answer. Each attempt builds it afresh; nothing is retried once content came.
+    """One request and its answer. Each attempt builds the request afresh; once content came, nothing is retried.
 
     `addenda` are added to the instructions of this turn.
     """
@@ -59,7 +59,7 @@ class ModelCall:
         return self._size.characters
 
     async def run(self, answer: AnswerBuilder) -> None:
-        """Fill the answer. Raises AgentError, and AnswerTooLong; what came before stays in it."""
+        """Fill the answer. Raises AgentError, also AnswerTooLong; what came before the error stays in it."""
         attempt = 1
         while True:
             try:
@@ -78,7 +78,7 @@ class ModelCall:
             attempt += 1
 
     async def _attempt(self, answer: AnswerBuilder, *, may_repeat: bool) -> bool:
-        """Ask once. Return False where only a call came that its server could not read: worth a second attempt."""
+        """Ask once. Return False where only a malformed call came, so that a second attempt may help."""
         built = await self._build_request()
         if built.adjustments:
             adjusted = RequestAdjusted(built.adjustments)
@@ -91,7 +91,7 @@ class ModelCall:
                 if may_repeat and type(event) is MessageDelta and _is_malformed_call(event) and not answer.has_content:
                     answer.feed(event)
                     async for late_event, _ in events:
-                        # Not shown: it is the end of nothing. What it used counts all the same.
+                        # Nothing of this attempt is shown, but its usage counts.
                         if isinstance(late_event, UsageUpdate):
                             answer.feed(late_event)
                     return False
@@ -159,12 +159,12 @@ class AgentLoop:
         await self._context.open_provider(self._settings.model)
         await self._context.tools_ready()
         while True:
-            # Anew for each turn: its server may have been removed meanwhile, or given another key.
+            # Opened for each turn: the model's server may have been removed meanwhile, or have another key.
             provider = await self._context.open_provider(self._settings.model)
             # Nothing comes between an answer that the server only paused and the rest of it.
             if self._budget.exceeded_limit is None and not self._pauses:
                 await self._boundary.before_turn(provider)
-                # Hooks and a summary may have taken their time.
+                # Hooks and a summary may have taken long, and the server may have changed.
                 provider = await self._context.open_provider(self._settings.model)
             exceeded = self._budget.exceeded_limit
             if exceeded is not None:
@@ -214,19 +214,19 @@ class AgentLoop:
             return RunEnd.AWAITING_RESULTS
         exceeded = self._budget.exceeded_shared_limit
         if exceeded is not None:
-            # The answer itself reached it: its calls are closed, not run.
+            # The answer itself reached the limit: its calls are closed, not run.
             return self._stop_at_limit(exceeded)
         if not await self._run_batch(len(answer.tool_uses)):
             return RunEnd.CANCELLED
         if not self._context.tools:
-            # None was offered, so asking again would be billed and get the same answer.
+            # No tool was offered: asking again would be billed and get the same answer.
             return RunEnd.COMPLETED
         return await self._boundary.after_tool_calls(answer, self._count)
 
     def _end_for(self, answer: Message) -> RunEnd:
         if answer.stop_reason is StopReason.MAX_TOKENS:
             return self._stop_at_limit(Sentence("the longest answer that the model may give"))
-        # The transcript explains it, and to continue unchanged would not help.
+        # The transcript explains a full context window; to continue unchanged would not help.
         too_long = answer.stop_reason is StopReason.CONTEXT_WINDOW_EXCEEDED
         return RunEnd.LIMIT if too_long else RunEnd.COMPLETED
 
@@ -250,7 +250,7 @@ class AgentLoop:
             self._context.count_answer(provider, answer)
             self._budget.add_characters(model_call.characters)
         if self._is_stopped():
-            # A server that ignored the limit: what came is kept, as an incomplete answer.
+            # The provider swallowed the cancellation: what came is kept, as an incomplete answer.
             raise asyncio.CancelledError
         if self._budget.cost is not None:
             self._recorder.emit(CostUpdated(self._budget.cost))
@@ -281,7 +281,7 @@ class AgentLoop:
         try:
             await self._recorder.commit(message)
         finally:
-            # Stopped while it is being written, it is in the history all the same.
+            # Even when the commit is cancelled, the answer is in the history.
             if message.stop_reason not in _UNFINISHED or message.tool_uses:
                 self._boundary.on_answer_committed()
         return message
@@ -300,7 +300,7 @@ class AgentLoop:
         batch = self._batch
         end = BatchEnd.STOPPED if batch is None else await batch.run()
         if batch is None or batch is not self._batch:
-            # A tool outlived the grace after Stop; its calls were answered meanwhile.
+            # A tool outlived the grace after Stop, and `close` answered the calls meanwhile.
             return False
         await self._commit_results(batch.close(Outcome.CANCELLED))
         self._recorder.emit(ToolResultsReceived(count))
@@ -345,7 +345,7 @@ class AgentLoop:
             await self._commit_results(self._batch.close(outcome))
 
     async def _commit_results(self, results: list[ToolResult]) -> None:
-        """Commit the results of the calls, which are closed then."""
+        """Drop the batch and commit its results."""
         self._batch = None
         if results:
             await self._recorder.commit(Message.tool_results(results))

@@ -1,4 +1,4 @@
-"""Compaction: split a history, put its older part into words, and ask for its summary."""
+"""Compaction: split a history, turn its older part into text, and ask a model for a summary."""
 
 import asyncio
 import json
@@ -31,12 +31,12 @@ from desktop_agent.types.provider_events import StopReason, Usage
 from desktop_agent.types.providers import Capabilities, ModelRequest, PromptCaching, ProviderConfig
 from desktop_agent.types.spending import tokens_used
 
-# What may stay besides what must, as shares of the window and of the whole history, or of the work on a prompt.
+# What may be kept besides what must be: shares of the window, and of the history or the work on the last prompt.
 _KEPT_SHARE_OF_WINDOW = 0.2
 _KEPT_SHARE_OF_HISTORY = 0.25
-# The last prompt stays with everything that followed it, where that is no more than this.
+# The last prompt stays with everything that follows it, where that is no more than this share.
 _SHARE_FOR_PROMPT = 0.5
-# Of the window: less than this is not worth a summary of the work on the last prompt, which would soon be full again.
+# Share of the window. Less work on the last prompt is not worth a summary: the window would soon be full again.
 _MIN_SHARE = 0.05
 
 
@@ -67,13 +67,14 @@ def split_history(sent: Sequence[Message], window: int | None, weigh: Callable[[
     tail = [*reversed([*accumulate(reversed(weights))]), 0]
     size = min(window or tail[0], tail[0])
     starts = _group_starts(sent)
-    for latest in sorted({prompt, starts[-1]}, reverse=tail[prompt] > size * _SHARE_FOR_PROMPT):
+    is_work_long = tail[prompt] > size * _SHARE_FOR_PROMPT
+    for latest in sorted({prompt, starts[-1]}, reverse=is_work_long):
         whole = tail[prompt + 1] if latest > prompt else tail[0]
         room = min((window or tail[0]) * _KEPT_SHARE_OF_WINDOW, whole * _KEPT_SHARE_OF_HISTORY)
         begin = _earliest_fitting(latest, starts, tail, room)
         older = [index for index in range(begin) if index != prompt and _may_be_summarised(sent[index])]
-        least = (window or tail[0]) * _MIN_SHARE if begin > prompt else 0
-        if sum(weights[index] for index in older) > least:
+        minimum = (window or tail[0]) * _MIN_SHARE if begin > prompt else 0
+        if sum(weights[index] for index in older) > minimum:
             messages = tuple(message for message in sent[:begin] if message.role is not Role.SYSTEM)
             return HistorySplit(messages, tuple(sent[begin:]), sent[prompt] if prompt < begin else None)
     return None
@@ -197,14 +198,14 @@ def _picture_text(image: Image) -> str:
 
 _log = logging.getLogger(__name__)
 
-# In tokens. A model that reasons takes the larger part of it for that.
+# In tokens. A reasoning model spends most of them on reasoning.
 MAX_SUMMARY_TOKENS = 16_000
-# The assumed window of a model that states none: at least what this conversation used before, or this.
+# In tokens. Assumed for a model that states no window, unless this conversation has already used more.
 _ASSUMED_WINDOW = 16_000
 # A model that cannot summarise is not asked again and again: each attempt is billed.
 MAX_FAILURES = 2
 _SLICE_SECONDS = 0.008
-# Tokens. Less than this is put into words on the loop, more in a thread.
+# In tokens. A shorter history becomes text on the event loop, a longer one in a thread.
 _SHORT_TOKENS = 5_000
 _USABLE_ENDS = {StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.MAX_TOKENS, StopReason.UNKNOWN}
 _TRUNCATED_MARK = "\n\n[The summary was cut off here.]"
@@ -219,7 +220,7 @@ def is_compaction_due(usage: Usage | None, capabilities: Capabilities, share: fl
 
 
 class Compaction:
-    """Summarises the history of one run. Its token use counts in the run's budget; it emits no events."""
+    """Summarises the history of one run. Its token use counts in the run's budget; it emits only AnswerAwaited."""
 
     def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
         self._retry = context.retry
@@ -229,7 +230,7 @@ class Compaction:
         self._budget = budget
         self._count_answer = context.count_answer
         self._failures = 0
-        # Tokens by message: a history is weighed again before each turn while it is full, and has only grown.
+        # Tokens by message id: a full history is weighed before each turn, and most of its messages are known by then.
         self._token_counts: dict[str, int] = {}
 
     async def compact(self, provider: Provider, history: Sequence[Message]) -> Message | None:
@@ -282,12 +283,12 @@ class Compaction:
 
     def _request(self, split: HistorySplit, sent: Sequence[Message], provider: Provider) -> ModelRequest:
         """Return the request for the summary; it fits into the model's window even where the estimate is too low."""
-        settings, known = self._settings, provider.model_info(self._settings.model).capabilities
-        proven = max((tokens_used(message.usage) for message in sent if message.usage), default=0)
-        window = known.context_window or max(proven, _ASSUMED_WINDOW)
-        longest = min(MAX_SUMMARY_TOKENS, window // 4, known.max_output_tokens or MAX_SUMMARY_TOKENS)
+        settings, capabilities = self._settings, provider.model_info(self._settings.model).capabilities
+        most_used = max((tokens_used(message.usage) for message in sent if message.usage), default=0)
+        window = capabilities.context_window or max(most_used, _ASSUMED_WINDOW)
+        max_tokens = min(MAX_SUMMARY_TOKENS, window // 4, capabilities.max_output_tokens or MAX_SUMMARY_TOKENS)
         config = ProviderConfig(
-            max_tokens=longest,
+            max_tokens=max_tokens,
             show_reasoning=False,
             caching=PromptCaching(enabled=False),
             system_prompt=INSTRUCTIONS,
@@ -298,9 +299,9 @@ class Compaction:
         def weigh(text: str) -> int:
             return self._tokens(provider, (Message.user(text),))
 
-        # Nothing in the material can know the mark, so nothing in it can end it.
+        # The mark is random, so that no text of the conversation can close it.
         mark = f"conversation-{new_id()[:12]}"
-        room = int((window - longest) / (1 + ESTIMATE_MARGIN)) - weigh(INSTRUCTIONS) - weigh(mark) * 3
+        room = int((window - max_tokens) / (1 + ESTIMATE_MARGIN)) - weigh(INSTRUCTIONS) - weigh(mark) * 3
         text = f"<{mark}>\n{conversation_as_text(split.older, room, weigh)}\n</{mark}>\n\nSummarise this."
         return ModelRequest(
             settings.model, (Message.user(text),), config=config, conversation_id=settings.conversation_id
@@ -343,7 +344,7 @@ class Compaction:
 
 
 def _usable_summary(answer: Message) -> str:
-    """Return the summary, or "" where the answer was cut or withheld."""
+    """Return the summary, with a note where it was cut off; "" where the answer broke off or was withheld."""
     text = answer.text.strip()
     if answer.stop_reason not in _USABLE_ENDS or not text:
         return ""

@@ -24,7 +24,7 @@ from desktop_agent.types.provider_events import StopReason
 
 _log = logging.getLogger(__name__)
 
-# The grace of a cancelled guard, in seconds; one that ignores the cancel is left behind.
+# Seconds that a cancelled guard has to end; one that ignores the cancellation is abandoned.
 CANCEL_GRACE = 0.5
 EmitEvent = Callable[[EngineEvent], None]
 
@@ -103,15 +103,15 @@ class Guards:
         """
         emit = emit or self._emit
         history_copy = HistoryCopy(tuple(history))
-        wishes: list[tuple[Guard, GuardVerdict]] = []
+        verdicts: list[tuple[Guard, GuardVerdict]] = []
         for guard in self.list():
             if guard.at != moment or not self._has(guard):
                 continue
             ask = partial(self._ask, guard, history_copy, stop_reason, turns)
             verdict = await self._ask_within_time(guard, ask, emit)
             if self._has(guard):
-                wishes.append((guard, verdict))
-        return self._strictest(wishes, emit)
+                verdicts.append((guard, verdict))
+        return self._strictest(verdicts, emit)
 
     def _has(self, guard: Guard) -> bool:
         return self._guards.get(guard.name) is guard
@@ -144,18 +144,18 @@ class Guards:
         self._remove_and_report(guard, reason, emit)
         return GuardPass()
 
-    def _strictest(self, wishes: "Sequence[tuple[Guard, GuardVerdict]]", emit: EmitEvent) -> GuardOutcome:
-        aborts = [(guard, verdict) for guard, verdict in wishes if isinstance(verdict, GuardAbort)]
+    def _strictest(self, verdicts: "Sequence[tuple[Guard, GuardVerdict]]", emit: EmitEvent) -> GuardOutcome:
+        aborts = [(guard, verdict) for guard, verdict in verdicts if isinstance(verdict, GuardAbort)]
         for guard, verdict in aborts:
             self._remove_and_report(guard, verdict.reason, emit)
         if aborts:
             return GuardOutcome("abort", guard_name=aborts[0][0].name)
-        for guard, verdict in wishes:
+        for guard, verdict in verdicts:
             if isinstance(verdict, GuardStop):
                 return GuardOutcome("stop", guard_name=guard.name)
         prompts = [
             (guard.name, verdict.prompt)
-            for guard, verdict in wishes
+            for guard, verdict in verdicts
             if isinstance(verdict, GuardContinue) and self._count_iteration(guard, emit)
         ]
         if not prompts:

@@ -1,7 +1,7 @@
 """Run the caller's hooks: all of them, in order, each with a timeout; the strictest verdict wins.
 
-What a hook is given is a copy; that of the history is shared by all hooks of one round. A hook that raises, answers
-something that is no verdict, or exceeds its timeout denies.
+Each hook gets a copy; the copy of the history is shared by all hooks of one round. A hook that raises, exceeds its
+timeout, or answers something that is no verdict denies.
 """
 
 import logging
@@ -30,7 +30,7 @@ from desktop_agent.types.policies import (
 
 _log = logging.getLogger(__name__)
 
-# Seconds for one hook; and for one that was cancelled to end.
+# Seconds that one hook may take, and that a cancelled one has to end.
 TIME_LIMIT = 60.0
 _GRACE = 1.0
 _DENIED = "A hook denied this call."
@@ -96,7 +96,7 @@ async def run_post_tool_hooks(
     history: HistoryCopy | None = None,
     time_limit: float = TIME_LIMIT,
 ) -> ToolResult:
-    """Show the hooks a result. Edits chain and change its content, never how the call ended or whose it is.
+    """Show the hooks a result. Edits chain and change its content, never its outcome or its call id.
 
     A denial, or a question that nobody can answer, keeps the result out: its reason takes its place, and a call that
     succeeded counts as failed. `history`, if given, replaces that of the moment.
@@ -119,7 +119,7 @@ async def run_post_tool_hooks(
 async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: float = TIME_LIMIT) -> PromptRuling:
     """Ask the hooks about a prompt. Edits chain and change its blocks; a question counts as a denial.
 
-    The prompt of a denial is the one that was sent.
+    A denial carries the prompt as it was sent.
     """
 
     async def apply_edit(before: UserPromptSubmit, edit: HookEdit) -> UserPromptSubmit | str:
@@ -188,7 +188,7 @@ async def _ask_hook(
 
 
 async def _copy_moment(moment: Moment) -> Moment:
-    """Copy everything but the history, down to the last dictionary."""
+    """Copy everything but the history, deeply."""
     bare = replace(moment, history=())
     return await run_by_size(lambda: deep_copy(bare), *(getattr(bare, field.name) for field in fields(bare)))
 

@@ -154,7 +154,7 @@ class _PictureWork:
             fits = False
         else:
             data = await self._pictures.read(source)
-            # Stored pictures do not move: they were checked on import.
+            # Stored pictures are not animated: that was checked on import.
             fits = self._limits.accepts(source.media_type, len(data), source.width, source.height)
         fitted = FittedPicture(data, source.media_type)
         if not fits:
@@ -220,21 +220,21 @@ class BuiltRequest:
 class PreparedHistory:
     """A history as the model reads it, with what no later message can change computed once and cached.
 
-    Where the beginning is not the cached one, message by message the same objects, it is computed afresh.
+    A history that does not begin with the very same message objects is computed afresh.
     """
 
     def __init__(self) -> None:
         self._forget()
 
     def read(self, history: tuple[Message, ...]) -> tuple[list[Message], dict[int, int]]:
-        """Return the repaired history as it is sent, without abandoned answers; and the number of pictures by index."""
+        """Return the repaired history as it is sent, without abandoned answers; and its picture counts by index."""
         if not self._is_prefix_of(history):
             self._forget()
         self._extend_cache(history)
         newer = normalised_history(history[len(self._cached) :])
         if self._is_changed_by(newer):
-            read = without_abandoned(compacted_view(normalised_history(history)))
-            return read, count_pictures(read)
+            messages = without_abandoned(compacted_view(normalised_history(history)))
+            return messages, count_pictures(messages)
         remaining = without_abandoned(newer)
         return [*self._prepared, *remaining], {**self._pictures, **count_pictures(remaining, len(self._prepared))}
 
@@ -246,12 +246,12 @@ class PreparedHistory:
 
     def _is_prefix_of(self, history: tuple[Message, ...]) -> bool:
         count = len(self._cached)
-        # Results at the index where the rest begins belong to the messages before it.
-        goes_on = count == len(history) or (count < len(history) and history[count].role is not Role.TOOL)
-        return count == 0 or (goes_on and all(map(is_, self._cached, history)))
+        # Tool results right after the cached part belong to it.
+        ends_there = count == len(history) or (count < len(history) and history[count].role is not Role.TOOL)
+        return count == 0 or (ends_there and all(map(is_, self._cached, history)))
 
     def _extend_cache(self, history: tuple[Message, ...]) -> None:
-        """Cache what is before the last prompt, answer or instruction, if its end stays whatever follows."""
+        """Cache all before the last message that is no tool result, unless later messages can change how it ends."""
         end = next((index for index in range(len(history) - 1, -1, -1) if history[index].role is not Role.TOOL), 0)
         newer = normalised_history(history[len(self._cached) : end])
         if not newer:
@@ -324,13 +324,13 @@ def without_abandoned(messages: Sequence[Message]) -> list[Message]:
     They stay in the conversation. One that a prompt follows is kept: the person went on from it. An empty answer is
     left out too.
     """
-    answers: list[Message] = []
+    remaining: list[Message] = []
     for message in reversed(messages):
         if message.role is Role.ASSISTANT and not message.blocks:
             continue
-        next_is_prompt = bool(answers) and answers[-1].role is not Role.ASSISTANT
+        next_is_prompt = bool(remaining) and remaining[-1].role is not Role.ASSISTANT
         if message.state is MessageState.INTERRUPTED and not message.tool_uses and not next_is_prompt:
             continue
-        answers.append(message)
-    answers.reverse()
-    return answers
+        remaining.append(message)
+    remaining.reverse()
+    return remaining

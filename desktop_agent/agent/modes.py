@@ -60,14 +60,14 @@ class ModeSwitch:
 
     def nested(self, permission_policy: PermissionPolicy, emit: Callable[[EngineEvent], None]) -> "ModeSwitch":
         """Return the switch for an agent that this one starts, with the same modes to choose from."""
-        below = ModeSwitch(
+        switch = ModeSwitch(
             permission_policy,
             self._list_modes,
             emit,
             self._removed_mode if permission_policy.mode == self.current else None,
         )
-        self._nested_switches.add(below)
-        return below
+        self._nested_switches.add(switch)
+        return switch
 
     @property
     def current(self) -> Mode:
@@ -104,7 +104,7 @@ class ModeSwitch:
             self.cancel_request()
 
     def request_by_agent(self, name: str) -> None:
-        """Note the agent's wish; a newer one replaces it. Raises ToolFailed where it must not be granted."""
+        """Note the agent's request; a newer one replaces it. Raises ToolFailed where it must not be granted."""
         self._refuse_when_closed()
         mode = self._modes_by_name.get(name)
         if mode is None:
@@ -188,10 +188,10 @@ class ModeSwitch:
         self._emit(ModeChanged(before.name, mode.name, authority))
 
 
-def _is_wider(mode: Mode, than: Mode) -> bool:
+def _is_wider(mode: Mode, other: Mode) -> bool:
     """Return whether `mode` allows more; true also where rules of one id differ, as these cannot be compared."""
-    rules = {rule.id: rule for rule in than.rules}
-    return mode.is_wider_than(than) or any(rules.get(rule.id, rule) != rule for rule in mode.rules)
+    rules = {rule.id: rule for rule in other.rules}
+    return mode.is_wider_than(other) or any(rules.get(rule.id, rule) != rule for rule in mode.rules)
 
 
 class ChangeModeInput(BaseModel):

@@ -1,4 +1,4 @@
-"""The event stream of a provider, validated and measured; it ends in time whoever wrote the provider."""
+"""The event stream of a provider, validated and measured; it is closed in time, whatever the provider does."""
 
 import asyncio
 import logging
@@ -30,14 +30,14 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 
-# What an object costs beside the characters in it; the most modest answer is counted as something.
+# In characters, for each object beside its text: even the smallest answer counts.
 _VALUE_COST = 8
 # A block is an object in the message, in the transcript and in the journal's queue; a call has a result besides.
 _BLOCK_COST = 32
 _CALL_COST = 128
 
 
-# What every reader and writer down to the disk can carry; what comes over the wire is refused at half of it.
+# Levels that every reader and writer down to the disk can handle; what comes over the wire is refused at half.
 MAX_JSON_DEPTH = 200
 
 
@@ -54,7 +54,7 @@ class NotJson(ValueError):
 
 
 class AnswerSize:
-    """Counts the characters of one answer. What is over the limit is not taken."""
+    """Counts the characters of one answer, up to a limit."""
 
     def __init__(self, limit: int) -> None:
         self.characters = 0
@@ -64,19 +64,19 @@ class AnswerSize:
         self._is_thinking: bool | None = None
 
     def add(self, event: Event, pieces: Sequence[Event] = ()) -> None:
-        """Count one event, in which these pieces are joined.
+        """Count one event; `pieces` are the events that were joined into it.
 
         Raises AnswerTooLong, and NotJson for opaque state that is no JSON.
         """
-        goes_on = self._is_thinking is False
+        is_in_text = self._is_thinking is False
         count = len(pieces) or 1
-        more = len(event.text) + count if goes_on and type(event) is ContentDelta else self._size(event, pieces)
-        excess = self.characters + more - self._limit
+        size = len(event.text) + count if is_in_text and type(event) is ContentDelta else self._size(event, pieces)
+        excess = self.characters + size - self._limit
         if excess > 0:
             error = AnswerTooLong("The answer is longer than what is taken in.")
             error.excess = excess
             raise error
-        self.characters += more
+        self.characters += size
 
     def _size(self, event: Event, pieces: Sequence[Event]) -> int:
         count = len(pieces) or 1
@@ -108,7 +108,7 @@ class AnswerSize:
         return len(text) + count + (_BLOCK_COST - 1 if begins else 0)
 
     def _fragment_size(self, event: ToolArgsDelta, pieces: Sequence[Event]) -> int:
-        """The first piece of a call is a call."""
+        """Count the cost of the whole call with its first piece."""
         known = self._arguments.get(event.id)
         self._arguments[event.id] = (known or 0) + len(event.fragment)
         opened = _CALL_COST + len(event.id) if known is None else 0
@@ -116,7 +116,7 @@ class AnswerSize:
         return opened + len(event.fragment) + names + len(pieces)
 
     def _metadata_size(self, event: Event) -> int:
-        """What is about the answer and not in it."""
+        """Return the size of what is about the answer and not in it."""
         match event:
             case TextClosed():
                 return _BLOCK_COST + _json_size(event.metadata) + sum(map(_citation_size, event.citations))
@@ -156,20 +156,20 @@ def _size_and_depth(root: Any) -> tuple[int, int]:
     """Return characters and levels of nesting, without recursion, however deep it is. Raises NotJson."""
     count, depth, level = 0, 0, [root]
     while level:
-        below: list[Any] = []
+        next_level: list[Any] = []
         for value in level:
             if isinstance(value, str):
                 count += len(value)
             elif isinstance(value, dict):
                 items = cast("dict[Any, Any]", value)
                 count += sum(len(str(key)) for key in items)
-                below.extend(items.values())
+                next_level.extend(items.values())
             elif isinstance(value, list):
-                below.extend(cast("list[Any]", value))
+                next_level.extend(cast("list[Any]", value))
             elif not (value is None or isinstance(value, int | float)) or not _is_finite(value):
                 raise NotJson(f"{type(value).__name__} is no JSON")
             count += _VALUE_COST
-        level = below
+        level = next_level
         depth += 1
     return count, depth
 
@@ -187,7 +187,7 @@ _log = logging.getLogger(__name__)
 # A flood of events is taken in slices of this many seconds; longer ones where other tasks take long themselves.
 SLICE_SECONDS = 0.008
 MAX_SLICE_SECONDS = 0.05
-# The timeout for closing a stream, in seconds: less than a run waits after Stop, however deep it is.
+# The timeout for closing a stream, in seconds: less than the grace of a run after Stop, at any depth.
 CLOSE_TIMEOUT = 1.0
 # At most so many events after Done are read, and dropped.
 _MAX_LATE_EVENTS = 100
@@ -209,7 +209,7 @@ class InvalidProviderEvent(AgentError):
 
 
 class _WaitTimer:
-    """Reports repeatedly how long no event has come, from the moment at which a person would wonder."""
+    """Reports repeatedly how long no event has come, once a person would wonder."""
 
     def __init__(self, emit: Callable[[AnswerAwaited], None]) -> None:
         self._emit = emit
@@ -239,8 +239,8 @@ async def validated_events(
     take_ready = ready_events(events)
     try:
         async for event in events:
-            others = take_ready()
-            for whole, pieces in joined([event, *others]) if others else ((event, ()),):
+            ready = take_ready()
+            for whole, pieces in joined([event, *ready]) if ready else ((event, ()),):
                 if is_waiting and type(whole) not in _BEFORE_CONTENT:
                     is_waiting = False
                     timer.stop()
@@ -301,7 +301,7 @@ class _Slices:
         self._is_stopped = False
 
     async def pause(self) -> None:
-        """Let the others have their turn, and begin the next slice."""
+        """Let other tasks run, and begin the next slice."""
         paused_at = monotonic()
         try:
             await asyncio.sleep(0)
@@ -310,13 +310,13 @@ class _Slices:
                 raise
             self._is_stopped = True
             _cancel_at_next_wait()
-        # After Stop there is no second turn: what was received by then is taken, as far as a slice may go.
+        # After Stop there is no second pause: what was received by then is read, for one more slice.
         slice_ = MAX_SLICE_SECONDS if self._is_stopped else max(SLICE_SECONDS, monotonic() - paused_at)
         self.until = monotonic() + min(slice_, MAX_SLICE_SECONDS)
 
 
 def _cancel_at_next_wait() -> None:
-    """Cancel the provider at its next wait: it may hold back what it received before."""
+    """Cancel the provider at its next wait: it may still hold events that it received before."""
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
@@ -338,7 +338,7 @@ async def _close_stream(events: Any) -> None:
         await asyncio.wait({closing}, timeout=CLOSE_TIMEOUT)
     finally:
         if not closing.done():
-            _log.warning("an answer could not be closed within %s s and was left behind", CLOSE_TIMEOUT)
+            _log.warning("the stream of an answer could not be closed within %s s and was abandoned", CLOSE_TIMEOUT)
             closing.cancel()
 
 
@@ -348,4 +348,4 @@ async def _close_quietly(events: Any) -> None:
     except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 - the answer is complete without that
-        _log.warning("an answer could not be closed: %s", Fault(error).trace)
+        _log.warning("the stream of an answer could not be closed: %s", Fault(error).trace)

@@ -115,7 +115,7 @@ class QuestionBroker:
 QUESTION_LIMIT = 4_000
 CHOICE_LIMIT = 500
 CHOICES_LIMIT = 20
-# The tool ends its own waiting; the schedule's time limit must not come first.
+# The tool ends its own wait; its timeout as a tool must not come first.
 _TIMEOUT_SLACK = 30.0
 _DESCRIPTION = (
     "Ask the person a question and wait for the answer. Use it when you cannot go on without a decision that is "
@@ -158,7 +158,7 @@ def ask_user(
 ) -> Tool[AskUserInput]:
     """Return the tool `ask_user`. `timeout` is how long the person has, in seconds.
 
-    `waiting` is entered while a person is waited for, so that a budget can stop its clock.
+    `waiting` is entered while the tool waits for the person, so that a budget can stop its clock.
     """
 
     async def run(arguments: AskUserInput, call: RunningCall) -> tuple[Text, ...]:
@@ -172,11 +172,11 @@ def ask_user(
         try:
             emit(question.asked)
             with waiting():
-                is_over = await _has_timed_out(question, timeout)
+                timed_out = await _has_timed_out(question, timeout)
         finally:
             broker.withdraw(question.question_id)
             emit(QuestionAnswered(question.question_id, _joined_answer(question)))
-        return (Text(text=_answer_text(question, timeout if is_over else None)),)
+        return (Text(text=_answer_text(question, timeout if timed_out else None)),)
 
     return Tool(
         name="ask_user",
@@ -203,7 +203,7 @@ def _joined_answer(question: Question) -> str | None:
 
 
 def _answer_text(question: Question, waited: float | None) -> str:
-    # Also when the time ran out in the very moment in which the answer was taken.
+    # An answer counts even if the time ran out in the same moment.
     answer = _joined_answer(question)
     if answer is not None:
         return f"The person answered:\n{answer}"

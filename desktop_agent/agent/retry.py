@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from desktop_agent.types.errors import AgentError, ProviderError, QuotaExhausted, Sentence
 
-# The vendors' own clients wait at most this long for a hint; a longer wait is the person's choice. In seconds.
+# In seconds. The vendors' own clients follow a server's hint up to this; a longer wait is the person's choice.
 MAX_RETRY_AFTER = 120.0
 _WEEK_SECONDS = 7 * 24 * 3600.0
 

@@ -1,4 +1,4 @@
-"""The life of one run: started once, stopped at any moment, ended once, with everything closed behind it."""
+"""The life of one run: started once, stopped at any moment, ended once; then nothing of it is open."""
 
 import asyncio
 import logging
@@ -27,9 +27,9 @@ _MIN_WAIT = 0.05
 
 
 class Run:
-    """One run, from its RunStarted to its single RunFinished. Make one for each prompt.
+    """One run, from its RunStarted to its single RunFinished. Create one for each prompt.
 
-    One that `only_compacts` asks for a summary, and ends.
+    `only_compacts`: it only asks for a summary, and ends.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Run:
         self._is_stopped = self._is_stopped or self._work is None or not self._work.done()
         self._stop_requested.set()
         self._loop.stop()
-        # Not only through the cancelled calls: everything below stops in the same moment.
+        # Sub-runs stop in the same moment, not only once their cancelled calls reach them.
         for sub_run in tuple(self._sub_runs):
             sub_run.interrupt(target)
         if self._work is not None and not self._work.done():
@@ -119,7 +119,7 @@ class Run:
         try:
             while not work.done() and not stopping.done():
                 seconds_left = self._budget.seconds_left
-                # While a person is waited for, what is left does not get less.
+                # While the run waits for a person, the seconds left do not decrease.
                 wait = None if seconds_left is None else max(seconds_left, _MIN_WAIT)
                 await asyncio.wait({work, stopping}, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
                 if self._budget.seconds_left == 0 and not work.done():
@@ -138,7 +138,7 @@ class Run:
         if self._out_of_time:
             self._recorder.emit(LimitReached.of(Sentence("time")))
             return RunEnd.LIMIT
-        # Whatever the work still came to after Stop: the same Stop has the same end.
+        # A stopped run ends as cancelled, whatever its work still returned.
         return RunEnd.CANCELLED if self._is_stopped or work.cancelled() else work.result()
 
     async def _guarded(self, prompt: Message | None, recovered: RecoveredCalls | None) -> RunEnd:

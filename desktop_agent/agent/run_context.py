@@ -67,8 +67,8 @@ _TURN_CHARACTERS = 1_000
 class PriorUse:
     """What a resumed run had used when its process died; its limits cover both parts.
 
-    Specialists' work included: `tokens`, `cost` in US dollars, `seconds` at work. Memory is not: that went with the
-    process.
+    The work of specialists is included. `cost` is in US dollars, `seconds` is time at work. Characters in memory are
+    not included: they went with the process.
     """
 
     turns: int = 0
@@ -112,14 +112,14 @@ class Budget:
         own["tokens"] = None if tokens is None else int(tokens)
         own["cost"] = _min_known(limits.cost, _share_of(self.cost_left, share))
         own["depth"] = min(limits.depth, self.limits.depth)
-        # Not validated again: a share of nothing is nothing, and the first check finds it.
-        below = Budget(limits.model_copy(update=own), self)
-        self._sub_budgets.add(below)
+        # Not validated again: a share may be 0, which the first check of the limits finds.
+        sub_budget = Budget(limits.model_copy(update=own), self)
+        self._sub_budgets.add(sub_budget)
         self.update_clock()
         task = _current_task()
         if task is not None:
-            task.add_done_callback(lambda _: self._on_sub_run_end(below))
-        return below
+            task.add_done_callback(lambda _: self._on_sub_run_end(sub_budget))
+        return sub_budget
 
     def count_turn(self) -> None:
         """Count a turn, before the model is asked."""
@@ -205,8 +205,8 @@ class Budget:
             self._pauses -= 1
             self.update_clock()
 
-    def _on_sub_run_end(self, below: "Budget") -> None:
-        self._sub_budgets.discard(below)
+    def _on_sub_run_end(self, sub_budget: "Budget") -> None:
+        self._sub_budgets.discard(sub_budget)
         self.update_clock()
 
     def update_clock(self) -> None:
@@ -239,7 +239,7 @@ def _min_known(first: float | None, second: float | None) -> float | None:
 
 
 MAX_PARALLEL_READS = 20
-# Of one answer; each asks a model, and may delegate as many in its turn.
+# In one answer. Each asks a model, which may delegate as many again.
 MAX_PARALLEL_DELEGATES = 8
 
 
@@ -256,7 +256,7 @@ class ToolSlots:
 
 
 async def _no_wait() -> None:
-    """Wait for nobody."""
+    """Do not wait."""
 
 
 async def no_instructions() -> tuple[str, ...]:
@@ -270,10 +270,10 @@ def _count_nothing(_provider: Provider, _answer: AnswerBuilder) -> None:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a run works with. What the person may change while it runs is an object of the session's own.
+    """What a run works with. Objects that the person may change while it runs belong to the session.
 
-    `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody does
-    any more, or a budget is used up. `count_answer` is called once for each answer, whatever became of it.
+    `open_provider` takes the name of a model and returns the provider that serves it now; it raises AgentError where
+    none does any more, or a budget is used up. `count_answer` is called once for each answer, whatever became of it.
     `history_ready` is awaited before anything else, `tools_ready` before the first turn. `more_instructions` are read
     for each turn, and are added to those of the settings; it may raise AgentError. `checkpointer` saves what calls are
     about to change; None saves nothing. `prepared_history` caches what was prepared for earlier requests.

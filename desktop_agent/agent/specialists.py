@@ -37,31 +37,31 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 
 @dataclass(eq=False)
 class _Holder:
-    """Who holds the lock, or waits for it."""
+    """One task that holds the lock, or waits for it."""
 
     is_writer: bool
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class ReadWriteLock:
-    """Readers hold it together, a writer holds it alone; whoever comes first goes first."""
+    """Readers hold it together, a writer holds it alone; in the order of arrival."""
 
     def __init__(self) -> None:
         self._holders: list[_Holder] = []
 
     @asynccontextmanager
     async def hold(self, *, is_writer: bool) -> AsyncGenerator[None]:
-        """Wait for those before that must not overlap with this one, then hold the lock inside the block."""
-        before = [holder for holder in self._holders if is_writer or holder.is_writer]
-        mine = _Holder(is_writer)
-        self._holders.append(mine)
+        """Wait for earlier holders that must not overlap with this one, then hold the lock inside the block."""
+        earlier = [holder for holder in self._holders if is_writer or holder.is_writer]
+        own = _Holder(is_writer)
+        self._holders.append(own)
         try:
-            for holder in before:
+            for holder in earlier:
                 await holder.released.wait()
             yield
         finally:
-            self._holders.remove(mine)
-            mine.released.set()
+            self._holders.remove(own)
+            own.released.set()
 
 
 _MAX_CALLS = 40
@@ -133,7 +133,7 @@ def _short_arguments(arguments: JsonObject) -> str:
     return text if len(text) <= _MAX_ARGUMENTS else f"{text[:_MAX_ARGUMENTS]}…"
 
 
-# Characters; the end of it tells most.
+# In characters. Of longer text the end is kept, which matters most.
 MAX_ANSWERS_TEXT = 20_000
 
 
@@ -197,7 +197,7 @@ class SpecialistRecorder:
         return self._recorder.nested()
 
 
-# Seconds. A specialist's own limits end its work; they pause while a person is waited for, this does not.
+# Seconds. A specialist's own limits end its work; they pause while it waits for a person, this does not.
 # Timers of the window's event loop take no more than 24 days.
 MAX_WORK_SECONDS = 20 * 24 * 3600.0
 _SEES_NOTHING = (
@@ -322,8 +322,8 @@ class _SpecialistTool:
         self, specialist: Specialist, recorder: SpecialistRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
     ) -> RunContext:
         context = self.context
-        callable_ones = tuple(other for other in context.specialists if other.name in specialist.specialists)
-        names = {tool.name for tool in tools} | {other.name for other in callable_ones}
+        callable_specialists = tuple(other for other in context.specialists if other.name in specialist.specialists)
+        names = {tool.name for tool in tools} | {other.name for other in callable_specialists}
         permission_policy = context.permission_policy.nested(mode=mode, names=ToolNamePolicy(allowed=frozenset(names)))
         return replace(
             context,
@@ -337,7 +337,7 @@ class _SpecialistTool:
             policies=PromptPolicies(),
             more_instructions=no_instructions,
             guards=Guards(),
-            specialists=callable_ones,
+            specialists=callable_specialists,
             prepared_history=PreparedHistory(),
             agent_path=(*context.agent_path, specialist.name),
         )
@@ -367,8 +367,8 @@ class _SpecialistTool:
         return tuple(tool for tool in tools if tool is not None)
 
     def _settings_for(self, specialist: Specialist, budget: Budget) -> RunSettings:
-        own, above = specialist.config, self.settings.config
-        inherited = {name: getattr(above, name) for name in _INHERITED_SETTINGS if name not in own.model_fields_set}
+        own, caller = specialist.config, self.settings.config
+        inherited = {name: getattr(caller, name) for name in _INHERITED_SETTINGS if name not in own.model_fields_set}
         return replace(
             self.settings,
             model=specialist.model or self.settings.model,
@@ -394,7 +394,7 @@ async def _run_specialist(run: SpecialistRun, prompt: Message) -> RunEnd:
             try:
                 await asyncio.wait({working})
             except asyncio.CancelledError:
-                # Asked a second time: the run ends by itself after its grace.
+                # Cancelled a second time: the run ends by itself after its grace.
                 continue
         raise
 

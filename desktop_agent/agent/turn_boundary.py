@@ -55,21 +55,21 @@ class TurnBoundary:
         return True
 
     async def commit_sent_prompt(self, prompt: Message) -> None:
-        """Commit the prompt of a run that ends, if it is not yet: whenever Stop came, what was sent is in the history.
+        """Commit the prompt of a run that ends, if not yet done: whenever Stop came, what was sent is in the history.
 
         Hooks that still run get the grace to decide. A prompt that they deny, or do not decide about, reaches no
         model: its session returns it to the person.
         """
         if self._is_prompt_judged:
             return
-        judging = self._hook_task or asyncio.create_task(self._run_prompt_hooks(prompt))
-        await asyncio.wait({judging}, timeout=HOOKS_GRACE)
-        if not judging.done():
-            judging.cancel()
-            await asyncio.wait({judging})
-        elif judging.result().allowed:
+        ruling_task = self._hook_task or asyncio.create_task(self._run_prompt_hooks(prompt))
+        await asyncio.wait({ruling_task}, timeout=HOOKS_GRACE)
+        if not ruling_task.done():
+            ruling_task.cancel()
+            await asyncio.wait({ruling_task})
+        elif ruling_task.result().allowed:
             self._is_prompt_judged = True
-            await self._commit_prompt(judging.result().prompt)
+            await self._commit_prompt(ruling_task.result().prompt)
 
     async def _commit_prompt(self, prompt: Message) -> None:
         if self._context.queue.was_taken_last(prompt.id):
@@ -77,7 +77,7 @@ class TurnBoundary:
         await self._recorder.commit(prompt)
 
     async def before_turn(self, provider: Provider) -> None:
-        """Prepare the next request: modes, compaction."""
+        """Prepare the next request: modes, queued messages, compaction."""
         self._context.modes.at_turn_boundary()
         await self._deliver_queued_messages()
         if self._settings.compact_at is not None and self._is_context_full(provider, self._settings.compact_at):
@@ -105,7 +105,7 @@ class TurnBoundary:
         try:
             summary = await self._compactor.compact(provider, self._recorder.history())
         finally:
-            # Also a summary that came to nothing is billed.
+            # A summary that came to nothing is billed too.
             if self._budget.cost is not None and self._budget.cost != cost:
                 self._recorder.emit(CostUpdated(self._budget.cost))
         if summary is None:
@@ -184,7 +184,7 @@ class TurnBoundary:
             return False
         for message in reversed(self._recorder.history()):
             if summary_of(message) is not None:
-                # Nothing was asked since the last time.
+                # No answer came since the last summary.
                 return False
             if message.role is Role.ASSISTANT and message.usage is not None:
                 return is_compaction_due(message.usage, capabilities, share)

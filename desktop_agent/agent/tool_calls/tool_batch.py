@@ -28,14 +28,14 @@ from desktop_agent.types.tool_calls import ToolClass
 
 
 def parallel_groups(calls: Iterable[ToolExecution]) -> Generator[Sequence[ToolExecution]]:
-    """Yield groups of neighbours of one kind, in call order; the kinds are read when a group begins."""
-    waiting, start = list(calls), 0
-    while start < len(waiting):
-        kind = waiting[start].kind
+    """Yield groups of neighbouring calls of one kind, in call order; the kinds are read when a group begins."""
+    remaining, start = list(calls), 0
+    while start < len(remaining):
+        kind = remaining[start].kind
         end = start + 1
         if kind is not CallKind.MUTATING:
-            end += sum(1 for _ in takewhile(lambda call, kind=kind: call.kind is kind, islice(waiting, end, None)))
-        yield waiting[start:end]
+            end += sum(1 for _ in takewhile(lambda call, kind=kind: call.kind is kind, islice(remaining, end, None)))
+        yield remaining[start:end]
         start = end
 
 
@@ -278,8 +278,8 @@ class ToolBatch:
         """Run each in a task of its own, so that one call can be stopped and the batch goes on."""
         with self._batch.clock.working():
             for call in calls:
-                is_wanted = call.is_open and not self._batch.is_closed
-                call.task = self._batch.spawn(work(call)) if is_wanted else None
+                may_run = call.is_open and not self._batch.is_closed
+                call.task = self._batch.spawn(work(call)) if may_run else None
             tasks = [call.task for call in calls if call.task is not None]
             if tasks:
                 await asyncio.wait(tasks)
@@ -293,7 +293,7 @@ class ToolBatch:
             try:
                 await asyncio.wait(tasks, timeout=remaining)
             except asyncio.CancelledError:
-                # Once more: the run that was cancelled ends as such all the same, and within the grace.
+                # Cancelled again: the run ends as cancelled all the same, and within the grace.
                 self.stop()
 
 

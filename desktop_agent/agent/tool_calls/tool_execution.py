@@ -224,7 +224,7 @@ class WorkClock:
 
     @contextmanager
     def delegating(self) -> Generator[None]:
-        """Mark that a specialist has a call; its own run says whether it works or waits."""
+        """Mark that a specialist works on a call; the budget of its own run says whether it works or waits."""
         self.begin_waiting()
         try:
             yield
@@ -263,8 +263,7 @@ async def acquire_slots(slots: ToolSlots, tool: AnyTool, *, pooled: bool) -> Asy
         yield
 
 
-# Tools get this long to end by themselves once they were cancelled, in seconds: less than the run around them has, and
-# more than the runs that they may hold have.
+# Seconds that cancelled tools have to end by themselves: less than their run has, and more than the runs below it have.
 _GRACE_SECONDS = 1.9
 
 
@@ -282,7 +281,7 @@ class BatchContext:
         self.grace = _GRACE_SECONDS - LESS_GRACE_PER_LEVEL * budget.depth
         self.supervisor = TaskSupervisor()
         self.clock = WorkClock(budget)
-        # Calls that hand work on are counted for this answer alone: one that is nested must not wait for its parent.
+        # Delegating calls have slots for this answer alone: a nested one must not wait for its parent.
         self.delegate_slots = ToolSlots(asyncio.Semaphore(MAX_PARALLEL_DELEGATES))
         self.version = 0
         self.is_closed = False
@@ -317,7 +316,7 @@ class BatchContext:
             self.context.recorder.emit(event)
 
     def add_usage(self, usage: Usage) -> None:
-        """Count what a tool had a model use."""
+        """Count the usage of a model that a tool asked."""
         self.budget.add_usage(usage)
         if usage.cost is not None and self.budget.cost is not None:
             self.emit(CostUpdated(self.budget.cost))
@@ -338,7 +337,7 @@ class BatchContext:
             self.emit(ToolFinished(call.use.id, result, call.seconds, call.changes))
 
     def answer(self, call: ToolExecution, outcome: Outcome, why: str) -> None:
-        """Set a result of text alone; some of it may be a tool's own."""
+        """Set a result that is text alone; some of the text may come from a tool."""
         text = visible_text(why, self.limits.result_characters)
         self.finish(call, missing_result(call.use, outcome, text))
 
@@ -379,7 +378,7 @@ def timeout_text(call: ToolExecution, seconds: float) -> str:
 
 
 def _with_report(reason: str, call: ToolExecution) -> str:
-    """Put the report of what it did at the end: of a long text a card shows the end."""
+    """Put the report of what the call did at the end: a card shows the end of a long text."""
     done = " ".join([_effect_text(call), *([_ABANDONED] if call.is_running else [])])
     output = strip_terminal_sequences(call.output_tail)
     if not output.strip():

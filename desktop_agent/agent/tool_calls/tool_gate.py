@@ -139,11 +139,11 @@ class ToolGate:
                 call.ask_reasons.append(Sentence("{why}", {"why": ruling.reason}) if ruling.reason else _HOOK_ASKS)
 
     async def _is_denied_before_hooks(self, call: ToolExecution) -> bool:
-        """Answer a call that no hook is asked about: a forbidden name, no such tool, or wrong arguments."""
+        """Answer a call about which no hook is asked: a forbidden name, no such tool, or wrong arguments."""
         verdict = await self._policy_verdict(call)
         if not isinstance(verdict, Denied):
             return False
-        # What rules deny, a hook may make something else of.
+        # A hook may change a call that rules deny.
         if verdict.outcome is Outcome.DENIED and self._batch.context.permission_policy.allows_name(call.use.name):
             return False
         self._batch.answer(call, verdict.outcome, str(verdict.sentence))
@@ -259,7 +259,7 @@ class ApprovalFlow:
         self._reevaluations: set[asyncio.Task[None]] = set()
 
     async def prepare(self, call: ToolExecution) -> None:
-        """Prepare what the person will be shown: the preview, and rules that they may make of the call."""
+        """Prepare what the person will be shown: the preview, and rules that they may create from the call."""
         tool, policy = call.tool, self._batch.context.permission_policy
         if tool is None:
             return

@@ -22,7 +22,7 @@ from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.hidden_characters import mark_hidden
 from desktop_agent.types.tool_calls import EDITED_BY_PERSON, is_same_json
 
-# Pictures are not cut, so they are bounded for themselves: characters of base64 in one result.
+# Pictures are not cut, so they have a limit of their own: characters of base64 in one result.
 MAX_PICTURE_CHARACTERS = 64_000_000
 # Levels of nesting: half of what every reader and writer down to the disk can handle.
 MAX_RESULT_DEPTH = 100
@@ -75,11 +75,11 @@ def with_edit_note(result: ToolResult, requested: JsonObject, ran: JsonObject) -
         name: value for name, value in ran.items() if name not in requested or not is_same_json(requested[name], value)
     }
     shortened = {name: _shortened_value(value) for name, value in changed.items()}
-    without = ", ".join(json.dumps(name, ensure_ascii=False) for name in requested if name not in ran)
+    removed = ", ".join(json.dumps(name, ensure_ascii=False) for name in requested if name not in ran)
     note = (
         f"{EDITED_BY_PERSON} It ran with {json.dumps(shortened, ensure_ascii=False)}" if changed else EDITED_BY_PERSON
     )
-    note = replace_surrogates(f"{note} It ran without {without}." if without else note)
+    note = replace_surrogates(f"{note} It ran without {removed}." if removed else note)
     first, *others = result.content or (Text(text=""),)
     if isinstance(first, Text):
         content = (Text(text=f"{note}\n\n{first.text}"), *others)

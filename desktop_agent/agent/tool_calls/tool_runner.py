@@ -114,7 +114,7 @@ class ToolRunner:
         return False
 
     async def _save_checkpoint(self, call: ToolExecution, tool: AnyTool) -> Checkpoint | None:
-        """Save what the call will change, and what undoing it takes, durably; where that fails it gets its result."""
+        """Save what the call will change, and what its undo needs, durably. If that fails, the call gets its result."""
         batch, checkpointer, changes = self._batch, self._batch.context.checkpointer, tool.changes
         if checkpointer is None or (changes is None and tool.undo is None):
             return None
@@ -166,12 +166,12 @@ class ToolRunner:
         return call.is_open
 
     async def _run_tool(self, call: ToolExecution, tool: AnyTool) -> _ToolOutput | None:
-        """Return how the tool ended; None where something just changed, so that it did not start, or Stop broke it."""
+        """Return how the tool ended; None where a change kept it from starting, or Stop broke it off."""
         batch = self._batch
 
         async def work() -> _ToolOutput | None:
-            given = call.input
-            digest, arguments = await run_by_size(lambda: (tool.digest(given), tool.checked(given)), given)
+            raw_input = call.input
+            digest, arguments = await run_by_size(lambda: (tool.digest(raw_input), tool.checked(raw_input)), raw_input)
             if not self._is_still_allowed(call, tool, digest):
                 return None
             call.started_at = monotonic()
@@ -188,7 +188,7 @@ class ToolRunner:
             if not task.done():
                 await self._end_tool(call, tool, task)
         except asyncio.CancelledError:
-            # Of one that had ended in the same moment the result counts.
+            # The result of a tool that had ended in the same moment counts.
             was_halted = call.stop_signal.done()
             if was_halted or not task.done():
                 raise
@@ -315,7 +315,7 @@ class ToolRunner:
             took_effect = False
         try:
             completed = await checkpointer.complete_checkpoint(checkpoint, succeeded=took_effect)
-            # What the tool may have to undo besides is in no file.
+            # What the tool itself must undo is in no file.
             call.changes = call.changes or (None if completed.needs_undo else completed.changes)
         except Exception as error:  # noqa: BLE001 - the call took place; only its files are uncertain
             _log.error("it could not be noted how a call left its files: %s", safe_traceback(error))
@@ -325,19 +325,19 @@ class ToolRunner:
         path = batch.context.agent_path
         moment = PostToolUse(call.use.id, call.use.name, call.input, result, agent_path=path)
 
-        async def ruled() -> ToolResult:
+        async def run_hooks() -> ToolResult:
             ruling = await run_post_tool_hooks(batch.context.hooks, moment, history=batch.hook_history)
             content = await validated_content(ruling.content, batch.limits.result_characters)
             return ToolResult(tool_use_id=call.use.id, content=content, outcome=ruling.outcome)
 
-        ruling = await batch.supervisor.run(ruled)
+        ruling = await batch.supervisor.run(run_hooks)
         if not isinstance(ruling, Fault):
             return ruling
         _log.error("the hooks after a call failed: %s", ruling.trace)
         return ToolResult(tool_use_id=call.use.id, content=_text_parts(_HOOK_FAILED), outcome=Outcome.FAILED)
 
     async def _wait_through(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for the work, even when cancelled meanwhile: then for a part of the grace, and it is left behind."""
+        """Wait for the work. When cancelled, wait for at most half of the grace, and abandon the work."""
         task = asyncio.create_task(work)
         try:
             return await asyncio.shield(task)
@@ -347,7 +347,7 @@ class ToolRunner:
 
 
 def _permit_for(call: ToolExecution, verdict: Verdict) -> Allowed | None:
-    """Return by what the call may start; None where nobody has allowed exactly these arguments."""
+    """Return the permit to start the call; None where nobody has allowed exactly these arguments."""
     if isinstance(verdict, Denied):
         return None
     # A call that a person allowed is not restricted to reading because rules allow it by now.
@@ -389,7 +389,7 @@ class LiveOutput:
     def __init__(self, batch: BatchContext, call: ToolExecution) -> None:
         self._batch = batch
         self._call = call
-        self._left = batch.limits.result_characters
+        self._remaining = batch.limits.result_characters
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
@@ -397,18 +397,18 @@ class LiveOutput:
         """Show this much more; may be called from any thread."""
         if threading.get_ident() == self._thread:
             self._emit(text)
-        elif self._left > 0:
+        elif self._remaining > 0:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody reads the output
                 self._loop.call_soon_threadsafe(self._emit, text)
 
     def _emit(self, text: str) -> None:
         call = self._call
         is_accepted = call.is_running and call.status is CallStatus.RUNNING and not self._batch.is_closed
-        if not is_accepted or self._left <= 0:
+        if not is_accepted or self._remaining <= 0:
             return
-        accepted = text[: self._left]
-        self._left -= max(len(text), _MIN_PIECE_COST)
+        accepted = text[: self._remaining]
+        self._remaining -= max(len(text), _MIN_PIECE_COST)
         call.output_tail = (call.output_tail + accepted)[-MAX_OUTPUT_TAIL:]
         self._batch.emit(ToolProgress(call.use.id, accepted))
-        if self._left <= 0:
+        if self._remaining <= 0:
             self._batch.emit(ToolProgress(call.use.id, _OUTPUT_CUT))
