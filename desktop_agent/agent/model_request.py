@@ -275,7 +275,7 @@ class PreparedHistory:
 
     def _is_changed_by(self, newer: Sequence[Message]) -> bool:
         """Return whether these newer messages change how the older ones are read."""
-        # A summary comes after what it kept; in a history where it comes first, it begins to count there.
+        # A summary whose first kept message is missing is ignored; it counts once that message comes.
         return any(message.id == self._first_kept or summary_of(message) is not None for message in newer)
 
 

@@ -35,7 +35,7 @@ class _OpenPart:
 
 
 class AnswerBuilder:
-    """Feed it events in order; ask for the message at any moment. Without a time, the events come now.
+    """Builds a message from events fed in order; ask for it at any moment. Without `at`, an event comes now.
 
     Parts may grow side by side. When none is open any more, they are in the order of their numbers.
     """

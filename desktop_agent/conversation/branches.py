@@ -1,4 +1,4 @@
-"""The branches of a conversation: which messages have other versions, and what is in their place."""
+"""The branches of a conversation: which messages have other versions, and which these are."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from desktop_agent.types.messages import Message, Role
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What there is in one place of a conversation: the ids of the messages that begin each version, oldest first.
+    """The versions at one place of a conversation, as the id of the first message of each, oldest first.
 
     `index` is that of the version in view.
     """
@@ -26,10 +26,10 @@ class Versions:
 
 
 class Branches:
-    """The places where a conversation branches, kept while messages are added to one of the branches.
+    """The places where a conversation branches, updated while messages are added to the branch in view.
 
-    Of a conversation that is not `stored`, the messages that are left are kept here, at first those of `nodes`. `above`
-    is the id of the message before the first one that is in memory.
+    Of a conversation that is not `stored`, the messages out of view are kept here, at first those of `nodes`. `above`
+    is the id of the message before the first one in memory.
     """
 
     def __init__(
@@ -38,48 +38,49 @@ class Branches:
         self._children = {parent: list(children) for parent, children in points.items()}
         self.above = above
         self.deletions = 0
-        """How often messages were deleted: what was read before the last time may be gone."""
+        """How often messages were deleted: what was read before the last deletion may no longer exist."""
         self._is_stored = stored
-        self._left = {node.message.id: node for node in nodes}
-        self._times_left = 0
+        self._out_of_view = {node.message.id: node for node in nodes}
+        self._departures = 0
         self._last_heads: dict[str, tuple[int, str]] = {}
-        """Of messages that were left, when that was, and the end of the branch in which they were seen last."""
+        """By id of a message that went out of view: when, as a count, and the end of the branch it was seen in."""
         self._last_heads_below: dict[str, tuple[int, str]] = {}
-        """The same for all messages up to each of these, which were not in memory; what was left last comes last."""
+        """The same for the message above those in memory and all before it, by the id of that message; newest last."""
 
     def leave(self, branch: Sequence[Message], count: int) -> None:
-        """Note that only so many messages of this branch, and not all of them, stay in view."""
+        """Note that only the first `count` messages of this branch, fewer than all, stay in view."""
         parent = branch[count - 1].id if count else self.above
         self._children.setdefault(parent, [branch[count].id])
-        self._note_left(branch[count:])
+        self._record_heads(branch[count:])
         if not self._is_stored:
-            self._left |= {node.message.id: node for node in _tree_messages(branch)}
+            self._out_of_view |= {node.message.id: node for node in _tree_messages(branch)}
 
     def leave_all(self, branch: Sequence[Message]) -> None:
-        """Note that another branch comes in view, which parts from this one where nothing is in memory.
+        """Note that another branch comes in view, which parts from this one above the messages in memory.
 
-        Nothing was in view where the whole conversation had been left.
+        `branch` is empty where the whole conversation had been left before.
         """
         if not branch:
             return
-        self._note_left(branch)
+        self._record_heads(branch)
         if self.above is not None:
             self._last_heads_below.pop(self.above, None)
-            self._last_heads_below[self.above] = (self._times_left, branch[-1].id)
+            self._last_heads_below[self.above] = (self._departures, branch[-1].id)
 
-    def _note_left(self, messages: Sequence[Message]) -> None:
-        self._times_left += 1
-        last = (self._times_left, messages[-1].id)
+    def _record_heads(self, messages: Sequence[Message]) -> None:
+        self._departures += 1
+        last = (self._departures, messages[-1].id)
         self._last_heads |= dict.fromkeys((message.id for message in messages), last)
 
     def last_heads(self, message_id: str) -> Iterator[tuple[str | None, str]]:
-        """Yield what may be the end of the branch in which a message was seen last; the message itself at the end.
+        """Yield what may be the end of the branch in which a message was seen last, each with another message.
 
-        Each comes with another message: it is that one if the message is above the other, or is the other. None: it is.
+        It is the first end whose other message is this message or comes after it. The last other message is None: its
+        end is always right.
         """
         time, head = self._last_heads.get(message_id, (0, message_id))
-        for below, (left_at, last) in reversed(self._last_heads_below.items()):
-            if left_at > time:
+        for below, (departure, last) in reversed(self._last_heads_below.items()):
+            if departure > time:
                 yield below, last
         yield None, head
 
@@ -102,10 +103,10 @@ class Branches:
 
     def nodes(self, in_view: Sequence[Message]) -> tuple[TreeMessage, ...]:
         """Return the messages of all branches of a conversation that is not stored, each after its parent."""
-        return tuple((self._left | {node.message.id: node for node in _tree_messages(in_view)}).values())
+        return tuple((self._out_of_view | {node.message.id: node for node in _tree_messages(in_view)}).values())
 
     def prepend(self, points: BranchPoints, above: str | None) -> None:
-        """Take in the places where messages branch that come before those in memory, and what is above them."""
+        """Add the branching places before the messages in memory; `above` as in the class."""
         self._children = {parent: list(children) for parent, children in points.items()} | self._children
         self.above = above
 
@@ -120,7 +121,7 @@ class Branches:
         self.deletions += 1
         for id_ in ids:
             self._children.pop(id_, None)
-            self._left.pop(id_, None)
+            self._out_of_view.pop(id_, None)
         self._last_heads = _without(self._last_heads, ids)
         self._last_heads_below = _without(self._last_heads_below, ids)
         for parent, children in self._children.items():
@@ -128,7 +129,7 @@ class Branches:
 
     def outline(self, in_view: Sequence[Message]) -> Sequence[MessageOutline]:
         """Return an outline of all messages, each after its parent, of a conversation that is not stored."""
-        nodes = self._left | {node.message.id: node for node in _tree_messages(in_view)}
+        nodes = self._out_of_view | {node.message.id: node for node in _tree_messages(in_view)}
         return [MessageOutline.of(node.message, node.parent) for node in nodes.values()]
 
     def versions(self, messages: Sequence[Message]) -> Mapping[str, Versions]:

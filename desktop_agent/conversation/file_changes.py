@@ -1,6 +1,6 @@
 """What a call changes in files, as a diff for people: of our own tools, and of those that other assistants call.
 
-Calls of other programs whose tools are ours under another name have our names by then. The others are Claude Code's
+Tools of other programs that match ours already have our names. The others are Claude Code's
 MultiEdit, Codex' and opencode's apply_patch, and Goose's editor; their shapes are those of
 `desktop_agent.exchange.readers`.
 """
@@ -22,7 +22,7 @@ _EDITOR_KEYS = {
     "create": ("", "file_text"),
     "write": ("", "file_text"),
 }
-"""Of each command of such an editor, the arguments with the text before and after; "" for none."""
+"""By command of such an editor: the arguments with the text before and after; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class FileChange:
 
     @property
     def is_diff(self) -> bool:
-        """Whether the lines are a diff; else each is one of a text of which not every line was added."""
+        """Whether the lines are a diff; else they are a whole text, of which not every line is new."""
         return self.real in {None, self._written} or self._written[0] != len(self.lines)
 
     @property
@@ -59,9 +59,9 @@ class FileChange:
 def file_changes(
     name: str, arguments: Mapping[str, Any], real: tuple[int, int] | None = None
 ) -> tuple[FileChange, ...]:
-    """Return what a call with these arguments changes; nothing for a call that changes no file, or another shape.
+    """Return what a call with these arguments changes; nothing for a call that changes no file, or has another shape.
 
-    `real` as in FileChange, of the whole call: it is left aside where several files change.
+    `real` is as in FileChange, for the whole call; it is ignored where several files change.
     """
     changes = tuple(_changes(name, arguments))[:_MAX_CHANGES]
     return (replace(changes[0], real=real),) if len(changes) == 1 else changes
@@ -110,8 +110,8 @@ def _edits(arguments: Mapping[str, Any]) -> Iterator[FileChange]:
 def _diff(before: str, after: str) -> tuple[str, ...]:
     if before and after and before.count("\n") + after.count("\n") < MAX_COMPARED:
         lines = diff_texts(before, after)
-        first, last = (lines[at].kind == "gap" for at in (0, -1))
-        return tuple(map(_marked, lines[first : len(lines) - last]))
+        starts_with_gap, ends_with_gap = (lines[index].kind == "gap" for index in (0, -1))
+        return tuple(map(_marked, lines[starts_with_gap : len(lines) - ends_with_gap]))
     return (*_marked_lines("-", before), *_marked_lines("+", after))
 
 

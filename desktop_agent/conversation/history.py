@@ -83,7 +83,7 @@ def missing_result(call: ToolUse, outcome: Outcome, why: str) -> ToolResult:
 def normalised_history(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return the history with every call answered once, right after its message; stray results are left out.
 
-    Idempotent. Ids that a server repeats pair with the message just before them.
+    Idempotent. A call id that a server repeats pairs with the message just before the result.
     """
     answers: list[tuple[Message, list[Message]]] = []
     for message in messages:
@@ -100,7 +100,7 @@ def normalised_history(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _answer_calls(message: Message, carriers: Sequence[Message]) -> Message:
-    """Return the results of the answer's calls, in their order, as one message; `carriers` bring those that came."""
+    """Return the results of the answer's calls, in their order, as one message; `carriers` hold those that came."""
     results_by_id: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
     for result in chain.from_iterable(map(_results, carriers)):
         results_by_id[result.tool_use_id].append(result)
@@ -143,27 +143,27 @@ def compacted_view(messages: Sequence[Message]) -> tuple[Message, ...]:
     follows the summary word for word. A cut inside a group is moved before it. A summary whose first kept message is
     gone is ignored: all is sent. Idempotent; no Summary is left.
     """
-    place = next((index for index in range(len(messages) - 1, -1, -1) if summary_of(messages[index])), None)
-    if place is None:
+    summary_index = next((index for index in range(len(messages) - 1, -1, -1) if summary_of(messages[index])), None)
+    if summary_index is None:
         return tuple(messages)
-    newest = messages[place]
+    newest = messages[summary_index]
     visible = _without_summaries(messages)
     summary = summary_of(newest)
     cut = _kept_from(visible, summary.first_kept_id) if summary is not None else None
     if summary is None or cut is None:
         return tuple(visible)
-    # By the history before the summary: later messages must not change earlier ones.
-    prompt_index = last_prompt_index(visible[: max(cut, len(_without_summaries(messages[:place])))])
+    # Found in the history before the summary: later messages must not change how earlier ones are read.
+    prompt_index = last_prompt_index(visible[: max(cut, len(_without_summaries(messages[:summary_index])))])
     prompts = visible[prompt_index : prompt_index + 1] if prompt_index is not None and prompt_index < cut else []
     instructions = [message for message in visible[:cut] if message.role is Role.SYSTEM]
-    return (*instructions, _summary_prompt(newest, summary.text, around=bool(prompts)), *prompts, *visible[cut:])
+    return (*instructions, _summary_prompt(newest, summary.text, has_prompt=bool(prompts)), *prompts, *visible[cut:])
 
 
-def _summary_prompt(newest: Message, text: str, *, around: bool) -> Message:
+def _summary_prompt(newest: Message, text: str, *, has_prompt: bool) -> Message:
     return Message(
         id=newest.id,
         role=Role.USER,
-        blocks=(Text(text=(_SUMMARY_INTRO_WITH_PROMPT if around else _SUMMARY_INTRO) + text),),
+        blocks=(Text(text=(_SUMMARY_INTRO_WITH_PROMPT if has_prompt else _SUMMARY_INTRO) + text),),
         created_at=newest.created_at,
         injected_by=COMPACTION_AUTHOR,
     )
@@ -171,7 +171,7 @@ def _summary_prompt(newest: Message, text: str, *, around: bool) -> Message:
 
 def _kept_from(visible: Sequence[Message], first_kept_id: str) -> int | None:
     """Return the index where the kept messages begin: before a group."""
-    index = next((place for place, message in enumerate(visible) if message.id == first_kept_id), None)
+    index = next((position for position, message in enumerate(visible) if message.id == first_kept_id), None)
     if index is None:
         return None
     begin = 0
@@ -194,17 +194,17 @@ def _without_summary(message: Message) -> Message | None:
     return message.model_copy(update={"blocks": blocks}) if blocks else None
 
 
-# US dollars: less than this is how sums of fractions differ.
+# In US dollars: sums of fractions differ by less than this.
 _COST_TOLERANCE = 1e-9
 
 
 def add_usage(before: Usage | None, used: Usage) -> Usage:
-    """Return both together."""
+    """Return the sum."""
     return used if before is None else before + used
 
 
 class SpecialistUsage:
-    """What specialists use, turn by turn; no message has it."""
+    """What specialists use, turn by turn; it is in no message."""
 
     def __init__(self) -> None:
         self._open: dict[str, Usage] = {}
@@ -231,9 +231,9 @@ class ConversationUsage:
     """Sums up the committed messages, each once, and the current answer.
 
     `history` returns the committed messages that are in memory, oldest first, `count_above` how many there are above
-    them; messages that are added at the beginning are no news. `beside` is what titles and specialists used, which no
-    message has. What they use while the conversation is open is added, and that of failed attempts, as for a summary;
-    this alone is lost when the conversation is closed.
+    them; messages that are prepended are not counted. `beside` is what titles and specialists used, which is in no
+    message. What they use while the conversation is open is added, and the cost of failed attempts, as for a summary,
+    which alone is lost when the conversation is closed.
     """
 
     def __init__(
@@ -275,11 +275,11 @@ class ConversationUsage:
         return is_known and (self._open is None or self._open.cost is not None)
 
     def count_branch(self) -> None:
-        """Take in which branch is in view now."""
+        """Count the branch that is in view now."""
         self._count_new()
 
     def add_earlier(self, used: Usage | None, *, is_complete: bool) -> None:
-        """Take in what the messages used that were not in memory when counting began."""
+        """Add what those messages used that were not in memory when counting began."""
         self._earlier, self.lacks_earlier = used, False
         self._before_run += (used.cost if used is not None else None) or 0.0
         self._has_gaps = self._has_gaps or not is_complete

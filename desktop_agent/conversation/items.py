@@ -244,7 +244,7 @@ Change = Added | Prepended | Updated | Removed
 class ItemList:
     """The items, in order. Only items at the end are ever removed; those that are prepended move all indexes.
 
-    `ids` are those that follow the ids of another list.
+    `ids` continue the ids of another list.
     """
 
     def __init__(self, ids: Iterator[str] | None = None) -> None:
@@ -327,7 +327,7 @@ class TextItems:
         return [Updated(open_item.index, "state")]
 
     def add(self, block: Text | Thinking, message_id: str, at: datetime) -> list[Change]:
-        """Add a whole block, to the open item or as one; `close` ends it. Empty thinking still separates texts."""
+        """Add a whole block, to the open item or a new one; `close` ends it. Empty thinking still separates texts."""
         if isinstance(block, Text):
             grown = self.grow(block.text, AnswerItem, message_id, at) if block.text else []
             return grown + (self.end_part(block.citations) if grown else [])
@@ -339,9 +339,9 @@ class TextItems:
         return [*closed, self._items.add(item)]
 
     def end(self, part: int, at: datetime) -> list[Change]:
-        """Finish this part and what else is complete, but nothing that grows beside it: something else follows."""
-        over = [number for number, open_item in self._open.items() if number in (0, part) or open_item.part_is_closed]
-        return [change for number in over for change in self._finish(number, at)]
+        """Finish this part, part 0 and all complete ones; others beside it may still grow."""
+        ended = [number for number, open_item in self._open.items() if number in (0, part) or open_item.part_is_closed]
+        return [change for number in ended for change in self._finish(number, at)]
 
     def close(self, at: datetime, *, interrupted: bool = False) -> list[Change]:
         """Finish all open text, if any: from now on it never changes."""

@@ -17,10 +17,10 @@ EntryKind = Literal["prompt", "answer", "note"]
 
 @dataclass(slots=True, eq=False)
 class TreeEntry:
-    """A prompt or a whole answer. `note`: nothing of it is either, as where files were put back and nothing was said.
+    """A prompt or a whole answer. `note`: it is neither, as where files were put back and nothing was said.
 
     `first_id` and `last_id` are those of its first and last message, `children` its versions of what follows, oldest
-    first. `below` counts the entries behind it on all branches.
+    first. `below` counts the entries after it on all branches.
     """
 
     first_id: str
@@ -34,7 +34,7 @@ class TreeEntry:
     below: int = 0
 
     def takes(self, message: MessageOutline) -> bool:
-        """Return whether this message, which alone follows the last one, is part of the same prompt or answer."""
+        """Return whether this message, the only one after the last, is part of the same prompt or answer."""
         return not message.is_seen or self.kind == "note" or (self.kind == "answer" and not message.is_prompt)
 
     def add(self, message: MessageOutline, *, is_in_view: bool) -> None:
@@ -50,11 +50,11 @@ class TreeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What goes when a prompt or an answer is deleted: the messages `ids`, from `root` on, on all branches.
+    """What a deletion of a prompt or an answer removes: the messages `ids`, from `root` on, on all branches.
 
-    `head` is the message that ends the branch in view then. `following` counts the prompts and answers behind it,
+    `head` is the message that ends the branch in view then. `following` counts the prompts and answers after it,
     `elsewhere` those of them that are on other branches than the one in view. `checkpoints` are those of its calls that
-    are not undone. `is_opening`: the conversation may be named after what goes.
+    are not undone. `is_opening`: the conversation may be named after what is removed.
     """
 
     root: str
@@ -115,17 +115,17 @@ class MessageTree:
         return first
 
     def _version_of(self, message_id: str) -> str:
-        """Return where the version begins that begins with this message for people, or the message itself."""
-        place = message_id
-        while len(self._children[self._messages[place].parent]) == 1:
-            parent = self._messages[place].parent
+        """Return the first message of the version whose first visible message is this one; else the message itself."""
+        first = message_id
+        while len(self._children[self._messages[first].parent]) == 1:
+            parent = self._messages[first].parent
             if parent is None or self._messages[parent].is_seen or self._messages[parent].role is Role.TOOL:
                 return message_id
-            place = parent
-        return place
+            first = parent
+        return first
 
     def _head_without(self, root: str) -> str | None:
-        """Return the end of the nearest version beside it: the one before, or else after; else what is before it."""
+        """Return the end of the version before this one, else after it; without other versions, the message above."""
         parent = self._messages[root].parent
         versions = self._children[parent]
         if len(versions) == 1:
@@ -142,11 +142,11 @@ class MessageTree:
         return next((other.is_prompt for other in above if other.is_seen), True)
 
     def _below(self, root: str) -> Iterator[str]:
-        waiting = [root]
-        while waiting:
-            id_ = waiting.pop()
+        stack = [root]
+        while stack:
+            id_ = stack.pop()
             yield id_
-            waiting += self._children[id_]
+            stack += self._children[id_]
 
     def _path(self, message_id: str | None) -> Iterator[str]:
         """Yield the messages from this one to the first."""
@@ -157,17 +157,17 @@ class MessageTree:
     def _build_entries(self) -> Sequence[TreeEntry]:
         roots: list[TreeEntry] = []
         entries: dict[str, TreeEntry] = {}
-        above: list[tuple[TreeEntry, TreeEntry | None]] = []
+        entries_with_parents: list[tuple[TreeEntry, TreeEntry | None]] = []
         for message in self._messages.values():
             parent = None if message.parent is None else entries[message.parent]
             entry = parent
             if entry is None or len(self._children[message.parent]) > 1 or not entry.takes(message):
                 entry = TreeEntry(message.id, message.id, message.created_at)
                 (roots if parent is None else parent.children).append(entry)
-                above.append((entry, parent))
+                entries_with_parents.append((entry, parent))
             entry.add(message, is_in_view=message.id in self._in_view)
             entries[message.id] = entry
-        for entry, parent in reversed(above):
+        for entry, parent in reversed(entries_with_parents):
             if parent is not None:
                 parent.below += 1 + entry.below
         return roots

@@ -182,7 +182,7 @@ class _FittingWork:
         self._image = rotate_upright(image) or image
         self._data = data
         self._source_type: MediaType = media_type
-        self._target_type: MediaType = media_type  # that it is written as
+        self._target_type: MediaType = media_type  # the type that is written
         self._fit = fit
         self._name = name
         self._about = Sentence("The picture “{name}”", {"name": name[:200]}) if name else Sentence("A picture")
@@ -203,7 +203,7 @@ class _FittingWork:
         kind, encoded = self._reduce_to_useful(kind, encoded)
         limit = self._fit.limits.max_bytes
         if limit is not None and len(encoded) > limit:
-            kind, encoded = self._smaller(limit)
+            kind, encoded = self._reduce_bytes(limit)
         return FittedPicture(encoded, kind, tuple(self._reasons))
 
     def _choose_type(self, *, is_moving: bool) -> None:
@@ -238,7 +238,7 @@ class _FittingWork:
         if size != self._image.size:
             self._image = resize_picture(self._image, size)
 
-    def _smaller(self, limit: int) -> tuple[MediaType, bytes]:
+    def _reduce_bytes(self, limit: int) -> tuple[MediaType, bytes]:
         """Reduce quality until the file is small enough, and pixels where that is not enough."""
         kind: MediaType = self._lossy_type()
         while max(self._image.size) >= _MIN_EDGE:
@@ -262,7 +262,7 @@ class _FittingWork:
 
 
 class PictureFitter:
-    """Fits pictures in worker threads and caches the results, up to KEPT_BYTES."""
+    """Fits pictures in worker threads and caches the results, up to CACHE_BYTES."""
 
     def __init__(self, room: int = CACHE_BYTES) -> None:
         self._room = room

@@ -1,6 +1,6 @@
 """Pillow: opening, turning, scaling and encoding pictures, and finding metadata in their bytes.
 
-Hold `pillow_lock` around all that uses Pillow. It takes from milliseconds to seconds: use a thread.
+Hold `pillow_lock` around all that uses Pillow. Pillow takes from milliseconds to seconds: use a thread.
 """
 
 import io
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_PIXELS = 100_000_000
 JPEG_QUALITY = 90
 
-# Nothing that starts another program (EPS). Pillow was perhaps built without the last ones.
+# No format that starts another program, as EPS does. Pillow may be built without the last ones.
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "DIB", "TIFF", "WEBP", "AVIF")
 _ORIENTATION = 0x0112
 # A hundred megapixels take 400 MB while they are decoded. Also, catching warnings is not safe in two threads at once.
@@ -28,7 +28,7 @@ pillow_lock = threading.Lock()
 _COLOUR_MODES = frozenset({"RGB", "RGBA", "P", "PA"})
 _MODES_WITHOUT_PROFILE = frozenset({"CMYK", "YCbCr", "LAB", "HSV"})
 
-# Pillow's plugins let these out of damaged files, each at its own place.
+# Pillow's plugins raise these for damaged files.
 DECODE_ERRORS = (
     OSError,
     SyntaxError,
@@ -43,7 +43,7 @@ DECODE_ERRORS = (
 
 
 def open_picture(data: bytes, name: str) -> "Image":
-    """Return the picture, not decoded. Raises ImageRefused for what is none, or has more than PIXEL_LIMIT pixels."""
+    """Return the picture, not decoded. Raises ImageRefused for what is none, or has more than MAX_PIXELS pixels."""
     # Imported when the first picture comes: the window must not wait for it.
     from PIL import Image, UnidentifiedImageError
 
@@ -87,7 +87,7 @@ def rotate_upright(image: "Image") -> "Image | None":
     try:
         orientation = image.getexif().get(_ORIENTATION, 1)
     except DECODE_ERRORS:
-        # The pixels are good; only the note about them is not.
+        # The pixels are good, only the orientation is damaged.
         orientation = 1
     return ImageOps.exif_transpose(image) if orientation in range(2, 9) else None
 

@@ -72,7 +72,7 @@ from desktop_agent.types.provider_events import (
 )
 
 INTERRUPTED = Sentence("This answer was interrupted.")
-# Not AnswerStarted: what breaks off before its first word has failed once more.
+# Not AnswerStarted: an answer that breaks off before its first word is one more failure.
 _ANSWER = (
     ContentDelta,
     ThinkingDelta,
@@ -84,14 +84,14 @@ _ANSWER = (
     Unknown,
     MessageDelta,
 )
-# Closing a text takes a time, which does not matter for stored ones.
+# The moment at which a stored text is closed: it does not matter.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 class Transcript:
     """A list of items. The session is its single writer; everybody else reads.
 
-    What will stand above another one takes its next `ids`, and repeats none of its `sentences`.
+    One that will be put before another takes the next `ids` of that, and repeats none of its `sentences`.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Transcript:
                 return self._add_answer(message)
 
     def prepend(self, messages: Sequence[Message]) -> list[Change]:
-        """Show messages that come before all others. Calls of theirs have their results among them."""
+        """Show messages that come before all others. The results of their calls are among them."""
         earlier = Transcript(messages, ids=self._item_list.ids, sentences=self._added_sentences)
         count = len(earlier)
         if not count:
@@ -161,7 +161,7 @@ class Transcript:
         return [Prepended(count)]
 
     def cut_after(self, kept: Iterable[Message]) -> list[Change]:
-        """Remove what stands below the last of these messages. No run is active then."""
+        """Remove the items after the last of these messages. No run is active then."""
         ids: set[str] = set()
         summaries: set[str] = set()
         for message in kept:
@@ -293,10 +293,10 @@ class Transcript:
     def _add_notice_text(self, notice: NoticeText | None, message_id: str = "") -> list[Change]:
         last = self._items[-1] if self._items else None
         # Once is enough: several calls may have changed one file.
-        is_said = isinstance(last, NoticeItem) and notice == NoticeText(
+        is_shown = isinstance(last, NoticeItem) and notice == NoticeText(
             last.sentence, last.remedy, last.action, last.detail, last.folded
         )
-        if notice is None or (is_said and not message_id):
+        if notice is None or (is_shown and not message_id):
             return []
         changes = self.add_notice(
             notice.sentence, notice.remedy, notice.action, detail=notice.detail, folded=notice.folded
@@ -327,7 +327,7 @@ class Transcript:
         changes += self._text.close(_NO_TIME)
         if message.state is MessageState.INTERRUPTED:
             last = self._items[-1] if len(changes) > count else None
-            # Thinking that shows nothing ended the text before the answer broke off.
+            # Not after empty thinking, which ended the text before the answer broke off.
             if isinstance(last, AnswerItem) and isinstance(message.blocks[-1], Text):
                 last.interrupted = True
             elif (

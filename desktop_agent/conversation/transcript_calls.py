@@ -38,10 +38,10 @@ class CallItems:
     def __init__(self, items: ItemList) -> None:
         self._items = items
         self._calls: dict[str, ToolCallItem] = {}
-        self._places: dict[str, int] = {}  # by item
-        self._items_by_checkpoint: dict[str, ToolCallItem] = {}  # by checkpoint
+        self._indexes: dict[str, int] = {}  # by item id
+        self._items_by_checkpoint: dict[str, ToolCallItem] = {}
         self._notices: dict[str, NoticeItem] = {}  # notices of an undo, by message
-        self._notice_messages: dict[str, str] = {}  # messages, by checkpoint
+        self._notice_messages: dict[str, str] = {}  # ids of these messages, by checkpoint
 
     def find(self, call_id: str) -> ToolCallItem | None:
         """Return the newest item of this call."""
@@ -49,7 +49,7 @@ class CallItems:
 
     def update_of(self, item: ToolCallItem, what: Literal["text", "state"] = "state") -> Updated:
         """Return the change that announces a change of this item."""
-        return Updated(self._places[item.id], what)
+        return Updated(self._indexes[item.id], what)
 
     def add(self, block: ToolUse, message_id: str) -> Change:
         """Add a whole call of a committed message."""
@@ -131,21 +131,21 @@ class CallItems:
 
     def forget_from(self, index: int) -> None:
         """Forget the items from this index on: they were removed."""
-        gone = {id_ for id_, place in self._places.items() if place >= index}
+        removed = {id_ for id_, item_index in self._indexes.items() if item_index >= index}
         for by_key in (self._calls, self._items_by_checkpoint):
-            for key in [key for key, item in by_key.items() if item.id in gone]:
+            for key in [key for key, item in by_key.items() if item.id in removed]:
                 del by_key[key]
-        for id_ in gone:
-            del self._places[id_]
+        for id_ in removed:
+            del self._indexes[id_]
 
     def take_prepended(self, count: int) -> None:
         """Take in so many items that were prepended, and move all indexes by their number."""
-        self._places = {id_: place + count for id_, place in self._places.items()}
+        self._indexes = {id_: index + count for id_, index in self._indexes.items()}
         # An id that occurs again names the newer call.
-        for place in range(count - 1, -1, -1):
-            item = self._items.items[place]
+        for index in range(count - 1, -1, -1):
+            item = self._items.items[index]
             if isinstance(item, ToolCallItem):
-                self._places[item.id] = place
+                self._indexes[item.id] = index
                 self._calls.setdefault(item.tool_use_id, item)
             elif isinstance(item, NoticeItem) and item.message_id:
                 self._notices[item.message_id] = item
@@ -217,7 +217,7 @@ class CallItems:
                 break
             del self._items.items[index]
             self._calls.pop(last.tool_use_id, None)
-            self._places.pop(last.id, None)
+            self._indexes.pop(last.id, None)
             changes.append(Removed(index, 1))
         return changes
 
@@ -226,7 +226,7 @@ class CallItems:
             item.state = CallState.PENDING
         self._calls[item.tool_use_id] = item
         added = self._items.add(item)
-        self._places[item.id] = added.index
+        self._indexes[item.id] = added.index
         return added
 
 
@@ -253,7 +253,7 @@ _RUN_ENDS = {
 class _SubRun:
     """The item under which a run is folded. `waiting` are the open approvals below it, with the run of each.
 
-    `agents` is empty for the specialist that the call asked, and the way to one below it. `checkpoints` are those of
+    `agents` is empty for the specialist that the call asked, and the path to one below it. `checkpoints` are those of
     its calls.
     """
 
@@ -280,26 +280,26 @@ class SubRunItems:
         """Take in one event of a nested run."""
         if isinstance(envelope.event, RunStarted):
             return self._begin(envelope, envelope.event)
-        place = self._sub_runs.get(envelope.run_id)
-        if place is None:
+        sub_run = self._sub_runs.get(envelope.run_id)
+        if sub_run is None:
             return []
         if isinstance(envelope.event, CheckpointCreated):
-            place.checkpoints[envelope.event.tool_use_id] = envelope.event.checkpoint_id
-            return self._calls.save(envelope.event, place.item)
+            sub_run.checkpoints[envelope.event.tool_use_id] = envelope.event.checkpoint_id
+            return self._calls.save(envelope.event, sub_run.item)
         if isinstance(envelope.event, ToolFinished) and _is_nothing(envelope.event.changes):
-            self._calls.drop_checkpoints(place.item, (place.checkpoints.pop(envelope.event.id, ""),))
-        changes = self._add_step(place, envelope.event) if place.item.state is not CallState.ENDED else []
+            self._calls.drop_checkpoints(sub_run.item, (sub_run.checkpoints.pop(envelope.event.id, ""),))
+        changes = self._add_step(sub_run, envelope.event) if sub_run.item.state is not CallState.ENDED else []
         if isinstance(envelope.event, ApprovalRequested | ApprovalResolved | RunFinished):
-            changes += self._update_waiting(place, envelope.run_id, envelope.event)
+            changes += self._update_waiting(sub_run, envelope.run_id, envelope.event)
         if isinstance(envelope.event, RunFinished):
             del self._sub_runs[envelope.run_id]
         return changes
 
     def _begin(self, envelope: Envelope, event: RunStarted) -> list[Change]:
-        above = self._sub_runs.get(envelope.parent_run_id or "")
-        if above is not None:
-            agents = (*above.agents, event.agent)
-            self._sub_runs[envelope.run_id] = _SubRun(above.item, agents, above.waiting)
+        parent = self._sub_runs.get(envelope.parent_run_id or "")
+        if parent is not None:
+            agents = (*parent.agents, event.agent)
+            self._sub_runs[envelope.run_id] = _SubRun(parent.item, agents, parent.waiting)
             return []
         item = self._calls.find(event.call_id)
         if item is None:
@@ -308,28 +308,28 @@ class SubRunItems:
         self._sub_runs[envelope.run_id] = _SubRun(item)
         return [self._calls.update_of(item)]
 
-    def _add_step(self, place: _SubRun, event: Event) -> list[Change]:
-        step = _step_sentence(place, event)
+    def _add_step(self, sub_run: _SubRun, event: Event) -> list[Change]:
+        step = _step_sentence(sub_run, event)
         if step is None:
             return []
-        if place.agents:
-            step = Sentence("{agent} / {step}", {"agent": " / ".join(place.agents), "step": step})
-        place.item.steps.append(step)
-        return [self._calls.update_of(place.item, "text")]
+        if sub_run.agents:
+            step = Sentence("{agent} / {step}", {"agent": " / ".join(sub_run.agents), "step": step})
+        sub_run.item.steps.append(step)
+        return [self._calls.update_of(sub_run.item, "text")]
 
     def _update_waiting(
-        self, place: _SubRun, run_id: str, event: ApprovalRequested | ApprovalResolved | RunFinished
+        self, sub_run: _SubRun, run_id: str, event: ApprovalRequested | ApprovalResolved | RunFinished
     ) -> list[Change]:
         """Show the call as waiting while any call below it waits; the oldest approval is shown."""
         match event:
             case ApprovalRequested():
-                place.waiting[event.approval_id] = run_id
+                sub_run.waiting[event.approval_id] = run_id
             case ApprovalResolved():
-                place.waiting.pop(event.approval_id, None)
+                sub_run.waiting.pop(event.approval_id, None)
             case RunFinished():
-                for approval_id in [waiting_id for waiting_id, owner in place.waiting.items() if owner == run_id]:
-                    del place.waiting[approval_id]
-        item, approval_id = place.item, next(iter(place.waiting), None)
+                for approval_id in [waiting_id for waiting_id, owner in sub_run.waiting.items() if owner == run_id]:
+                    del sub_run.waiting[approval_id]
+        item, approval_id = sub_run.item, next(iter(sub_run.waiting), None)
         if item.state is CallState.ENDED or approval_id == item.approval_id:
             return []
         item.approval_id = approval_id
@@ -337,17 +337,17 @@ class SubRunItems:
         return [self._calls.update_of(item)]
 
 
-def _step_sentence(place: _SubRun, event: Event) -> Sentence | None:
+def _step_sentence(sub_run: _SubRun, event: Event) -> Sentence | None:
     """Return what a step did, or None for an event that is none."""
     match event:
         case ToolCallPending():
-            place.names[event.id] = event.name
+            sub_run.names[event.id] = event.name
             title, arguments = tool_title(event.name), _arguments_text(event.input)
             if not arguments:
                 return Sentence("{tool}", {"tool": title})
             return Sentence("{tool} · {arguments}", {"tool": title, "arguments": arguments})
         case ToolFinished() if event.outcome is not Outcome.SUCCEEDED:
-            title = tool_title(place.names.get(event.id, event.id))
+            title = tool_title(sub_run.names.get(event.id, event.id))
             return Sentence("{tool}: {outcome}", {"tool": title, "outcome": _OUTCOMES[event.outcome]})
         case ErrorOccurred():
             return event.sentence

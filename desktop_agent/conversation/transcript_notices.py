@@ -58,7 +58,7 @@ def explain_ending(
     """Return the notice below an answer that ended like this, or None where no explanation is needed."""
     details = details or {}
     if details.get("no_call"):
-        # Where nothing came at all the sentence says more.
+        # This says more than that nothing came at all.
         return AnswerEnding(MISSING_CALL, action=RemedyAction.RETRY)
     if details.get("empty"):
         return AnswerEnding(EMPTY_ANSWER, action=RemedyAction.RETRY)
@@ -112,7 +112,7 @@ _PUT_BACK = Sentence("These files were put back:")
 _NOT_PUT_BACK = Sentence("These files were not put back, and are as they were left or changed since:")
 _TAKEN_BACK = Sentence("This was taken back by tools:")
 UNDONE_STATES = (Sentence("as it was before"), Sentence("removed, as it was not there before"))
-"""What becomes of a file that there was, and of one that there was not."""
+"""For a file that existed before, and for one that did not."""
 REDONE_STATES = (
     Sentence("as it was before it was undone"),
     Sentence("removed, as it was not there before it was undone"),
@@ -152,7 +152,7 @@ def _build_note(
 
 
 def is_undo_note(message: Message) -> bool:
-    """Return whether a message is such a note."""
+    """Return whether a message is a note of an undo or a redo."""
     return message.role is Role.USER and message.injected_by in {UNDO_AUTHOR, REDO_AUTHOR}
 
 
@@ -226,7 +226,7 @@ _MAX_NAME = 100
 
 def continued_notice(name: str) -> NoticeText:
     """Return the notice that something other than the person made the model go on."""
-    # Of an imported message it is anything.
+    # In an imported message the name may be anything.
     return NoticeText(Sentence("“{name}” let the work go on.", {"name": " ".join(name.split())[:_MAX_NAME]}))
 
 
@@ -283,7 +283,7 @@ def _agent_notice(event: Event) -> NoticeText | None:
 
 
 def _mode_title(name: str) -> Sentence | str:
-    """Return a mode's title; one of the person's own has its short name here."""
+    """Return a mode's title; a mode that the person made is shown by its name."""
     return _TITLES.get(name, name)
 
 
@@ -316,7 +316,7 @@ _CONTINUE_ACTIONS = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE, Remedy
 
 
 class PassingNotices:
-    """Notices at the end that whatever follows removes: that no answer came yet, and the offer to continue."""
+    """Notices at the end that are removed by whatever follows: no answer came yet, and the offer to continue."""
 
     def __init__(self, items: ItemList) -> None:
         self._items = items
@@ -335,7 +335,7 @@ class PassingNotices:
         return any(isinstance(item, NoticeItem) and item.action in _CONTINUE_ACTIONS for item in last)
 
     def show_waiting(self, event: AnswerAwaited) -> list[Change]:
-        """Show that nothing has come yet: a line that counts on."""
+        """Show that nothing has come yet, in one line that counts the seconds."""
         sentence = Sentence("No answer yet, {seconds} s.", {"seconds": f"{event.seconds:.0f}"})
         if self._waiting is not None:
             self._waiting.sentence = sentence
@@ -344,7 +344,7 @@ class PassingNotices:
         return [self._items.add(self._waiting)]
 
     def end_waiting(self) -> list[Change]:
-        """Remove that line."""
+        """Remove the line that counts the seconds."""
         ended, self._waiting = self._waiting, None
         return self._remove(ended)
 
@@ -415,7 +415,7 @@ class FailureNotices:
         return [self._add(NoticeItem(self._items.new_id(), "notice", retry_sentence(event)))]
 
     def add_error(self, event: ErrorOccurred) -> list[Change]:
-        """Show what failed, in the place of what said that the request is sent again."""
+        """Show what failed, in place of the notice that the request is sent again."""
         removed = self._remove(lambda notice: notice.level == "notice" and self._is_added(notice))
         items = self._items.items
         before = items[-1] if items else None
@@ -433,7 +433,7 @@ class FailureNotices:
         return bool(self._added)
 
     def end(self) -> list[Change]:
-        """Remove what failed at the end: the answer begins. Why it took longer stays, where nothing failed."""
+        """Remove the failures at the end: the answer begins. Without an error, retry notices stay."""
         tail = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items.items))
         failed = [item for item in tail if isinstance(item, NoticeItem) and item.level == "error"]
         removed = self._remove(self._is_added) if any(map(self._is_added, failed)) else []
@@ -451,14 +451,14 @@ class FailureNotices:
     def _is_added(self, notice: NoticeItem) -> bool:
         return any(notice is added for added in self._added)
 
-    def _remove(self, fits: Callable[[NoticeItem], bool]) -> list[Change]:
-        """Remove what fits of the notices at the end."""
+    def _remove(self, matches: Callable[[NoticeItem], bool]) -> list[Change]:
+        """Remove those of the notices at the end that match."""
         items, changes = self._items.items, list[Change]()
         for index in range(len(items) - 1, -1, -1):
             item = items[index]
             if not isinstance(item, NoticeItem):
                 break
-            if fits(item):
+            if matches(item):
                 del items[index]
                 changes.append(Removed(index, 1))
         return changes
