@@ -133,10 +133,10 @@ def run_ask(arguments: AskArguments) -> int:
     """Ask and print; return the exit code. Standard streams are UTF-8, whatever the system's encoding is."""
     if arguments.verbose:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-    # Models write lone halves of characters; they must not end the answer.
+    # Models write lone surrogates; they must not end the answer.
     use_utf8()
     try:
-        # Before the loop: a thread that waits for standard input, or for a channel, could not be interrupted.
+        # Before the loop: a thread that waits for standard input, or for a pipe, could not be interrupted.
         data = sys.stdin.buffer.read() if arguments.prompt == "-" else os.fsencode(arguments.prompt)
         images = [(path.name, _read_image(path)) for path in arguments.images]
         # Bytes that are no UTF-8 cannot be sent to anybody.
@@ -173,7 +173,7 @@ def _run_defaults(arguments: AskArguments) -> RunDefaults:
         system_prompt=arguments.system,
         max_tokens=arguments.max_tokens,
         reasoning=arguments.reasoning,
-        # Those that were not given are the preferences'.
+        # Timeouts that were not given come from the preferences.
         timeouts=Timeouts(**{name: seconds for name, seconds in limits.items() if seconds is not None}),
     )
     return RunDefaults(
@@ -212,7 +212,7 @@ async def _open_session(engine: Engine, arguments: AskArguments) -> Session:
 
 
 async def _only_model(engine: Engine, endpoint_id: str) -> str:
-    """A server with one model needs no --model."""
+    """Return the only model of a server. Raises WrongUse where it has none or several."""
     models = await engine.connections.models(endpoint_id)
     if len(models) == 1:
         return models[0].id
@@ -230,7 +230,7 @@ async def _build_prompt(engine: Engine, text: str, images: Sequence[tuple[str, b
 
 
 def _read_image(path: Path) -> bytes:
-    """Read a file, a channel or a device: no more than shows that it is too large. Raises ImageRefused."""
+    """Read a file, a pipe or a device, at most one byte more than a picture may have. Raises ImageRefused."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_FILE_BYTES + 1)
@@ -304,7 +304,7 @@ class _AskRun:
             await self._session.flush()
         # Not the error of `flush`: that may have been reported already, in the middle of the run.
         unsaved = self._session.unsaved
-        # An event has reported WrittenElsewhere.
+        # WrittenElsewhere was reported by an event.
         if unsaved is not None and not isinstance(unsaved.reason, WrittenElsewhere):
             self._storage_failure = unsaved.reason
 
@@ -315,7 +315,7 @@ class _AskRun:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
         if isinstance(event, ApprovalRequested):
-            # Not from inside the event: all listeners must first hear that the run waits.
+            # Not within this event: all listeners must first get it.
             asyncio.get_running_loop().call_soon(self._decide, event.approval_id)
         if envelope.parent_run_id is not None:
             # A specialist answers the agent that called it.
@@ -324,7 +324,7 @@ class _AskRun:
         is_printed = isinstance(event, ContentDelta) or (self._arguments.jsonl and isinstance(event, ToolUse))
         self._has_answer |= is_printed or isinstance(event, Image)
         if self._arguments.jsonl:
-            # Without tools nothing ran: the refusals are for the history, so that it can be gone on with.
+            # Without tools nothing ran: the refusals are only in the history, so that it can be continued.
             refused = isinstance(event, ToolFinished) and self._arguments.tools == "none"
             line = None if refused else event_to_json(event)
             if line is not None:
@@ -368,10 +368,10 @@ class _AskRun:
                 pass
 
     def _report_once(self, sentences: tuple[Sentence, ...]) -> None:
-        for words in map(str, sentences):
-            if words not in self._reported:
-                self._reported.add(words)
-                write_remark(words)
+        for text in map(str, sentences):
+            if text not in self._reported:
+                self._reported.add(text)
+                write_remark(text)
 
     def _report_ending(self, end: MessageDelta) -> None:
         self._is_cut = end.stop_reason in _CUT
@@ -406,12 +406,12 @@ class _AskRun:
 
 
 def _json_line(line: dict[str, Any]) -> str:
-    """One line in ASCII: some readers end a line at U+2028 too, and models write lone surrogates."""
+    """Return one line in ASCII: some readers end a line at U+2028 too, and models write lone surrogates."""
     return json.dumps(line, separators=(",", ":"))
 
 
 def _install_signal_handlers(stop: Callable[[], object]) -> Callable[[], None]:
-    """Let SIGINT and SIGTERM stop like the Stop button; return what undoes this."""
+    """Let SIGINT and SIGTERM stop like the Stop button; return a function that undoes this."""
     loop = asyncio.get_running_loop()
     try:
         loop.add_signal_handler(signal.SIGINT, stop)
@@ -432,10 +432,10 @@ def _install_signal_handlers_on_windows(
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop)
 
-    before = signal.signal(signal.SIGINT, on_signal)
+    previous = signal.signal(signal.SIGINT, on_signal)
 
     def restore() -> None:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
     return restore
 

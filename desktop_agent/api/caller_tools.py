@@ -47,15 +47,15 @@ class SubmittedResults:
     def add(self, history: Sequence[Message], *results: ToolResult) -> None:
         """Add all of these or none. Raises UnknownToolCall, DuplicateToolResult and StaleToolCall."""
         waiting = self._open_calls | {call.id for call in unanswered_calls(history)}
-        fresh: dict[str, ToolResult] = {}
+        new_results: dict[str, ToolResult] = {}
         for result in results:
             call_id = result.tool_use_id
-            if call_id in fresh or (call_id in self._results and call_id in waiting):
+            if call_id in new_results or (call_id in self._results and call_id in waiting):
                 raise DuplicateToolResult(f"The call “{call_id}” has its result already.")
             if call_id not in waiting:
                 raise _unexpected_result(call_id, waiting, history)
-            fresh[call_id] = result
-        self._results.update(fresh)
+            new_results[call_id] = result
+        self._results.update(new_results)
 
     def missing(self, history: Sequence[Message]) -> tuple[ToolUse, ...]:
         """Return the calls without a result, in call order."""
@@ -78,12 +78,13 @@ class SubmittedResults:
         self._open_calls.clear()
         self._results.clear()
 
-    def _with_results(self, closed: Message) -> Message:
+    def _with_results(self, message: Message) -> Message:
         results = dict(self._results)
         blocks = [
-            results.pop(block.tool_use_id, block) if isinstance(block, ToolResult) else block for block in closed.blocks
+            results.pop(block.tool_use_id, block) if isinstance(block, ToolResult) else block
+            for block in message.blocks
         ]
-        return closed.model_copy(update={"blocks": tuple(blocks)})
+        return message.model_copy(update={"blocks": tuple(blocks)})
 
 
 def _unexpected_result(call_id: str, waiting: set[str], history: Sequence[Message]) -> WrongUse:
@@ -131,7 +132,7 @@ def _result_parts(content: object) -> tuple[ResultPart, ...]:
 
 
 def _copy_json(content: Any) -> Any:
-    """What the caller does with its own object later must not reach the history."""
+    """Return a copy: what the caller does with its own object later must not reach the history."""
     try:
         return json.loads(json.dumps(content, allow_nan=False))
     except RecursionError:

@@ -84,7 +84,7 @@ class Client(AsyncCloseable):
 
     @property
     def mode(self) -> Mode:
-        """The mode that holds."""
+        """The current mode."""
         return self.controls.mode
 
     @property
@@ -210,7 +210,7 @@ class Client(AsyncCloseable):
 
     @property
     def versions(self) -> Mapping[str, Versions]:
-        """What there are versions of in the history: by the id of the message that is in view, the ids of all."""
+        """The versions of messages in the history, by the id of the message in view."""
         session = self._conversation.session
         return {} if session is None else session.branches.versions
 
@@ -224,9 +224,9 @@ class Client(AsyncCloseable):
     async def delete_message(self, message_id: str) -> None:
         """Delete for good a prompt or a whole answer, with all that follows it, in every version.
 
-        The version before it is gone on with, or else the next one, or else what is before it. Files that tools changed
-        stay as they are. Raises WrongUse during a run, while calls wait for results, and for an unknown message;
-        StorageFailed.
+        The conversation continues with the version before it, else with the next one, else with what is before it.
+        Files that tools changed stay as they are. Raises WrongUse during a run, while calls wait for results, and for
+        an unknown message; StorageFailed.
         """
         await self._conversation.change_branches(lambda branches: branches.delete(message_id))
 
@@ -261,7 +261,7 @@ def to_options(options: AgentOptions | None, values: OptionValues) -> AgentOptio
 class BlockStream(AsyncCloseable, AsyncIterator[Block]):
     """Asks at the first step; closes everything after the last block, or when the loop is left and the stream dropped.
 
-    Who leaves the loop early and keeps the stream closes it: `async with query(…) as blocks`, or `aclose`.
+    A reader that leaves the loop early and keeps the stream closes it: `async with query(…) as blocks`, or `aclose`.
     """
 
     def __init__(self, prompt: Message, options: AgentOptions) -> None:
@@ -297,7 +297,7 @@ class BlockStream(AsyncCloseable, AsyncIterator[Block]):
 def query(prompt: str | Message, options: AgentOptions | None = None, **values: Unpack[OptionValues]) -> BlockStream:
     """Return the blocks of the answer, each as soon as it is finished; with tools that run here, their results too.
 
-    `values` are options, and go over those that are given. An error is raised by the step that meets it, after all
+    `values` are options that override those in `options`. An error is raised by the step that meets it, after all
     blocks before it. Leaving the loop ends the run and closes the connection; `aclose` does so and waits. Raises
     WrongUse for options that do not fit together.
     """
@@ -331,7 +331,7 @@ def run(
 ) -> Response:
     """Ask, and wait for the whole answer, tools of the runtime included. For programs without asyncio.
 
-    `values` are options, and go over those that are given. With `output_type` (see Client.complete) the answer is in
+    `values` are options that override those in `options`. With `output_type` (see Client.complete) the answer is in
     `output`. Ctrl+C stops the run. Raises what broke the answer off, and WrongUse where an event loop runs already.
     """
     chosen = to_options(options, values)

@@ -46,7 +46,7 @@ class LaunchOptions(NamedTuple):
 
     @property
     def restart_arguments(self) -> list[str]:
-        """What starts the window again like this. What was opened once is not opened again."""
+        """The arguments that start the window again like this, without the targets, which are not opened again."""
         words = list[str]()
         if self.data_dir is not None:
             words.append(f"--data-dir={self.data_dir.expanduser().absolute()}")

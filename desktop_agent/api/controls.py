@@ -233,7 +233,7 @@ class Controls(_Control):
 
     @property
     def mode(self) -> Mode:
-        """The mode that holds."""
+        """The current mode."""
         session, options = self._conversation.session, self._conversation.initial_options
         if session is not None:
             return session.modes.current

@@ -47,7 +47,7 @@ class InterruptHandle:
 
 
 class StopRequest:
-    """A stop that was asked for, until the loop has done it."""
+    """A requested stop, until the loop has carried it out."""
 
     def __init__(self, interrupt: Callable[[], object]) -> None:
         self._interrupt = interrupt
@@ -55,7 +55,7 @@ class StopRequest:
         self._is_requested = False
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take the loop in which there is something to stop."""
+        """Set the loop in which there may be something to stop."""
         self._loop = loop
 
     def request(self) -> None:
@@ -72,7 +72,7 @@ class StopRequest:
             self._is_requested = False
 
     def run_pending(self) -> None:
-        """Stop if that was asked for. Called in the loop before something new begins, which nobody meant to stop."""
+        """Stop if that was requested. Called in the loop before anything new begins, which nobody meant to stop."""
         if self._is_requested:
             self._is_requested = False
             self._interrupt()
@@ -186,7 +186,7 @@ EnvelopeListener = Callable[[Envelope], None]
 
 
 class ConversationRunner:
-    """A conversation in memory, opened when it is first needed, in the running loop. `history` comes before it.
+    """A conversation in memory, opened when it is first needed, in the running loop. It begins with `history`.
 
     `initial_options` are the options with changes that were made before it was opened. `run` is the run that is read;
     runs that queued messages begin are read next (see `take_follow_up`).
@@ -254,13 +254,13 @@ class ConversationRunner:
         """
         if prompt is None and (follow_up := self.take_follow_up()) is not None:
             return follow_up
-        goes_on = prompt is None and self._results.has_results
-        self._require_idle(waits=goes_on)
+        has_results = prompt is None and self._results.has_results
+        self._require_idle(waits=has_results)
         self._stop_before_start = False
         async with self._start_lock:
             session = (await self._open()).session
             await session.wait_idle()
-            if goes_on and self.run is not None and (error := self.run.take_unread_error()) is not None:
+            if has_results and self.run is not None and (error := self.run.take_unread_error()) is not None:
                 raise error
             return self._start(session, prompt)
 
@@ -323,9 +323,9 @@ class ConversationRunner:
 
     def will_stop(self, run: RunEvents) -> bool:
         """Return whether the run goes on; if so the next start waits for its stop."""
-        goes_on = run is self.run and run.end is None
-        self._stopping = self._stopping or goes_on
-        return goes_on
+        is_running = run is self.run and run.end is None
+        self._stopping = self._stopping or is_running
+        return is_running
 
     async def replace_history(self, change: Callable[[tuple[Message, ...]], Sequence[Message]]) -> None:
         """Replace the history. Raises WrongUse during a run, and for what is no messages."""
@@ -366,7 +366,7 @@ class ConversationRunner:
         return not self.options.auto_execute_tools and bool(unanswered_calls(self.history))
 
     def _require_idle(self, *, waits: bool = False) -> None:
-        """Also binds this to the running loop, in which everything is opened."""
+        """Raise WrongUse while a run goes on. Also binds this to the running loop, in which everything is opened."""
         loop = asyncio.get_running_loop()
         self._require_open()
         if self.loop not in {None, loop}:
@@ -390,7 +390,7 @@ class ConversationRunner:
             from desktop_agent.api.session_factory import connect_provider, open_session
 
             connection = await connect_provider(self.options)
-            # Without an await: later changes are made in the session.
+            # Without another await before the session is set: later changes are made in the session.
             self._opened = open_session(
                 self.initial_options,
                 connection,
@@ -417,20 +417,20 @@ class ConversationRunner:
             self._forget_answers()
 
     def _forget_answers(self) -> None:
-        """Forget what came in a history that is gone: nobody reads it."""
+        """Forget what came in the history that was replaced: nobody reads it."""
         self._results.clear()
         self._unread_runs.clear()
         self._newest_run = None
         self._wait_was_stopped = False
 
     def _start(self, session: "Session", prompt: Message | None) -> RunEvents:
-        stopped = self._stop_before_start or (self._wait_was_stopped and prompt is None)
+        is_stopped = self._stop_before_start or (self._wait_was_stopped and prompt is None)
         missing = self._results.missing(session.history)
-        if prompt is None and missing and not stopped:
+        if prompt is None and missing and not is_stopped:
             names = ", ".join(call.id for call in missing)
             raise WrongUse(f"These calls have no result yet: {names}.", "Give every call its result first.")
-        before, self.run = self.run, RunEvents(self._failure, is_stopped_at_once=stopped)
-        before_newest, self._newest_run = self._newest_run, self.run
+        previous, self.run = self.run, RunEvents(self._failure, is_stopped_at_once=is_stopped)
+        previous_newest, self._newest_run = self._newest_run, self.run
         try:
             history = self._results.apply_to(session.history)
             if history is not session.history:
@@ -440,13 +440,13 @@ class ConversationRunner:
             else:
                 session.send(prompt)
         except BaseException:
-            self.run, self._newest_run = before, before_newest
+            self.run, self._newest_run = previous, previous_newest
             raise
         # Earlier runs that nobody has read are dropped.
         self._unread_runs.clear()
         self._stopping = self._wait_was_stopped = False
         self._results.clear()
-        if stopped:
+        if is_stopped:
             # It is a run all the same: its prompt is in the history, and listeners get its end. Messages that were
             # queued while calls waited for results are sent after it.
             session.interrupt(None if self._stop_before_start else StopTurn())

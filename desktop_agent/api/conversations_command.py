@@ -73,7 +73,7 @@ async def _list(arguments: _Arguments) -> int:
         )
         paths = folder_paths(await history.folders())
     if arguments.json:
-        _print_json([_listed(record, paths) for record in records])
+        _print_json([_record_to_json(record, paths) for record in records])
         return DONE
     for record in records:
         day = record.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
@@ -88,7 +88,7 @@ async def _search(arguments: _Arguments) -> int:
         query = await _query(history, arguments)
         results = await history.search(query, arguments.limit or _MAX_FOUND)
     if arguments.json:
-        _print_json([_found(conversation) for conversation in results.conversations])
+        _print_json([_hits_to_json(conversation) for conversation in results.conversations])
     else:
         _print_hits(results.conversations)
     if results.obstacle is not None:
@@ -160,10 +160,10 @@ async def _export(arguments: _Arguments) -> int:
 
 
 def _format_of(target: Path) -> str:
-    known = {export_format.value for export_format in ExportFormat}
+    formats = {export_format.value for export_format in ExportFormat}
     ending = target.suffix.lower().removeprefix(".")
-    if ending not in known:
-        remedy = f"Name it with --format: {', '.join(sorted(known))}. PDF files are made in the window."
+    if ending not in formats:
+        remedy = f"Name it with --format: {', '.join(sorted(formats))}. PDF files are made in the window."
         raise WrongUse("The format is not clear.", remedy)
     return ending
 
@@ -175,11 +175,11 @@ async def _list_found(arguments: _Arguments) -> int:
             rows = [asdict(program) for program in programs]
             lines = [f"{program.program}  {program.title}: {program.count}" for program in programs]
         else:
-            found = await history.found_conversations(arguments.program)
-            rows = [asdict(conversation) for conversation in found]
+            conversations = await history.found_conversations(arguments.program)
+            rows = [asdict(conversation) for conversation in conversations]
             lines = [
                 f"{entry.id}  {entry.updated_at.astimezone():%Y-%m-%d %H:%M}  {entry.title or UNTITLED}"
-                for entry in found
+                for entry in conversations
             ]
     if arguments.json:
         _print_json(rows)
@@ -196,7 +196,7 @@ async def _import(arguments: _Arguments) -> int:
     if file is not None:
         # Before a data folder is made for it.
         await asyncio.to_thread(lambda: ConversationImport(file).close())
-    # What was taken along may be the first that comes to this computer.
+    # The import may be the first data on this computer.
     async with _opened(arguments, create=True) as history:
         if file is None:
             result = await history.import_found(arguments.program, arguments.only)
@@ -217,9 +217,9 @@ async def _back_up(arguments: _Arguments) -> int:
     async with _opened(arguments) as history:
         backup = await history.back_up(arguments.to)
     if arguments.json:
-        _print_json(_described(backup))
+        _print_json(_backup_to_json(backup))
     else:
-        _print(f"{backup.folder}\n{_counted(backup.counts)}")
+        _print(f"{backup.folder}\n{_counts_text(backup.counts)}")
     return DONE
 
 
@@ -231,10 +231,10 @@ async def _list_backups(arguments: _Arguments) -> int:
     folder = chosen or _history(arguments).folder / BACKUP_FOLDER
     backups = await list_backups(folder)
     if arguments.json:
-        _print_json([_described(backup) for backup in backups])
+        _print_json([_backup_to_json(backup) for backup in backups])
         return DONE
     for backup in backups:
-        _print(f"{backup.folder}  {_counted(backup.counts)}, {backup.size:,} bytes")
+        _print(f"{backup.folder}  {_counts_text(backup.counts)}, {backup.size:,} bytes")
     return DONE
 
 
@@ -243,7 +243,7 @@ async def _restore(arguments: _Arguments) -> int:
     if arguments.json:
         _print_json({"backup": asdict(before), "restored": asdict(after)})
     else:
-        _print(f"In the backup: {_counted(before)}\nRestored:      {_counted(after)}")
+        _print(f"In the backup: {_counts_text(before)}\nRestored:      {_counts_text(after)}")
         _print(f"Open them with: desktop-agent --data-dir {shlex.quote(str(arguments.into))}")
     return DONE if before == after else ERROR
 
@@ -257,7 +257,7 @@ async def _check(arguments: _Arguments) -> int:
     else:
         for sentence in (*notices, *([] if result is None else [result])):
             _print(str(sentence))
-    # What was lost in an earlier repair is gone: that is no success.
+    # A notice tells of a repair, in which something may have been lost: that is no success.
     return ERROR if notices else DONE
 
 
@@ -292,19 +292,19 @@ def _history(arguments: _Arguments, *, create: bool = False) -> History:
 
 @asynccontextmanager
 async def _opened(arguments: _Arguments, *, create: bool = False) -> AsyncGenerator[History]:
-    """Open the history, and write what is to be said of that, such as that a damaged file was set aside."""
+    """Open the history, and write its notices, such as that a damaged file was set aside."""
     async with _history(arguments, create=create) as history:
         for notice in history.notices:
             write_remark(str(notice))
         yield history
 
 
-def _found(conversation: ConversationHits) -> dict[str, Any]:
+def _hits_to_json(conversation: ConversationHits) -> dict[str, Any]:
     origin = conversation.origin
     return asdict(conversation) | {"origin": None if origin is None else origin.model_dump()}
 
 
-def _listed(record: ConversationRecord, paths: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _record_to_json(record: ConversationRecord, paths: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return {
         "id": record.id,
         "title": record.title,
@@ -322,7 +322,7 @@ def _listed(record: ConversationRecord, paths: Mapping[str, Sequence[str]]) -> d
     }
 
 
-def _described(backup: Backup) -> dict[str, Any]:
+def _backup_to_json(backup: Backup) -> dict[str, Any]:
     return {
         "folder": str(backup.folder),
         "created_at": backup.created_at.isoformat(),
@@ -332,7 +332,7 @@ def _described(backup: Backup) -> dict[str, Any]:
     }
 
 
-def _counted(counts: StoredCounts) -> str:
+def _counts_text(counts: StoredCounts) -> str:
     return f"conversations: {counts.conversations}, in the trash: {counts.in_trash}, messages: {counts.messages}"
 
 

@@ -89,9 +89,9 @@ class History:
     ) -> Sequence[ConversationRecord]:
         """Return the newest conversations, without their messages.
 
-        `archived`: whether archived ones instead of the others; None is both, as in the trash. `folder` is a path of
-        names such as `Work/Import`; what is in folders within it is there, too. Raises WrongUse for an unknown folder
-        and an unknown tag.
+        `archived`: True returns archived ones, False the others, None both, as in the trash. `folder` is a path of
+        names such as `Work/Import`; folders within it are included. Raises WrongUse for an unknown folder and an
+        unknown tag.
         """
         folder_id = None if folder is None else await self.find_folder(folder)
         found_tag = None if tag is None else await self.find_tag(tag)
@@ -137,8 +137,8 @@ class History:
         with suppress(TimeoutError):
             async with asyncio.timeout(_MAX_INDEXING_SECONDS):
                 await self._store.search.found.index_all(FoundHistorySource(histories.shown))
-        wanted = SearchQuery(text=query) if isinstance(query, str) else query
-        return await self._store.search.find(wanted, limit) or SearchResults()
+        search_query = SearchQuery(text=query) if isinstance(query, str) else query
+        return await self._store.search.find(search_query, limit) or SearchResults()
 
     async def export(
         self, conversation_ids: Sequence[str], target: AnyPath, export_format: ExportFormat = ExportFormat.ARCHIVE
@@ -157,7 +157,7 @@ class History:
     async def import_file(self, path: AnyPath) -> ImportResult:
         """Import an archive of ours, or an account's export of ChatGPT or Claude: the zip, its folder or its JSON.
 
-        What is there already is left alone. Raises ExchangeFailed too.
+        Conversations that are there already are left alone. Raises ExchangeFailed too.
         """
         return await ConversationExchange(self._store).import_file(Path(path))
 
@@ -195,7 +195,7 @@ class History:
         return await compact(self._store, self.folder)
 
     async def check(self) -> Sentence | None:
-        """Check everything that is stored, and repair what can be; return what to say of it."""
+        """Check everything that is stored, and repair what can be; return what to report."""
         return await self._store.integrity_checker.run(full=True)
 
     @property
@@ -206,14 +206,14 @@ class History:
 
 
 def _ids(ids: Sequence[str]) -> Sequence[str]:
-    """Return the ids; one by itself is no sequence of letters."""
+    """Return the ids; a single string is one id."""
     return (ids,) if isinstance(ids, str) else ids
 
 
 def _find_folder(folders: Sequence[Folder], path: str) -> str:
-    wanted = path.strip("/").casefold()
+    name = path.strip("/").casefold()
     for id_, names in folder_paths(folders).items():
-        if "/".join(names).casefold() == wanted:
+        if "/".join(names).casefold() == name:
             return id_
     raise WrongUse(
         Sentence("There is no folder “{path}”.", {"path": path}),

@@ -59,7 +59,7 @@ class ChatDone:
 
 
 class ProviderStream(AsyncCloseable, AsyncIterator[ProviderEvent]):
-    """The events of one answer. Who leaves the loop early closes it with `aclose`, or with `async with`.
+    """The events of one answer. A reader that leaves the loop early closes it with `aclose`, or with `async with`.
 
     One task reads at a time: another one that asks for an event meanwhile gets WrongUse.
     """
@@ -110,7 +110,7 @@ class ProviderStream(AsyncCloseable, AsyncIterator[ProviderEvent]):
 class ChatStream(AsyncCloseable, AsyncIterator[ProviderEvent | ChatDone]):
     """One answer, chunk by chunk, or awaited as a whole, also twice or after a part was read.
 
-    Who leaves the loop early closes it with `aclose`, or with `async with`.
+    A reader that leaves the loop early closes it with `aclose`, or with `async with`.
     """
 
     def __init__(self, events: ProviderStream) -> None:
@@ -275,7 +275,7 @@ class Provider(AsyncCloseable):
 
 
 async def _find_dialect(model: str) -> Dialect:
-    """The vendor by the prefix of the name, else by the catalogue. Raises WrongUse."""
+    """Return the vendor's dialect by the prefix of the model's name, else by the catalogue. Raises WrongUse."""
     for prefix, dialect in _MODEL_PREFIXES.items():
         if model.removeprefix("models/").startswith(prefix):
             return dialect

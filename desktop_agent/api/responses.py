@@ -60,7 +60,7 @@ class BlockReader:
         return None
 
     def _switch_run(self, run: RunEvents | None, *, goes_on: bool = False) -> None:
-        """Read this run from now on; whoever goes on first gets what was not read of the run before."""
+        """Read this run from now on. `goes_on`: the unread blocks of the run before come first."""
         if goes_on and self._run is not None:
             self._ready.extend(block for event in self._run.take_unread() for block in self._collector.feed(event))
         else:
@@ -147,7 +147,7 @@ class EventStream(AsyncCloseable, AsyncIterator[Event]):
         try:
             event = self._run.take_next() or await self._run.next()
         except asyncio.CancelledError:
-            # The traceback holds this stream for as long as somebody looks at the error.
+            # The traceback keeps this stream alive, so that its finaliser would stop the run too late.
             self._conversation.abandon(self._run)
             raise
         if event is None:
@@ -252,7 +252,7 @@ async def collect_response(events: AsyncIterable[Event]) -> Response:
 
 @asynccontextmanager
 async def _closing_stream(stream: AsyncIterable[Any]) -> AsyncGenerator[None, None]:
-    """A stream that is left early keeps its connection until it is closed."""
+    """Close the stream at the end: one that is left early keeps its connection until then."""
     try:
         yield
     finally:
@@ -350,8 +350,8 @@ async def _ask_with_fallback(conversation: ConversationRunner, prompt: Message |
     except (CapabilityMissing, InvalidRequest) as error:
         if isinstance(error, InvalidRequest) and error.status not in _SCHEMA_REFUSED_STATUSES:
             raise
-    # The prompt is in the history: only the way of binding the answer changes. Few servers say that they refuse the
-    # schema.
+    # The prompt is in the history: only the way of binding the answer changes. Few servers say that the schema is
+    # what they refuse.
     conversation.output_format.use_prompt()
     return await _ask(conversation, None, owner)
 

@@ -48,9 +48,9 @@ class _BlockBuilder(AnswerBuilder):
         self._taken_count = 0
 
     def take(self) -> tuple[Block, ...]:
-        fresh = tuple(self._blocks[self._taken_count :])
-        self._taken_count += len(fresh)
-        return fresh
+        blocks = tuple(self._blocks[self._taken_count :])
+        self._taken_count += len(blocks)
+        return blocks
 
     def finish(self) -> tuple[Block, ...]:
         self.close_parts(now())
@@ -105,7 +105,7 @@ def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) ->
         return failure.with_traceback(None)
     kind = _error_class(event.kind)
     if issubclass(kind, ProviderError):
-        # Words without an end mark are within a sentence that gives them one.
+        # A message without a full stop is the value of a sentence that adds one.
         inner = event.sentence.values.get("what")
         values = (inner if isinstance(inner, Sentence) else event.sentence).values
         return kind(values.get("message", event.message), detail=event.detail, remedy=event.remedy)
@@ -113,13 +113,13 @@ def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) ->
 
 
 def _error_class(kind: str) -> type[AgentError]:
-    """The class nearest to the root: its subclasses may say more than is known."""
-    waiting = deque[type[AgentError]]([AgentError])
-    while waiting:
-        candidate = waiting.popleft()
+    """Return the class of this kind nearest to the root: its subclasses may say more than is known."""
+    queue = deque[type[AgentError]]([AgentError])
+    while queue:
+        candidate = queue.popleft()
         if candidate.kind == kind:
             return candidate
-        waiting.extend(candidate.__subclasses__())
+        queue.extend(candidate.__subclasses__())
     return AgentError
 
 
@@ -180,7 +180,7 @@ class RunEvents:
         return empty
 
     def take_unread_error(self) -> AgentError | None:
-        """Return the error that broke the answer off, if nobody has read it; nobody will then."""
+        """Take the error that broke the answer off, if nobody has read it."""
         event = next((event for event in self._unread if isinstance(event, ErrorOccurred)), None)
         if event is None:
             return None

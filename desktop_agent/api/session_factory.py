@@ -47,11 +47,11 @@ class ApprovalResponder:
             self._tasks[event.approval_id] = task
             task.add_done_callback(lambda _: self._tasks.pop(event.approval_id, None))
         elif isinstance(event, ApprovalResolved) and event.approval_id in self._tasks:
-            # Decided without it: by Stop, or by a rule.
+            # Decided without the approver: by Stop, or by a rule.
             self._tasks[event.approval_id].cancel()
 
     async def aclose(self) -> None:
-        """Cancel the approvers that still run; one that does not heed it is left behind."""
+        """Cancel the approvers that still run; one that ignores it is abandoned."""
         tasks = tuple(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -187,7 +187,7 @@ def _session_setup(
 
 
 def _consent_rules(options: AgentOptions) -> tuple[Rule, ...]:
-    """Whoever lets the runtime run these tools has allowed them; rules that ask or deny, modes and hooks go over it."""
+    """Allow the tools that the caller lets the runtime run; rules that ask or deny, modes and hooks override this."""
     if not options.auto_execute_tools:
         return ()
     return tuple(
