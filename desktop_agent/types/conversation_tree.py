@@ -12,16 +12,16 @@ from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message, Role
 
 FOUND_PREFIX = "found-"
-"""Of the ids by which screens and searches name what is in the files of another program. Nothing stored has one."""
+"""The prefix of the ids of conversations that are only in another program's files. Nothing stored has it."""
 
 MAX_TITLE_LENGTH = 500
 """Characters of a title that is written in the window or comes from a file: the list measures it at each paint."""
 
 UNTITLED = "Conversation"
-"""What one without a title is called where there is no window."""
+"""The name of an untitled conversation where there is no window."""
 
 MAX_OUTLINE_LENGTH = 200
-"""Characters of a line."""
+"""Characters of the line in an outline."""
 
 BranchPoints = Mapping[str | None, Sequence[str]]
 """The ids of the children of each message that has several, oldest first; None stands before the first message."""
@@ -55,7 +55,7 @@ class MessageOutline:
 
     @classmethod
     def of(cls, message: Message, parent: str | None) -> Self:
-        """Return the outline of a message behind its parent."""
+        """Return the outline of a message below its parent."""
         lines = [outline_of(block.text) for block in message.blocks if isinstance(block, Text)]
         return cls(
             message.id,
@@ -156,9 +156,9 @@ class ConversationTree(FrozenModel):
         """Return the messages from the first one to the head, oldest first."""
         nodes = {node.message.id: node for node in self.messages}
         branch: list[Message] = []
-        place = self.head
-        while place is not None:
-            node = nodes[place]
+        message_id = self.head
+        while message_id is not None:
+            node = nodes[message_id]
             branch.append(node.message)
-            place = node.parent
+            message_id = node.parent
         return tuple(reversed(branch))

@@ -15,7 +15,7 @@ Authority = Literal["person", "agent"]
 
 @dataclass(frozen=True, slots=True)
 class ModeChanged:
-    """Another mode holds."""
+    """The mode changed."""
 
     from_mode: str
     to_mode: str
@@ -78,7 +78,7 @@ class PolicyApplied:
 
 @dataclass(frozen=True, slots=True)
 class DoomLoopSuspected:
-    """The model made the same call three times in a row."""
+    """The model made the same call three times in a row, or more often."""
 
     tool_use_id: str
     count: int
@@ -110,7 +110,7 @@ class QuestionAnswered:
 class OutsideContentArrived:
     """The result of a call came from outside: from a site, an MCP server, or a file from elsewhere.
 
-    Reported once for each source, until the person trusts it; until then standing rules that allow are asked about.
+    Reported once for each source. Until the person trusts it, calls that standing rules allow are asked about.
     """
 
     tool_use_id: str

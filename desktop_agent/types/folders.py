@@ -8,7 +8,7 @@ from typing import TypedDict
 
 MAX_FOLDER_NAME = 80
 MAX_FOLDER_DEPTH = 16
-"""So many folders are within one another at most."""
+"""Levels of folders within one another."""
 MAX_FOLDER_INSTRUCTIONS = 200_000
 """Characters."""
 MAX_TAG = 40
@@ -17,7 +17,7 @@ MAX_TAGS = 50
 
 
 class FolderColour(StrEnum):
-    """The colours of folders. Their names are stored; what they look like is the theme's."""
+    """The colours of folders. Their names are stored; the theme decides what they look like."""
 
     GREY = "grey"
     RED = "red"
@@ -63,7 +63,7 @@ class FolderLevel:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a conversation is. `folder` is the id of one, None at the top; `tags` are in the order of the alphabet."""
+    """Where a conversation is. `folder` is the id of one, None at the top; `tags` are in alphabetical order."""
 
     conversation_id: str
     folder: str | None = None
@@ -88,12 +88,12 @@ def clean_name(text: str, most: int) -> str:
 
 
 def clean_instructions(text: str) -> str:
-    """Return the instructions of a folder as they are stored: half a character cannot be."""
+    """Return the instructions of a folder as they are stored: lone surrogates cannot be."""
     return text.strip().encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def clean_tags(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags in the order of the alphabet, each of them once, whatever its case."""
+    """Return the tags in alphabetical order, each of them once, whatever its case."""
     tags: dict[str, str] = {}
     for name in names:
         clean = clean_name(name, MAX_TAG)
@@ -103,21 +103,21 @@ def clean_tags(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def clean_path(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of folders within one another, outermost first, as deep as folders go."""
+    """Return the names of nested folders, outermost first, no deeper than folders may be."""
     path = tuple(clean_name(name, MAX_FOLDER_NAME) for name in names)
     return tuple(filter(None, path))[:MAX_FOLDER_DEPTH]
 
 
 def folder_paths(folders: Iterable[Folder]) -> dict[str, tuple[str, ...]]:
     """Return the names from the top to each folder, by its id."""
-    known = {folder.id: folder for folder in folders}
+    by_id = {folder.id: folder for folder in folders}
     paths: dict[str, tuple[str, ...]] = {}
-    for folder in known.values():
+    for folder in by_id.values():
         names: list[str] = []
-        above: Folder | None = folder
+        current: Folder | None = folder
         # A circle can only come from a damaged file.
-        while above is not None and len(names) < 2 * MAX_FOLDER_DEPTH:
-            names.append(above.name)
-            above = None if above.parent is None else known.get(above.parent)
+        while current is not None and len(names) < 2 * MAX_FOLDER_DEPTH:
+            names.append(current.name)
+            current = None if current.parent is None else by_id.get(current.parent)
         paths[folder.id] = tuple(reversed(names))
     return paths

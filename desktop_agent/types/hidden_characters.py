@@ -29,7 +29,7 @@ HIDDEN_CHARACTERS = _SEPARATE_RANGES + _ranges("ignorable_signs", "kaithi_format
 DECEPTIVE_CHARACTERS = _SEPARATE_RANGES + _ranges("wide_ranges")
 """Characters that may deceive, for the brackets of a pattern; `find_deceptive` decides by what is around them."""
 PRIVATE_USE_CHARACTERS = _ranges("private_use")
-"""Drawn as anything or nothing."""
+"""Fonts draw these as anything or nothing."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _CANDIDATE = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
@@ -105,7 +105,7 @@ def find_deceptive(text: str, *, is_code: bool = False) -> Iterator[int]:
 
 
 class _TextContext:
-    """Looks at the whole text only once for each question: a text may be full of such characters."""
+    """Answers questions about the text around a character; each searches the whole text only once."""
 
     def __init__(self, text: str, *, is_code: bool) -> None:
         self._text = text
@@ -128,7 +128,7 @@ class _TextContext:
         text = self._text
         char, before, after = text[offset], text[offset - 1 : offset] if offset else "", text[offset + 1 : offset + 2]
         if char in _DIRECTION_MARKS:
-            # Two kinds of them in any number could spell whatever somebody likes.
+            # Two kinds of marks in a row could spell a hidden message.
             is_single = before not in _DIRECTION_MARKS and after not in _DIRECTION_MARKS
             return (
                 not self._is_code

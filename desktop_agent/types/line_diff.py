@@ -100,12 +100,14 @@ def _compare(before: str, after: str, context: int) -> list[DiffLine]:
 def _changed_part(before: str, after: str, context: int) -> tuple[int, int]:
     """Return how many characters of whole lines are equal at the start and at the end, less the context."""
     shorter = min(len(before), len(after))
-    same = _longest_common(shorter, lambda at, end: before[at:end] == after[at:end])
+    same = _longest_common(shorter, lambda low, high: before[low:high] == after[low:high])
     start = before.rfind("\n", 0, same) + 1
     for _ in range(context):
         start = before.rfind("\n", 0, max(0, start - 1)) + 1
     old, new = len(before), len(after)
-    same = _longest_common(shorter - same, lambda at, end: before[old - end : old - at] == after[new - end : new - at])
+    same = _longest_common(
+        shorter - same, lambda low, high: before[old - high : old - low] == after[new - high : new - low]
+    )
     tail = old - same
     is_line = before[max(0, tail - 1) : tail] == after[max(0, new - same - 1) : new - same] == "\n"
     for _ in range(context if is_line else context + 1):
@@ -143,12 +145,12 @@ def _merge_gaps(lines: Sequence[DiffLine]) -> list[DiffLine]:
 
 
 def _merged_lines(old: list[str], new: list[str]) -> Iterator[DiffLine]:
-    at_old = at_new = 0
+    old_index = new_index = 0
     for start_old, start_new, count in [*_matches(old, new), (len(old), len(new), 0)]:
-        yield from (DiffLine("removed", old[i], i + 1) for i in range(at_old, start_old))
-        yield from (DiffLine("added", new[j], None, j + 1) for j in range(at_new, start_new))
+        yield from (DiffLine("removed", old[i], i + 1) for i in range(old_index, start_old))
+        yield from (DiffLine("added", new[j], None, j + 1) for j in range(new_index, start_new))
         yield from (DiffLine("same", old[start_old + k], start_old + k + 1, start_new + k + 1) for k in range(count))
-        at_old, at_new = start_old + count, start_new + count
+        old_index, new_index = start_old + count, start_new + count
 
 
 def _collapse_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
@@ -189,20 +191,20 @@ def _matches_between(
     old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]
 ) -> list[tuple[int, int, int]]:
     matches: list[tuple[int, int, int]] = []
-    at_old, at_new = in_old[0], in_new[0]
+    old_index, new_index = in_old[0], in_new[0]
     for anchor_old, anchor_new in [*_anchors(old, new, in_old, in_new), (in_old[1], in_new[1])]:
-        matches += _short_matches(old[at_old:anchor_old], new[at_new:anchor_new], at_old, at_new)
+        matches += _short_matches(old[old_index:anchor_old], new[new_index:anchor_new], old_index, new_index)
         if anchor_old < in_old[1]:
             matches.append((anchor_old, anchor_new, 1))
-        at_old, at_new = anchor_old + 1, anchor_new + 1
+        old_index, new_index = anchor_old + 1, anchor_new + 1
     return matches
 
 
-def _short_matches(old: list[str], new: list[str], at_old: int, at_new: int) -> list[tuple[int, int, int]]:
+def _short_matches(old: list[str], new: list[str], old_index: int, new_index: int) -> list[tuple[int, int, int]]:
     if not old or not new or len(old) + len(new) > MAX_EXACT_LINES:
         return []
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    return [(at_old + block.a, at_new + block.b, block.size) for block in blocks if block.size]
+    return [(old_index + block.a, new_index + block.b, block.size) for block in blocks if block.size]
 
 
 def _unique_lines(lines: list[str]) -> set[str]:
@@ -211,9 +213,9 @@ def _unique_lines(lines: list[str]) -> set[str]:
 
 def _anchors(old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]) -> list[tuple[int, int]]:
     """Return lines that occur once on both sides, thinned to the longest run that rises on both."""
-    once_old, once_new = _unique_lines(old[slice(*in_old)]), _unique_lines(new[slice(*in_new)])
-    where_new = {new[j]: j for j in range(*in_new) if new[j] in once_new}
-    pairs = [(i, where_new[old[i]]) for i in range(*in_old) if old[i] in once_old and old[i] in where_new]
+    unique_old, unique_new = _unique_lines(old[slice(*in_old)]), _unique_lines(new[slice(*in_new)])
+    new_indexes = {new[j]: j for j in range(*in_new) if new[j] in unique_new}
+    pairs = [(i, new_indexes[old[i]]) for i in range(*in_old) if old[i] in unique_old and old[i] in new_indexes]
     return _longest_increasing(pairs)
 
 

@@ -97,5 +97,5 @@ def _find_in_signs(word: str, written: str, *, is_name: bool) -> Iterator[tuple[
 
 
 def _script(char: str) -> str:
-    """The first word of a letter's Unicode name, which names its script well enough here."""
+    """Return the first word of a letter's Unicode name, which names its script well enough here."""
     return "LATIN" if char.isascii() else unicodedata.name(char, "?").partition(" ")[0]

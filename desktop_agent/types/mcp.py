@@ -48,9 +48,9 @@ class McpServer(FrozenModel):
     """One server. Its tools are named after `id`.
 
     `trusted`: its annotations are believed, so that a tool that only reads is not asked about. `effects` are those of
-    all its tools. `timeout` is for one call, in seconds. `classes` is the person's own word about tools, by the
-    server's names of them, and `chosen_for` their digests at that time; it goes over the server's word. `off_tools` are
-    never offered, however they change.
+    all its tools. `timeout` is for one call, in seconds. `classes` are the person's own choices of tool classes, by the
+    server's names of the tools, and `chosen_for` the tools' digests at that time; they override what the server
+    declares. `off_tools` are never offered, however they change.
     """
 
     id: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$")
@@ -71,14 +71,14 @@ class McpServer(FrozenModel):
         return other is not None and self.connection == other.connection
 
     def tool_class_override(self, tool: str, digest: str) -> ToolClass | None:
-        """Return the person's word about the tool with this digest. A restriction holds however the tool changes."""
+        """Return the person's choice for the tool with this digest. A restriction holds however the tool changes."""
         chosen = self.classes.get(tool)
         return None if chosen is ToolClass.READ_ONLY and self.chosen_for.get(tool) != digest else chosen
 
     def with_tool_class_override(self, tool: str, digest: str, tool_class: ToolClass | None) -> "McpServer":
-        """Return the server with this word about a tool and its digest; None: the server's own word counts."""
-        classes = {name: known for name, known in self.classes.items() if name != tool}
-        chosen_for = {name: known for name, known in self.chosen_for.items() if name != tool}
+        """Return the server with this choice for a tool and its digest; None: what the server declares counts."""
+        classes = {name: value for name, value in self.classes.items() if name != tool}
+        chosen_for = {name: value for name, value in self.chosen_for.items() if name != tool}
         if tool_class is not None:
             classes[tool], chosen_for[tool] = tool_class, digest
         return self.model_copy(update={"classes": classes, "chosen_for": chosen_for})
@@ -93,8 +93,8 @@ class McpServer(FrozenModel):
     def all_secret_names(self) -> tuple[str, ...]:
         """Names of everything in the keyring but the tokens."""
         connection = self.connection
-        is_known = isinstance(connection, HttpConnection) and connection.client_id
-        return (*self.secret_names, CLIENT_SECRET) if is_known else self.secret_names
+        has_client_id = isinstance(connection, HttpConnection) and connection.client_id
+        return (*self.secret_names, CLIENT_SECRET) if has_client_id else self.secret_names
 
     def secret_name(self, name: str) -> str:
         """Return the keyring's name for the value of a variable or header."""
@@ -110,7 +110,7 @@ class McpServer(FrozenModel):
 class McpToolInfo:
     """One tool. `name` is the server's own, `full_name` ours. `tool_class` is the class that counts now.
 
-    `declared_class` is the server's word; None: it says nothing. `has_changed`: the person's word was about another
+    `declared_class` is what the server declares; None: nothing. `has_changed`: the person's choice was for another
     digest, and does not count. `schema` is that of its arguments, as a model reads it.
     """
 
@@ -134,7 +134,7 @@ class McpServerState:
     """The state of a server. `off`: turned off, or unknown. `idle`: it starts when it is needed.
 
     `reason` and `remedy` explain a failure. `tools` are those of the last listing, `unusable_tools` says why others
-    cannot be used; a server that is off has them too, once it was tested. `is_signed_in` None: nobody looked yet.
+    cannot be used; a server that is off has them too, once it was tested. `is_signed_in` None: not checked yet.
     """
 
     server_id: str
@@ -243,7 +243,7 @@ SamplingContent = str | ToolUse | ToolResult
 class SamplingRequest:
     """An MCP server wants a model to answer. `messages` are roles and contents, in order.
 
-    `answering_model` is None until somebody looked, and where no model is chosen. `tool_choice` says whether the model
+    `answering_model` is None until it is looked up, and where no model is chosen. `tool_choice` says whether the model
     has to call one of the `tools`, or must not; the server runs them, nothing happens here. `conversation_id`: as in
     ElicitationRequest.
     """
@@ -282,10 +282,10 @@ UsageListener = Callable[[Usage], None]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ServerCall:
-    """What a server is asked, until it has answered; no two are equal.
+    """A request to a server, until it has answered; no two are equal.
 
-    `conversation_id`: that for which it is asked. `on_usage` is called with the usage of models that answer the server
-    meanwhile.
+    `conversation_id`: that for which the request is made. `on_usage` is called with the usage of models that answer
+    the server meanwhile.
     """
 
     conversation_id: str | None = None

@@ -61,7 +61,7 @@ class AgentOptions(BaseModel):
     hooks still hold. False: the caller gets the calls and runs them. `approver` decides in place of a person: "always",
     "never", a function, or "wait" for whoever answers `Client.approvals`. `ask_user`: the agent may ask questions,
     which wait in `Client.questions`; `mode_requests`: it may ask for another mode, never a wider one; both only where
-    the runtime runs the tools. `max_tool_iterations` goes over that of `limits`, and `system_prompt` over that of
+    the runtime runs the tools. `max_tool_iterations` overrides that of `limits`, and `system_prompt` that of
     `config`. `provider` is an object to ask instead of a server, for tests and scripts.
     """
 
@@ -100,7 +100,7 @@ class AgentOptions(BaseModel):
     def preset(cls, server: str, **values: Unpack[OptionValues]) -> "AgentOptions":
         """Return options for a known server by its id: ollama, lmstudio, llamacpp, vllm, or a cloud provider.
 
-        `values` go over those of the preset. Raises WrongUse.
+        `values` override those of the preset. Raises WrongUse.
         """
         known: OptionValues = {**_preset_values(server), **values}
         return cls(**known)
@@ -357,7 +357,7 @@ def _quoted_name(tool: object) -> str:
 
 
 def _stricter_limits(first: Limits, second: Limits) -> Limits:
-    """The smaller of each limit; None is no limit."""
+    """Return the smaller of each limit; None is no limit."""
     values: dict[str, Any] = {}
     for name in Limits.model_fields:
         known = [value for value in (getattr(first, name), getattr(second, name)) if value is not None]

@@ -16,7 +16,7 @@ WORKSPACE_ROOT = "."
 
 
 class RuleEffect(StrEnum):
-    """What a rule says about a call that it matches. Where several match, deny goes over ask, ask over allow."""
+    """What a rule says about a call that it matches. Where several match, deny wins over ask, and ask over allow."""
 
     DENY = "deny"
     ASK = "ask"
@@ -219,7 +219,7 @@ class Mode(FrozenModel):
 
     def is_wider_than(self, other: "Mode") -> bool:
         """Return whether more may run unasked, as far as that is known: rules that allow count as wider."""
-        # Not by their ids: of two versions of one rule, one may name more commands or tools.
+        # Rules are not compared by id: of two versions of one rule, one may name more commands or tools.
         return (
             BREADTHS.index(self.mutating) > BREADTHS.index(other.mutating)
             or any(rule.effect == "allow" and rule not in other.rules for rule in self.rules)
@@ -242,11 +242,10 @@ BUILT_IN_MODES: tuple[Mode, ...] = (DEFAULT_MODE, PLAN_MODE, ACCEPT_EDITS_MODE)
 
 
 def fallback_mode(removed: Mode) -> Mode:
-    """Return what holds where a mode was removed while it held: nothing runs unasked that it, or the default, would not
-    let.
+    """Return the mode that replaces a removed one: nothing runs unasked that the removed mode or the default forbids.
 
     It is the widest built-in mode of which that is true; mostly the default. Where the removed mode denied or asked
-    more than any of these, it goes on itself, without the rules that allow.
+    more than any of these, it stays itself, without the rules that allow.
     """
     fitting = [
         mode for mode in BUILT_IN_MODES if not mode.is_wider_than(removed) and not mode.is_wider_than(DEFAULT_MODE)

@@ -1,4 +1,4 @@
-"""Pieces of a text: which of them follow each other in one text, joined, and apart again."""
+"""Pieces of a streamed text: neighbouring pieces are joined into one event, and taken apart again."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace

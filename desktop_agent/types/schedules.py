@@ -16,7 +16,7 @@ MAX_CRON_LINE = 200
 MAX_INTERVAL = 366 * 24 * 60
 """Minutes."""
 LAST_TIME = datetime(9998, 12, 31, 23, 59)  # noqa: DTZ001  the wall clock
-"""The latest time of the wall clock: the one that zones and their changes can still be counted from."""
+"""The latest time of the wall clock with which time zones and their changes can still be computed."""
 LAST_DAY = 0
 """Stands for the last day of each month."""
 WEEKDAYS = (0, 1, 2, 3, 4)
@@ -107,7 +107,7 @@ class ScheduledPrompt(FrozenModel):
     @field_validator("title", "prompt")
     @classmethod
     def _replace_surrogates(cls, value: str) -> str:
-        # A half of a character cannot be stored.
+        # A lone surrogate cannot be stored.
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -30,9 +30,9 @@ class SearchPlace(StrEnum):
 class SearchQuery:
     """What a person looks for.
 
-    All words of `text` must be in one message, or in one title; words in double quotes must follow one another. A
-    last word that no space ends is the beginning of one; with only one or two letters beside other words it need not be
-    there, but counts where it is a word. Every other field narrows the search, and empty ones do not; without `text`
+    All words of `text` must be in one message, or in one title; words in double quotes must follow one another. The
+    last word is a prefix unless a space ends it; with only one or two letters beside other words it need not be there,
+    but counts where it is a word. Every other field narrows the search, and empty ones do not; without `text`
     the newest messages that pass are found, in FILES alone those that wrote any. `since` is included, `until` is not.
     `roles` are those who said it; a note of the program was said by nobody.
     `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact. `folder` is
@@ -94,7 +94,7 @@ class SearchResults:
 
     `is_complete` is False while not every message is in the index. `obstacle` says why that stays so, where something
     is in the way. `has_more`: there are older messages, or further conversations, beyond the limits.
-    `is_cut`: the time that was given was over before the older messages were looked through.
+    `is_cut`: the time limit passed before the older messages were searched.
     """
 
     conversations: tuple[ConversationHits, ...] = ()

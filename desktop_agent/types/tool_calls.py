@@ -109,7 +109,7 @@ class CommandPreview:
     """A shell line and the folder that it runs in.
 
     `confinement` describes in a sentence how it is sandboxed, or that it is not. `parts` are its commands one by one,
-    filled in by the program and not by the tool, but for PowerShell; not `understood`: it may run more than they say.
+    filled in by the program and not by the tool, except for PowerShell; not `understood`: it may run more than these.
     `hosts` are those that it must reach; not `only_hosts`: nothing keeps it from others. `problem` is what the shell
     finds wrong with the line.
     """
@@ -171,8 +171,8 @@ class UntrustedSource:
 class FileChanges:
     """Changes of a call to files of the workspace, by relative paths; a folder ends in a slash.
 
-    Each list may have only the first ones; `count` is how many there were in all. `is_cut`: not everything was looked
-    at. `lines` are how many lines were added and removed, where that is known.
+    Each list may have only the first ones; `count` is how many there were in all. `is_cut`: not everything was
+    compared. `lines` are how many lines were added and removed, where that is known.
     """
 
     created: tuple[str, ...] = ()
