@@ -120,7 +120,7 @@ def _family(name: str) -> str:
 
 
 def preview_failed(kind: str) -> TextPreview:
-    """Return what stands in the place of a preview that failed with an error of this kind."""
+    """Return the text in place of a preview that failed with an error of this kind."""
     return TextPreview(Sentence("What it would do cannot be shown ({kind}).", {"kind": kind}))
 
 
@@ -145,7 +145,7 @@ _MAX_REMEMBERED = 200
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How an approval ended. `decision` is None when Stop took it back.
+    """How an approval ended. `decision` is None when Stop withdrew it.
 
     `input` and `digest` are what the decision is about: the edited arguments if there are any. `rule` holds from now
     on, where the person decided about more than this call; whoever asked adds it to the policy.
@@ -176,7 +176,7 @@ class Approval:
 
     `tool_use` and `input` are copies: whoever is asked may change them. `arguments` are what would run, where a hook
     changed them. `verdict` is that of the gate that asks, about just these arguments; without `reasons` it is the
-    tool's default. `proposals` are the rules that the person may make of it, shown with the question.
+    tool's default. `proposals` are the rules that the person may create from it, shown with the question.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ class ApprovalBroker:
         return approval
 
     def answer(self, approval_id: str, decision: Decision) -> AnswerReport:
-        """Decide. The first decision counts; a later one changes nothing and is told what stands.
+        """Decide. The first decision counts; a later one changes nothing, and the report says how the approval ended.
 
         Raises ToolInputInvalid when edited arguments do not fit the tool, and WrongUse for a rule that was not proposed
         and for anything that is no decision; the approval stays open then.
@@ -367,7 +367,7 @@ class ApprovalBroker:
         return self._close(approval, approval.resolution_by_rule(allow=allow, why=why))
 
     def withdraw(self, approval_id: str) -> Approval | None:
-        """Take an approval back, for Stop; None when it does not wait."""
+        """Withdraw an approval, for Stop; None when it does not wait."""
         approval = self._open.get(approval_id)
         if approval is not None:
             self._close(approval, approval.resolution_by_stop())
@@ -375,11 +375,11 @@ class ApprovalBroker:
 
     def report(self, approval_id: str) -> AnswerReport:
         """Report on an approval that does not wait: an answer to it comes too late."""
-        stands = self._ended.get(approval_id)
-        if stands is None:
+        resolution = self._ended.get(approval_id)
+        if resolution is None:
             return AnswerReport(approval_id, AnswerStatus.UNKNOWN)
-        status = AnswerStatus.WITHDRAWN if stands.by == "stop" else AnswerStatus.ALREADY_DECIDED
-        return AnswerReport(approval_id, status, stands)
+        status = AnswerStatus.WITHDRAWN if resolution.by == "stop" else AnswerStatus.ALREADY_DECIDED
+        return AnswerReport(approval_id, status, resolution)
 
     def _close(self, approval: Approval, resolution: Resolution) -> AnswerReport:
         del self._open[approval.approval_id]

@@ -27,7 +27,7 @@ _DELEGATES = frozenset({Effect.DELEGATE})
 _EDITS = frozenset({Effect.READ, Effect.WRITE})
 _CHANGES = frozenset({Effect.WRITE, Effect.EXECUTE})
 
-# Far more than any tool asks for, far less than what upsets a JSON library.
+# Levels. Far more than any tool asks for, far less than a JSON library fails at.
 MAX_ARGUMENT_DEPTH = 200
 
 _TOO_DEEP = "The arguments are nested too deep to be checked."
@@ -37,7 +37,7 @@ _MALFORMED_CALL = (
     "a time."
 )
 _MAX_PARSED_LENGTH = 64 * 1024
-# Those that a rule can have; they can be translated.
+# The origins that a rule can have; these can be translated.
 _ORIGINS = {
     "you": Sentence("you"),
     "a mode": Sentence("a mode"),
@@ -90,12 +90,12 @@ _STRICTNESS: tuple[type[Verdict], ...] = (Allowed, Ask, Denied)
 
 
 def strictness(verdict: Verdict) -> int:
-    """Return how little a verdict lets happen: 0 allowed, 1 ask, 2 denied."""
+    """Return how strict a verdict is: 0 allowed, 1 ask, 2 denied."""
     return _STRICTNESS.index(type(verdict))
 
 
 def stricter(first: Verdict, second: Verdict) -> Verdict:
-    """Return the verdict that lets less happen; of two that ask the first, with the rules of both.
+    """Return the stricter verdict; of two that ask the first, with the rules of both.
 
     Of two that allow, the one that is restricted to reading; and it trusts only what both do.
     """
@@ -123,7 +123,7 @@ class Suspension:
     why: Sentence = field(default_factory=lambda: Sentence("It is not let through for now."))
 
     def covers(self, tool: AnyTool) -> bool:
-        """Return whether the tool may have one of these effects; one that changes something unnamed may have any."""
+        """Return whether the tool may have one of these effects; a mutating one that declares none may have any."""
         undeclared = tool.tool_class is ToolClass.MUTATING and not tool.effects
         return bool(self.effects) and (undeclared or bool(self.effects & tool.effects))
 
@@ -218,10 +218,10 @@ def _restricting_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode) 
     return Ask(facts.digest, (_why_asked(*asking[0]),), tuple(rule.id for rule, _ in asking))
 
 
-def _is_answered(asks: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
+def _is_answered(asking_rule: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
     """Return whether a person allowed calls like this one when they were asked because of this rule."""
-    answering = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and asks.id in rule.answers)
-    return asks.effect is RuleEffect.ASK and find_allowing_rule(answering, facts) is not None
+    answering = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and asking_rule.id in rule.answers)
+    return asking_rule.effect is RuleEffect.ASK and find_allowing_rule(answering, facts) is not None
 
 
 def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardAsk | None) -> Verdict:

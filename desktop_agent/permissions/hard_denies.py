@@ -1,4 +1,4 @@
-"""Hard denies and hard asks: what nobody can allow, and what no wide rule allows unseen, each with its reason."""
+"""Hard denies and hard asks: what nobody can allow, and what a wide rule cannot allow, each with its reason."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -183,10 +183,10 @@ def _private_path_ask(facts: CallFacts, private: Sequence[str]) -> HardAsk | Non
     return HardAsk((PRIVATE_PATH,), applies_to_reads=True) if is_private else None
 
 
-_Found = TypeVar("_Found")
+_Entry = TypeVar("_Entry")
 
 
-def _in_places(path: tuple[str, ...], places: Mapping[tuple[str, ...], _Found]) -> _Found | None:
+def _in_places(path: tuple[str, ...], places: Mapping[tuple[str, ...], _Entry]) -> _Entry | None:
     """Return what is known of the outermost of these paths that contains this one."""
     entries = (places.get(path[:length]) for length in range(1, len(path) + 1)) if places else ()
     return next((entry for entry in entries if entry is not None), None)
@@ -272,7 +272,7 @@ def _protected_reason(path: str, protected: ProtectedPaths) -> Sentence | None:
     ):
         for offset in range(len(parts) - len(place) + 1):
             folder = parts[: offset + len(place)]
-            # A workspace in there was made to be worked in.
+            # A workspace within a protected folder may be written.
             in_workspace = len(workspace) > len(folder) and parts[: len(workspace)] == workspace
             if folder[offset:] == place and not in_workspace:
                 return reason

@@ -1,8 +1,7 @@
 """The permission policy of one agent: rules, mode, tool names, and the untrusted content of its conversation.
 
-Whoever wrote a page or answers for an MCP server may have written it for the model: to send something out, or to run
-something. While such content stands in a conversation, what was allowed for good is asked about again where it could
-do either.
+A page, or the answer of an MCP server, may have been written to make the model send something out, or run something.
+While such content is in a conversation, what could do either is asked about again, even if it was allowed for good.
 """
 
 import logging
@@ -243,7 +242,7 @@ class PermissionPolicy:
 
     @property
     def mode(self) -> Mode:
-        """The mode that holds now."""
+        """The current mode."""
         if self._mode is None and self._parent is not None:
             return self._parent.mode
         return self._mode or DEFAULT_MODE
@@ -320,8 +319,8 @@ class PermissionPolicy:
         """Note content of this source; return whether it is the first since the person trusted the source, or ever."""
         if self._parent is not None:
             return self._parent.mark_untrusted(source)
-        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(source)
-        if self._untrusted_content is before:
+        previous, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(source)
+        if self._untrusted_content is previous:
             return False
         self._notify()
         self._store.untrusted_changed()
@@ -331,8 +330,8 @@ class PermissionPolicy:
         """Note content of this source that came by a call whose rule trusts it; return whether it is new."""
         if self._parent is not None:
             return self._parent.trust_source(source)
-        before, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(source)
-        if self._untrusted_content is before:
+        previous, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(source)
+        if self._untrusted_content is previous:
             return False
         self._store.untrusted_changed()
         return True
@@ -375,7 +374,7 @@ class PermissionPolicy:
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Return rules that would allow this call from now on, to be shown with a question about it."""
-        # Late: most runs ask nothing.
+        # Imported late: most runs ask nothing.
         from desktop_agent.permissions.rule_proposals import for_startup_files, propose_rules, with_trust
 
         entry = await run_by_size(lambda: admit(call, tool, digest=digest), call.input)
@@ -421,7 +420,7 @@ class PermissionPolicy:
         def read_disk(token: CancelToken) -> ProtectedPaths:
             from desktop_agent.tools.commands.workspace_survey import private_paths_in, startup_paths
 
-            # As subjects are: links followed.
+            # Links are followed, as in the subjects.
             workspace = Path(os.path.realpath(folder)).as_posix()
             places = startup_paths(paths, workspace, token.raise_if_cancelled) if may_write(facts.tool) else ()
             return ProtectedPaths(self._own_folders, workspace, private_paths_in(workspace), places)

@@ -51,10 +51,10 @@ _STARTING_IN_GIT = frozenset({"bisect", "rebase", "submodule", "filter-branch", 
 _Words = Sequence[str | None]
 
 
-def find_nested_commands(command: Command, is_meant: Callable[[str], bool]) -> Iterator[tuple[_Words, bool]]:
+def find_nested_commands(command: Command, is_candidate: Callable[[str], bool]) -> Iterator[tuple[_Words, bool]]:
     """Yield the words of commands in the words of another, and whether each is surely started.
 
-    In `sh -c` and its like they are all that stand there, else those whose first word `is_meant`.
+    In the text of `sh -c` and its like these are all commands, elsewhere those whose first word `is_candidate`.
     """
     name = program_name(command.words[0] or "")
     if command.started or len(command.words) < 2 or _starts_nothing(name, command):
@@ -62,9 +62,9 @@ def find_nested_commands(command: Command, is_meant: Callable[[str], bool]) -> I
     sure = _certain_starts(name, command.words)
     for index in range(1, len(command.words)):
         word = command.words[index]
-        if word is not None and is_meant(word):
+        if word is not None and is_candidate(word):
             yield command.words[index:], index in sure
-        yield from _commands_in_text(word or command.sources[index], is_meant)
+        yield from _commands_in_text(word or command.sources[index], is_candidate)
         if (
             word is not None
             and command.words[index - 1] in _LINE_FOLLOWS
@@ -90,10 +90,10 @@ def _certain_starts(name: str, words: _Words) -> Sequence[int]:
     return (start,)
 
 
-def _commands_in_text(text: str, is_meant: Callable[[str], bool]) -> Iterator[tuple[_Words, bool]]:
+def _commands_in_text(text: str, is_candidate: Callable[[str], bool]) -> Iterator[tuple[_Words, bool]]:
     words: list[str] = _SHELL_WORD.findall(text)
     if len(words) > 1:
-        yield from ((words[index:], False) for index, word in enumerate(words) if is_meant(word))
+        yield from ((words[index:], False) for index, word in enumerate(words) if is_candidate(word))
 
 
 _SubjectPattern = PathPattern | HostPattern | CommandPattern | CommandsPattern
@@ -194,8 +194,8 @@ def find_allowing_rule(rules: Iterable[Rule], facts: CallFacts) -> Rule | None:
         for group in rules_together:
             patterns = [rule.pattern for rule in group if rule.pattern is not None]
             if facts.subjects and all(_is_covered(subject, patterns, facts.workspace) for subject in facts.subjects):
-                helping = [rule for rule in group if _contributes(rule, facts.subjects)]
-                return _with_common_trust(helping) if helping else None
+                contributing = [rule for rule in group if _contributes(rule, facts.subjects)]
+                return _with_common_trust(contributing) if contributing else None
     return None
 
 
@@ -220,14 +220,14 @@ def commands_to_allow(subject: CommandSubject, workspace: str | None = None) -> 
     commands = parse_line(subject.line).top_level[1 if subject.changes_folder else 0 :]
     if not subject.is_sandboxed or loop_leaves_workspace(subject.line, workspace):
         return commands
-    # Of a line that is read-only as a whole, all: rules about it hold as ever.
+    # If the whole line is read-only, return all commands: rules about them still hold.
     return tuple(command for command in commands if not is_read_only_anywhere(command, workspace)) or commands
 
 
 def is_transparent_line(subject: CommandSubject, workspace: str | None) -> bool:
     """Return whether the line says what it does, so that rules can be about its commands.
 
-    Which file is read stands in no line such as `cat list | xargs cat`: only the sandbox bounds these.
+    A line such as `cat list | xargs cat` does not show which files are read: only the sandbox bounds that.
     """
     line = parse_line(subject.line)
     names_files = subject.is_sandboxed or not any(
@@ -248,7 +248,7 @@ def matches_words(pattern: CommandPattern, command: Command) -> bool:
 
 
 def _may_be_unnamed(rule: Rule, pattern: _SubjectPattern, facts: CallFacts) -> bool:
-    """Return whether the call may be what the rule means although no subject says so."""
+    """Return whether the rule may apply to the call although no subject says so."""
     kind = type(pattern)
     is_named = any(isinstance(subject, _SUBJECT_OF_PATTERN[kind]) for subject in facts.subjects or ())
     if facts.starts_programs:
@@ -289,7 +289,7 @@ def _is_covered(subject: Subject, patterns: Sequence[Pattern], workspace: str | 
 
 
 def _contributes(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
-    """Return whether the rule has a part in allowing, so that it can be named for it."""
+    """Return whether the rule helps to allow the call, so that it can be named as the reason."""
     single = command_patterns(rule.pattern)
     if single:
         return any(isinstance(subject, CommandSubject) and _allows_some(single, subject) for subject in subjects)
@@ -297,8 +297,8 @@ def _contributes(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
 
 
 def _allows_some(patterns: Sequence[CommandPattern], subject: CommandSubject) -> bool:
-    here = patterns_for_folder(patterns, run_folder(subject))
-    return any(matches_words(*pair) for pair in product(here, parse_line(subject.line).commands))
+    applicable = patterns_for_folder(patterns, run_folder(subject))
+    return any(matches_words(*pair) for pair in product(applicable, parse_line(subject.line).commands))
 
 
 # -- files
@@ -313,8 +313,8 @@ def path_parts(path: str) -> tuple[str, ...] | None:
 
 def is_within(prefix: str, path: str) -> bool:
     """Return whether a path is this folder, or below it."""
-    below, parts = path_parts(prefix), path_parts(path)
-    return below is not None and parts is not None and parts[: len(below)] == below
+    prefix_parts, parts = path_parts(prefix), path_parts(path)
+    return prefix_parts is not None and parts is not None and parts[: len(prefix_parts)] == prefix_parts
 
 
 def _match_path(prefix: str, path: str) -> Match:
@@ -360,7 +360,7 @@ def is_command_covered(command: Command, patterns: Sequence[CommandPattern], wor
         return bool(matching)
     if any(match.exact for match in matching):
         return True
-    # Words that go on into what is started allow that with it: `sudo apt` is about apt.
+    # Words of a rule that go on into the started command allow that too: `sudo apt` is about apt.
     inner_words = (match.words[command.own_word_count :] for match in matching)
     patterns = (*patterns, *(CommandPattern(words=words) for words in inner_words if words))
     is_rest_covered = all(is_command_covered(start, patterns, workspace) for start in command.started)
@@ -408,7 +408,7 @@ def _match_nested(patterns: Sequence[CommandPattern], command: Command) -> Match
 
 
 def _match_command(pattern: CommandPattern, words: _Words) -> Match:
-    """Match more strictly than what allows: a path to the program, and options before the words, hide nothing."""
+    """Match more than a rule that allows does: a path to the program, or options before the words, hide nothing."""
     if words[0] is None:
         return Match.MAYBE
     if _program(words[0]) != _program(pattern.words[0]):
@@ -421,17 +421,17 @@ def _program(word: str) -> str:
     return word.replace("\\", "/").rpartition("/")[2].casefold().removesuffix(".exe")
 
 
-def _match_exactly(wanted: Sequence[str], words: _Words) -> Match:
+def _match_exactly(pattern_words: Sequence[str], words: _Words) -> Match:
     literal = list(takewhile(lambda word: word is not None, words))
     if len(literal) == len(words):
-        return Match.YES if literal == list(wanted) else Match.NO
+        return Match.YES if literal == list(pattern_words) else Match.NO
     # A word that is not literal may become any words, or none.
-    return Match.MAYBE if literal == list(wanted[: len(literal)]) else Match.NO
+    return Match.MAYBE if literal == list(pattern_words[: len(literal)]) else Match.NO
 
 
-def _match_beginning(wanted: Sequence[str], words: _Words) -> Match:
+def _match_beginning(pattern_words: Sequence[str], words: _Words) -> Match:
     """Match words that a command begins with, also behind options: `git -C elsewhere push` is a `git push`."""
-    missing, match, after_option = list(wanted), Match.YES, False
+    missing, match, after_option = list(pattern_words), Match.YES, False
     for word in words:
         if not missing:
             break

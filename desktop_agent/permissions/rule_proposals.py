@@ -120,7 +120,7 @@ def _where(rule: Rule, commands: Sentence, folder: str | None) -> Sentence:
 
 
 def _in_folder(rule: Rule, folder: str) -> Sentence:
-    # Where a tool works in a folder, and the rule says in which part of it, the part says both.
+    # Where a tool works in a folder, and the rule is about a part of it, naming the part is enough.
     names = [_without_scope(tool, folder) for tool in rule.tools]
     is_workspace = (
         rule.workspace is not None and is_within(folder, rule.workspace) and is_within(rule.workspace, folder)
@@ -172,13 +172,13 @@ _SETUP_COMMANDS = word_set(
     "export declare typeset local readonly unset set shopt read mapfile readarray getopts hash enable alias unalias cd "
     "pushd popd umask ulimit exec trap"
 )
-# Of these `run` starts a script that the folder names, and no program.
+# With these, `run` starts a script that the folder defines, and no program.
 _RUN_SCRIPTS = word_set("npm pnpm yarn cargo go dotnet")
 # `python -m pytest` says what it does, `python -m timeit` runs anything.
 _CLEAR_MODULES = word_set("pytest unittest ruff mypy black isort flake8 pyright basedpyright")
 
-# Either can make of a file what it likes, so a rule is about both. It holds in the whole workspace: files that start
-# programs are asked about wherever they lie, and all that these tools did can be undone.
+# Both can change a file in any way, so a rule is about both. It holds in the whole workspace: files that start programs
+# are asked about wherever they lie, and all that these tools did can be undone.
 _CHANGE_A_FILE = ("edit_file", "write_file")
 _WRITES = frozenset({Effect.WRITE})
 
@@ -223,13 +223,13 @@ def for_startup_files(rules: Sequence[Rule], digest: str, subjects: Sequence[Sub
     if not paths:
         return in_workspace
     pattern = PathPattern(prefix=paths.pop()) if len(paths) == 1 else ArgumentsPattern(digest=digest)
-    return tuple(kept.model_copy(update={"pattern": pattern}) for kept in in_workspace[:1])
+    return tuple(rule.model_copy(update={"pattern": pattern}) for rule in in_workspace[:1])
 
 
 def with_trust(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Return the rules, and each that holds in one workspace again as one that trusts what its calls bring in."""
     in_workspace = (rule for rule in rules if rule.scope is RuleScope.WORKSPACE)
-    return (*rules, *(kept.model_copy(update={"id": new_id(), "trusts": True}) for kept in in_workspace))
+    return (*rules, *(rule.model_copy(update={"id": new_id(), "trusts": True}) for rule in in_workspace))
 
 
 def _file_rule(tool: AnyTool, patterns: Sequence[Pattern | None], workspace: str | None) -> Rule | None:
@@ -300,7 +300,7 @@ def _command_patterns(
     if first:
         yield CommandPattern(words=first, folder=folder)
     yield from bundles
-    # Only for want of another: whoever allows one line for good is asked about the next one like it.
+    # Only where there is no other pattern: it does not cover the next line that is like this one.
     if not first and not bundles and len(literal) == len(command.words) and not _has_changed_environment(command):
         yield CommandPattern(words=literal, exact=True, folder=folder)
 
@@ -317,7 +317,7 @@ def _without_wrappers(command: Command) -> Command:
 
 
 def _first_words(command: Command, workspace: str | None) -> tuple[str, ...]:
-    """Return as many words as say what the command does; none where they do not."""
+    """Return the first words that say what the command does; none where no words do."""
     first = () if reads_outside_workspace(command, workspace) else _naming_words(command)
     count = words_to_name(command.words, command.sources, len(first)) if first else None
     words = tuple(word for word in command.words[: count or 0] if word is not None)
@@ -340,21 +340,21 @@ def _naming_words(command: Command) -> tuple[str, ...]:
         return (name,) if known_name(name) in CLEAR_BY_NAME else ()
     if not words_of_subcommand or words_of_subcommand[0] not in STARTING_SUBCOMMANDS:
         return (name, *words_of_subcommand) if words_of_subcommand else ()
-    what = command.words[1 + len(words_of_subcommand)] if len(command.words) > 1 + len(words_of_subcommand) else None
+    started = command.words[1 + len(words_of_subcommand)] if len(command.words) > 1 + len(words_of_subcommand) else None
     is_script = words_of_subcommand[0] == "run" and known_name(name) in _RUN_SCRIPTS
     return (
-        (name, *words_of_subcommand, what)
-        if what and not what.startswith("-") and _is_clear_by_name(what, is_script=is_script)
+        (name, *words_of_subcommand, started)
+        if started and not started.startswith("-") and _is_clear_by_name(started, is_script=is_script)
         else ()
     )
 
 
-def _is_clear_by_name(what: str, *, is_script: bool) -> bool:
+def _is_clear_by_name(program: str, *, is_script: bool) -> bool:
     """Return whether what is started is known by its name alone."""
-    name = known_name(what)
-    starts = unwrap((what, "x")) is not None or name in program_options() or name in subcommand_options()
+    name = known_name(program)
+    starts = unwrap((program, "x")) is not None or name in program_options() or name in subcommand_options()
     says = name in _CLEAR_MODULES - subcommand_options().keys()
-    return not _may_do_anything(what) and (is_script or says or not starts)
+    return not _may_do_anything(program) and (is_script or says or not starts)
 
 
 def _may_do_anything(word: str) -> bool:

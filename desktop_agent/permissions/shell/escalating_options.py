@@ -1,8 +1,8 @@
 """Options that escalate: with them a program starts another, writes a file, or destroys.
 
-Who allows `sort`, or `git push`, for good, has not seen `--compress-program`, or `--force`. Of the programs that are
-known to have such words only safe options are covered; with others a command is covered by a rule for all of its words,
-or for the one among them. What is not known at all is left to the sandbox.
+A person who allows `sort` or `git push` for good has not seen `--compress-program` or `--force`. For a program that is
+known to have such options, a rule covers the safe ones; with others the command needs a rule for all of its words, or
+for that one among them. Unknown programs are left to the sandbox.
 """
 
 import re
@@ -14,7 +14,7 @@ from desktop_agent.permissions.shell.wrappers import CLEAR_BY_NAME, FIND_STARTS,
 
 _Word = tuple[str | None, str]
 
-# What it may become when it is expanded begins as it is written, and is one word.
+# A word whose expansions begin as it is written, and are one word.
 _NO_OPTION = re.compile(r"[\w./~][^$`]*")
 # Names of which some letters are left open, and no part of which may become `..`.
 _ONE_OF = r"\{\w[\w-]*(?:,\w[\w-]*)*\}"

@@ -86,7 +86,7 @@ def is_unambiguous(root: "Node", source: bytes) -> bool:
 
 
 def _joins_lines(nodes: list["Node"], source: bytes) -> bool:
-    """Return whether a line that goes on joins more than blanks, where a shell reads it as going on."""
+    """Return whether a line continuation joins more than blanks; within single quotes it is none."""
     literal = [(node.start_byte, node.end_byte) for node in nodes if node.type == "raw_string"]
     for continuation in _CONTINUATION.finditer(source):
         start, end = continuation.span()
@@ -128,7 +128,7 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
 
 
 def _is_blank_before(leaf: "Node") -> bool:
-    """Return whether blanks before it are of the string around it: the parser gives those between two `$x` to one."""
+    """Return whether blanks before the leaf are of its string: the parser counts those between two `$x` to one."""
     parent = leaf.parent
     return leaf.type in {"$", "${", "$("} and parent is not None and _is_in_string(parent)
 
@@ -318,9 +318,9 @@ def _is_in_double_brackets(node: "Node", _: bytes) -> bool:
 
 
 def _is_whitespace(text: bytes) -> bool:
-    """Return whether it is blank. A line that goes on without a space joins two words; the parser parts them."""
-    goes_on = b"\\\n" in text
-    return not text.replace(b"\\\n", b"").strip(b" \t\n") and (not goes_on or b" " in text or b"\t" in text)
+    """Return whether it is blank. A line continuation without a blank joins two words, which the parser parts."""
+    is_continued = b"\\\n" in text
+    return not text.replace(b"\\\n", b"").strip(b" \t\n") and (not is_continued or b" " in text or b"\t" in text)
 
 
 def _is_comment(node: "Node", source: bytes) -> bool:

@@ -1,7 +1,7 @@
 """Parse a shell line, so that rules can look at each command in it.
 
-What is not surely understood is said not to be: then nothing but the very line can be allowed. Bash and the plain shell
-read some lines differently; where they do, a line is not understood either.
+A line that is not surely understood is marked so: then only this exact line can be allowed. Bash and the plain shell
+read some lines differently; such a line is not understood either.
 """
 
 import re
@@ -207,7 +207,7 @@ class _LineReader:
                 own_word_count = inner.at
             case None:
                 return command
-        # With a folder before its name it may be a program of the workspace, and starts what that likes.
+        # With a folder before its name it may be a program of the workspace, which may start anything.
         is_transparent = inner.is_transparent and "/" not in command.words[0]
         return replace(command, started=started, own_word_count=own_word_count, is_transparent=is_transparent)
 
@@ -267,13 +267,13 @@ def _first_folder(line: str, root: "Node") -> str | None:
 
 def _has_background(root: "Node") -> bool:
     """Return whether a part runs in a shell of its own: in `cd a && b & c` the last command stays behind."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    stack = [root]
+    while stack:
+        node = stack.pop()
         if node.type == "&":
             return True
         # To the plain shell `&>` also sends the command before it into the background.
         if node.type in {"&>", "&>>"} and node.parent is not None and node.parent.end_byte < root.end_byte:
             return True
-        waiting += node.children
+        stack += node.children
     return False

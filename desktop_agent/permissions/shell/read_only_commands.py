@@ -180,7 +180,7 @@ def _python_only_prints(node: ast.AST) -> bool:
         case ast.Attribute(attr=name):
             return name in _PYTHON_METHODS
         case ast.Name(id=name, ctx=ast.Store()):
-            # A function by another's name would be called as that.
+            # A name that is assigned must not replace an allowed function.
             return name not in _PYTHON_FUNCTIONS
         case ast.Call(func=ast.Name(id="open"), args=arguments, keywords=keywords):
             modes = [*arguments[1:2], *(part.value for part in keywords if part.arg != "encoding")]
@@ -217,7 +217,7 @@ _LISTS = re.compile(r"\b(?:for|select|case)\b")
 _HAS_TEXT = re.compile(r"-[a-zA-Z]*[efL]|--(?:reg|fi|fr|exp|lib)")
 _NO_OPTION = re.compile(r"[\w./]")
 _QUOTES = re.compile(r"[\"'\\]")
-# Around names in a program that is a word.
+# Signs around names in a program that is one word of the line.
 _SIGNS = re.compile(r"[\"'(){}\[\]<>]")
 
 
@@ -295,7 +295,7 @@ def is_read_only_command(command: Command, workspace: str | None) -> bool:
 def _has_read_only_options(command: Command, name: str) -> bool:
     table, arguments = _table(), command.words[1:]
     if name in table.any_options:
-        # By itself it goes to the home folder.
+        # `cd` by itself goes to the home folder.
         return name != "cd" or bool(arguments)
     if len(arguments) == 1 and _prints_version(table, name, arguments[0]):
         return True

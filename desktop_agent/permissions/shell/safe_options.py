@@ -13,7 +13,7 @@ _FOLDER = re.compile(r"\w[\w-]*")
 _FILE_STEM = re.compile(r"[a-z_][a-z0-9_-]*")
 _BUILD_SUFFIXES = word_set("o obj a so dylib dll exe out elf bin wasm d gch pch test")
 _BUILD_FOLDERS = word_set("build _build out output bin target dist obj")
-# Scripts that are written by hand have no ending either.
+# Scripts that are written by hand have no suffix either.
 _SCRIPTS = re.compile(
     r"\w*file|sconstruct|sconscript|wscript|waf|configure|bootstrap|autogen|gradlew|mvnw|artisan|manage|test"
     r"|(?:build|check|ci|clean|console|deploy|dev|format|install|lint|publish|release|run|setup|start|stop|update)"
@@ -30,8 +30,8 @@ class SafeOptions:
     version to version. `words` matches other words that begin with a dash. No word may match `never`, and no operand
     begin with one of `unsafe_prefixes`. At most so many `operands` are safe; None: any number. Where they are `named`,
     a rule is about the operands that stand in it, and about no others. `stays_inside`: a path that leads out of the
-    folder lets it do what it does not do otherwise. `passes_on`: behind `--` stand options of another program. Behind
-    options that match `writes` stands a file that it writes: no more than what compilers make.
+    folder lets it do what it does not do otherwise. `passes_on`: behind `--` stand options of another program. Options
+    that match `writes` name a file that is written: only files such as compilers make are safe.
     """
 
     flags: str = ""
@@ -64,7 +64,7 @@ class SafeOptions:
         if self.writes is None or not self.writes.fullmatch(option):
             return False
         path = (joined_value if equals else value) or ""
-        # A list of what a file depends on is text, of which options say a part.
+        # A list of what a file depends on is text, and options determine a part of it.
         return not _is_build_output(path) or (option == "-MF" and not path.endswith(".d"))
 
     def _has_letters(self, letters: str) -> bool:
@@ -80,7 +80,7 @@ NO_WORDS = SafeOptions(unsafe_prefixes=("",))
 
 
 def _is_build_output(path: str) -> bool:
-    """Return whether by its name no person writes this file: no source, no capital, no leading dot, and no script."""
+    """Return whether the name is that of a build's output: no source, no capital, no leading dot, and no script."""
     *folders, name = path.removeprefix("./").split("/")
     if not all(_FOLDER.fullmatch(folder) for folder in folders):
         return False

@@ -193,7 +193,7 @@ _MOVED_BY_OPTION: Mapping[str, str] = {"env": "C", "sudo": "DRi", "doas": "C"}
 
 
 def is_plain_builtin(words: Words, sources: Sequence[str], *, declares: bool = False) -> bool:
-    """Return whether a shell builtin takes its words for no more than they look. The first is its name.
+    """Return whether a shell builtin does no more with its words than it seems. The first word is its name.
 
     It `declares` if the shell read it as a declaration: then no value is split into several words.
     """
@@ -212,11 +212,11 @@ def is_plain_test(node: "Node", source: bytes) -> bool:
     sources = [node_text(unit, source) for unit in units]
     is_double = sources[0] == "[["
     words = [
-        literal_word(pair, source) if pair.type in WORDS else text for pair, text in zip(units, sources, strict=True)
+        literal_word(unit, source) if unit.type in WORDS else text for unit, text in zip(units, sources, strict=True)
     ]
     # Double brackets split nothing and expand no file names.
     is_one = [is_double or _is_single_word(*pair) for pair in zip(words, sources, strict=True)]
-    if any("$'" in pair for pair in sources):
+    if any("$'" in text for text in sources):
         return False
     return _is_test(words[1:-1], is_one[1:-1], _BINARY_TESTS | ({"=~"} if is_double else _NUMBER_TESTS))
 
@@ -270,7 +270,7 @@ def _flatten_test(node: "Node", level: int = 0) -> list["Node"] | None:
     return units
 
 
-def _is_test(words: Words, is_one: Sequence[bool], of_two: frozenset[str]) -> bool:
+def _is_test(words: Words, is_one: Sequence[bool], binary_operators: frozenset[str]) -> bool:
     if len(words) > 1 and words[0] == "!":
         words, is_one = words[1:], is_one[1:]
     if not all(is_one):
@@ -281,7 +281,7 @@ def _is_test(words: Words, is_one: Sequence[bool], of_two: frozenset[str]) -> bo
         case 2:
             return words[0] in _UNARY_TESTS
         case 3:
-            return words[1] in of_two
+            return words[1] in binary_operators
         case _:
             return False
 
@@ -295,7 +295,7 @@ def _is_plain_test_command(words: Words, sources: Sequence[str]) -> bool:
     if has_brackets and words[-1] != "]":
         return False
     operands = slice(1, -1 if has_brackets else None)
-    is_one = [_is_single_word(*each) for each in zip(words, sources, strict=True)]
+    is_one = [_is_single_word(*pair) for pair in zip(words, sources, strict=True)]
     return len(words[operands]) == 0 or _is_test(words[operands], is_one[operands], _BINARY_TESTS | _NUMBER_TESTS)
 
 
@@ -390,7 +390,7 @@ def _never(_words: Words, _sources: Sequence[str]) -> bool:
 _PLAIN_CHECKS: Mapping[str, Callable[[Words, Sequence[str]], bool]] = {
     "test": _is_plain_test_command,
     "[": _is_plain_test_command,
-    # Behind another command it is none of the shell's.
+    # Behind another command it is no word of the shell.
     "[[": _never,
     "printf": _is_plain_printf,
     "read": _is_plain_read,

@@ -111,20 +111,20 @@ def _unwrap_options(words: Sequence[str | None], options: _Options) -> Unwrapped
     walk = _OptionWalk(words, options)
     if not walk.skip():
         return UnknownStart()
-    if walk.is_idle or walk.at >= len(words):
+    if walk.is_idle or walk.index >= len(words):
         return None
-    if (words[walk.at] or "-").startswith("-"):
+    if (words[walk.index] or "-").startswith("-"):
         return UnknownStart()
-    return StartedCommand(tuple(words[walk.at :]), walk.at, walk.is_plain)
+    return StartedCommand(tuple(words[walk.index :]), walk.index, walk.is_plain)
 
 
 @dataclass(slots=True)
 class _OptionWalk:
-    """A walk over a wrapper's own words. `at` is the first that is not one of them."""
+    """A walk over a wrapper's own words. `index` is that of the first word that is not one of them."""
 
     words: Sequence[str | None]
     options: _Options
-    at: int = 1
+    index: int = 1
     is_plain: bool = field(init=False)
     is_idle: bool = False
 
@@ -133,28 +133,28 @@ class _OptionWalk:
 
     def skip(self) -> bool:
         """Go on to the command; return False when its start cannot be told."""
-        while (word := self._here()) is not None and word.startswith("-"):
+        while (word := self._current_word()) is not None and word.startswith("-"):
             if word == "-" and "-" not in self.options.flags:
                 break
-            self.at += 1
+            self.index += 1
             if word == "--":
                 break
             if not (self._long(word[2:]) if word.startswith("--") else self._letters(word[1:] or word)):
                 return False
-        if self._here() is None and self.at < len(self.words):
+        if self._current_word() is None and self.index < len(self.words):
             return False
-        while self.options.assignments and "=" in (word := self._here() or ""):
+        while self.options.assignments and "=" in (word := self._current_word() or ""):
             if not is_inert_variable(word.partition("=")[0]):
                 # One with `%%` is a function to bash.
                 return False
             self.is_plain = False
-            self.at += 1
-        positional = self.words[self.at : self.at + self.options.positional]
-        self.at += self.options.positional
+            self.index += 1
+        positional = self.words[self.index : self.index + self.options.positional]
+        self.index += self.options.positional
         return None not in positional
 
-    def _here(self) -> str | None:
-        return self.words[self.at] if self.at < len(self.words) else None
+    def _current_word(self) -> str | None:
+        return self.words[self.index] if self.index < len(self.words) else None
 
     def _long(self, word: str) -> bool:
         name, has_value, _ = word.partition("=")
@@ -164,9 +164,9 @@ class _OptionWalk:
         return name in self.options.long and not has_value
 
     def _value(self) -> bool:
-        """Skip the value of an option. One that cannot be told may be split into several words."""
-        self.at += 1
-        return self.at > len(self.words) or self.words[self.at - 1] is not None
+        """Skip the value of an option. A value with an expansion may be split into several words."""
+        self.index += 1
+        return self.index > len(self.words) or self.words[self.index - 1] is not None
 
     def _letters(self, letters: str) -> bool:
         for position, letter in enumerate(letters):
@@ -255,7 +255,7 @@ def _time(words: Sequence[str | None]) -> Unwrapped | None:
     arguments = arguments[arguments[:1] == ["-p"] :]
     arguments = arguments[arguments[:1] == ["--"] :]
     if "/" not in (words[0] or "") and arguments and arguments[0].startswith("-"):
-        # The shell's own knows no other options: it takes them for programs.
+        # The shell's own `time` knows no other options: it takes them for programs.
         return UnknownStart()
     if isinstance(unwrapped, StartedCommand) and ("=" in (unwrapped.words[0] or "") or unwrapped.words[0] in RESERVED):
         return UnknownStart()
@@ -269,7 +269,7 @@ _REPLACING = re.compile(r"(?:-[0rt]+\0|-P\0?[0-9]+\0)*-I\0?([^-\0][^\0]*)\0(?:-[
 def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
     """Unwrap `xargs`, which adds words that it reads to the end, or fills them in."""
     options = WRAPPERS["xargs"]
-    # It has a command of its own for want of another.
+    # Without a command, xargs runs echo.
     unwrapped = _unwrap_options(words, options) or _unwrap_options((*words, "echo"), options)
     if not isinstance(unwrapped, StartedCommand):
         return unwrapped
