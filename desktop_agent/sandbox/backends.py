@@ -28,7 +28,7 @@ _NAMESPACE_LIMITS = {"NPROC": 1024}
 
 
 def is_landlock_supported() -> bool:
-    """Return whether Landlock may work here; only trying tells for sure."""
+    """Return whether Landlock may work here; only a trial can show that it does."""
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
@@ -37,8 +37,8 @@ def namespace_command(
 ) -> list[str]:
     """Return the words that start a program where namespaces restrict the files already.
 
-    It may use internet sockets and no others, and writes only in the writable folders and these `places`: no read-only
-    mount keeps a program from writing into a pipe. If the policy has a `channel`, a socket that is passed on under that
+    It may use internet sockets and no others, and writes only in the writable folders and these `places`: a read-only
+    mount does not stop a program from writing into a pipe. If the policy has a `channel`, a socket inherited under that
     number, the launcher sends over it one that listens where the program's proxy is. It starts nothing unless these
     `mounts` are as they were recorded.
     """
@@ -61,7 +61,7 @@ def supervised_command(argv: Sequence[str], count_file: Path) -> list[str]:
 def supervised_command_from_socket(descriptor: int) -> list[str]:
     """Return the words that start a supervisor which is told over a socket what to start.
 
-    See `sandbox.launcher.start_from_socket`; the socket is passed on under that number.
+    See `sandbox.launcher.start_from_socket`; the socket is inherited under that number.
     """
     return child_command(PART, _MODULE, json.dumps({"channel": descriptor}))
 
@@ -73,17 +73,17 @@ def landlock_command(argv: Sequence[str], policy: SandboxPolicy) -> list[str]:
         "readable": [str(path) for path in (*policy.readable, *policy.writable)],
         "hidden": [str(path) for path in policy.hidden],
         "network": policy.network,
-        # Without a namespace, processes that the person runs otherwise would count too.
+        # Without a namespace, the person's other processes would count too.
         "limits": _LIMITS if policy.is_read_only else {},
     }
     return child_command(PART, _MODULE, json.dumps(spec), *argv)
 
 
-# Not by the person's path, in which a workspace may stand.
+# Not the person's PATH, which may name a workspace.
 _SEARCH_PATH = "/usr/bin:/bin:/usr/local/bin"
 # Folders of the command's own, in memory.
 _EMPTY_FOLDERS = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - closed, not used
-# What root may write in /proc though it is of the whole machine.
+# What root may write in /proc although it concerns the whole machine.
 _KERNEL_FILES = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 
 
@@ -113,10 +113,10 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
         else:
             options += ["--ro-bind", str(copies.get(place, place)), str(place)]
     options += ["--dir", str(Path.home())] if Path.home().is_dir() else []
-    # The root is in memory, and what was made in it on the way to these places.
+    # The root folder, and what was created in it on the way to these places, are in memory.
     options += ["--remount-ro", "/"]
-    # A namespace keeps no socket away that has a path. Of the internet it has its own 127.0.0.1, which nobody else
-    # reaches, and there the proxy to the hosts that are granted.
+    # A namespace does not close sockets that have a path. Its only network is its own 127.0.0.1, which nobody else
+    # reaches; the proxy to the granted hosts is there.
     # A rule for a folder is one for the workspace in it.
     command_folders = policy.writable[0].parents if policy.is_read_only else ()
     own_folders = (name for name in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(name) not in command_folders)
@@ -125,7 +125,7 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
 
 
 def _writable_mounts(policy: SandboxPolicy, writable: Path, mounts: list[ExpectedMount]) -> list[str]:
-    # Where nothing in it may be written it is seen all the same: it may lie where all else is closed.
+    # If nothing in it may be written, it is still mounted: it may lie where everything else is closed.
     paths = policy.writable_in(writable)
     if paths == (writable,):
         return [*_own_mount(writable, mounts), *_protected_mounts(policy, writable, mounts)]
@@ -138,7 +138,7 @@ def _writable_mounts(policy: SandboxPolicy, writable: Path, mounts: list[Expecte
 def _protected_mounts(policy: SandboxPolicy, writable: Path, mounts: list[ExpectedMount]) -> list[str]:
     """Mount paths by themselves: a mount point cannot be renamed, nor replaced (rename(2), EBUSY).
 
-    What lies in a hidden folder is not there for the command, and is covered by what hides that.
+    What is in a hidden folder does not exist for the command: the mount that hides the folder covers it.
     """
     options: list[str] = []
     hidden = policy.hidden_below(writable)
@@ -164,7 +164,7 @@ def _hidden_mount(place: Path) -> list[str]:
     return ["--tmpfs", str(place)] if place.is_dir() else ["--ro-bind", "/dev/null", str(place)]
 
 
-# How long the one try may take, in seconds.
+# How long the trial may take, in seconds.
 _TRIAL_SECONDS = 20.0
 _WRITES = Sentence("It can write only in the workspace and in a temporary folder of its own.")
 _READS = Sentence(
@@ -197,7 +197,7 @@ _ROOT = Sentence(
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """One way to confine a command, by its name; no name means no sandbox. `note` is what else to know.
+    """One way to confine a command, by its name; no name means no sandbox. `note` adds to the title.
 
     `is_enforced`: everything that the title claims is enforced. Not for root, who has ways around a sandbox. `command`
     makes the words that start a program in a folder, under a policy. `ends_descendants`: what the program leaves
@@ -239,19 +239,23 @@ def bubblewrap_sandbox(program: str) -> Sandbox:
     """Return the sandbox of namespaces: what is closed does not exist in it."""
     command = partial(bubblewrap_command, program)
     # One watches from outside, one is the first process inside.
-    holds = _is_ordinary_user()
     return Sandbox(
-        "bubblewrap", command, _BUBBLEWRAP_NOTE, holds, ends_descendants=True, extra_processes=2, has_own_network=True
+        *("bubblewrap", command, _BUBBLEWRAP_NOTE, _is_ordinary_user()),
+        ends_descendants=True,
+        extra_processes=2,
+        has_own_network=True,
     )
 
 
 def landlock_sandbox() -> Sandbox:
     """Return the sandbox of kernel rules: what is closed exists and cannot be opened."""
     # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
-    # One stays around the program, and ends what that leaves running.
-    holds = _is_ordinary_user()
+    # The supervisor ends what the program leaves running.
     return Sandbox(
-        "Landlock", _landlock_argv, _LANDLOCK_NOTE, holds, ends_descendants=True, extra_processes=1, is_supervised=True
+        *("Landlock", _landlock_argv, _LANDLOCK_NOTE, _is_ordinary_user()),
+        ends_descendants=True,
+        extra_processes=1,
+        is_supervised=True,
     )
 
 
@@ -282,7 +286,7 @@ def left_running_file(policy: SandboxPolicy) -> Path:
 
 @lru_cache(maxsize=1)
 def available_sandbox() -> Sandbox:
-    """Return the sandbox that works here, tried once for real. Starts programs and waits: call it in a thread."""
+    """Return the sandbox that works here, after one real trial. Starts programs and waits: call it in a thread."""
     if sys.platform != "linux":
         return no_sandbox(Sentence("This system offers nothing to confine it with."))
     program = find_bubblewrap()

@@ -1,6 +1,6 @@
 """Start the parts of this program as child processes, and programs of the system as this one was started.
 
-Each child imports this before it does anything: only what costs nothing is imported here.
+Each child imports this first: only modules that cost nothing are imported here.
 """
 
 import os
@@ -27,7 +27,7 @@ def minimal_environment() -> dict[str, str]:
 
 def program_paths() -> tuple[Path, ...]:
     """Return what a part is read from: the interpreter, its folders, and the program's."""
-    # Around a frozen program lies whatever the person keeps there.
+    # The folder of a frozen program holds whatever the person keeps there.
     program = Path(sys.executable) if getattr(sys, "frozen", False) else Path(sys.executable).parent
     places = (program, Path(sys.prefix), Path(sys.base_prefix), _ROOT / "desktop_agent")
     return tuple(dict.fromkeys(places))
@@ -36,11 +36,13 @@ def program_paths() -> tuple[Path, ...]:
 def original_environment() -> dict[str, str]:
     """Return the environment that this program was started with, for programs of the system.
 
-    A frozen program has the loader find its own libraries first, which others must not load. What LD_LIBRARY_PATH was
-    before that stands in LD_LIBRARY_PATH_ORIG (PyInstaller manual, "LD_LIBRARY_PATH / LIBPATH considerations").
+    A frozen program makes the loader find its own libraries first, which others must not load. The original value of
+    LD_LIBRARY_PATH is in LD_LIBRARY_PATH_ORIG (PyInstaller manual, "LD_LIBRARY_PATH / LIBPATH considerations").
     """
     if not getattr(sys, "frozen", False):
         return dict(os.environ)
-    theirs = {name: value for name, value in os.environ.items() if not name.startswith(("LD_LIBRARY_PATH", "_PYI"))}
-    before = os.environ.get("LD_LIBRARY_PATH_ORIG")
-    return theirs if before is None else {**theirs, "LD_LIBRARY_PATH": before}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("LD_LIBRARY_PATH", "_PYI"))
+    }
+    original_path = os.environ.get("LD_LIBRARY_PATH_ORIG")
+    return environment if original_path is None else {**environment, "LD_LIBRARY_PATH": original_path}

@@ -47,18 +47,18 @@ def command_environment(
 
 
 def windows_environment(parent: Mapping[str, str], temporary: Path) -> dict[str, str]:
-    """Return the variables of a command on Windows, where nothing keeps it from the network."""
+    """Return the variables of a command on Windows, where nothing closes the network to it."""
     passed = _tables()["passed_on_windows"].split()
-    own = {name: value for name, value in parent.items() if name.upper() in passed}
+    windows_variables = {name: value for name, value in parent.items() if name.upper() in passed}
     folders = {"TEMP": str(temporary), "TMP": str(temporary)}
-    return command_environment(parent, temporary, network=True) | own | folders
+    return command_environment(parent, temporary, network=True) | windows_variables | folders
 
 
 def proxy_environment(hosts: Collection[str]) -> dict[str, str]:
     """Return the variables by which programs find the proxy to these hosts; local servers need no proxy."""
     proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", ",".join(host for host in _OWN_HOSTS if host not in hosts)
     names = {name: direct if "no" in name.lower() else proxy for name in _PROXY_VARIABLES.split()}
-    # From version 22.21 on Node.js goes by the others if this is set.
+    # From version 22.21 on Node.js heeds the others if this is set.
     return {**names, "NODE_USE_ENV_PROXY": "1"}
 
 
@@ -84,12 +84,12 @@ def _shared_caches(parent: Mapping[str, str]) -> dict[str, str]:
     return {name: str(place) for name, place in caches.items() if place.is_dir()}
 
 
-# Files that git takes from each other; it itself follows ten, one in the other.
+# Files that git reads through includes; git itself follows ten, nested.
 _MAX_FILES = 100
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
 # What may be a token, in an address.
 _TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{16,}")
-# What was a setting once, or may be a token; a line drawn with dashes is none.
+# What may be a setting that was commented out, or a token; a line of dashes is neither.
 _SECRET_IN_COMMENT = re.compile(r"#[^\n]*(?:[=:]|\w[\w-]{14,}\w)")
 _RELATIVE = re.compile(r"^(gitdir(?:/i)?:)\./")
 
@@ -105,7 +105,7 @@ class CleanedConfig:
 
 
 class AllowedKeys:
-    """Keys of texts, numbers and lists of them, one a word; `*` is any one part. Of a table in a list: its keys too."""
+    """Keys of texts, numbers and lists of them, one a word; `*` is any one part. A table in a list has keys too."""
 
     def __init__(self, keys: str) -> None:
         self._patterns = [tuple(key.split(".")) for key in keys.split()]
@@ -113,7 +113,7 @@ class AllowedKeys:
     def allows(self, key: Key, value: object) -> bool:
         """Return whether the value of this key is passed on."""
         return not any(map(_may_hold_secret, (*key, str(value)))) and any(
-            len(pattern) == len(key) and all(part in ("*", own) for part, own in zip(pattern, key, strict=True))
+            len(pattern) == len(key) and all(part in ("*", actual) for part, actual in zip(pattern, key, strict=True))
             for pattern in self._patterns
         )
 
@@ -150,14 +150,14 @@ def _allowed_part(value: Any, allowed_keys: AllowedKeys, key: Key) -> Any:
     """Return what is passed on of a value; None where that is nothing."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        parts = {name: _allowed_part(below, allowed_keys, (*key, name)) for name, below in table.items()}
+        parts = {name: _allowed_part(item, allowed_keys, (*key, name)) for name, item in table.items()}
         return {name: part for name, part in parts.items() if part is not None} or None
     if isinstance(value, list):
         if _may_hold_secret(str(cast("list[Any]", value))):
-            # All of it: what is left of a table or of words that belong together could be an error.
+            # The whole list is dropped: part of a table, or of words that belong together, could be an error.
             return None
-        item = [_allowed_part(below, allowed_keys, key) for below in cast("list[Any]", value)]
-        value = [part for part in item if part is not None]
+        parts = [_allowed_part(item, allowed_keys, key) for item in cast("list[Any]", value)]
+        value = [part for part in parts if part is not None]
         if value:
             return value
     return value if allowed_keys.allows(key, value) else None
@@ -190,37 +190,36 @@ class GitConfigCopies:
     def copy(self, files: Sequence[Path]) -> Path:
         """Make one copy of several files, later ones counting more."""
         place = self._folder / "gitconfig"
-        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(path))}\n" for path in self._of_each(files)))
+        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(path))}\n" for path in self._copies_of(files)))
         return place
 
-    def _of_each(self, files: Sequence[Path]) -> Iterator[Path]:
+    def _copies_of(self, files: Sequence[Path]) -> Iterator[Path]:
         return (copy for file in files if (copy := self._copy_of(file)) is not None)
 
     def _copy_of(self, file: Path) -> Path | None:
         real = self._real_of(file)
         if real is not None and real not in self._copies and len(self._copies) < _MAX_FILES:
-            # Known before it is made: it may include itself.
+            # Recorded before it is written: it may include itself.
             self._copies[real] = self._folder / f"gitconfig-{len(self._copies)}"
             self._copies[real].write_text("".join(self._allowed_lines(file, real)), errors="surrogateescape")
         return None if real is None else self._copies.get(real)
 
     def _allowed_lines(self, file: Path, real: Path) -> Iterator[str]:
-        for section, below, name, value in read_entries(real):
+        for section, subsection, name, value in read_entries(real):
             if name == "path" and section in ("include", "includeif"):
-                copy = (
-                    self._copy_of(file.parent / expand_home(value)) if value and not _may_hold_secret(below) else None
-                )
+                is_allowed = value and not _may_hold_secret(subsection)
+                copy = self._copy_of(file.parent / expand_home(value)) if is_allowed else None
                 if copy is not None:
-                    condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", below)
+                    condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", subsection)
                     yield f"{_section_header(section, condition)}\tpath = {_quoted(str(copy))}\n"
-            elif self._allowed_keys.allows((section, *([below] if below else []), name), value):
-                yield _section_header(section, below) + (
+            elif self._allowed_keys.allows((section, *([subsection] if subsection else []), name), value):
+                yield _section_header(section, subsection) + (
                     f"\t{name}\n" if value is None else f"\t{name} = {_quoted(value)}\n"
                 )
 
 
-def _section_header(section: str, below: str) -> str:
-    return f"[{section} {_quoted(below)}]\n" if below else f"[{section}]\n"
+def _section_header(section: str, subsection: str) -> str:
+    return f"[{section} {_quoted(subsection)}]\n" if subsection else f"[{section}]\n"
 
 
 def _quoted(value: str) -> str:

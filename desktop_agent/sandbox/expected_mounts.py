@@ -1,7 +1,7 @@
 """What must be mounted around a command: recorded outside of its namespace, and checked in it before the command.
 
-bubblewrap goes by paths. Who may write in the workspace, such as a command of another conversation, can put a link in
-the place of a folder just while it mounts: then it mounts something else, or somewhere else.
+bubblewrap opens paths by name. A process that may write in the workspace, such as a command of another conversation,
+can replace a folder by a link just then: bubblewrap mounts something else, or somewhere else.
 """
 
 import json
@@ -41,7 +41,7 @@ def to_words(mounts: Iterable[ExpectedMount]) -> list[str]:
     """Return the mounts as few words for a command line."""
     words, length = list[list[str]](), _MAX_WORD_LENGTH
     for mount in map(json.dumps, mounts):
-        # With what separates them.
+        # With the separator.
         length += len(mount) + 2
         if length > _MAX_WORD_LENGTH:
             words.append([])
@@ -54,23 +54,23 @@ def check_mounts(words: Sequence[str]) -> None:
     """Raise OSError unless each mount is there, on its own path, and shows what it showed when it was recorded."""
     if not words:
         return
-    found = _read_mounts()
+    actual = _read_mounts()
     expected = defaultdict[str, list[ExpectedMount]](list)
     for word in words:
         for path, identity, is_read_only in json.loads(word):
             expected[path].append(ExpectedMount(path, identity and tuple(identity), is_read_only))
     for path, mounts in expected.items():
-        # One that went astray is missing here.
-        is_complete = len(found[path]) >= len(mounts)
-        if not is_complete or not all(_is_as_recorded(mount, found[path][-1]) for mount in mounts):
+        # A mount that landed elsewhere is missing here.
+        is_complete = len(actual[path]) >= len(mounts)
+        if not is_complete or not all(_is_as_recorded(mount, actual[path][-1]) for mount in mounts):
             raise OSError(f"“{path}” was replaced at this moment; call again")
 
 
-def _is_as_recorded(expected: ExpectedMount, found: _Mount) -> bool:
-    if expected.is_read_only and not found.is_read_only:
+def _is_as_recorded(expected: ExpectedMount, actual: _Mount) -> bool:
+    if expected.is_read_only and not actual.is_read_only:
         return False
     if expected.identity is None:
-        return found.file_system == "tmpfs"
+        return actual.file_system == "tmpfs"
     return _identity(Path(expected.path)) == expected.identity
 
 
@@ -88,7 +88,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def open_without_links(path: Path, flags: int = 0) -> int:
     """Open an absolute path name by name, with O_PATH (open(2), Linux), and return the descriptor.
 
-    Raises OSError, also for a link on the way. Where the last name is a link, that itself is opened.
+    Raises OSError, also for a link on the way. If the last name is a link, the link itself is opened.
     """
     flags |= os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path.anchor, flags)

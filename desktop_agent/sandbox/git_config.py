@@ -10,16 +10,16 @@ from itertools import islice
 from pathlib import Path
 
 MAX_READ_BYTES = 1_000_000
-"""Bytes of a file that are looked at."""
+"""Bytes of a file that are read."""
 _MAX_NAME_LENGTH = 200
 # Windows has neither, and no pipes among its files.
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def printable_path(path: str) -> str:
-    """Return the path for a sentence: a line end in a name would look like another sentence."""
-    seen = "".join(char if char.isprintable() else "\ufffd" for char in path[: _MAX_NAME_LENGTH + 1])
-    return seen if len(seen) <= _MAX_NAME_LENGTH else f"{seen[:_MAX_NAME_LENGTH]}…"
+    """Return the path for a sentence, in which a line end would look like another sentence."""
+    printable = "".join(char if char.isprintable() else "\ufffd" for char in path[: _MAX_NAME_LENGTH + 1])
+    return printable if len(printable) <= _MAX_NAME_LENGTH else f"{printable[:_MAX_NAME_LENGTH]}…"
 
 
 def is_link(place: Path) -> bool:
@@ -38,7 +38,7 @@ def is_folder(place: Path) -> bool:
 
 
 def _mode(stat: Callable[[], os.stat_result]) -> int:
-    """Return the mode, 0 for what does not exist, may not be looked at, or has an impossible name."""
+    """Return the mode, 0 for what does not exist, cannot be examined, or has an impossible name."""
     try:
         return stat().st_mode
     except (OSError, ValueError):
@@ -70,7 +70,7 @@ def _read_beginning(file: Path) -> bytes:
 
 
 def is_too_long(file: Path) -> bool:
-    """Return whether the file, or what it leads to, is longer than what is read of it."""
+    """Return whether the file, or what it leads to, is longer than the part that is read."""
     try:
         return file.stat().st_size > MAX_READ_BYTES
     except (OSError, ValueError):
@@ -100,14 +100,14 @@ def fingerprint(place: Path) -> str:
             return f"link {place.readlink()}"
         if not stat.S_ISREG(status.st_mode):
             return f"kind {stat.S_IFMT(status.st_mode)}"
-        known = hashlib.sha256(_read_beginning(place)).hexdigest()
+        digest = hashlib.sha256(_read_beginning(place)).hexdigest()
         rest = f" {status.st_size} {status.st_ctime_ns}" if status.st_size > MAX_READ_BYTES else ""
-        return f"{status.st_mode & 0o111} {known}{rest}"
+        return f"{status.st_mode & 0o111} {digest}{rest}"
     except (OSError, ValueError):
         return ""
 
 
-# Files that take from each other; git itself follows ten, one in the other.
+# Files that include each other; git itself follows ten, nested.
 _MAX_FILES = 100
 _SECTION = re.compile(r'[ \t\r]*\[[ \t]*([\w.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?[ \t]*\]')
 _NAME = re.compile(r"[A-Za-z][\w-]*(?=[ \t\r]*(?:=|\n|$|[#;]))")
@@ -118,7 +118,7 @@ _DEFAULT_NAMES = """
     core.precomposeunicode core.symlinks remote.url remote.fetch branch.remote branch.merge user.name user.email
 """
 _DEFAULTS = frozenset(_DEFAULT_NAMES.split())
-# What names files or folders that nothing runs, or that are found in another way.
+# Settings that name files or folders which nothing runs, or which are found in another way.
 _FILE_NAMES = """
     include.path includeif.path core.hookspath core.excludesfile core.attributesfile commit.template
     blame.ignorerevsfile diff.orderfile mailmap.file gpg.allowedsignersfile gpg.revocationfile user.signingkey
@@ -126,12 +126,12 @@ _FILE_NAMES = """
     sendemail.aliasesfile
 """
 _NO_PROGRAMS = _DEFAULTS | frozenset(_FILE_NAMES.split())
-# What words are written between in a value that a shell runs.
+# What separates words in a value that a shell runs.
 _SEPARATORS = re.compile(r"[\s\"'=;|&<>()`$,{}!]+")
 
 GitSetting = tuple[str, str]
 GitConfigEntry = tuple[str, str, str, str | None]
-"""Section in lower case, what stands below it, name in lower case, and value, if there is one."""
+"""Section in lower case, subsection, name in lower case, and value, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +153,18 @@ def read_entries(file: Path) -> Iterator[GitConfigEntry]:
 
 
 def read_config(files: Iterable[Path]) -> GitConfig:
-    """Read all that git would know from these files and those that they include, whatever the condition."""
+    """Read all that git would read from these files and those that they include, whatever the condition."""
     settings: list[GitSetting] = []
-    waiting, seen = list(files), dict[Path, None]()
-    given_files = set(waiting)
-    while waiting and len(seen) < _MAX_FILES:
-        file = waiting.pop(0)
-        if file not in seen:
-            seen[file] = None
+    queue, visited = list(files), dict[Path, None]()
+    given_files = set(queue)
+    while queue and len(visited) < _MAX_FILES:
+        file = queue.pop(0)
+        if file not in visited:
+            visited[file] = None
             own_settings = read_config_file(file)
             settings += own_settings
-            waiting += included_files(own_settings, file)
-    return GitConfig(tuple(settings), tuple(seen_file for seen_file in seen if seen_file not in given_files))
+            queue += included_files(own_settings, file)
+    return GitConfig(tuple(settings), tuple(path for path in visited if path not in given_files))
 
 
 def is_default(settings: tuple[GitSetting, ...]) -> bool:
@@ -177,7 +177,7 @@ def included_files(settings: tuple[GitSetting, ...], file: Path) -> Iterator[Pat
     for name, value in settings:
         if name in ("include.path", "includeif.path") and value:
             place = file.parent / expand_home(value)
-            # One file has one name, unless it is a link.
+            # So that a file is named in one way, unless it is a link.
             yield resolve_path(place.parent) / place.name
 
 
@@ -207,25 +207,25 @@ def expand_home(value: str) -> Path:
     try:
         return Path(value).expanduser()
     except RuntimeError:
-        return Path(value)  # of nobody who is here
+        return Path(value)  # no such user
 
 
 def _parse_entries(text: str) -> Iterator[GitConfigEntry]:
-    section, below, offset = "", "", 0
+    section, subsection, offset = "", "", 0
     while offset < len(text):
         if text[offset] in " \t\r\n":
             offset += 1
         elif head := _SECTION.match(text, offset):
-            section, _, old = head[1].lower().partition(".")
-            below, offset = old if head[2] is None else _ANY_ESCAPED.sub(r"\1", head[2]), head.end()
+            section, _, dotted_subsection = head[1].lower().partition(".")
+            subsection, offset = dotted_subsection if head[2] is None else _ANY_ESCAPED.sub(r"\1", head[2]), head.end()
         elif text[offset] in "#;":
             offset = _line_end(text, offset)
         elif name := _NAME.match(text, offset):
             value, offset = _parse_value(text, name.end())
-            yield section, below, name[0].lower(), value
+            yield section, subsection, name[0].lower(), value
         else:
             end = _line_end(text, offset)
-            yield section, below, "?", text[offset:end].strip()
+            yield section, subsection, "?", text[offset:end].strip()
             offset = end
 
 

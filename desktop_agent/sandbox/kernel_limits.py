@@ -1,6 +1,6 @@
 """Restrict a process in the kernel: Landlock rules, seccomp filters (kernel_limits.toml), setrlimit(2).
 
-Imported by each child process: what few of its functions need, they import themselves.
+Imported by each child process: modules that few functions need are imported in these.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ def limit_process(*, for_good: bool, **most: int) -> None:
 
 
 def counts_per_namespace() -> bool:
-    """Return whether NPROC counts the processes of one user namespace, as since Linux 5.14, or all of the user."""
+    """Return whether NPROC counts the processes of one user namespace (since Linux 5.14), not all of the user's."""
     import platform
 
     version = re.match(r"(\d+)\.(\d+)", platform.release())
@@ -46,7 +46,7 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
 _NO_NEW_PRIVILEGES = 38
-# Rights to files that each version came to know, as how many bits there are.
+# How many bits of rights to files there are, from each version on.
 _RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
 _TCP = 0b11
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
@@ -58,7 +58,7 @@ class _Ruleset(ctypes.Structure):
 
 class _Beneath(ctypes.Structure):
     _pack_ = 1
-    _layout_ = "ms"  # what `_pack_` has always meant; Python 3.14 wants it said
+    _layout_ = "ms"  # what `_pack_` has always meant; Python 3.14 requires it
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
@@ -78,8 +78,8 @@ def all_rights(version: int) -> int:
 
 
 class LandlockRules:
-    """A ruleset that denies files, TCP, signals and sockets without a path, as far as the version can, but what is
-    allowed.
+    """A ruleset that denies files, TCP, signals and sockets without a path, as far as the version can,
+    except what is allowed.
 
     Each method raises OSError.
     """
@@ -104,11 +104,11 @@ class LandlockRules:
 
 
 def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
-    """Return the fewest files and folders that together are everything below a folder but what is closed."""
-    below = tuple(path for path in closed if folder in path.parents)
+    """Return the fewest files and folders that together are everything below a folder except what is closed."""
+    closed_below = tuple(path for path in closed if folder in path.parents)
     if folder in closed:
         return
-    if not below:
+    if not closed_below:
         yield folder
         return
     try:
@@ -117,7 +117,7 @@ def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
     except OSError:
         return  # not ours to read
     for path in children:
-        yield from paths_except(path, below)
+        yield from paths_except(path, closed_below)
 
 
 def check_syscall(answer: int) -> int:
@@ -129,15 +129,15 @@ def check_syscall(answer: int) -> int:
 
 
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000
-"""What may come of a call; the number of the error is added to a refusal."""
+"""Results of a filter; the number of the error is added to a refusal."""
 
 X32 = 0x40000000
-"""Numbers of the x32 way into an x86-64 kernel begin here."""
+"""Numbers of the x32 calls of an x86-64 kernel begin here."""
 
 LOAD, EQUAL, AT_LEAST, RETURN, KEEP_BITS = 0x20, 0x15, 0x35, 0x06, 0x54
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""As audit.h names them. A number means another call on each."""
+"""As in audit.h. The same number means another call on each."""
 
 _SET_SECCOMP, _FILTER = 22, 2
 
@@ -164,7 +164,7 @@ _CLONE, _UNSHARE, _IOCTL = (56, 220), (272, 97), (16, 29)
 _PRLIMIT, _SET_PRIORITY, _SET_IO_PRIORITY = (302, 261), (141, 140), (251, 30)
 _INET, _INET6, _NETLINK = 2, 10, 16
 _STREAM, _SEQUENCE = 1, 5
-# Above are SOCK_NONBLOCK and SOCK_CLOEXEC.
+# The higher bits are SOCK_NONBLOCK and SOCK_CLOEXEC.
 _TYPE_BITS = 0xF
 # CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET.
 _NAMESPACES = 0x7E020000
@@ -187,7 +187,7 @@ def install_command_filter(libc: ctypes.CDLL, *, internet: bool, in_namespaces: 
 def command_filter(machine: str, *, internet: bool, in_namespaces: bool, starts_processes: bool = True) -> list[bytes]:
     """Return the steps of the filter of commands. Raises OSError for a machine whose calls are not known.
 
-    Who does not start processes can start threads.
+    Without `starts_processes` threads can still be started.
     """
     if machine not in _MACHINES:
         raise OSError(f"no filter is known for {machine}")
@@ -238,7 +238,7 @@ def _when(call: int, then: list[bytes]) -> list[bytes]:
 
 
 def _unless_one_of(values: tuple[int, ...], argument: int, bits: int = 0xFFFFFFFF) -> list[bytes]:
-    """Return steps that refuse as a kernel does that has none of these calls: programs know what to do then."""
+    """Return steps that refuse as a kernel without these calls would: programs can handle that."""
     comparisons = [instruction(EQUAL, value, then=len(values) - index) for index, value in enumerate(values)]
     refused = instruction(RETURN, REFUSE | errno.EAFNOSUPPORT)
     return [
@@ -279,7 +279,7 @@ _WORKER_CALLS = {
 def confine_worker(*, reads_files: bool) -> None:
     """Deny files, sockets, programs and processes from now on, where the system can enforce it. Never fails.
 
-    Whoever `reads_files` can still read them all, and start threads.
+    With `reads_files` it can still read all files, and start threads.
     """
     if sys.platform != "linux":
         return
@@ -300,9 +300,9 @@ def confine_worker(*, reads_files: bool) -> None:
 def _worker_filter(machine: str, *, reads_files: bool = False) -> list[bytes]:
     """Return the steps of the filter of workers. Raises OSError.
 
-    Who reads no files may make only the named calls, and so none that later kernels add.
+    Without `reads_files` only the listed calls are allowed, and so none that later kernels add.
     """
-    # An interpreter of 32 bits runs on such machines too, and all that it calls has other numbers.
+    # A 32-bit interpreter runs on such machines too, and its calls have other numbers.
     if machine not in _WORKER_CALLS or sys.maxsize < 2**32:
         raise OSError(f"no filter is known for {machine}")
     if reads_files:

@@ -1,7 +1,7 @@
 """The child process that confines itself and then becomes another program, with a supervisor around it.
 
 Landlock (Linux, Documentation/userspace-api/landlock.rst) for files, TCP and signals; a seccomp filter for what
-Landlock knows nothing of. Whatever of it fails, the program is not started. The supervisor is a subreaper (prctl(2),
+Landlock does not cover. If any of it fails, the program is not started. The supervisor is a subreaper (prctl(2),
 PR_SET_CHILD_SUBREAPER): it adopts every process that lost its parent, and ends what the program leaves running.
 """
 
@@ -61,7 +61,7 @@ def fork_supervisor(
         _exit_like(_wait_for_all(child, count_file))
     for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signal_number, signal.SIG_DFL)
-    # A signal to all of its group is not for the one that waits.
+    # A signal to the program's group must not reach the supervisor.
     os.setpgid(0, 0)
 
 
@@ -79,22 +79,22 @@ def _wait_for_all(child: int, count_file: str | None) -> int:
         pid, status = os.wait()
         if pid == child:
             break
-    # Held back, the end of a child can be waited for, and not only so long.
+    # With SIGCHLD blocked, sigtimedwait can wait for the end of a child, with a time limit.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if not _has_children():
         return status
     left_running = _signal_descendants(signal.SIGTERM)
     if left_running and count_file is not None:
         _write_count(count_file, left_running)
-    _until_gone(_GRACE)
-    _until_gone(_KILL_SECONDS, lambda: _signal_descendants(signal.SIGKILL))
+    _wait_until_gone(_GRACE)
+    _wait_until_gone(_KILL_SECONDS, lambda: _signal_descendants(signal.SIGKILL))
     return status
 
 
-def _until_gone(seconds: float, again: Callable[[], object] = lambda: None) -> None:
-    until = time.monotonic() + seconds
-    while _has_children() and time.monotonic() < until:
-        again()
+def _wait_until_gone(seconds: float, repeat: Callable[[], object] = lambda: None) -> None:
+    deadline = time.monotonic() + seconds
+    while _has_children() and time.monotonic() < deadline:
+        repeat()
         signal.sigtimedwait({signal.SIGCHLD}, _POLL_SECONDS)
 
 
@@ -107,17 +107,17 @@ def _has_children() -> bool:
     return False
 
 
-def _signal_descendants(what: signal.Signals) -> int:
+def _signal_descendants(signal_number: signal.Signals) -> int:
     """Signal all descendants; those whose parent ends become children of this process. Return how many there were."""
     descendants = _descendants(os.getpid())
     for pid in descendants:
         with suppress(OSError):
-            os.kill(pid, what)
+            os.kill(pid, signal_number)
     return len(descendants)
 
 
-def _descendants(of: int) -> list[int]:
-    """List descendants by each process's status: its list of children is not in every kernel. Without zombies."""
+def _descendants(ancestor: int) -> list[int]:
+    """List descendants without zombies, by the parent of each process: not every kernel lists children."""
     children: dict[int, list[int]] = {}
     zombies: set[int] = set()
     for folder in Path("/proc").iterdir():
@@ -128,9 +128,9 @@ def _descendants(of: int) -> list[int]:
                 children.setdefault(int(parent), []).append(int(folder.name))
                 if state == b"Z":
                     zombies.add(int(folder.name))
-    family = children.get(of, [])[:]
+    family = children.get(ancestor, [])[:]
     for pid in family:
-        # Grows while it is walked: their children come behind them.
+        # The list grows during the loop: children are appended.
         family += children.get(pid, ())
     return [pid for pid in family if pid not in zombies]
 
@@ -163,7 +163,7 @@ def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     Sends back the number of the error where the program cannot be started, and its end in any case. Raises OSError,
     ValueError, LookupError, TypeError before anything is started.
     """
-    # Closed by what is started: whoever waits at the other end sees the end of it.
+    # Closed when the program starts: the process at the other end then sees the end of the stream.
     os.set_inheritable(descriptor, False)  # noqa: FBT003 - takes no names
     spec = json.loads(_receive_all(descriptor))
     argv, environment = [str(word) for word in spec["argv"]], dict[str, str](spec["environment"])
@@ -177,7 +177,7 @@ def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
 
 
 def restore_signals() -> None:
-    """Restore signals that Python ignores: the program would inherit that, and expects to be ended by them."""
+    """Restore signals that Python ignores: the program would inherit that, but expects them to end it."""
     for signal_number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(signal_number, signal.SIG_DFL)
 
@@ -190,7 +190,7 @@ def _receive_all(descriptor: int) -> bytes:
 
 
 def _release(descriptor: int) -> None:
-    """Close what the program has to be able to close itself."""
+    """Close the supervisor's copies, so that the program's own closing takes effect."""
     os.close(descriptor)
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
@@ -201,7 +201,7 @@ def _release(descriptor: int) -> None:
 NOT_CONFINED = 125
 # TCP can be closed since version 4; files can be cut short past the rules before version 3.
 _MIN_LANDLOCK = 4
-# Before, files cannot be moved from one folder to another, whatever is allowed.
+# Older versions refuse to move files from one folder to another, whatever is allowed.
 _MIN_LANDLOCK_FOR_MOVES = 2
 
 _READ = EXECUTE | READ_FILE | READ_DIR
@@ -216,9 +216,9 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 def main() -> int:
     """Start a program; the words are a policy as JSON, expected mounts, the program, its arguments. Return on failure.
 
-    Where no namespace ends what the program leaves running, a supervisor stays outside of the sandbox to do that. It is
-    all there is around a program without a sandbox, and then writes to the file `count_in` how many it ended; and
-    around one that is told over the socket `channel`.
+    Where no namespace ends what the program leaves running, a supervisor stays outside of the sandbox to do that.
+    Without a sandbox there is only the supervisor, which writes to the file `count_in` how many processes it ended;
+    likewise for a program that the socket `channel` names.
     """
     words = sys.argv[3:]
     try:
@@ -237,7 +237,7 @@ def main() -> int:
         return NOT_CONFINED
     restore_signals()
     if spec.get("limits"):
-        # So that a program says of a file that it gets too large, and does not just end.
+        # So that a program can report that a file gets too large, and is not just killed.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         os.execve(words[0], words, original_environment())  # noqa: S606 - that is what it is for
@@ -270,7 +270,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     """Give up all rights of root for good, also those that a program started later would get. Raises OSError."""
     check_syscall(libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
     capability = 0
-    # A process that may not drop them has none, and gets none by a program (no_new_privileges).
+    # A process that may not drop them has none, and starting a program adds none (no_new_privileges).
     while libc.prctl(_READ_BOUNDING, capability, 0, 0, 0) >= 0:
         libc.prctl(_DROP_BOUNDING, capability, 0, 0, 0)
         capability += 1
@@ -279,14 +279,14 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def _send_listener(channel: int, port: int) -> None:
-    """Send a socket of this port of 127.0.0.1 over `channel`, on which somebody outside answers what connects in here.
+    """Send a socket that listens on this port of 127.0.0.1 over `channel`, for the proxy outside.
 
     A socket stays in the network in which it was made. The program gets neither of the two.
     """
     import socket
 
-    with socket.socket(fileno=channel) as there, socket.create_server(("127.0.0.1", port)) as listening:
-        socket.send_fds(there, [b"."], [listening.fileno()])
+    with socket.socket(fileno=channel) as channel_socket, socket.create_server(("127.0.0.1", port)) as listener:
+        socket.send_fds(channel_socket, [b"."], [listener.fileno()])
 
 
 def _restrict_files(
@@ -328,7 +328,7 @@ def _restrict_writes(libc: ctypes.CDLL, writes: list[str]) -> None:
 
 
 def _allow(rules: LandlockRules, path: Path, allowed: int) -> None:
-    """Allow a path; one that is gone, or not ours to look at, needs no rule."""
+    """Allow a path; one that is gone, or cannot be opened, needs no rule."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

@@ -94,10 +94,10 @@ def home_folders() -> tuple[Path, ...]:
     import pwd
 
     try:
-        known = (Path(pwd.getpwuid(os.getuid()).pw_dir),)
+        registered = (Path(pwd.getpwuid(os.getuid()).pw_dir),)
     except KeyError:
-        known = ()
-    return tuple(dict.fromkeys((Path.home(), *known)))
+        registered = ()
+    return tuple(dict.fromkeys((Path.home(), *registered)))
 
 
 def contains_home(folder: Path) -> bool:
@@ -115,15 +115,15 @@ def system_paths() -> Iterator[Path]:
 def readable_paths(writable: tuple[Path, ...], copies: Path | None = None) -> ReadablePaths:
     """Return the listed paths that exist. A path that leads into a `writable` folder opens nothing.
 
-    A command could else put a link there, and the next one would read whatever it leads to. `copies` is a folder for
-    copies of settings; None makes none.
+    Otherwise a command could put a link there, and the next one would read whatever it leads to. `copies` is a folder
+    for copies of settings; None makes none.
     """
     readable = ReadablePaths()
     for place in system_paths():
         readable.add(*resolve_links(place, writable))
     forbidden = _Forbidden.current()
 
-    # Most folders of the path are many times beside each other.
+    # Folders in PATH yield many duplicates.
     for place in dict.fromkeys(_candidate_paths(writable)):
         real, links = resolve_links(place, writable)
         if real is not None and not forbidden.touches(real):
@@ -140,19 +140,19 @@ def readable_paths(writable: tuple[Path, ...], copies: Path | None = None) -> Re
 
 
 def _copy_config(readable: ReadablePaths, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
-    for number, known in enumerate(path_lists()["settings"]):
+    for number, setting in enumerate(path_lists()["settings"]):
         # Tools look in one place: where it was moved to, or below the home folder that the environment names.
-        places = [list(_below(name, home_folders()[:1], _moved_folders()))[-1] for name in known["files"]]
+        places = [list(_below(name, home_folders()[:1], _moved_folders()))[-1] for name in setting["files"]]
         files = [place for place in places if real_of(place) is not None]
-        allowed, variable = AllowedKeys(known["keys"]), known.get("variable")
-        if files and known["form"] == "git":
+        allowed, variable = AllowedKeys(setting["keys"]), setting.get("variable")
+        if files and setting["form"] == "git":
             readable.variables[variable] = str(GitConfigCopies(folder, allowed, real_of).copy(files))
             continue
         for file in files:
             real, links = resolve_links(file, ())
-            if real is None or (copy := clean_config(real, known["form"], allowed)) is None:
+            if real is None or (copy := clean_config(real, setting["form"], allowed)) is None:
                 continue
-            # For sandboxes that cannot put the copy in its place.
+            # For sandboxes that cannot mount the copy over the file.
             readable.add(real if copy.is_whole else None, links)
             place = readable.copies[real] = folder / f"{number}-{file.name}"
             place.write_text(copy.text, encoding="utf-8", errors="surrogateescape")
@@ -198,7 +198,7 @@ class _Forbidden:
     def current(cls) -> "_Forbidden":
         private = _listed_paths("private", home_folders(), _moved_folders())
         closed = {*private, *(_real_path(place) for place in private if os.path.lexists(place))}
-        # Of what is not there yet, the folder may be a link.
+        # If a path does not exist yet, its folder may still be a link.
         tops = {place.parent for place in private}
         homes = {real for home in (*home_folders(), *tops) for real in (home, _real_path(home))}
         return cls(frozenset(closed), frozenset(homes.union(*(place.parents for place in closed | homes))))
@@ -214,10 +214,10 @@ def is_inside(place: Path, folders: Iterable[Path]) -> bool:
 
 def _candidate_paths(writable: tuple[Path, ...]) -> Iterator[Path]:
     """Return paths that may be opened, existing or not."""
-    known = path_lists()
+    lists = path_lists()
     for kind in ("home", "plain_settings"):
         yield from _listed_paths(kind, home_folders(), _moved_folders())
-    for variable, names in known["variables"].items():
+    for variable, names in lists["variables"].items():
         for value in os.environ.get(variable, "").split(os.pathsep):
             yield from (Path(value, name) for name in names if Path(value).is_absolute())
     for value in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
@@ -306,59 +306,59 @@ def build_policy(
     allowed = readable_paths(writable, copies)
     secrets = (*private_paths(), *own_folders, *_homes_in(allowed.places), *_root_only_paths())
     real = dict.fromkeys(Path(os.path.realpath(place)) for place in secrets if os.path.lexists(place))
-    seen = {*writable, *allowed.places}
-    hidden = tuple(place for place in real if place not in writable and is_inside(place, seen))
+    open_paths = {*writable, *allowed.places}
+    hidden = tuple(place for place in real if place not in writable and is_inside(place, open_paths))
     readable = tuple(_outermost_paths(allowed.places, writable, hidden))
     links = tuple(link for link in allowed.links if not is_inside(link, (*writable, *hidden, *readable)))
     closed = tuple(_closed_paths_below(writable[0]))
-    handed_over, variables = tuple(allowed.copies.items()), tuple(allowed.variables.items())
+    copied, variables = tuple(allowed.copies.items()), tuple(allowed.variables.items())
     return SandboxPolicy(
         *(writable, hidden, network),
         pinned=tuple(_folders_on_the_way(hidden, writable[0])),
         closed=closed,
         readable=readable,
         links=links,
-        copies=handed_over,
+        copies=copied,
         variables=variables,
     )
 
 
 def _folders_on_the_way(places: Iterable[Path], workspace: Path) -> Iterator[Path]:
-    """Return the folders in the workspace around these places: moved aside, they would take what is hidden along."""
-    around = (folder for place in places for folder in reversed(place.parents) if workspace in folder.parents)
-    yield from dict.fromkeys(around)
+    """Return the folders in the workspace that contain these places: moving them would move what is hidden too."""
+    parents = (folder for place in places for folder in reversed(place.parents) if workspace in folder.parents)
+    yield from dict.fromkeys(parents)
 
 
 def _outermost_paths(places: Iterable[Path], writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> Iterator[Path]:
     """Return the paths whose nearest folder above is not open already."""
-    seen = {**dict.fromkeys(places, True), **dict.fromkeys(writable, True), **dict.fromkeys(hidden, False)}
+    is_open = {**dict.fromkeys(places, True), **dict.fromkeys(writable, True), **dict.fromkeys(hidden, False)}
     for place in places:
-        nearest = next((parent for parent in place.parents if parent in seen), None)
-        if seen[place] and place not in writable and not (nearest is not None and seen[nearest]):
+        nearest = next((parent for parent in place.parents if parent in is_open), None)
+        if is_open[place] and place not in writable and not (nearest is not None and is_open[nearest]):
             yield place
 
 
 def _homes_in(places: Iterable[Path]) -> Iterator[Path]:
-    """Return home folders that lie in a path of the system, such as /opt: there too reading goes by list."""
-    known = set(places)
-    return (home for home in home_folders() if not known.isdisjoint(home.resolve().parents))
+    """Return home folders that are in a path of the system, such as /opt: of them too only listed paths are read."""
+    path_set = set(places)
+    return (home for home in home_folders() if not path_set.isdisjoint(home.resolve().parents))
 
 
 def _root_only_paths() -> Iterator[Path]:
-    """Return what of the system only root may read, if this is root: for everybody else the system closes it."""
+    """Return what of the system only root may read, if this is root: to everybody else it is closed anyway."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return
     yield from map(Path, path_lists()["system_secrets"])
-    waiting = ["/etc"]
-    while waiting:
+    stack = ["/etc"]
+    while stack:
         # What disappears meanwhile is no secret any more.
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+        with suppress(OSError), os.scandir(stack.pop()) as entries:
             for entry in entries:
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if not mode & stat.S_IROTH:
                     yield Path(entry.path)
                 elif stat.S_ISDIR(mode):
-                    waiting.append(entry.path)
+                    stack.append(entry.path)
 
 
 def _closed_paths_below(workspace: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from desktop_agent.types.errors import Sentence
 
 # Characters that some file systems drop, or that are invisible.
 _INVISIBLE = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-# What paths are written between in a line of a shell.
+# What separates paths in a line of a shell.
 _SEPARATORS = re.compile(r"[\s\"'=;|&<>()`$,:{}]+")
 
 
@@ -79,16 +79,15 @@ def entry_for_pattern(pattern: str) -> StartupFile:
 def find_startup_file(path: str, *, workspace_parts: int = 0) -> StartupFile | None:
     """Return the entry for a path with forward slashes; None for an ordinary file.
 
-    Its first `workspace_parts` parts are the workspace's: a folder in which somebody chose to work is not asked about
-    for being there.
+    Its first `workspace_parts` parts are the workspace's: that its folder was chosen to work in is no reason to ask.
     """
     return next((entry for entry, _ in _matching_entries(comparable_parts(path), max(workspace_parts - 1, 0))), None)
 
 
 def strictest_entry(entries: Iterable[StartupFile | None]) -> StartupFile | None:
-    """Return the entry that is asked about most; None where none is given."""
-    known = (entry for entry in entries if entry is not None)
-    return min(known, key=lambda candidate: candidate.level is AskLevel.AFTER_OUTSIDE, default=None)
+    """Return the entry with the strictest level; None where none is given."""
+    present = (entry for entry in entries if entry is not None)
+    return min(present, key=lambda candidate: candidate.level is AskLevel.AFTER_OUTSIDE, default=None)
 
 
 def comparable_parts(path: str) -> tuple[str, ...]:
@@ -143,13 +142,13 @@ def startup_part_index(path: str) -> int | None:
 
 @lru_cache(maxsize=1)
 def folder_suffixes() -> AbstractSet[tuple[str, ...]]:
-    """Return what comes after the first parts of a pattern that is a folder, such as `workflows` after `.github`."""
+    """Return what follows the first parts of a pattern that is a folder, such as `workflows` after `.github`."""
     return frozenset(folder[index:] for folder in _index().folders for index in range(1, len(folder)))
 
 
 @lru_cache(maxsize=1)
 def _folders_of_files() -> Mapping[str, StartupFile]:
-    """Return hidden folders in which startup files of level ALWAYS lie."""
+    """Return hidden folders that contain startup files of level ALWAYS."""
     always = [(pattern.casefold(), entry) for pattern, entry in _patterns_of(AskLevel.ALWAYS)]
     within = ((folder.partition("/"), entry) for folder, entry in always)
     return {first: entry for (first, _, rest), entry in reversed([*within]) if rest and first.startswith(".")}
@@ -193,7 +192,7 @@ def _index() -> _Index:
 
 @lru_cache(maxsize=1)
 def _last_parts() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the last parts of patterns of level ALWAYS; of a `*` the longer half, and where the name goes on."""
+    """Return the last parts of patterns of level ALWAYS; of those with a `*` what stands before or after it."""
     last = {pattern.rstrip("/").rpartition("/")[2] for pattern, _ in _patterns_of(AskLevel.ALWAYS)}
     halves = [part.partition("*") for part in sorted(last) if "*" in part]
     return frozenset(last), tuple(f"\0{before}" if before else f"{after}\0" for before, _, after in halves)
