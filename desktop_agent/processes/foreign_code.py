@@ -22,9 +22,9 @@ from desktop_agent.types.blocks import Image, Json, ResultPart, Text
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed, WrongUse
 from desktop_agent.types.messages import Message
 
-# Of one result; the last of more says how many were left out.
+# Parts of one result; if there are more, the last one says how many were left out.
 MAX_PARTS = 1_000
-# ECMA-48, as programs send it: colours, moves of the cursor, titles, links. Of a title without end only its beginning.
+# ECMA-48, as programs send it: colours, moves of the cursor, titles, links. An endless title only up to a limit.
 _TERMINAL_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]"
     r"|\x1b[PX^_\]][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
@@ -49,9 +49,9 @@ def result_parts(value: object) -> tuple[ResultPart, ...]:
 
 
 def limit_parts(parts: Sequence[object]) -> tuple[tuple[object, ...], int]:
-    """Return the elements of a list or tuple that are taken, and how many are left out."""
-    many = len(parts) if len(parts) <= MAX_PARTS else MAX_PARTS - 1
-    return tuple(parts[:many]), len(parts) - many
+    """Return the elements of a list or tuple that are kept, and how many are left out."""
+    count = len(parts) if len(parts) <= MAX_PARTS else MAX_PARTS - 1
+    return tuple(parts[:count]), len(parts) - count
 
 
 def omitted_parts_note(count: int) -> Text:
@@ -70,18 +70,18 @@ def strip_terminal_sequences(output: str) -> str:
 
 
 def normalize_newlines(text: str) -> str:
-    r"""Write every line end as \n; what a terminal would write over stands in a line of its own."""
+    r"""Write every line end as \n; what a terminal would overwrite becomes a line of its own."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def unique_keys(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return the pairs with unique names: of two names that became one, the second is marked."""
+    """Return the pairs with unique names: a name that occurs again gets a mark."""
     unique: dict[Any, Any] = {}
-    for given, key in pairs:
-        name = given
+    for original, value in pairs:
+        name = original
         while name in unique:
             name = f"{name}⟨{len(unique)}⟩"
-        unique[name] = key
+        unique[name] = value
     return unique
 
 
@@ -99,7 +99,7 @@ def _result_part(value: object) -> ResultPart:
 
 
 def clean_json(value: Any) -> Any:
-    """Remove what JSON has no place for but Python's writers let through: lone surrogates, NaN, infinity."""
+    """Remove what JSON cannot hold but Python's writers let through: lone surrogates, NaN, infinity."""
     match value:
         case str() if type(value) is str:
             return replace_surrogates(value)
@@ -132,12 +132,12 @@ class Fault:
 
     @property
     def trace(self) -> str:
-        """For the log: the error's type and where, but not its text, which may hold anybody's secret."""
+        """For the log: the error's type and place, but not its text, which may hold anybody's secret."""
         return safe_traceback(self.error)
 
     @property
     def kind(self) -> str:
-        """The type of the error, all that may be said of one that is not ours."""
+        """The type of the error, all that may be shown of one that is not ours."""
         return type_name(self.error)
 
     @property
@@ -147,17 +147,17 @@ class Fault:
 
     @property
     def description(self) -> str:
-        """For the model: what a tool says itself, else only the kind of error."""
+        """For the model: the tool's own sentence, else only the kind of error."""
         return self.message or f"The tool failed inside ({self.kind})."
 
 
 async def call_foreign(work: Callable[[], Awaitable[T]]) -> T | Fault:
     """Return what foreign code answers, or how it failed. Only a cancel of the waiting task is passed on.
 
-    SystemExit and KeyboardInterrupt are faults like any other: out of a task they would end the event loop. Ctrl-C is
-    not lost by that. Where asyncio's Runner has the loop, it cancels the main task, and the program's entry points make
-    it a Stop; a KeyboardInterrupt in here is the code's own, or a second Ctrl-C after such a cancel. A coroutine that
-    is closed is closed level by level, so a GeneratorExit that is caught here makes nobody go on.
+    SystemExit and KeyboardInterrupt are faults like any other: raised from a task they would end the event loop.
+    Ctrl-C is not lost by that: asyncio's Runner turns it into a cancel of the main task, and the program's entry points
+    turn that into a Stop; a KeyboardInterrupt in here is the code's own, or a second Ctrl-C after such a cancel. A
+    closed coroutine is closed level by level, so no code goes on because a GeneratorExit is caught here.
     """
     try:
         return await work()
@@ -175,10 +175,10 @@ class OutOfTime(Exception):
 
 
 async def call_within(work: Callable[[], Awaitable[T]], seconds: float, grace: float, name: str) -> T | Fault:
-    """Call foreign code; after `seconds` it is cancelled, which is an OutOfTime, and has the `grace` to end.
+    """Call foreign code; after `seconds` it is cancelled, which is an OutOfTime, and has `grace` seconds to end.
 
-    In a task of its own: code that swallows its cancel would hold up a plain timeout for ever. A cancel goes through
-    to it. `name` is for the log.
+    It runs in a task of its own: code that swallows its cancel would block a plain timeout for ever. A cancel is passed
+    on to it. `name` is for the log.
     """
     task = asyncio.create_task(call_foreign(work))
     try:
@@ -196,7 +196,7 @@ async def call_within(work: Callable[[], Awaitable[T]], seconds: float, grace: f
 
 
 def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Call a listener; one that fails ends neither the run nor the news of others. Ctrl-C: see call_foreign."""
+    """Call a listener; if it fails, the run and other listeners go on. Ctrl-C: see call_foreign."""
     try:
         listener(*args, **kwargs)
     except BaseException as error:  # noqa: BLE001 - a listener may raise anything
@@ -206,21 +206,21 @@ def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> 
 def deep_copy(value: T) -> T:
     """Copy down to the last dictionary, for code that may change it. Raises RecursionError.
 
-    Faster than copy.deepcopy; several times on JSON.
+    Faster than copy.deepcopy, on JSON several times as fast.
     """
     return cast("T", _copy_value(value, dict, list))
 
 
 def read_only_copy(value: T) -> T:
-    """Return an equal copy that many may share: changing it raises TypeError. Raises RecursionError.
+    """Return an equal copy that can be shared: changing it raises TypeError. Raises RecursionError.
 
-    What is copied from it can be changed.
+    Copies of it can be changed.
     """
     return cast("T", _copy_value(value, _ReadOnlyDict, _ReadOnlyList))
 
 
 def type_name(value: object) -> str:
-    """Return the name of a value's type, cut to what a sentence has room for."""
+    """Return the name of a value's type, cut to fit in a sentence."""
     return type(value).__name__[:_LONGEST_NAME]
 
 
@@ -239,7 +239,7 @@ def safe_traceback(error: BaseException) -> str:
     return "\n".join([type_name(error), *frames])
 
 
-def _reject_change(*_given: object, **_named: object) -> NoReturn:
+def _reject_change(*_args: object, **_kwargs: object) -> NoReturn:
     raise TypeError("This can only be read. Change a copy of it.")
 
 
@@ -247,7 +247,7 @@ class _ReadOnlyDict(dict[Any, Any]):
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _reject_change
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What copies and pickles are made by.
+        # Used for copying and pickling.
         return dict, (dict(self),)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
@@ -271,15 +271,15 @@ def _copy_value(value: Any, dict_kind: type[dict[Any, Any]], list_kind: type[lis
         return value
     if kind is dict:
         pairs = cast("dict[Any, Any]", value).items()
-        return dict_kind({key: _copy_value(each, dict_kind, list_kind) for key, each in pairs})
+        return dict_kind({key: _copy_value(item, dict_kind, list_kind) for key, item in pairs})
     if kind is list:
-        return list_kind([_copy_value(each, dict_kind, list_kind) for each in cast("list[Any]", value)])
+        return list_kind([_copy_value(item, dict_kind, list_kind) for item in cast("list[Any]", value)])
     if kind is tuple:
-        return tuple([_copy_value(each, dict_kind, list_kind) for each in cast("tuple[Any, ...]", value)])
+        return tuple([_copy_value(item, dict_kind, list_kind) for item in cast("tuple[Any, ...]", value)])
     if issubclass(kind, BaseModel):
         copied_value = copy(value)
         fields = vars(cast("BaseModel", value)).items()
-        copied_value.__dict__.update({name: _copy_value(each, dict_kind, list_kind) for name, each in fields})
+        copied_value.__dict__.update({name: _copy_value(item, dict_kind, list_kind) for name, item in fields})
         return copied_value
     if dataclasses.is_dataclass(kind):
         copied_value = copy(value)
@@ -303,7 +303,7 @@ class TaskSupervisor:
         return task
 
     async def run(self, work: Callable[[], Awaitable[T]], seconds: float | None = None) -> T | Fault:
-        """Return what comes of it after at most `seconds`. A cancel is passed on and not waited for."""
+        """Return the outcome after at most `seconds`. A cancel is passed on and not waited for."""
         task = self.start(work)
         try:
             await asyncio.wait({task}, timeout=seconds)
@@ -329,30 +329,29 @@ class TaskSupervisor:
         return frozenset(self._unfinished)
 
 
-# Of a whole message, in levels: what every reader and writer down to the disk can carry.
+# Levels of a whole message: every reader and writer down to the disk can handle so many.
 MAX_MESSAGE_DEPTH = 200
 _REMEDY = "Make messages of texts, pictures, calls and results, and of what JSON can say."
 
 
 class HistoryCopy:
-    """The history as hooks and guards see it: copied when the first of them asks, and each message only once.
+    """The history as hooks and guards see it: copied when the first of them needs it, and each message only once.
 
-    A message is copied the first time that it is shown to anybody; so a turn costs what the turn added. All share that
-    copy, so it can only be read.
+    Later turns copy only new messages. All hooks and guards share the copy, so it can only be read.
     """
 
     def __init__(self, history: tuple[Message, ...]) -> None:
         self._history = history
         self._copy: tuple[Message, ...] | None = None
-        self._copying = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def copied(self) -> tuple[Message, ...]:
         """Return a copy that can only be read, down to the last dictionary."""
-        async with self._copying:
+        async with self._lock:
             if self._copy is None:
-                fresh = [message for message in self._history if _COPIES.get(message) is None]
+                uncopied = [message for message in self._history if _COPIES.get(message) is None]
                 for message, message_copy in zip(
-                    fresh, await run_by_size(lambda: read_only_copy(fresh), fresh), strict=True
+                    uncopied, await run_by_size(lambda: read_only_copy(uncopied), uncopied), strict=True
                 ):
                     _COPIES.add(message, message_copy)
                 self._copy = tuple([_COPIES.get(message) or read_only_copy(message) for message in self._history])
@@ -360,28 +359,28 @@ class HistoryCopy:
 
 
 class _MessageCopies:
-    """One copy for each message, for as long as somebody holds the message. Messages are not hashable."""
+    """One copy for each message, for as long as the message is referenced. Messages are not hashable."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Message], Message]] = {}
+        self._copies: dict[int, tuple[weakref.ref[Message], Message]] = {}
 
     def get(self, message: Message) -> Message | None:
-        known = self._known.get(id(message))
-        return None if known is None else known[1]
+        entry = self._copies.get(id(message))
+        return None if entry is None else entry[1]
 
     def add(self, message: Message, copied: Message) -> None:
         key = id(message)
-        self._known[key] = (weakref.ref(message, lambda _: self._known.pop(key, None)), copied)
+        self._copies[key] = (weakref.ref(message, lambda _: self._copies.pop(key, None)), copied)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._copies)
 
 
 _COPIES = _MessageCopies()
 
 
 def validate_message(message: object) -> Message:
-    """Copy a message that somebody else made, such that JSON carries it there and back.
+    """Copy a message that somebody else made, as a round trip through JSON does.
 
     Raises WrongUse for an invalid message, one nested too deep, or one that holds what JSON cannot say.
     """
@@ -417,11 +416,11 @@ def validate_messages(candidates: object, known: Sequence[Message] = ()) -> tupl
 
 def _round_trip(message: Message) -> Message:
     try:
-        quick = Message.model_validate_json(BaseModel.model_dump_json(message, warnings=False))
-        if quick == message:
-            return quick
+        parsed = Message.model_validate_json(BaseModel.model_dump_json(message, warnings=False))
+        if parsed == message:
+            return parsed
     except ValueError:
-        # Half characters, for one, are no fault; the slower way takes them.
+        # Lone surrogates, for one, are no fault; the slower way accepts them.
         pass
     if is_nested_deeper(message, MAX_MESSAGE_DEPTH):
         raise RecursionError

@@ -84,13 +84,13 @@ def load_kernel32() -> Any:
 class JobObject:
     """A job that ends all its processes when it is closed, also because this program ended.
 
-    Whatever a process in it starts is in it too. It has the methods of ProcessTree. What services of Windows start on
-    a program's behalf (WMI, the task scheduler) is not in it.
+    Whatever a process in it starts is in it too. It has the methods of ProcessTree. What services of Windows start for
+    a program (WMI, the task scheduler) is not in it.
     """
 
     ids = ()
     creation_flags = _CREATION_FLAGS
-    """With which a process is started that it adopts."""
+    """The flags for starting a process that it will adopt."""
 
     def __init__(self, kernel32: Any) -> None:
         self._kernel32 = kernel32
@@ -106,7 +106,7 @@ class JobObject:
             raise _not_held("SetInformationJobObject")
 
     def adopt(self, pid: int) -> None:
-        """Take in a suspended process, and let it run. Raises ToolFailed, and kills it, where it cannot be taken in."""
+        """Add a suspended process to the job, and let it run. Raises ToolFailed, and kills it, where that fails."""
         try:
             process = self._kernel32.OpenProcess(_SET_QUOTA_AND_TERMINATE, 0, pid)
             if not process:

@@ -1,7 +1,7 @@
 """A small process around a program that must not outlive this one.
 
-The program is ended when the standard input closes, and the system closes that whatever way its other end dies: by a
-crash, or by a kill that nobody can handle. `child_command(PART, MODULE, …)` are the words that start it.
+The program is ended when the standard input closes, and the system closes that however the other end dies: by a
+crash, or by a kill that cannot be handled. `child_command(PART, MODULE, …)` are the words that start it.
 """
 
 import os
@@ -21,7 +21,7 @@ def main() -> int:
     words = sys.argv[3:]
     environment = None
     if getattr(sys, "frozen", False):
-        # Others must not load the libraries of a frozen program. Late, as from source each start is sooner without it.
+        # Other programs must not load a frozen program's libraries. Imported late: a start from source is faster so.
         from desktop_agent.sandbox.child_command import original_environment
 
         environment = original_environment()

@@ -46,7 +46,7 @@ class OutputBuffer:
         return self._length > self._limit
 
     def add(self, data: bytes, *, final: bool = False) -> None:
-        """Take a chunk. What the listener raises is in `failure`, and it is not called again."""
+        """Add a chunk. What the listener raises is in `failure`, and it is not called again."""
         text = self._decode(data, final)
         if not text:
             return
@@ -81,10 +81,10 @@ class OutputBuffer:
             self._tail_length -= len(self._tail.popleft())
 
 
-# One name for each program, and no common one, so that what a program starts through us is found from there too.
+# One name for each program, so that what a program starts through us is still found by the outer program's name.
 _MARK = "DESKTOP_AGENT_CALL_"
-# A process that does nothing but fork and die lives a millisecond or two; a look sees it more often than not.
-_QUICK_LOOKS = 100
+# A process that does nothing but fork and die lives a millisecond or two; most scans see it.
+_QUICK_SCANS = 100
 _MAX_EMPTY_SCANS = 4
 
 
@@ -97,7 +97,7 @@ class ProcessTree:
     """The processes that descend from `pid`, which leads a session and whose environment holds `mark`.
 
     A process belongs to it as a descendant, as a member of the session, or by the mark, which is inherited. Only one
-    that gave up all three before it was seen gets away, and not even that one where the root `is_supervised`: the root
+    that gave up all three before a scan saw it escapes, and not even that one if the root `is_supervised`: the root
     adopts every process that lost its parent, ends by itself after the last of them, and is killed only when it is
     alone. Every method but `ids` reads the system's whole list of processes: call them in a thread.
     """
@@ -108,14 +108,14 @@ class ProcessTree:
         self._root = _process(pid)
         self._spared = self._root if is_supervised else None
         self._empty_scans = 0
-        # Processes stay known: one that lost its parent before the second look may have lost its mark too.
+        # Processes stay known: one that lost its parent before the second scan may have lost its mark too.
         self._known: set[psutil.Process] = {self._root} if self._root else set()
-        # A cancel does not end the thread in which a look is still going on.
+        # A cancel does not end a thread that is still scanning.
         self._lock = threading.Lock()
 
     @property
     def ids(self) -> list[int]:
-        """The processes that lived when last looked at."""
+        """The processes that were alive at the last scan."""
         return sorted(process.pid for process in self._known)
 
     def terminate(self) -> int:
@@ -131,26 +131,26 @@ class ProcessTree:
     def kill(self) -> int:
         """Kill all; return how many there were. Until it returns 0, some may have been born meanwhile."""
         with self._lock:
-            in_vain = 0
-            for _ in range(_QUICK_LOOKS):
-                in_vain = 0 if self._kill_session() else in_vain + 1
-                if in_vain == _MAX_EMPTY_SCANS:
+            empty_scans = 0
+            for _ in range(_QUICK_SCANS):
+                empty_scans = 0 if self._kill_session() else empty_scans + 1
+                if empty_scans == _MAX_EMPTY_SCANS:
                     break
             self._signal_all(self._kill)
             killed = sum(process != self._spared for process in self._known)
             if killed or self._spared is None or not _is_alive(self._spared):
                 return killed
-            # A process that is born between two looks would be lost with it.
+            # Without it, a process that is born between two scans would be lost.
             self._empty_scans += 1
             if self._empty_scans > _MAX_EMPTY_SCANS:
                 self._spared = None
             return 1
 
     def _signal_all(self, send: Callable[[psutil.Process], None]) -> int:
-        """Signal each process as soon as it is seen: one that is born again and again is gone a moment later."""
+        """Signal each process as soon as it is seen: one that restarts itself is gone a moment later."""
         signalled: set[psutil.Process] = set()
-        for seen in (*self._known, *self._find_strays()):
-            family = (seen, *_descendants(seen)) if seen not in signalled else ()
+        for root in (*self._known, *self._find_strays()):
+            family = (root, *_descendants(root)) if root not in signalled else ()
             # Listed before any is signalled: some end with the first of them, and still count.
             for process in [member for member in family if member not in signalled and _is_alive(member)]:
                 if process not in signalled:

@@ -1,6 +1,6 @@
-"""Call a task in a worker process: start it, wait for its answers, and end it when it is late, idle or not wanted.
+"""Call a task in a worker process: start it, wait for its answers, and end it when it is late, idle or not needed.
 
-What comes from strangers and may take for ever, or break what reads it (pages, formulas, diagrams, code, regular
+Content from strangers that may take for ever, or break its reader (pages, formulas, diagrams, code, regular
 expressions), is read in such a process: see `worker_process` for what it may do.
 """
 
@@ -32,7 +32,7 @@ from desktop_agent.sandbox.child_command import child_command, minimal_environme
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 
-# Without a call, after which the process is ended.
+# Seconds without a call after which the process is ended.
 IDLE_SECONDS = 30.0
 
 # All answers to one call may take so much longer than one of them.
@@ -52,7 +52,7 @@ class WorkerFailure(StrEnum):
 
 
 class WorkerFailed(Exception):
-    """There is no answer, or no further one: the exit code of the process, and which bound of time it exceeded."""
+    """There is no answer, or no further one: the exit code of the process, and which time limit it exceeded."""
 
     def __init__(self, failure: WorkerFailure, code: int | None = None, seconds: float = 0.0) -> None:
         super().__init__(failure)
@@ -62,7 +62,7 @@ class WorkerFailed(Exception):
 
 
 class Worker(Generic[Answer]):
-    """Calls one task in a process that starts with the first call and is there for the next ones.
+    """Calls one task in a process that starts with the first call and stays for the next ones.
 
     The task is `module:function`; `answers` is a list of what it returns or yields. `timeout` is in seconds of wall
     time, from the call to the first answer and from each to the next; all of them together get ten times that. A
@@ -101,7 +101,7 @@ class Worker(Generic[Answer]):
 
     def call(self, *arguments: object) -> Generator[Answer]:
         """Yield the answers. Raises WorkerFailed."""
-        # Nobody can know it before: what an earlier call left behind is no answer to this one.
+        # Unpredictable, so that what an earlier call left behind is no answer to this one.
         call_id = token_hex(8)
         request = encode_frame((call_id, arguments))
         for further_attempts in reversed(range(self._attempts)):
@@ -126,7 +126,7 @@ class Worker(Generic[Answer]):
         return answers[0]
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Do work that calls, in a thread of its own, and close. A cancel ends the process, and is passed on then."""
+        """Do work that makes calls, in a thread of its own, and close. A cancel ends the process, then is passed on."""
 
         def work_and_close() -> Result:
             try:
@@ -142,11 +142,11 @@ class Worker(Generic[Answer]):
             thread.shutdown(wait=False)
 
     def close(self) -> None:
-        """End the process; whoever waits for an answer gets none, nor does any later call."""
+        """End the process; a waiting call gets no answer, nor does any later call."""
         with self._lock:
             self._is_closed = True
             if self._is_calling and self._process:
-                # Its memory may take a while to be freed; the thread that calls waits for that.
+                # Its memory may take a while to be freed; the calling thread waits for that.
                 self._process.interrupt()
             else:
                 self._end()
@@ -175,7 +175,7 @@ class Worker(Generic[Answer]):
                 self._is_calling = False
                 self._deadline = time.monotonic() + IDLE_SECONDS
                 self._lock.notify_all()
-                # A close after the last answer was read has killed the process, and no read failed of it.
+                # A close after the last answer was read has killed the process without making a read fail.
                 if not is_complete or self._is_closed:
                     self._end()
 
@@ -247,28 +247,28 @@ class _Process:
     """A process that was started, with the streams to and from it. Raises OSError."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        # Reading from a socket can be ended whoever holds its other end. Windows starts no process on one.
-        ours, theirs = (None, None) if sys.platform == "win32" else socket.socketpair()
+        # Reading from a socket can be ended, whatever process has its other end. Windows starts no process on one.
+        own_end, child_end = (None, None) if sys.platform == "win32" else socket.socketpair()
         try:
             self._popen = subprocess.Popen(  # noqa: S603  our own program, without a shell
                 command,
-                stdin=theirs.fileno() if theirs else subprocess.PIPE,
-                stdout=theirs.fileno() if theirs else subprocess.PIPE,
+                stdin=child_end.fileno() if child_end else subprocess.PIPE,
+                stdout=child_end.fileno() if child_end else subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=minimal_environment(),
                 # A folder that always exists and reveals nothing.
                 cwd=Path(__file__).anchor,
             )
         except OSError:
-            if ours:
-                ours.close()
+            if own_end:
+                own_end.close()
             raise
         finally:
-            if theirs:
-                theirs.close()
-        self._socket = ours
-        self.calls: IO[bytes] = ours.makefile("wb") if ours else cast("IO[bytes]", self._popen.stdin)
-        self.frames: IO[bytes] = ours.makefile("rb") if ours else cast("IO[bytes]", self._popen.stdout)
+            if child_end:
+                child_end.close()
+        self._socket = own_end
+        self.calls: IO[bytes] = own_end.makefile("wb") if own_end else cast("IO[bytes]", self._popen.stdin)
+        self.frames: IO[bytes] = own_end.makefile("rb") if own_end else cast("IO[bytes]", self._popen.stdout)
         self.pid = self._popen.pid
 
     @property
@@ -303,13 +303,13 @@ def worker_command() -> list[str]:
 @cache
 def _frame_adapter(answers: type[list[Any]]) -> TypeAdapter[tuple[str, list[Any]]]:
     """Return what reads frames of these answers. Making it takes 5 ms, so it is made once, by the first call."""
-    # One answer a frame, and no list of all that is wrong: a process that was taken over may write anything.
+    # One answer a frame, and only the first error: a process that was taken over may write anything.
     one_answer: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]
     return TypeAdapter(cast("Any", tuple)[str, one_answer])
 
 
 @cache
 def _folder_of(task: str) -> str:
-    """Return the folder that the task's package lies in."""
+    """Return the folder that contains the task's package."""
     spec = find_spec(task.partition(".")[0])
     return str(Path(spec.origin).parents[1]) if spec and spec.origin else ""

@@ -1,7 +1,7 @@
 """The worker process: imports one task by name, gives up what it does not need, and answers calls until its input ends.
 
 A task is a function of values of JSON, named `module:function`. It returns its answer, or yields several; dataclasses
-become objects. If its module has a function `prepare`, that is called before the process is closed in, to import what
+become objects. If its module has a function `prepare`, that is called before the process is confined, to import what
 comes late. Calls and answers are frames: a length, and JSON. Only the standard library and the task are loaded.
 """
 
@@ -28,15 +28,15 @@ _HARMLESS = frozenset({"os.putenv", "os.unsetenv"})
 _READING = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fwalk"})
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
-# Whoever started this may be gone, and with them whoever would end what sleeps.
+# The process that started this may be gone, and could not end a worker that sleeps.
 _ORPHAN_FACTOR = 10
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """Bytes of address space; processor seconds until the next answer, and for all answers to one call (0: as many).
+    """Bytes of address space; processor seconds until the next answer, and for all answers to one call (0: any).
 
-    Whoever `reads_files` can read every file; nobody can write one, connect, or start a program.
+    With `reads_files` it can read every file; it can never write one, connect, or start a program.
     """
 
     memory: int
@@ -47,8 +47,8 @@ class WorkerLimits:
 
 
 def encode_frame(value: object) -> bytes:
-    """Return JSON behind its length. Raises what `json` raises."""
-    # Not in ASCII: names of files in other scripts would take three times the room. `json` reads half pairs too.
+    """Return JSON after its length. Raises what `json` raises."""
+    # Not in ASCII: names of files in other scripts would take three times the room. `json` reads lone surrogates too.
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_fields)
     data = text.encode("utf-8", "surrogatepass")
     return _LENGTH.pack(len(data)) + data
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def _serve(task: str, limits: WorkerLimits) -> None:
-    # Whoever starts workers reads this module too, and needs none of that.
+    # Processes that start workers import this module too, and do not need that one.
     from desktop_agent.sandbox.kernel_limits import confine_worker
 
     _limit_resources(limits)
@@ -90,7 +90,7 @@ def _serve(task: str, limits: WorkerLimits) -> None:
     confine_worker(reads_files=limits.reads_files)
     sys.addaudithook(_AuditHook(reads_files=limits.reads_files))
     function, clock = getattr(module, name), _Clock(limits)
-    # The input ends also when whoever started this is gone.
+    # The input also ends when the process that started this is gone.
     with suppress(EOFError):
         while True:
             call_id, arguments = json.loads(read_frame(sys.stdin.buffer))
@@ -111,7 +111,7 @@ def _write(call_id: str, answers: list[object]) -> None:
 def _limit_resources(limits: WorkerLimits) -> None:
     from desktop_agent.sandbox.kernel_limits import limit_process
 
-    # Ctrl-C in a terminal is for whoever started this, and closes the input.
+    # Ctrl-C in a terminal is for the process that started this, which then closes the input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError, AttributeError):
         os.nice(limits.niceness)
@@ -121,7 +121,7 @@ def _limit_resources(limits: WorkerLimits) -> None:
 
 
 class _AuditHook:
-    """Refuses what the kernel refuses, for systems that have no such kernel, and says so to Python's code."""
+    """Refuses in Python what the kernel refuses, for systems whose kernel cannot."""
 
     def __init__(self, *, reads_files: bool) -> None:
         self._reads_files = reads_files
@@ -139,7 +139,7 @@ class _AuditHook:
 
 
 class _Clock:
-    """Ends the process by a signal that it does not handle. Where there is none, the other side waits no longer."""
+    """Ends the process by a signal that it does not handle. On systems without it, only the caller's timeout counts."""
 
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits

@@ -33,7 +33,7 @@ class WorkerThread:
         return future
 
     async def run(self, job: Callable[[], T]) -> T:
-        """Queue a job and wait for its result. A job once queued is done, even when the waiter is cancelled."""
+        """Queue a job and wait for its result. A queued job is done even when the waiter is cancelled."""
         result = asyncio.wrap_future(self.submit(job))
         result.add_done_callback(_retrieve_error)
         return await asyncio.shield(result)
@@ -44,7 +44,7 @@ class WorkerThread:
 
 
 def _retrieve_error(result: "asyncio.Future[Any]") -> None:
-    """The loop reports errors that nobody has seen; here nobody waits for the job any more."""
+    """Keep the loop from reporting an error that nobody retrieved: here nobody waits for the job any more."""
     if not result.cancelled():
         result.exception()
 
@@ -61,13 +61,13 @@ Result = TypeVar("Result")
 # How long a cancel waits for work that cannot be stopped, in seconds.
 GRACE = 1.0
 
-# So many values are gone through in about a millisecond; so many characters of a text count as one.
+# So many values take about a millisecond to go through; so many characters of a text count as one.
 _MAX_QUICK_VALUES = 1_000
 _CHARACTERS_PER_VALUE = 64
 
 
 class Stopped(ToolFailed):
-    """The work saw that it was cancelled before it had an effect."""
+    """The work ended because it was cancelled, before it had an effect."""
 
     kind = "stopped"
 
@@ -76,19 +76,19 @@ class CancelToken:
     """Set by the event loop's side, checked by the thread before each step that matters."""
 
     def __init__(self) -> None:
-        self._raised = threading.Event()
+        self._is_set = threading.Event()
 
     def cancel(self) -> None:
         """Ask the work to end."""
-        self._raised.set()
+        self._is_set.set()
 
     @property
     def is_cancelled(self) -> bool:
-        return self._raised.is_set()
+        return self._is_set.is_set()
 
     def raise_if_cancelled(self) -> None:
         """Raise Stopped when the work should end."""
-        if self._raised.is_set():
+        if self._is_set.is_set():
             raise Stopped("The call was stopped before it did anything.")
 
 
@@ -105,7 +105,7 @@ async def wait_to_end(running: "asyncio.Future[Result]", on_cancel: Callable[[],
             on_cancel()
             cancelled = error
     if cancelled is not None:
-        # Looking at the exception keeps asyncio from reporting it as never retrieved.
+        # Retrieving the exception keeps asyncio from reporting it as never retrieved.
         if not running.cancelled():
             running.exception()
         raise cancelled
@@ -118,7 +118,7 @@ async def finish(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def runs_to_its_end(method: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Coroutine[Any, Any, Result]]:
-    """Have the method end also when its caller is cancelled: nobody would close again what was left half closed.
+    """Make the method run to its end also when its caller is cancelled: nobody would close what was left half closed.
 
     The cancel is passed on then.
     """
@@ -151,7 +151,7 @@ async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: flo
     """Run `work` that may ignore the token, such as a function of the library's user, in a thread of its own.
 
     No thread can be killed: after a cancel the work gets `grace` seconds, and is then abandoned. The thread is its own,
-    so that such work starves nobody's pool, and a daemon, so that it does not hold up the exit.
+    so that such work does not block a pool, and a daemon, so that it does not delay the exit.
     """
     loop, token, context = asyncio.get_running_loop(), CancelToken(), contextvars.copy_context()
     outcome_future: asyncio.Future[_Outcome[Result]] = loop.create_future()
@@ -163,9 +163,9 @@ async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: flo
     def body() -> None:
         try:
             outcome = _Outcome(value=context.run(work, token))
-        except BaseException as error:  # noqa: BLE001 - nobody else hears what a thread raises
+        except BaseException as error:  # noqa: BLE001 - nobody else gets what a thread raises
             outcome = _Outcome[Result](error=error)
-        # The loop may be gone when work that was left alone ends at last.
+        # The loop may be gone when abandoned work ends at last.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(set_outcome, outcome)
 
@@ -183,18 +183,18 @@ async def run_in_own_thread(work: Callable[[CancelToken], Result], *, grace: flo
 
 def is_large(*values: object) -> bool:
     """Return whether going through these values takes longer than about a millisecond."""
-    remaining, waiting = _MAX_QUICK_VALUES, list(values)
-    while waiting and remaining > 0:
-        item = waiting.pop()
+    remaining, stack = _MAX_QUICK_VALUES, list(values)
+    while stack and remaining > 0:
+        item = stack.pop()
         remaining -= 1
         if isinstance(item, str | bytes):
-            # Reads past whatever a foreign class makes of its length.
+            # Not `len`, which a foreign class may override.
             remaining -= (str.__len__(item) if isinstance(item, str) else bytes.__len__(item)) // _CHARACTERS_PER_VALUE
             continue
         inner = inner_values(item)
         if len(inner) > remaining:
             return True
-        waiting.extend(inner)
+        stack.extend(inner)
     return remaining <= 0
 
 
