@@ -1,4 +1,4 @@
-"""The one way to what lies in the web: addresses checked before they are asked, bounds on all that comes, and the
+"""The only way to the web: addresses checked before they are asked, bounds on all that comes, and the
 proxy of commands.
 """
 

@@ -89,8 +89,8 @@ class CommandProxy:
     def notes(self) -> tuple[str, ...]:
         """Return sentences about what could not be reached, and what helps."""
         hosts = ", ".join(self._not_granted)
-        refused = f"It was kept from hosts that it had not named: {hosts}. Name with hosts each one that it must reach."
-        return (*([refused] if hosts else ()), *map(str, self._failures.values()))
+        refusal = f"It was kept from hosts that it had not named: {hosts}. Name with hosts each one that it must reach."
+        return (*([refusal] if hosts else ()), *map(str, self._failures.values()))
 
     async def serve(self, listening: socket.socket) -> None:
         """Answer clients until this is cancelled."""
@@ -132,8 +132,8 @@ class CommandProxy:
             upstream = await self._connect(destination, "https" if request.method == _CONNECT else "http")
         except h11.RemoteProtocolError as error:
             _reply(writer, error.error_status_hint, "This is no request that a proxy understands.")
-        except _ProxyRefusal as refused:
-            _reply(writer, refused.status, str(refused))
+        except _ProxyRefusal as refusal:
+            _reply(writer, refusal.status, str(refusal))
         else:
             try:
                 await self._forward(
@@ -162,12 +162,12 @@ class CommandProxy:
         client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         try:
             await relay(client, upstream, tunnel_bytes(destination, is_allowed, client, upstream), self._limits.idle)
-        except UnexpectedHost as other:
-            self._note_not_granted(other.host)
+        except UnexpectedHost as unexpected:
+            self._note_not_granted(unexpected.host)
             client.writer.write(_UNKNOWN_NAME)
         except UnexpectedProtocol:
-            refused = self._record_failure(destination, 400, Sentence(_OTHER_PROTOCOL, {"host": str(destination)}))
-            _reply(client.writer, refused.status, str(refused))
+            refusal = self._record_failure(destination, 400, Sentence(_OTHER_PROTOCOL, {"host": str(destination)}))
+            _reply(client.writer, refusal.status, str(refusal))
 
     def _is_granted(self, destination: HostAndPort) -> bool:
         return any(grant.covers(destination) for grant in self._granted)

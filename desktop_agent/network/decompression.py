@@ -10,7 +10,7 @@ MAX_PIECE = 8 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _RAW_DEFLATE = -zlib.MAX_WBITS
 _ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})  # RFC 9110, section 8.4.1
-_MEMBER = b"\x1f\x8b"  # how one begins: there may be several, one behind the other (RFC 1952, section 2.2)
+_MEMBER = b"\x1f\x8b"  # how one begins: several may follow each other (RFC 1952, section 2.2)
 
 
 async def decompress(source: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
@@ -33,7 +33,7 @@ async def decompress(source: AsyncIterator[bytes], encoding: str) -> AsyncGenera
             elif inflater.eof and pending.startswith(_MEMBER):
                 inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
             elif inflater.eof:
-                # What is no member is filler, as for gzip itself.
+                # What is no member is ignored, as gzip itself does.
                 pending, is_over = b"", True
                 break
             try:

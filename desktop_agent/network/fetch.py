@@ -67,7 +67,7 @@ class _WrappingBackend(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ARG002, ASYNC109
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
     ) -> httpcore.AsyncNetworkStream:
-        # No transport here asks for one: the web is not behind sockets of this machine.
+        # No transport here uses one: the web is not behind sockets of this machine.
         raise httpcore.ConnectError(path)
 
     async def sleep(self, seconds: float) -> None:
@@ -102,10 +102,10 @@ class CheckedBackend(_WrappingBackend):
         raise failure
 
     async def check_literal(self, host: str) -> None:
-        """Check a host that is itself an address, however written; names are not looked up. Raises PrivateHost."""
-        ask = asyncio.get_running_loop().getaddrinfo
+        """Check a host that is itself an address, in any spelling; names are not looked up. Raises PrivateHost."""
+        getaddrinfo = asyncio.get_running_loop().getaddrinfo
         try:
-            infos = await ask(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+            infos = await getaddrinfo(host.rstrip("."), None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         except OSError:
             return
         _require_public(host, str(infos[0][4][0]), self._allowed)
@@ -120,13 +120,13 @@ def close_failed_handshakes(
 ) -> "httpx.AsyncHTTPTransport":
     """Make a transport close connections whose TLS handshake is given up, and return it.
 
-    `backend` opens the connections, in place of the library's own. With a version of the libraries that is built
-    otherwise, the transport is left as it is.
+    `backend` opens the connections, in place of the library's own. If the version of the libraries is built
+    differently, the transport is left as it is.
     """
     pool = getattr(transport, "_pool", None)
     inner = getattr(pool, "_network_backend", None)
     if isinstance(pool, httpcore.AsyncConnectionPool) and isinstance(inner, httpcore.AsyncNetworkBackend):
-        # The pool takes one only when it is made, and httpx makes it.
+        # The pool accepts a backend only when it is created, and httpx creates it.
         pool._network_backend = ClosingBackend(backend or inner)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     return transport
 
@@ -167,9 +167,9 @@ class ClosingBackend(_WrappingBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect. The stream stays the library's own object: httpx_transport looks at its class."""
+        """Connect. The stream stays the library's own object: httpx_transport checks its class."""
         stream = _check_first_bytes(await self.inner.connect_tcp(host, port, timeout, local_address, socket_options))
-        start = stream.start_tls
+        start_tls = stream.start_tls
 
         async def closing(
             ssl_context: ssl.SSLContext,
@@ -177,7 +177,7 @@ class ClosingBackend(_WrappingBackend):
             timeout: float | None = None,  # noqa: ASYNC109
         ) -> httpcore.AsyncNetworkStream:
             try:
-                return _check_first_bytes(await start(ssl_context, server_hostname, timeout))
+                return _check_first_bytes(await start_tls(ssl_context, server_hostname, timeout))
             except BaseException:
                 await stream.aclose()
                 raise

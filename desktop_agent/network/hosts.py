@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import httpx
 
     WebUrl: TypeAlias = httpx.URL
-    """For those who may not know what speaks HTTP here."""
+    """For modules that should not know which library speaks HTTP here."""
 
 _LAST_PORT = 65535
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
@@ -69,7 +69,7 @@ def canonical_host(host: str) -> str | None:
 
 
 def canonical_ascii_host(host: str) -> str | None:
-    """Return the same for a host that may have letters of other languages. Imports httpx."""
+    """Like `canonical_host`, for a host that may have letters of other languages. Imports httpx."""
     parsed = parse_web_url(f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}/")
     return canonical_host(url_host(parsed)) if parsed is not None else None
 
@@ -124,7 +124,7 @@ _LOCAL_SUFFIXES = (
 
 # With an IPv4 address in the last four bytes (RFC 6052, 8215, 4291). In the rest of 64:ff9b:1::/48, which is for local
 # use, it may be elsewhere: that is never public.
-_IPV4_CARRYING = [ipaddress.IPv6Network(each) for each in ("64:ff9b::/96", "64:ff9b:1::/96", "::/96")]
+_IPV4_CARRYING = [ipaddress.IPv6Network(network) for network in ("64:ff9b::/96", "64:ff9b:1::/96", "::/96")]
 # All global unicast addresses of IPv6 (IANA, IPv6 address space).
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
@@ -234,7 +234,7 @@ def normalise_granted_hosts(texts: list[str]) -> list[str]:
 
 
 def parse_host_and_port(authority: str, usual_port: int | None = None) -> HostAndPort | None:
-    """Parse what a client asks for; None for what is no host, and where no port is known."""
+    """Parse the host that a client requests; None for what is no host, or if no port is known."""
     parts = split_authority(authority)
     host = _canonical_form(parts[0]) if parts is not None and parts[0].isascii() else None
     if parts is None or host is None:

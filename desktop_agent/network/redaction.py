@@ -11,7 +11,7 @@ _MAX_SECRETS = 200
 
 
 def redact_key(body: bytes, key: str) -> bytes:
-    """Remove the key from what a server wrote about a call, in case it echoes it, plain or with JSON's escapes.
+    """Remove the key from what a server wrote about a call, in case the server echoes it, plain or escaped for JSON.
 
     Short keys stay: they are dummies, and ordinary words of errors. Never use it on the stream of an answer: a
     model may write text equal to the key, and the bytes may be cut within it.
@@ -24,8 +24,8 @@ def redact_key(body: bytes, key: str) -> bytes:
 
 
 def _plain_or_escaped(letter: int) -> bytes:
-    written = re.escape(bytes((letter,)))
-    return rb"\\*" + written if letter in b'"\\/' else written
+    literal = re.escape(bytes((letter,)))
+    return rb"\\*" + literal if letter in b'"\\/' else literal
 
 
 class Redactor:
@@ -53,7 +53,7 @@ class Redactor:
         length, offset = 0, 0
         while offset < len(text) and length < limit:
             remaining = limit - length
-            # Searched no further than what is shown: a text may be very long.
+            # Only what is shown is searched: a text may be very long.
             match = self._pattern.search(text, offset, offset + remaining + longest)
             piece = f"{text[offset : match.start()]}•••" if match else text[offset : offset + remaining]
             pieces.append(piece)

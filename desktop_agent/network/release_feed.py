@@ -1,4 +1,4 @@
-"""The newest release of the program, from the small JSON document that whoever builds it publishes.
+"""The newest release of the program, from the small JSON document that its builder publishes.
 
 The format is in docs/releasing.md. What is sent is a GET request without anything about the person or the system.
 """
@@ -30,7 +30,7 @@ _PRERELEASE = re.compile(r"-|[._]?(?:a|b|rc|dev|alpha|beta|pre|preview|c)", re.I
 
 
 class Release(BaseModel):
-    """One release. Strict: what is written otherwise is refused, so that its words can be shown as they are."""
+    """One release. Strict: any other form is refused, so that its values can be shown as they are."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -74,9 +74,9 @@ def _version_key(version: str) -> tuple[tuple[int, ...], bool] | None:
 
 
 async def fetch_release(feed: str, *, timeouts: "FetchTimeouts | None" = None) -> Release:
-    """Return what the feed says. Raises FetchFailed. Only https is asked, or http on this machine.
+    """Return what the feed says. Raises FetchFailed. Only https is used, or http on this machine.
 
-    A redirect is followed within the same server alone, so that no other one learns who asks.
+    A redirect is followed within the same server alone, so that no other one learns about the request.
     """
     from desktop_agent.network.fetch import FetchTimeouts
 
@@ -97,7 +97,7 @@ async def fetch_release(feed: str, *, timeouts: "FetchTimeouts | None" = None) -
 
 
 def parse_feed_url(feed: str) -> "httpx.URL | None":
-    """Return the parsed address of a feed; None where it may not be asked. Imports httpx."""
+    """Return the parsed address of a feed; None where it may not be fetched. Imports httpx."""
     url = parse_web_url(feed)
     is_safe = url is not None and (url.scheme == "https" or is_loopback(url_host(url)))
     return url if is_safe else None
@@ -108,7 +108,7 @@ async def _fetch(url: "httpx.URL", limits: "FetchTimeouts") -> bytes:
 
     host = url_host(url)
     for _ in range(MAX_REDIRECTS + 1):
-        # Whoever built the program chose the host: it may be one of a private network.
+        # The program's builder chose the host: it may be one of a private network.
         async with open_url(url, _HEADERS, allowed=frozenset({host}), timeouts=limits) as response:
             target = response.redirect_url
             if target is None:
@@ -119,12 +119,12 @@ async def _fetch(url: "httpx.URL", limits: "FetchTimeouts") -> bytes:
 
 def _follow(url: "httpx.URL", target: str) -> "httpx.URL":
     try:
-        following = parse_web_url(urljoin(str(url), target))
+        next_url = parse_web_url(urljoin(str(url), target))
     except ValueError:
-        following = None
-    if following is None or _origin(following) != _origin(url):
+        next_url = None
+    if next_url is None or _origin(next_url) != _origin(url):
         raise FetchFailed(Sentence("“{host}” leads to another server, which is not asked.", {"host": url_host(url)}))
-    return following
+    return next_url
 
 
 def _origin(url: "httpx.URL") -> tuple[str, str, int]:

@@ -15,7 +15,7 @@ SYSTEM_BUNDLES = (
     "/etc/ssl/cert.pem",  # Alpine
 )
 """Where Linux keeps the certificates that it trusts, those of its owner included: the first of Go's crypto/x509
-(`root_linux.go`) for each system. OpenSSL's own answer is that of the machine on which the program was packed."""
+(`root_linux.go`) for each system. OpenSSL itself would name those of the machine on which the program was packed."""
 
 
 def tls_context() -> ssl.SSLContext:
@@ -39,7 +39,7 @@ def unreadable_certificates() -> tuple[Sentence, Sentence] | None:
     try:
         _read_context()
     except OSError as error:
-        # Of OpenSSL's words without its codes.
+        # OpenSSL's message without its codes.
         why = re.sub(r"^\[.*?\] | \(_ssl\.c:\d+\)$", "", error.strerror or str(error))
         remedy = "Correct or unset SSL_CERT_FILE and SSL_CERT_DIR. If neither is set, repair the system's certificates."
         return Sentence("the certificates of trusted servers cannot be read ({why})", {"why": why}), Sentence(remedy)
@@ -52,7 +52,7 @@ def _read_context() -> ssl.SSLContext:
 
 @cache
 def _create_context(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Reading certificates takes longer than all else in a client, so it happens once for each place."""
+    """Read the certificates, once for each place: that takes longer than anything else in a client."""
     if file or folder:
         return ssl.create_default_context(cafile=file or None, capath=folder or None)
     if sys.platform in {"win32", "darwin"}:

@@ -46,7 +46,7 @@ async def open_connection(
 ) -> TunnelConnection:
     """Connect as the person's own programs do. `allowed` hosts may have a private address.
 
-    A proxy that is set gets http requests as they are, and is asked for a tunnel for everything else; it finds the
+    A configured proxy gets http requests as they are, and must open a tunnel for everything else; it finds the
     address. Each step may take `seconds`. Raises PrivateHost, FetchFailed, h11.RemoteProtocolError, and OSError.
     """
     proxy = proxy_for(scheme, destination.host)
@@ -140,7 +140,7 @@ def may_start_hello(record: bytes) -> bool:
     if record[0] != HANDSHAKE_RECORD:
         return False
     message = record[_RECORD_HEADER_SIZE:]
-    # Empty records must not hide the next one. Servers take more than 2 ** 17 bytes and later versions.
+    # Empty records must not hide the next one. Servers accept more than 2 ** 17 bytes and later versions.
     is_kind, is_length = message[:1] in (b"", b"\x01"), message[1:2] <= b"\x02"
     is_version = not message[4:5] or message[4] >= _MAJOR_VERSION
     return is_kind and is_length and is_version and message[_SESSION_SIZE : _SESSION_SIZE + 1] <= b"\x20"
@@ -149,17 +149,17 @@ def may_start_hello(record: bytes) -> bool:
 def parse_server_name(data: bytes) -> str | None:
     """Return the host that the client names (SNI), in lower case; None if it names none.
 
-    Raises IncompleteHello while the message goes on, and ValueError for what is no first message of a client.
+    Raises IncompleteHello while the message is incomplete, and ValueError for what is no first message of a client.
     """
     message = _ByteReader(_handshake_message(data))
     message.take(_RANDOM)
     message.block(1)  # session
     message.block(2)  # ciphers
     message.block(1)  # compression
-    if not message.left:
+    if not message.remaining:
         return None
     extensions, names = _ByteReader(message.block(2)), list[bytes]()
-    while extensions.left:
+    while extensions.remaining:
         kind, content = extensions.number(2), extensions.block(2)
         if kind == _SERVER_NAME:
             names.append(_host_name(content))
@@ -174,9 +174,9 @@ def _handshake_message(data: bytes) -> bytes:
     while len(gathered) < 4 or len(gathered) < 4 + int.from_bytes(gathered[1:4]):
         if len(gathered) > MAX_HELLO_SIZE:
             raise ValueError("the first message of the client is too long")
-        if records.left and records.number(1) != HANDSHAKE_RECORD:
+        if records.remaining and records.number(1) != HANDSHAKE_RECORD:
             raise ValueError("the first record of the client is no handshake")
-        if records.left < 4:
+        if records.remaining < 4:
             raise IncompleteHello
         version = records.number(2)
         if version >> 8 != _MAJOR_VERSION:
@@ -184,7 +184,7 @@ def _handshake_message(data: bytes) -> bytes:
         length = records.number(2)
         if not length:
             raise ValueError("a record is empty")
-        if records.left < length:
+        if records.remaining < length:
             raise IncompleteHello
         gathered += records.take(length)
     if gathered[0] != _CLIENT_HELLO:
@@ -197,7 +197,7 @@ def _handshake_message(data: bytes) -> bytes:
 def _host_name(extension: bytes) -> bytes:
     entries = _ByteReader(_ByteReader(extension).block(2))
     kind, name = entries.number(1), entries.block(2)
-    if kind != _HOST_NAME or entries.left or not name:
+    if kind != _HOST_NAME or entries.remaining or not name:
         raise ValueError("the client names its server in a way that is not known")
     return name
 
@@ -209,14 +209,14 @@ class _ByteReader:
         self._data = memoryview(data)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return len(self._data)
 
     def take(self, count: int) -> bytes:
         if count > len(self._data):
             raise ValueError("the first message of the client ends too early")
-        taken, self._data = self._data[:count], self._data[count:]
-        return bytes(taken)
+        first, self._data = self._data[:count], self._data[count:]
+        return bytes(first)
 
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size))
@@ -231,9 +231,9 @@ _EMPTY_LINE = b"\r\n"
 # The first line of a request, and a beginning of one.
 _REQUEST = re.compile(rb"[A-Za-z_-]{1,24} [!-~]{1,64000} HTTP/1\.[01]\r?\n")
 _MAYBE_REQUEST = re.compile(rb"[A-Za-z_-]{0,24}|[A-Za-z_-]{1,24} [!-~]{0,64000}(?: [HTP/1.0]{0,8}\r?)?")
-# The most pieces of a beginning, and records of a hello: each time all of it is parsed again.
+# The most reads of a beginning, and records of a hello: all of it is parsed again after each.
 _MAX_READS = 64
-# For one connection only (RFC 9110, section 7.6.1), or rewritten.
+# Headers for one connection only (RFC 9110, section 7.6.1), or rewritten.
 _HOP_HEADERS = frozenset(
     b"connection keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer upgrade host".split()
 )
@@ -269,18 +269,18 @@ async def relay(
                 writer.write(piece)
                 await writer.drain()
 
-        back = asyncio.create_task(send(_read_pieces(upstream), client.writer))
-        forth = asyncio.create_task(send(_with_eof(outgoing, upstream), upstream.writer))
+        to_client = asyncio.create_task(send(_read_pieces(upstream), client.writer))
+        to_server = asyncio.create_task(send(_with_eof(outgoing, upstream), upstream.writer))
         try:
-            await asyncio.wait((back, forth), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((to_client, to_server), return_when=asyncio.FIRST_COMPLETED)
             # A server may answer before it has read everything, and stop reading.
-            if not back.done() and (error := forth.exception()) is not None and not isinstance(error, OSError):
+            if not to_client.done() and (error := to_server.exception()) is not None and not isinstance(error, OSError):
                 raise error
-            await back
+            await to_client
         finally:
-            for task in (back, forth):
+            for task in (to_client, to_server):
                 task.cancel()
-            await asyncio.gather(back, forth, return_exceptions=True)
+            await asyncio.gather(to_client, to_server, return_exceptions=True)
             await outgoing.aclose()
 
 
