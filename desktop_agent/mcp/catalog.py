@@ -44,7 +44,7 @@ _SUFFIX_LENGTH = 8
 def tool_name(server_id: str, tool: str) -> str:
     """Return `server__tool` as model servers accept names: 64 letters, digits, “_” and “-”.
 
-    A name that had to be changed ends with a hash of the whole name, so that no two become one and each is the same at
+    A name that had to be changed ends with a hash of the whole name, so that no two are equal and each is the same at
     every start.
     """
     plain = f"{server_id}__{_INVALID_CHARACTER.sub('_', tool)}"
@@ -55,7 +55,7 @@ def tool_name(server_id: str, tool: str) -> str:
 
 
 def tool_digest(description: str, schema: JsonObject, hints: JsonObject, connection: JsonObject) -> str:
-    """Return the digest of a tool: permission rules hold for a tool with the same digest only."""
+    """Return the digest of a tool: permission rules apply only to a tool with the same digest."""
     text = json.dumps([description, schema, hints, connection], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -76,7 +76,7 @@ MAX_TEXT = 400_000
 MAX_IMAGE_DATA = 20_000_000
 """Characters of base64 in one result."""
 MAX_IMAGE_EDGE = 8_000
-"""Pixels of a picture's side: a few bytes can say that it has millions."""
+"""Pixels of a picture's side: a few bytes can claim millions."""
 MAX_ERROR_LENGTH = 20_000
 Redact = Callable[[str], str]
 """Removes secrets that a server was given and must not repeat."""
@@ -93,9 +93,9 @@ async def convert_call_result(result: "mcp_types.CallToolResult", redact: Redact
 
 
 def _call_failure(result: "mcp_types.CallToolResult", redact: Redact) -> ToolFailed:
-    words = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
-    # Redacted before the cut: half a secret would not be found.
-    shown = redact(replace_surrogates(words)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
+    message = "\n".join(text for block in result.content[:100] if (text := getattr(block, "text", "")))
+    # Redacted before the cut: half a secret would not be recognised.
+    shown = redact(replace_surrogates(message)[: 10 * MAX_ERROR_LENGTH])[:MAX_ERROR_LENGTH]
     sentence = Sentence("The tool failed: {words}", {"words": shown}) if shown else Sentence("The tool failed.")
     return ToolFailed(sentence, "Correct the call, or do without it.")
 
@@ -112,7 +112,7 @@ def _parts(result: "mcp_types.CallToolResult", redact: Redact) -> tuple[ResultPa
 
 
 def _is_same(text: str, structured: Any) -> bool:
-    """Whether the text is the structured content once more, for clients that take only text."""
+    """Whether the text repeats the structured content, for clients that read only text."""
     try:
         return json.loads(text) == structured
     except (ValueError, RecursionError):
@@ -147,8 +147,8 @@ class ContentConverter:
 
     def __init__(self, redact: Redact = str) -> None:
         self._redact = redact
-        self._text_left = MAX_TEXT
-        self._image_data_left = MAX_IMAGE_DATA
+        self._remaining_text = MAX_TEXT
+        self._remaining_image_data = MAX_IMAGE_DATA
 
     def part(self, block: Any) -> Text | Image:
         """Convert a block of any kind; an unknown one becomes a note."""
@@ -166,17 +166,17 @@ class ContentConverter:
 
     def text(self, text: str) -> Text:
         """Convert a text, as far as there is room."""
-        # Redacted a little beyond the cut, for a secret that it would halve.
-        redacted = self._redact(text[: self._text_left + MAX_ERROR_LENGTH])
-        kept = redacted[: self._text_left]
-        is_cut = len(kept) < len(redacted) or len(text) > self._text_left + MAX_ERROR_LENGTH
-        self._text_left -= len(kept)
+        # Redacted a little beyond the cut, in case the cut would halve a secret.
+        redacted = self._redact(text[: self._remaining_text + MAX_ERROR_LENGTH])
+        kept = redacted[: self._remaining_text]
+        is_cut = len(kept) < len(redacted) or len(text) > self._remaining_text + MAX_ERROR_LENGTH
+        self._remaining_text -= len(kept)
         note = f"\n[cut: {len(text):,} characters in all]" if is_cut else ""
         return Text(text=replace_surrogates(kept) + note)
 
     def image(self, data: str, name: str | None = None) -> Text | Image:
         """Convert a picture in base64; one that cannot be used becomes a note."""
-        if len(data) > self._image_data_left:
+        if len(data) > self._remaining_image_data:
             return self.text("[left out: a picture that is too large]")
         try:
             decoded = decode_base64(data)
@@ -191,7 +191,7 @@ class ContentConverter:
             source = Base64Source(media_type=media_type, data=data)
         except ImageRefused:
             return self.text("[left out: a picture that is damaged]")
-        self._image_data_left -= len(data)
+        self._remaining_image_data -= len(data)
         return Image(source=source, name=name)
 
     def resource(self, contents: "mcp_types.TextResourceContents | mcp_types.BlobResourceContents") -> Text | Image:
@@ -207,7 +207,7 @@ class ContentConverter:
 
 MAX_TITLE_LENGTH = 300
 MAX_URI_LENGTH = 4_000
-"""A resource with a longer one is not offered: cut, it would be another."""
+"""A resource with a longer one is not offered: a shortened URI would name another."""
 _MAX_TEXT_LENGTH = 2_000
 _MAX_ARGUMENTS = 50
 _MAX_COMPLETIONS = 100

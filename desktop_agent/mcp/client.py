@@ -24,14 +24,14 @@ _LIST_TIMEOUT = 30.0
 
 
 class McpClient:
-    """A server, started by the first question. Methods that ask it raise ToolFailed, also where a start fails."""
+    """A server, started by the first request. Methods that send one raise ToolFailed, also where a start fails."""
 
     def __init__(self, server: McpServer, context: ServerContext) -> None:
         self.log = ServerLog(context.on_log_line)
         self.lifecycle = ServerLifecycle(server, context, self.log)
         self.call_count = 0
         self.unusable_tools: tuple[tuple[str, str], ...] = ()
-        """Name and reason of tools that the last listing left out."""
+        """Names of the tools that the last listing left out, with reasons."""
 
     async def tools(self) -> "tuple[mcp_types.Tool, ...]":
         """Return at most MAX_TOOLS tools, and set `unusable_tools`."""
@@ -43,7 +43,7 @@ class McpClient:
             unusable.extend((name, reason) for name, reason in meta.get(UNUSABLE_TOOLS_KEY, ()))
             return page
 
-        # Before the question: what changes meanwhile is asked for again.
+        # Before the request: what changes meanwhile is listed again.
         self.lifecycle.is_stale = False
         try:
             tools = await self._list_all(list_page, "tools", MAX_TOOLS)
@@ -90,15 +90,15 @@ class McpClient:
             else PromptReference(name=prompt_or_template)
         )
 
-        async def ask_for_values(client: "Client") -> tuple[str, ...]:
+        async def request_completions(client: "Client") -> tuple[str, ...]:
             if client.server_capabilities.completions is None:
                 return ()
-            known = {name: text for name, text in others.items() if text and name != argument}
-            context = known if known and client.protocol_version >= _CONTEXT_SINCE else None
+            filled = {name: text for name, text in others.items() if text and name != argument}
+            context = filled if filled and client.protocol_version >= _CONTEXT_SINCE else None
             result = await client.complete(reference, {"name": argument, "value": value}, context)
             return tuple(result.completion.values)
 
-        return await self._with_timeout(ask_for_values)
+        return await self._with_timeout(request_completions)
 
     async def call(
         self,
@@ -107,14 +107,14 @@ class McpClient:
         on_progress: Callable[[str], None] = lambda _: None,
         server_call: ServerCall | None = None,
     ) -> "mcp_types.CallToolResult":
-        """Call a tool. Never repeated by itself: it may have taken effect."""
+        """Call a tool. Never repeated automatically: it may have taken effect."""
 
         async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             count = f"{progress:g}" + (f" of {total:g}" if total is not None else "")
             on_progress(f"{count}{': ' + self.log.redact(message, 2_000) if message else ''}\n")
 
         async def call_tool(client: "Client") -> "mcp_types.CallToolResult":
-            # The library's check of structured content uses patterns of the server's that may take for ever.
+            # The library's check of structured content uses the server's patterns, which may take for ever.
             client.session.validate_tool_result = _skip_validation
             return await client.call_tool(name, arguments, progress_callback=report_progress)
 

@@ -1,4 +1,4 @@
-"""One live connection to an MCP server: a task of its own enters and leaves all that belongs to it. Loaded late."""
+"""One live connection to an MCP server: its own task enters and leaves the transport and client. Loaded late."""
 
 import asyncio
 import contextlib
@@ -24,15 +24,15 @@ from desktop_agent.types.mcp import ServerCall
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
-# Seconds that a cancelled call gets to tell the server so.
+# Seconds that a cancelled call gets to notify the server.
 _CANCEL_GRACE = 2.0
 
 
 class ServerConnection:
     """Opened once, after the library is loaded, and closed once.
 
-    Calls come from any task; a call that is cancelled is cancelled at the server. `on_ended` is called when a live
-    connection ends: with whether it ended by itself, and the error where it is known, which is in `failure` too.
+    Calls come from any task; a cancelled call is also cancelled at the server. `on_ended` is called when a live
+    connection ends: with whether it ended by itself, and the error if it is known, which is in `failure` too.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ServerConnection:
         return self._ready.result().protocol_version if self.is_live else ""
 
     async def open(self, seconds: float) -> None:
-        """Start the server and negotiate the protocol. Raises what went wrong; nothing is left running then."""
+        """Start the server and negotiate the protocol. Raises any failure; nothing is left running then."""
         self._task = asyncio.create_task(self._run(), name="mcp server")
         try:
             async with asyncio.timeout(seconds):
@@ -91,15 +91,15 @@ class ServerConnection:
     async def ask(
         self, question: Callable[[Client], Coroutine[Any, Any, Result]], call: ServerCall | None = None
     ) -> Result:
-        """Ask the server; `call` says for whom.
+        """Send a request to the server; `call` is the tool call that it belongs to.
 
-        A cancelled call is cancelled at the server too; a server that does not take even that is closed. Raises
+        A cancelled call is cancelled at the server too; a server that does not accept even that is closed. Raises
         ConnectionLost, and what the library raises.
         """
         if not self.is_live:
             raise ConnectionLost
         call = call or ServerCall()
-        task = asyncio.ensure_future(_ask_for(call, question, self._ready.result()))
+        task = asyncio.ensure_future(_run_request(call, question, self._ready.result()))
         self._calls[task] = call
         self._report_calls()
         try:
@@ -124,13 +124,13 @@ class ServerConnection:
     async def _run(self) -> None:
         try:
             async with self._client() as client:
-                listening = asyncio.create_task(self._listen(client))
+                listener = asyncio.create_task(self._listen(client))
                 try:
                     self._ready.set_result(client)
                     await self._closing.wait()
                 finally:
-                    listening.cancel()
-                    await asyncio.wait([listening])
+                    listener.cancel()
+                    await asyncio.wait([listener])
                     await self._end_calls()
         except asyncio.CancelledError:
             self._fail(ConnectionLost())
@@ -200,7 +200,7 @@ class ServerConnection:
                     (self._on_tools_changed if is_tools else self._on_catalog_changed)()
 
 
-async def _ask_for(
+async def _run_request(
     call: ServerCall, question: Callable[[Client], Coroutine[Any, Any, Result]], client: Client
 ) -> Result:
     current_call.set(call)
@@ -233,9 +233,9 @@ class _MessageStream:
 
 
 class _IncomingMessages(_MessageStream):
-    """Waits while too many requests are open, and calls `on_end` when it ends: the library tells nobody.
+    """Waits while too many requests are open, and calls `on_end` when it ends: the library does not report that.
 
-    It ends where the server takes none of the responses.
+    It ends if the server reads none of the responses.
     """
 
     def __init__(self, inner: Any, requests: OpenRequests, log: ServerLog, on_end: Callable[[], None]) -> None:
@@ -266,7 +266,7 @@ class _IncomingMessages(_MessageStream):
 
 
 class _OutgoingMessages(_MessageStream):
-    """Marks requests as answered once their response was handed to the transport."""
+    """Marks requests as answered once the transport has accepted their response."""
 
     async def send(self, item: SessionMessage) -> None:
         await self._inner.send(item)

@@ -49,7 +49,7 @@ class ServerLog:
         return self._last_line[:_MAX_LAST_LINE_LENGTH]
 
     def start(self) -> None:
-        """Forget what explains the failure of an earlier start."""
+        """Forget what explained the failure of an earlier start."""
         self._last_line, self.stray_output, self.exit_code = "", "", None
 
     def add_stray_output(self, text: str) -> None:
@@ -107,7 +107,7 @@ def is_connection_lost(error: BaseException) -> bool:
 
 
 # The library's messages for responses of the web server itself. A server that was restarted does not know our session
-# any more, and says so with a status of its choice.
+# any more, and reports that with a status of its choice.
 _SESSION_LOST_MESSAGES = {"Session terminated", "Server returned an error response"}
 _CONNECTION_ERRORS = {"ConnectError", "ReadError", "RemoteProtocolError", "BrokenResourceError", "WriteError"}
 
@@ -127,14 +127,14 @@ def describe_error(error: BaseException, log: ServerLog) -> str:
 
 
 def _describe_invalid(error: ValidationError) -> str:
-    """Without what pydantic says about our own models."""
+    """Without pydantic's words about our own models."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_PROBLEMS]
     descriptions = "; ".join(f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}" for problem in problems)
     return f"its answer is not as the protocol wants it: {descriptions}"
 
 
 def start_failure(error: BaseException, server: McpServer, log: ServerLog, seconds: float) -> AgentError:
-    """Return why a start failed and what the person can do about it; it was waited for so many `seconds`."""
+    """Return why a start failed and what the person can do about it, after waiting for `seconds`."""
     cause = first_error(error)
     if isinstance(cause, PrivateHost):
         return ToolFailed(cause.sentence, "Correct its address, or allow the host in the settings of the network.")

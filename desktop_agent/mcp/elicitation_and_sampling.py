@@ -1,4 +1,4 @@
-"""Client features of MCP: answer a server's requests for roots, elicitation and sampling, and take its log messages.
+"""Client features of MCP: answer a server's requests for roots, elicitation and sampling, and log its messages.
 
 Tools in sampling: https://modelcontextprotocol.io/specification/2025-11-25/client/sampling. The server runs its calls
 itself.
@@ -56,13 +56,13 @@ _Entry = tuple[Literal["user", "assistant"], SamplingContent]
 
 
 class _UnsupportedRequest(Exception):
-    """It cannot be shown to a person as it is, or no model could be asked it."""
+    """It cannot be shown to a person as it is, or no model could answer it."""
 
 
 def parse_sampling_request(
     title: str, params: CreateMessageRequestParams, conversation_id: str | None = None
 ) -> SamplingRequest | None:
-    """Return the request, or None for what nobody could read or answer: pictures, sounds, or too much text."""
+    """Return the request, or None for what no person could read or no model answer: pictures, sounds, too much text."""
     try:
         request = SamplingRequest(
             title,
@@ -101,7 +101,7 @@ def _parse_tools(params: CreateMessageRequestParams) -> tuple[ToolSpec, ...]:
 
 
 def _parse_messages(params: CreateMessageRequestParams) -> list[_Entry]:
-    """Each call must be answered in the next message, and nothing else be in that one."""
+    """Return the contents. Each call must be answered in the next message, which may contain nothing else."""
     if len(params.messages) > MAX_SAMPLING_MESSAGES:
         raise _UnsupportedRequest
     entries: list[_Entry] = []
@@ -151,20 +151,20 @@ MAX_FORM_LENGTH = 50_000
 MAX_URL_LENGTH = 8_000
 # Questions that wait at once: a server that asks more is declined.
 MAX_OPEN_QUESTIONS = 3
-# Refusals in a row: after them a server is declined without asking until its calls have ended.
+# Refusals in a row: after so many, a server is declined without asking until its calls have ended.
 MAX_REFUSALS = 3
 
 
 current_call: ContextVar[ServerCall | None] = ContextVar("current_call", default=None)
-"""The call in whose answer the server asks, where the protocol says so. Older ones do not."""
+"""The call that a question of the server belongs to, if the protocol shows that. Older versions do not."""
 
 
 class _AskingCalls:
-    """The calls, oldest first, one of which the server asks for."""
+    """The calls, oldest first, to one of which the server's question belongs."""
 
     def __init__(self, active: Sequence[ServerCall]) -> None:
         call = current_call.get()
-        self._calls = active if call is None else tuple(one for one in active if one is call)
+        self._calls = active if call is None else tuple(candidate for candidate in active if candidate is call)
 
     @property
     def conversation_id(self) -> str | None:
@@ -217,7 +217,7 @@ class ServerRequestHandler:
         return self._handlers().sample is not None
 
     def set_active_calls(self, calls: Sequence[ServerCall]) -> None:
-        """Take the calls that the server works on, oldest first. Questions that only ended ones asked are withdrawn."""
+        """Set the calls that the server works on, oldest first. Questions that belong to none of them are withdrawn."""
         self._calls = tuple(calls)
         if not calls:
             self._refusals = 0
@@ -226,7 +226,7 @@ class ServerRequestHandler:
                 task.cancel()
 
     def _may_ask(self, asking_calls: _AskingCalls) -> bool:
-        """Return whether the person is asked at all: only during their own calls, and not on and on."""
+        """Return whether the person is asked at all: only during their own calls, and only so often."""
         return (
             asking_calls.are_at_work(self._calls)
             and len(self._open_questions) < MAX_OPEN_QUESTIONS
@@ -239,7 +239,7 @@ class ServerRequestHandler:
         return ListRootsResult(roots=[Root(uri=FileUrl(folder.as_uri()), name=folder.name)] if folder else [])
 
     async def answer_elicitation(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - named by the library
-        """Ask the person; declined where nobody is there."""
+        """Ask the person; declined where nobody can be asked."""
         asking_calls = _AskingCalls(self._calls)
         elicit, request = self._handlers().elicit, self._elicitation_request(params, asking_calls.conversation_id)
         if elicit is None or request is None or not self._may_ask(asking_calls):
@@ -251,7 +251,7 @@ class ServerRequestHandler:
     def _elicitation_request(
         self, params: ElicitRequestParams, conversation_id: str | None
     ) -> ElicitationRequest | None:
-        """Return what the person is asked; None for what is not shown: they must see all that they are asked about."""
+        """Return what the person is asked; None if it is too long or unusable: they must see all of it."""
         form: dict[str, Any] = getattr(params, "requested_schema", {})
         url: str | None = getattr(params, "url", None)
         if url is not None and (len(url) > MAX_URL_LENGTH or not url.lower().startswith(("https://", "http://"))):
@@ -266,11 +266,11 @@ class ServerRequestHandler:
         context: object,  # noqa: ARG002 - named by the library
         params: CreateMessageRequestParams,
     ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
-        """Let a model answer, where the person agrees: text, and calls of the server's own tools."""
-        refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
+        """Let a model answer if the person agrees: text, and calls of the server's own tools."""
+        refusal = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
         sample, asking_calls = self._handlers().sample, _AskingCalls(self._calls)
         if sample is None or not self._may_ask(asking_calls):
-            return refused
+            return refusal
         request = parse_sampling_request(self._title(), params, asking_calls.conversation_id)
         if request is None:
             return ErrorData(code=INVALID_REQUEST, message="Only text is answered here, and not so much of it.")
@@ -283,7 +283,7 @@ class ServerRequestHandler:
             self._on_failure(Sentence(template, values))
             return ErrorData(code=INTERNAL_ERROR, message="The model could not answer.")
         self._count_refusals(agreed=answer is not None)
-        return refused if answer is None else make_sampling_result(answer, with_tools=bool(request.tools))
+        return refusal if answer is None else make_sampling_result(answer, with_tools=bool(request.tools))
 
     async def on_log_message(self, params: LoggingMessageNotificationParams) -> None:
         """Add a message of the server to its log."""

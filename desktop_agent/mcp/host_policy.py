@@ -18,8 +18,8 @@ MAX_OPENED_URL_LENGTH = 8_000
 class HttpTarget:
     """The address of a server. `headers` go to it alone; `private_hosts` may have a private address.
 
-    `on_unauthorized` is called for a 401. `allows_other_servers`: also the servers that it names for signing in are
-    asked.
+    `on_unauthorized` is called for a 401. `allows_other_servers`: requests also go to the servers that it names for
+    signing in.
     """
 
     url: str
@@ -33,8 +33,7 @@ class HttpTarget:
 def allowed_private_hosts(url: str, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
     """Return the hosts that may have a private address: the server's own, and those of the settings.
 
-    A server with a public name gets none, unless it is allowed itself: nothing may lead from there into a private
-    network.
+    A server with a public name gets none, unless it is allowed itself: it must not lead into a private network.
     """
     host = host_of_url(url)
     return frozenset({*allowed, host}) if host and (is_private_host(host) or host in allowed) else frozenset()
@@ -71,5 +70,5 @@ def may_open_url(url: str, private_hosts: frozenset[str]) -> bool:
 
 
 def is_secure(scheme: str, host: str) -> bool:
-    """Whether nobody on the way can read what is sent."""
+    """Whether nobody between can read what is sent."""
     return scheme.lower() == "https" or (scheme.lower() == "http" and is_loopback(host))

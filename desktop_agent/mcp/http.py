@@ -1,6 +1,6 @@
 """The HTTP client of a remote MCP server: address checks before each connection, and bounded responses. Loaded late.
 
-The library's transport speaks HTTP with httpx2, so the checks of `desktop_agent.network` are done here once more.
+The library's transport speaks HTTP with httpx2, so the checks of `desktop_agent.network` are repeated here.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ from desktop_agent.types.errors import Sentence, ToolFailed
 # These log what servers answered, secrets too.
 _SILENT_LOGGERS = ("mcp.client.streamable_http", "mcp.client.auth.oauth2")
 MAX_RESPONSE_BYTES = 32_000_000
-"""Of one response, or of one event of a stream."""
+"""Bytes of one response, or of one event of a stream."""
 MAX_METADATA_BYTES = 500_000
-"""Of one response of the OAuth endpoints."""
-# Seconds to connect and to send, and of silence in a stream, in which long calls are waited for.
+"""Bytes of one response of the OAuth endpoints."""
+# Seconds to connect and to send, and of silence in a stream, which may wait for long calls.
 _CONNECT_TIMEOUT = 20.0
 _READ_TIMEOUT = 900.0
 # Seconds that a server gets to confirm the end of a session.
@@ -48,7 +48,7 @@ _VISITED_KEY = "desktop-agent/visited"
 
 
 class RedirectRefused(ToolFailed):
-    """The server leads to a place where requests do not go."""
+    """The server leads to another one, to which requests are not sent."""
 
     default_remedy = "Correct its address with Edit, or ask who runs it."
 
@@ -66,7 +66,7 @@ async def http_streams(
 
 async def make_http_client(target: HttpTarget, log: ServerLog, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
     """Return a client for this server alone, or also for those that it names."""
-    # Each time: whoever configures logging afterwards may turn them on again.
+    # Each time: a later configuration of logging may turn them on again.
     for name in _SILENT_LOGGERS:
         logging.getLogger(name).disabled = True
     context = await asyncio.to_thread(tls_context)
@@ -83,7 +83,7 @@ async def make_http_client(target: HttpTarget, log: ServerLog, auth: httpx2.Auth
 
 
 async def _log_status(log: ServerLog, on_unauthorized: Callable[[], None], response: httpx2.Response) -> None:
-    # A server may refuse methods that it does not have: that is how the protocol versions are told apart.
+    # A server may refuse methods that it does not have: that shows which version of the protocol it has.
     if response.is_error:
         log.add(f"HTTP {response.status_code} {response.reason_phrase}", "error")
     if response.status_code == HTTPStatus.UNAUTHORIZED:
@@ -161,18 +161,18 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
 
 
 def _close_failed_handshake(stream: httpcore2.AsyncNetworkStream) -> httpcore2.AsyncNetworkStream:
-    """Have the connection of a TLS handshake closed that is given up by a cancel: the library leaves it open."""
+    """Close the connection if a cancel ends its TLS handshake: the library leaves it open."""
     start_tls = stream.start_tls
 
-    async def start(*arguments: Any, **named: Any) -> httpcore2.AsyncNetworkStream:
+    async def start_or_close(*arguments: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
         try:
-            return await start_tls(*arguments, **named)
+            return await start_tls(*arguments, **options)
         except BaseException:
             with suppress(Exception):
                 await stream.aclose()
             raise
 
-    stream.start_tls = start
+    stream.start_tls = start_or_close
     return stream
 
 
@@ -184,7 +184,7 @@ class _DirectTransport(httpx2.AsyncHTTPTransport):
 
 
 class _CheckedTransport(httpx2.AsyncBaseTransport):
-    """For one server, and where `allows_other_servers` for those that it names for signing in."""
+    """For one server; with `allows_other_servers` also for those that it names for signing in."""
 
     def __init__(self, target: HttpTarget, context: ssl.SSLContext) -> None:
         self._target = target
@@ -218,9 +218,9 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
             raise RedirectRefused(Sentence("What “{host}” must not see was kept back.", values))
 
     def _is_own_server(self, url: httpx2.URL) -> bool:
-        home = self._server_url
-        is_upgrade = home.scheme == "http" and url.scheme == "https" and home.port is None and url.port is None
-        return url.host == home.host and (is_upgrade or (url.scheme, url.port) == (home.scheme, home.port))
+        own_url = self._server_url
+        is_upgrade = own_url.scheme == "http" and url.scheme == "https" and own_url.port is None and url.port is None
+        return url.host == own_url.host and (is_upgrade or (url.scheme, url.port) == (own_url.scheme, own_url.port))
 
     def _choose_transport(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
         host = host_of_url(str(url))
@@ -232,7 +232,7 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
             raise PrivateHost(host, host)
         if proxy not in self._proxied:
             proxy_url = httpx2.URL(proxy)
-            # Else the library trusts a proxy by its own default.
+            # Otherwise the library trusts a proxy by its own default.
             context = self._context if proxy_url.scheme == "https" else None
             self._proxied[proxy] = httpx2.AsyncHTTPTransport(
                 verify=self._context, trust_env=False, proxy=httpx2.Proxy(proxy_url, ssl_context=context)

@@ -1,7 +1,7 @@
 """HTTP responses, bounded and repaired before the library reads them. Loaded late.
 
-The library bounds no body of one message, and waits for a response with the id of its request: each body knows that
-request, and whatever ends it becomes a response to it.
+The library does not bound the body of a single message, and waits for a response with the id of its request: each body
+knows that request, and whatever ends the body becomes a response to it.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -29,7 +29,7 @@ _HTTP_BAD_REQUEST, _HTTP_NOT_FOUND = 400, 404
 
 @dataclass(frozen=True, slots=True)
 class PendingRequest:
-    """The request that a response belongs to. `request_id` None: no response is waited for.
+    """The request that a response belongs to. `request_id` None: no response is expected.
 
     `has_session`: the request named a session.
     """
@@ -39,7 +39,7 @@ class PendingRequest:
 
 
 async def pending_request(request: httpx2.Request) -> PendingRequest:
-    """Return it by what was sent. It is kept in the extensions: a request that follows a redirect has no body."""
+    """Find it in what was sent, and keep it in the extensions: a request that follows a redirect has no body."""
     if _PENDING_KEY not in request.extensions:
         parsed = await parse_messages_by_size(request.content)
         request_id = next((message.id for message in parsed.messages if isinstance(message, JSONRPCRequest)), None)
@@ -48,7 +48,7 @@ async def pending_request(request: httpx2.Request) -> PendingRequest:
 
 
 class Body(httpx2.AsyncByteStream):
-    """The body of a response, with `chunks` made of what comes from `inner`, which is closed with it."""
+    """The body of a response: `chunks`, which are made of those of `inner`, which is closed with it."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, chunks: AsyncIterator[bytes]) -> None:
         self._inner = inner
@@ -63,7 +63,7 @@ class Body(httpx2.AsyncByteStream):
 
 
 async def bound_size(inner: httpx2.AsyncByteStream, max_bytes: int) -> AsyncGenerator[bytes]:
-    """Yield what comes. Raises ReadError where it is larger."""
+    """Yield the chunks. Raises ReadError if they are larger."""
     remaining = max_bytes
     async for chunk in inner:
         remaining -= len(chunk)
@@ -97,9 +97,9 @@ async def repair_events(
     pending: PendingRequest,
     on_stray: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[bytes]:
-    """Yield server-sent events that the library can read, each of at most so many bytes. Raises ReadError for more.
+    """Yield server-sent events that the library can read, each of at most `max_bytes`. Raises ReadError for more.
 
-    Events that are no message go to `on_stray`. The last one needs no blank line, if it is whole.
+    Events that are no message go to `on_stray`. The last one needs no blank line, if it is complete.
     """
     progress = _StreamProgress()
     # The encoding leaves out a byte order mark.
@@ -140,14 +140,14 @@ class _StreamProgress:
 async def _complete_events(
     inner: httpx2.AsyncByteStream, max_bytes: int, progress: _StreamProgress
 ) -> AsyncGenerator[bytes]:
-    """Yield what comes, and complete the last event. Raises ReadError for one that is larger."""
+    """Yield the chunks, and complete the last event. Raises ReadError for a larger one."""
     try:
         async for chunk in inner:
             progress.event_size += len(chunk)
             if progress.event_size > max_bytes:
                 break
             yield chunk
-            # What ends with a blank line holds no part of an event any more.
+            # After a blank line no part of an event is pending.
             if chunk.endswith((b"\n\n", b"\r\r", b"\r\n\r\n")):
                 progress.event_size = 0
     except httpx2.TransportError as error:
@@ -169,14 +169,14 @@ def _event(head: str, data: bytes) -> bytes:
 
 
 def failure_body(pending: PendingRequest, message: str) -> bytes:
-    """Return the body of an error response; empty where none is waited for."""
+    """Return the body of an error response; empty where none is expected."""
     return b"" if pending.request_id is None else _to_bytes(error_response(pending.request_id, message))
 
 
 def _error_response(
     pending: PendingRequest, request_id: int | str, data: bytes, parsed: ParsedMessages, status: int
 ) -> bytes:
-    """The error in it, whatever its id: servers make one up (“server-error”). Without one the status counts."""
+    """Return the error in it, whatever its id: servers invent one (“server-error”). Without one the status counts."""
     failure = next((message for message in parsed.messages if isinstance(message, JSONRPCError)), None)
     if failure is None or not parsed.is_json:
         return data
@@ -193,12 +193,12 @@ def _is_session_lost(status: int, code: int) -> bool:
 
 
 def _select_response(pending: PendingRequest, parsed: ParsedMessages) -> list[JSONRPCMessage]:
-    """Return what is no response, and the one to this request. Responses to others become its failure."""
+    """Return what is no response, and the response to this request. Responses to others become its failure."""
     responses = [message for message in parsed.messages if isinstance(message, JSONRPCResponse | JSONRPCError)]
     if pending.request_id is None or not responses:
         return list(parsed.messages)
     matching = [message for message in responses if str(message.id) == str(pending.request_id)]
-    # Without an id: the server could not read that of the request.
+    # Without an id: the server could not read the id of the request.
     matching = matching or [message for message in responses if message.id is None]
     response = matching[0] if matching else unreadable_response(pending.request_id, "it answers another question")
     if response.id != pending.request_id:
@@ -211,7 +211,7 @@ def _is_response(message: JSONRPCMessage) -> bool:
 
 
 def _write(message: JSONRPCMessage, parsed: ParsedMessages, data: bytes) -> bytes:
-    """As it came, where it came so: writing a large one takes long."""
+    """Return the received bytes if they are unchanged: writing a large message takes long."""
     return data if parsed.is_whole and message is parsed.messages[0] else _to_bytes(message)
 
 

@@ -53,7 +53,7 @@ def _load_modules() -> None:
 
 Transport = Callable[[], AbstractAsyncContextManager[Any]]
 OnSignInRequired = Callable[[Sentence], None]
-"""Called when the server wants the person to sign in, or to correct a key."""
+"""Called when the server requires the person to sign in, or to correct a key."""
 OpenTransport = Callable[[ServerLog, OnSignInRequired], Coroutine[Any, Any, Transport]]
 
 SIGN_IN_REMEDY = "Sign in again in the settings of the server."
@@ -71,7 +71,7 @@ _STABLE_AFTER = 10.0
 class ServerContext:
     """What a server is started with. `open_transport` is called for each start and may read secrets.
 
-    `handlers` returns who answers the server's requests now; `on_failure` is called with what the person should read.
+    `handlers` returns what answers the server's requests now; `on_failure` is called with what the person should read.
     """
 
     open_transport: OpenTransport
@@ -124,7 +124,7 @@ class ServerLifecycle:
 
     @property
     def state(self) -> McpServerState:
-        """The state, without what the server offers. `protocol` is that which was agreed on."""
+        """The state, without what the server offers. `protocol` is the negotiated version."""
         protocol = self._connection.protocol if self._connection is not None else ""
         return replace(self._state, protocol=protocol)
 
@@ -182,7 +182,7 @@ class ServerLifecycle:
         try:
             await load_library()
             transport = await context.open_transport(log, self._on_sign_in_required)
-            # The keyring may have asked the person, who changed their mind meanwhile.
+            # The keyring may have waited for the person, who may have changed their mind.
             self._require_open()
             connection = self._connection = self._make_connection(transport)
             await connection.open(context.start_timeout)
@@ -197,7 +197,7 @@ class ServerLifecycle:
             self._set_state("idle")
             raise
         self._started_at, self._failure = self._clock(), None
-        # The library asks in several ways, of which the server took one.
+        # The library tries several ways, of which the server accepted one.
         self.sign_in_reason = None
         self._set_state("running")
         return connection
@@ -251,7 +251,7 @@ class ServerLifecycle:
         self._set_state("signed_out", reason)
 
     def _increase_backoff(self) -> None:
-        """The first failure costs no wait: a server that ended is back at once."""
+        """The first failure costs no wait: a server that ended is restarted at once."""
         wait = min(_FIRST_BACKOFF * 2 ** (self._failures - 1), _MAX_BACKOFF) if self._failures else 0.0
         self._failures += 1
         self._retry_at = self._clock() + wait

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 MAX_VALUES = 100_000
-"""Of one message: the library's models take a second for a few hundred thousand."""
+"""Values of one message: the library's models take a second for a few hundred thousand."""
 MAX_REQUEST_VALUES = 10_000
-"""Of one request of a server."""
+"""Values of one request of a server."""
 MAX_LOG_MESSAGE_BYTES = 50_000
 """Bytes of one message for the log."""
 MAX_BATCH = 100
@@ -42,7 +42,7 @@ _VALUE_SEPARATORS = (b",", b"[", b"{")
 class ParsedMessages:
     """Messages of one line, response or event.
 
-    `is_whole`: they are what came, unchanged. `is_json`: what came could be parsed, beyond the id that it belongs to.
+    `is_whole`: they are unchanged. `is_json`: the data could be parsed, and not only the id that it belongs to.
     """
 
     messages: "tuple[JSONRPCMessage, ...]"
@@ -51,7 +51,7 @@ class ParsedMessages:
 
 
 def parse_messages(data: bytes) -> ParsedMessages:
-    """Parse a line, a response or an event; no messages where it is none at all. Large data belongs in a thread."""
+    """Parse a line, a response or an event; no messages if it has none. Large data belongs in a thread."""
     from mcp_types import jsonrpc_message_adapter
 
     count = count_values(data)
@@ -135,7 +135,7 @@ def with_error_code(message: "JSONRPCError", code: int) -> "JSONRPCError":
 
 
 def _parse_repaired(data: bytes) -> ParsedMessages:
-    """Replace surrogates, invalid UTF-8 and huge numbers; take batches apart."""
+    """Replace surrogates, invalid UTF-8 and huge numbers; split batches."""
     try:
         parsed: Any = json.loads(data.decode("utf-8", "replace"), parse_int=_parse_integer)
         parsed = None if is_nested_deeper(parsed, MAX_DEPTH) else clean_json(parsed)
@@ -168,7 +168,7 @@ def _validate_message(value: Any) -> "tuple[JSONRPCMessage, ...]":
 
 
 def _replacement(data: bytes, reason: str) -> "tuple[JSONRPCMessage, ...]":
-    """Return what stands for a message that is not parsed, by its id alone, which is near one of its ends."""
+    """Return a message in place of one that is not parsed, with its id, which is near one of its ends."""
     from mcp_types import JSONRPCRequest
 
     id_field, method = _search_ends(_ID_FIELD, data), _search_ends(_METHOD_FIELD, data)
@@ -199,11 +199,11 @@ def error_response(request_id: int | str, message: str) -> "JSONRPCError":
 
 MAX_TOOLS = 200
 MAX_LISTED = 1_000
-"""Of resources, templates or prompts."""
+"""Items of a list of resources, templates or prompts."""
 MAX_TOOL_NAME_LENGTH = 200
 UNUSABLE_TOOLS_KEY = "desktop-agent/left-out"
 """In the list's `_meta`: pairs of the name of a tool that cannot be used, and the reason."""
-# The newest whose schemas the library checks beyond their type.
+# The newest version whose schemas the library checks beyond their type.
 _STRICT_VERSION = "2025-11-25"
 _LISTS = ("resources", "resourceTemplates", "prompts")
 _ANNOTATIONS = ("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -249,7 +249,7 @@ def _tool_problem(tool: Any) -> str:
     if not isinstance(schema, dict) or cast("dict[str, Any]", schema).get("type") != "object":
         return "the schema of its arguments does not say “type”: “object”."
     try:
-        # As the library does it with the list: for one tool it would refuse all.
+        # As the library checks the list: it would refuse the whole list for one tool.
         validate_server_result("tools/list", _STRICT_VERSION, {"tools": [_known_fields(fields)]})
     except (ValueError, RecursionError):
         return "the schema of its arguments cannot be read."
@@ -274,7 +274,7 @@ def _name_of(tool: Any) -> str:
 
 MAX_OPEN_REQUESTS = 100
 """Requests of a server without a response."""
-# Seconds that a server with that many gets to take a response.
+# Seconds that a server with that many gets to read a response.
 _ANSWER_TIMEOUT = 10.0
 _MESSAGES_BEFORE_PAUSE = 50
 _BUSY_SECONDS = 0.005
@@ -295,7 +295,7 @@ class ReadPacer:
         self._started_at = time.perf_counter()
 
     async def pause_if_busy(self) -> None:
-        """Count a message. The pause is as long as the work, within bounds: half of the time stays for others."""
+        """Count a message. The pause is as long as the work, within bounds: half of the time is free for others."""
         self._count += 1
         self._busy_seconds += time.perf_counter() - self._started_at
         if self._count < _MESSAGES_BEFORE_PAUSE and self._busy_seconds < _BUSY_SECONDS:
@@ -320,7 +320,7 @@ class OpenRequests:
     async def admit(self, message: "JSONRPCMessage") -> bool:
         """Return whether to handle a message: not a request whose id is open already. Waits while too many are open.
 
-        Raises TimeoutError where the server takes none of the responses.
+        Raises TimeoutError if the server reads none of the responses.
         """
         from mcp_types import JSONRPCNotification, JSONRPCRequest
 
@@ -339,7 +339,7 @@ class OpenRequests:
         return True
 
     def mark_answered(self, message: "JSONRPCMessage") -> None:
-        """Take note that a message was sent."""
+        """Record that a message was sent."""
         from mcp_types import JSONRPCError, JSONRPCResponse
 
         if isinstance(message, JSONRPCResponse | JSONRPCError):
@@ -367,7 +367,7 @@ def replace_unknown_content(result: Any) -> Any:
         note = [{"type": "text", "text": omitted_parts_note(rest).text}] if rest else []
         return {**fields, "content": [*(_known_block(item) for item in kept), *note]}
     if isinstance(messages, list):
-        # One more than is used shows that there are more.
+        # One more than are used shows that there are more.
         return {**fields, "messages": [_known_message(item) for item in cast("list[Any]", messages)[: MAX_PARTS + 1]]}
     return fields
 
@@ -391,7 +391,7 @@ def _known_block(block: Any) -> Any:
 MAX_SCHEMA_SECONDS = 2.0
 """CPU time of the thread, for all schemas of a server."""
 MAX_SCHEMA_CHARACTERS = 400_000
-"""Of the descriptions and schemas of a server's tools together."""
+"""Characters of the descriptions and schemas of all tools of a server."""
 
 
 class SchemaBudget:

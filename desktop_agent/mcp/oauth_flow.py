@@ -1,9 +1,8 @@
 """The library's OAuth flow within bounds: for a sign-in, a renewal (RFC 6749, section 6), a revocation (RFC 7009).
 Loaded late.
 
-The library would take its provider as the authentication of each request. Here it runs apart from them: its requests go
-to other servers than the calls, a renewal outlives the call that needed it, and no page opens but when the person signs
-in.
+The library uses its provider as the authentication of each request. Here it runs apart from them: its requests go to
+other servers than the calls, a renewal outlives the call that needed it, and pages open only when the person signs in.
 """
 
 import asyncio
@@ -37,11 +36,11 @@ _REVOKE_TIMEOUT = 10.0
 
 
 class TooManyRequests(Exception):
-    """The flow does not come to an end."""
+    """The flow does not end."""
 
 
 class AuthorizationServerUnavailable(Exception):
-    """The authorization server cannot answer now (RFC 9110, 15.6): that says nothing about the sign-in."""
+    """The authorization server cannot answer now (RFC 9110, 15.6): the sign-in may still be valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class TokenMemory:
         return self.tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Take new tokens."""
+        """Set new tokens."""
         self.tokens = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -77,7 +76,7 @@ class TokenMemory:
         return self.client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Take a newly registered client."""
+        """Set a newly registered client."""
         self.client = client_info
 
 
@@ -159,7 +158,7 @@ async def _revoke_tokens(record: OAuthRecord, target: HttpTarget) -> bool:
         return False
     context = make_oauth_provider(record.url, TokenMemory()).context
     client_info = context.client_info = OAuthClientInformationFull.model_validate(record.client)
-    # Revoking the first ends the second where the server does it right (section 2.1); both are revoked all the same.
+    # Revoking the first ends the second if the server is correct (section 2.1); both are revoked anyway.
     kinds = [kind for kind in ("refresh_token", "access_token") if isinstance(record.tokens.get(kind), str)]
     statuses: list[int] = []
     async with await make_http_client(target, ServerLog()) as client:

@@ -55,7 +55,7 @@ class CallbackListener:
         self.address = ""
         """The redirect URI."""
         self.state: str | None = None
-        """Of the callback that is accepted; None accepts none."""
+        """The state of the callback that is accepted; None accepts none."""
         self._texts = page_texts
         self._answer: asyncio.Future[AuthorizationCodeResult | str] = asyncio.get_running_loop().create_future()
         self._open: list[asyncio.StreamWriter] = []
@@ -70,7 +70,7 @@ class CallbackListener:
 
     @asynccontextmanager
     async def listen(self, port: int) -> AsyncGenerator[None]:
-        """Listen at this port, or at another where it is taken; 0 is any free one. Raises OSError."""
+        """Listen at this port, or at another if it is in use; 0 is any free one. Raises OSError."""
         try:
             server = await self._bind(port)
         except OSError:
@@ -82,14 +82,14 @@ class CallbackListener:
         finally:
             self._answer.cancel()
             for writer in self._open:
-                # Pages that are being sent are sent to their end.
+                # Pages that are being sent are sent completely.
                 if not writer.is_closing() and not writer.transport.get_write_buffer_size():
                     writer.close()
             server.close()
             await server.wait_closed()
 
     async def _bind(self, port: int) -> asyncio.Server:
-        # Serving begins apart: asyncio waits there, and a server whose start is cancelled would never be closed.
+        # Serving starts separately: asyncio waits there, and a server whose start is cancelled would never be closed.
         return await asyncio.start_server(
             self._serve, CALLBACK_HOST, port, limit=_MAX_REQUEST_BYTES, start_serving=False
         )
@@ -150,7 +150,7 @@ class CallbackListener:
 
 
 SIGN_IN_TIMEOUT = 300.0
-"""Seconds that the person has."""
+"""Seconds that the person has to sign in."""
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _ERROR_FIELD = re.compile(r'"error"\s*:\s*"([a-z_]{1,40})"')
 _REMEDY = "Sign in again."
@@ -165,8 +165,8 @@ class SignInFailed(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """As whom this program signs in: with the address of a page that describes it (`document`, CIMD), with a
-    `client_id` that was registered beforehand, or registered anew each time.
+    """How this program identifies itself: by the address of a page that describes it (`document`, CIMD), by a
+    `client_id` that was registered beforehand, or by a new registration each time.
     """
 
     document: str | None = None
@@ -175,7 +175,7 @@ class ClientIdentity:
 
 
 class OAuthLogin:
-    """One sign-in. `challenge` is what the server said when it refused a request."""
+    """One sign-in. `challenge` is that of the refusal for which the person signs in."""
 
     def __init__(
         self,
@@ -247,24 +247,24 @@ class OAuthLogin:
         challenge = self._challenge or AuthChallenge(HTTPStatus.UNAUTHORIZED, "")
         if not challenge.header:
             response = await send_bounded(client, request, whole=False)
-            # A server may let anybody begin: the person wants to sign in all the same.
+            # A server may let anybody connect: the person wants to sign in anyway.
             if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
                 return response
         headers = {"www-authenticate": challenge.header} if challenge.header else {}
         return httpx2.Response(challenge.status, headers=headers, content=b"", request=request)
 
     def _choose_client_auth(self, provider: OAuthClientProvider) -> None:
-        """Only now it is known how a client id that was registered beforehand can be proved."""
+        """Only now it is known how a client with an earlier registration can authenticate."""
         metadata, client = provider.context.oauth_metadata, provider.context.client_info
         if metadata is None or client is None or not self._identity.client_secret:
             return
         methods = metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
         if "client_secret_basic" not in methods and "client_secret_post" in methods:
-            client.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a way
+            client.token_endpoint_auth_method = "client_secret_post"  # noqa: S105 - the name of a method
 
 
 def _require_pkce(provider: OAuthClientProvider) -> None:
-    """Without PKCE whoever sees the browser's callback could use it (RFC 7636)."""
+    """Without PKCE anybody who sees the browser's callback could use it (RFC 7636)."""
     metadata = provider.context.oauth_metadata
     methods = metadata.code_challenge_methods_supported if metadata is not None else None
     if methods is not None and "S256" not in methods:
@@ -273,7 +273,7 @@ def _require_pkce(provider: OAuthClientProvider) -> None:
 
 
 def _known_tokens(record: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> TokenMemory:
-    """The known client, if the redirect URI is the same; and the tokens, if the server wants more scopes."""
+    """The known client, if the redirect URI is the same; and the tokens, if the server requires more scopes."""
     memory = TokenMemory()
     if record is None:
         return memory
@@ -318,7 +318,7 @@ def _initialize_request(url: str) -> httpx2.Request:
 
 
 def _raise_sign_in_error(error: BaseException) -> NoReturn:
-    """Never with the message of the error: it may contain what the server gave."""
+    """Never with the message of the error: it may contain tokens."""
     if isinstance(error, AgentError):
         raise error
     code = _ERROR_FIELD.search(str(error)) if isinstance(error, OAuthTokenError | OAuthRegistrationError) else None

@@ -12,16 +12,16 @@ from desktop_agent.types.blocks import JsonObject
 
 _TOKEN_PATTERN = re.compile(r"[\x21-\x7e]+")
 MAX_RECORD_LENGTH = 100_000
-"""Characters of a record. What is longer is no token but an attack."""
+"""Characters of a record. A longer one is no token but an attack."""
 MAX_TOKEN_LIFETIME = 366 * 86_400
-"""Seconds: tokens that would live longer are renewed by then."""
+"""Seconds: tokens that are valid for longer are renewed by then."""
 
 
 class OAuthRecord(BaseModel):
     """A sign-in to the server at `url`.
 
     `expires_at` is in seconds since 1970; None: unknown. `tokens`, the registered `client` and the `metadata` of the
-    authorization server are as the library has them.
+    authorization server are as the library represents them.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -62,7 +62,7 @@ def expiry_time(tokens: JsonObject) -> float | None:
 class OAuthRecordStore:
     """Where a record is saved. `get` and `set` may raise SecretsUnavailable.
 
-    `exclusive` keeps other processes from renewing the same record; it yields False where one of them does not finish.
+    `exclusive` blocks other processes from renewing the same record; it yields False if one of them does not finish.
     """
 
     get: Callable[[], Awaitable[SecretStr | None]]

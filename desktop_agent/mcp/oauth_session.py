@@ -1,7 +1,7 @@
 """OAuth session of one server, shared by all folders: bearer tokens and their renewal. Loaded late.
 
 Many servers accept a refresh token only once (RFC 9700, section 4.14.2): a second copy of it would end the sign-in.
-Other processes share the keyring and so the record: a renewal locks them out, and first looks whether one of them
+Other processes share the keyring and so the record: a renewal locks them out, and first checks whether one of them
 replaced it.
 """
 
@@ -22,7 +22,7 @@ from desktop_agent.types.errors import SecretsUnavailable, Sentence, ToolFailed
 
 # Tokens are renewed so many seconds before they expire.
 _RENEW_BEFORE = 30.0
-# Seconds until an authorization server that could not be reached is asked again: waiting calls share one attempt.
+# Seconds until an authorization server that could not be reached is tried again: waiting calls share one attempt.
 _RETRY_PAUSE = 5.0
 _RENEWING_ELSEWHERE = (
     "The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end."
@@ -39,7 +39,7 @@ class RenewalUnavailable(ToolFailed):
 class OAuthSession:
     """The sign-in of one server. `challenge` is the server's last one; `renewals` gets the task of each renewal.
 
-    A renewal goes on when whoever asked for it is gone: the server may accept only the new token by then.
+    A renewal goes on when the call that needed it is gone: the server may accept only the new token by then.
     """
 
     def __init__(self, url: str, store: OAuthRecordStore, renewals: set[asyncio.Task[None]]) -> None:
@@ -63,7 +63,7 @@ class OAuthSession:
             self.record = self._stored_record = loaded
 
     async def token(self, used: str, target: HttpTarget, log: ServerLog) -> str:
-        """Return a token, if possible another one than `used`. Empty: nobody is signed in."""
+        """Return a token, if possible not the `used` one. Empty: nobody is signed in."""
         record = self.record
         if record is None:
             return ""
@@ -93,11 +93,11 @@ class OAuthSession:
         self._is_ended = True
 
     async def _renew(self, record: OAuthRecord, target: HttpTarget, log: ServerLog) -> None:
-        """The record stays where that fails: it may still be valid, and the server will say what it wants."""
+        """If that fails, the record stays: it may still be valid, and if not, the server will refuse it."""
         if self.unavailable is not None and asyncio.get_running_loop().time() < self._retry_at:
             return
         self.unavailable = None
-        # Held for one request, which has a timeout, and for the keyring.
+        # Locked during one request, which has a timeout, and during access to the keyring.
         async with self._store.exclusive() as is_alone:
             if not is_alone:
                 log.add("another process of this program does not come to the end of its renewal", "error")
@@ -128,7 +128,7 @@ class OAuthSession:
         self._retry_at = asyncio.get_running_loop().time() + _RETRY_PAUSE
 
     async def _was_replaced(self) -> bool:
-        """Whether another process has replaced or removed the record, which then counts. Unknown is no."""
+        """Whether another process has replaced or removed the record; its record then counts. Unknown is no."""
         try:
             loaded = await self._store.load(self.url)
         except SecretsUnavailable:
@@ -161,7 +161,7 @@ _INSUFFICIENT_SCOPE = re.compile(r'error="?insufficient_scope\b')
 
 
 class BearerAuth(httpx2.Auth):
-    """Adds the token to requests. `on_challenge` is called when the server wants the person to sign in.
+    """Adds the token to requests. `on_challenge` is called when the server requires the person to sign in.
 
     Raises RenewalUnavailable into the request.
     """

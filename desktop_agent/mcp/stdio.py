@@ -1,9 +1,9 @@
 """Stdio transport of an MCP server: lines of JSON to the input and from the output of a program. Loaded late.
 
 That of the `mcp` package reads lines without a bound, gives the error stream to a file, starts the program without
-inherited descriptors, and ends its process group alone. This one bounds what a server may say, keeps its error stream,
-and ends all that the program started, whatever session or group that is in. On Linux a supervisor process stays around
-it for that (`desktop_agent.sandbox.launcher`), so nothing gets away by leaving parent, session and environment behind.
+inherited descriptors, and ends only its process group. This one bounds what a server may send, logs its error stream,
+and ends all that the program started, in any session or group. On Linux a supervisor process is its parent for that
+(`desktop_agent.sandbox.launcher`), so nothing escapes by leaving parent, session and environment behind.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ async def stdio_streams(command: ServerCommand, log: ServerLog) -> AsyncGenerato
 
 
 class _Protocol(SubprocessStreamProtocol):
-    """Reports the end of the program itself, whoever still holds its pipes."""
+    """Reports the end of the program itself, whatever process still has its pipes."""
 
     def __init__(self, exited: asyncio.Event) -> None:
         super().__init__(limit=MAX_MESSAGE_BYTES, loop=asyncio.get_running_loop())
@@ -105,16 +105,16 @@ async def _start(command: ServerCommand) -> _RunningProgram:
 
 
 async def _start_supervised(command: ServerCommand) -> _RunningProgram:
-    """With a supervisor process around it. Raises OSError."""
+    """Start the program under a supervisor process. Raises OSError."""
     mark = new_mark()
-    ours, theirs = socket.socketpair()
-    with ours:
-        with theirs:
-            argv = supervised_command_from_socket(theirs.fileno())
-            program = await _spawn(argv, command.folder, minimal_environment(), mark, (theirs.fileno(),))
+    own_end, child_end = socket.socketpair()
+    with own_end:
+        with child_end:
+            argv = supervised_command_from_socket(child_end.fileno())
+            program = await _spawn(argv, command.folder, minimal_environment(), mark, (child_end.fileno(),))
         request = {"argv": list(command.argv), "environment": {**command.environment, mark: "1"}}
         try:
-            await _send_start_request(ours, request)
+            await _send_start_request(own_end, request)
         except BaseException:
             await finish(_abort(program))
             raise
@@ -196,7 +196,7 @@ def _missing_program_error(name: str, values: Mapping[str, str]) -> ToolFailed:
 async def _read_messages(
     source: asyncio.StreamReader, stream: MemoryObjectSendStream[SessionMessage | Exception], log: ServerLog
 ) -> None:
-    """Line by line. A line that is no message goes to the log: some programs print a greeting."""
+    """Read line by line. A line that is no message goes to the log: some programs print a greeting."""
     pacer = ReadPacer()
     with stream, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         try:
@@ -229,7 +229,7 @@ async def _log_stderr(source: asyncio.StreamReader, log: ServerLog) -> None:
             log.add(line.decode("utf-8", "replace").rstrip())
         rest = rest[-8192:]
         count += len(lines)
-        # A program that writes without end is read slowly.
+        # A program that writes endlessly is read slowly.
         if count > _LINES_BEFORE_PAUSE:
             count = 0
             await asyncio.sleep(_PAUSE_SECONDS)
@@ -238,7 +238,7 @@ async def _log_stderr(source: asyncio.StreamReader, log: ServerLog) -> None:
 
 
 async def _close_after_exit(exited: asyncio.Event, stream: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-    """Close the stream some time after the program has ended: other holders of its output say nothing for it."""
+    """Close the stream some time after the program has ended: other processes with its output do not speak for it."""
     await exited.wait()
     await asyncio.sleep(_EXIT_GRACE)
     stream.close()
@@ -248,7 +248,7 @@ async def _end(program: _RunningProgram, tasks: list[asyncio.Task[None]], log: S
     """Close the input first, as the protocol says; then end everything of the tree."""
     reader, stderr_reader, *_ = tasks
     program.stdin.close()
-    # A program that is stuck in writing would never see that its input is closed.
+    # A program that is blocked in writing would never notice that its input is closed.
     reader.cancel()
     await wait_at_most(program.exited, _EXIT_GRACE)
     log.exit_code = program.transport.get_returncode()
