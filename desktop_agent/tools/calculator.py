@@ -40,7 +40,7 @@ _FAILURES: dict[type[Exception], str] = {
 
 
 def evaluate(expression: str) -> str:
-    """Compute the value of an expression in words or digits. Raises ToolFailed with a sentence."""
+    """Compute an expression and return its value as text. Raises ToolFailed with a sentence."""
     tree = _parse_expression(expression)
     evaluator: Any = simpleeval.SimpleEval(operators=_OPERATORS, functions=FUNCTIONS, names=_CONSTANTS)
     try:
@@ -82,11 +82,11 @@ def _parse_expression(expression: str) -> ast.Expr:
 
 def _walk_nodes(root: ast.AST) -> Iterator[tuple[ast.AST, int]]:
     """Yield all nodes with their depth, without recursion."""
-    waiting = [(root, 0)]
-    while waiting:
-        node, depth = waiting.pop()
+    stack = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
         yield node, depth
-        waiting.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
 
 
 def _check_node(node: ast.AST) -> None:
@@ -161,7 +161,7 @@ def _format_number(value: object) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             _fail("The result is not a finite number.")
-        # 15 digits are what a double holds for certain; the 17 that repr may write show 0.1 + 0.2 with its dirt.
+        # A double holds 15 digits for certain; the 17 of repr would show 0.1 + 0.2 as 0.30000000000000004.
         return format(value, ".15g")
     return str(value)
 
@@ -174,12 +174,12 @@ def _mean(*values: Number) -> Number:
     return sum(values) / len(values)
 
 
-def _divide(value: Number, by: Number) -> Number:
-    return value / by
+def _divide(value: Number, divisor: Number) -> Number:
+    return value / divisor
 
 
-def _floor_divide(value: Number, by: Number) -> Number:
-    return value // by
+def _floor_divide(value: Number, divisor: Number) -> Number:
+    return value // divisor
 
 
 _BINARY_OPERATORS: dict[type[ast.AST], Operation] = {

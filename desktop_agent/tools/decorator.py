@@ -84,7 +84,7 @@ def parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def _parameters(lines: list[str]) -> dict[str, str]:
-    """Split by the indentation of the first one: what is indented further goes on with the text before."""
+    """Split by the indentation of the first parameter: lines that are indented further continue its text."""
     texts: dict[str, str] = {}
     depth, name = -1, ""
     for line in lines:
@@ -289,16 +289,16 @@ def _python_type_schema(name: str, kind: Any, definitions: JsonObject) -> JsonOb
         schema = TypeAdapter[Any](kind).json_schema(schema_generator=UntitledSchema)
     except (PydanticSchemaGenerationError, PydanticUserError):
         raise wrong from None
-    for each, definition in cast("JsonObject", schema.pop("$defs", {})).items():
-        if definitions.setdefault(each, definition) != definition:
-            raise WrongUse(Sentence("Two types of the arguments are both named “{name}”.", {"name": each}))
+    for definition_name, definition in cast("JsonObject", schema.pop("$defs", {})).items():
+        if definitions.setdefault(definition_name, definition) != definition:
+            raise WrongUse(Sentence("Two types of the arguments are both named “{name}”.", {"name": definition_name}))
     return schema
 
 
 P = ParamSpec("P")
 Function = Callable[..., Any]
 GivenSchema = type[BaseModel] | Mapping[str, object]
-# What all model servers take as a name.
+# Names that all model servers accept.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -362,7 +362,7 @@ def tool(
     Its arguments come from the type hints, their descriptions from the docstring. With a `schema` of its own the
     function takes the arguments by name, or, if its only parameter has another name, all of them in that one. A
     parameter of type RunningCall gets the call. A function that is not async runs in a thread of its own; when the call
-    is cancelled it is told at its next `progress`, and not waited for long. What it may answer: see result_parts. To
+    is cancelled its next `progress` raises, and it is not waited for long. What it may answer: see result_parts. To
     tell the model what went wrong, raise ToolFailed; of any other exception the model learns only the type.
     Raises WrongUse for what cannot be made a tool.
     """
@@ -372,7 +372,7 @@ def tool(
 
 
 def _make_tool(function: Function, options: ToolOptions) -> AnyTool:
-    # A class of no tool yet, for example, would be one whose every answer is discarded.
+    # A class or a generator function would be a tool whose every answer is discarded.
     if inspect.isclass(function) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise WrongUse("A tool is a function that answers once.", "Return the answer; show progress by RunningCall.")
     options_of_tool = dict(options)
@@ -418,11 +418,11 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
     known = [str(name) for name in rules.get("properties", ())]
     if len(parameters) == 1 and parameters[0].name not in known and parameters[0].kind in _KEYWORD_KINDS:
         only = parameters[0].name
-        return schema, lambda made: {only: made}
+        return schema, lambda value: {only: value}
     certain = set(known) if isinstance(schema, ModelSchema) else {str(name) for name in rules.get("required", ())}
     accepted = {parameter.name for parameter in parameters if parameter.kind in _KEYWORD_KINDS}
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-    wanting = [
+    unfilled = [
         parameter.name
         for parameter in parameters
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
@@ -431,7 +431,7 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
             or (parameter.default is inspect.Parameter.empty and parameter.name not in certain)
         )
     ]
-    wrong = wanting or [name for name in known if name not in accepted and not takes_all]
+    wrong = unfilled or [name for name in known if name not in accepted and not takes_all]
     if wrong:
         values = {"names": ", ".join(wrong)}
         raise WrongUse(
@@ -439,8 +439,8 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
             "Give the function a parameter for each argument, and a default to each that may be left out.",
         )
 
-    def bind(made: Any) -> dict[str, Any]:
-        by_name = _as_keywords(made)
+    def bind(value: Any) -> dict[str, Any]:
+        by_name = _as_keywords(value)
         return by_name if takes_all else {name: value for name, value in by_name.items() if name in accepted}
 
     return schema, bind

@@ -26,7 +26,7 @@ Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 MAX_STEPS = 50_000
 # Characters compared with patterns in one check, times the size of the pattern: about a second at the worst.
 MAX_MATCHING = 100_000_000
-# Rules within rules: the libraries do not stand it when Python ends a deeper recursion in the midst of them.
+# Rules within rules: the libraries break when Python ends a deeper recursion within them.
 MAX_LEVELS = 200
 _MAX_MESSAGE_LENGTH = 200
 
@@ -53,7 +53,7 @@ class _Budget:
             raise ValidationBudgetExceeded
 
 
-_budget: ContextVar[_Budget] = ContextVar("_meter")
+_budget: ContextVar[_Budget] = ContextVar("_budget")
 
 
 def first_errors(
@@ -90,20 +90,20 @@ def _bounded_class(draft: type[Validator]) -> type[Validator]:
 
 def _with_budget(check: Keyword) -> Keyword:
     def counting(checker: Any, rule: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
-        meter = _budget.get()
+        budget = _budget.get()
         # A long list of choices or names is gone through as a whole.
-        meter.spend(1 + (len(cast("list[Any]", rule)) // 10 if isinstance(rule, dict | list) else 0))
-        meter.levels += 1
-        if meter.levels > MAX_LEVELS:
+        budget.spend(1 + (len(cast("list[Any]", rule)) // 10 if isinstance(rule, dict | list) else 0))
+        budget.levels += 1
+        if budget.levels > MAX_LEVELS:
             raise RecursionError
         try:
             for error in check(checker, rule, value, schema) or ():
-                # Messages quote what they are about, which may be all of it.
-                meter.spend(1 + len(error.message) // 100)
+                # Messages quote the value, perhaps all of it.
+                budget.spend(1 + len(error.message) // 100)
                 error.message = shorten(error.message)
                 yield error
         finally:
-            meter.levels -= 1
+            budget.levels -= 1
 
     return counting
 
@@ -116,31 +116,31 @@ def shorten(text: str) -> str:
     return f"{text[:half]}…{text[-half:]}"
 
 
-def _pattern_found(pattern: str, text: str) -> bool:
+def _matches_pattern(pattern: str, text: str) -> bool:
     try:
-        readable = compile_pattern(pattern)
+        compiled = compile_pattern(pattern)
     except PatternRejected:
         raise ValidationBudgetExceeded from None
-    _budget.get().spend_matching(len(text) * readable.size)
-    return readable.matches(text)
+    _budget.get().spend_matching(len(text) * compiled.size)
+    return compiled.matches(text)
 
 
 def _pattern(_checker: Any, rule: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
-    if isinstance(value, str) and not _pattern_found(rule, value):
+    if isinstance(value, str) and not _matches_pattern(rule, value):
         yield ValidationError(f"{shorten(value)!r} does not match {rule!r}")
 
 
 def _pattern_properties(checker: Any, rule: dict[str, Any], value: Any, _schema: Any) -> Iterator[ValidationError]:
     for name, inner in _properties(value):
         for pattern, schema in rule.items():
-            if _pattern_found(pattern, name):
+            if _matches_pattern(pattern, name):
                 yield from checker.descend(inner, schema, path=name, schema_path=pattern)
 
 
 def _additional_properties(checker: Any, rule: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     for name, inner in _properties(value):
-        if name in known or any(_pattern_found(pattern, name) for pattern in patterns):
+        if name in known or any(_matches_pattern(pattern, name) for pattern in patterns):
             continue
         if rule is False:
             yield ValidationError(f"{shorten(name)!r} is not an argument here")
@@ -184,7 +184,7 @@ def _canonical_numbers(value: Any) -> Any:
 
 # In characters of JSON. It goes to the model with every request.
 MAX_SCHEMA_LENGTH = 256_000
-# Signs that begin another value; what the drafts say about schemas is gone through for each, ten thousand in a second.
+# Characters that begin a value: for each the draft's rules about schemas are checked, ten thousand in a second.
 MAX_VALUES = 20_000
 MAX_PROBLEMS = 10
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -260,7 +260,7 @@ def _parse_schema(schema: Any) -> Any:
 def _build_validator(schema: JsonObject, lasts: Callable[[], bool]) -> Validator:
     """Build a validator. Raises WrongUse, and what the library raises."""
     draft = validators.validator_for(schema, default=Draft202012Validator)  # pyright: ignore[reportUnknownMemberType]
-    # Each part that says it would be checked by another, unbounded, checker.
+    # A part that says `$schema` would be checked by another validator, without bounds.
     rules = {name: rule for name, rule in schema.items() if name != "$schema"}
     # Not by check_schema, which wants patterns to be Python's.
     for error in draft(draft.META_SCHEMA, registry=EMPTY_REGISTRY).iter_errors(rules):
@@ -272,25 +272,25 @@ def _build_validator(schema: JsonObject, lasts: Callable[[], bool]) -> Validator
 def _check_all(root: JsonObject, specification: Specification[Any], lasts: Callable[[], bool]) -> None:
     """Check every schema in the schema, wherever a reference leads. Raises WrongUse."""
     resource = specification.create_resource(root)
-    waiting = [(resource, EMPTY_REGISTRY.resolver_with_root(resource))]
+    stack = [(resource, EMPTY_REGISTRY.resolver_with_root(resource))]
     seen: set[int] = set()
     names = {"patternProperties": False, "unevaluatedProperties": False}
-    while waiting:
-        resource, resolver = waiting.pop()
+    while stack:
+        resource, resolver = stack.pop()
         rules = cast("JsonObject", resource.contents)
         if not isinstance(resource.contents, dict) or id(rules) in seen:
             continue
         seen.add(id(rules))
         _check_rules(rules, lasts)
-        names = {name: anchors or name in rules for name, anchors in names.items()}
+        names = {name: is_used or name in rules for name, is_used in names.items()}
         for reference in (rules[name] for name in _REFERENCES if isinstance(rules.get(name), str)):
             try:
-                anchors = resolver.lookup(reference)
+                resolved = resolver.lookup(reference)
             except (Unresolvable, ValueError, AttributeError):
                 raise _schema_error(f"“{shorten(reference)}” points out of it, or at nothing") from None
-            waiting.append((specification.create_resource(anchors.contents), anchors.resolver))
-        waiting.extend((inner, resolver.in_subresource(inner)) for inner in resource.subresources())
-    # The library compares those names in Python's own engine, which may go back in them for ever.
+            stack.append((specification.create_resource(resolved.contents), resolved.resolver))
+        stack.extend((inner, resolver.in_subresource(inner)) for inner in resource.subresources())
+    # The library matches those names with Python's own engine, which may backtrack for ever.
     if all(names.values()):
         raise _schema_error("“unevaluatedProperties” together with “patternProperties” cannot be checked")
 

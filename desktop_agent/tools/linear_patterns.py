@@ -16,14 +16,14 @@ class PatternRejected(Exception):
 class LinearPattern:
     """A pattern in the engine that pydantic brings (Rust's regex), which never backtracks.
 
-    Its time is the length of the text times the size of the pattern, repetitions counted out.
+    Its time is the length of the text times the size of the pattern with its repetitions written out.
     """
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_PATTERN_LENGTH:
             raise PatternRejected
         try:
-            self._fits: TypeAdapter[Any] = TypeAdapter(Annotated[str, Field(pattern=text, strict=True)])
+            self._adapter: TypeAdapter[Any] = TypeAdapter(Annotated[str, Field(pattern=text, strict=True)])
         except (SchemaError, ValueError, OverflowError):
             raise PatternRejected from None
         self.size = _size(text)
@@ -31,7 +31,7 @@ class LinearPattern:
     def matches(self, text: str) -> bool:
         """Return whether it is found anywhere in the text, as JSON Schema requires."""
         try:
-            self._fits.validate_python(text)
+            self._adapter.validate_python(text)
         except ValidationError:
             return False
         return True

@@ -144,7 +144,7 @@ class DescriptorFolder:
             os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Let go."""
+        """Close the descriptor."""
         os.close(self._descriptor)
 
 
@@ -213,7 +213,7 @@ class PathFolder:
         """Windows has no way to sync a folder."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no descriptor is open."""
 
     def _checked(self, name: str) -> Path:
         path = self._path / name
@@ -242,10 +242,10 @@ def open_folder(path: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> Folder:
 
 
 MAX_ATTRIBUTE_BYTES = 64 * 1024
-"""Of all attributes of one file that are read to be saved, names and values together."""
+"""The most that is saved of one file's attributes, names and values together."""
 
 MAX_ATTRIBUTES = 100
-# Not those of the system's security: what holds for the old bytes, such as a program's rights, need not for the new.
+# No security attributes: what holds for the old bytes, such as a program's rights, need not hold for the new ones.
 _COPIED_PREFIXES = ("user.", "system.posix_acl_access")
 
 
@@ -258,7 +258,7 @@ class FileAttributes:
 
 
 def read_attributes(descriptor: int) -> FileAttributes:
-    """Read those of an open file: one that exceeds the bounds above is left out. Raises OSError."""
+    """Read the attributes of an open file; one that exceeds the bounds above is left out. Raises OSError."""
     status = os.fstat(descriptor)
     owner = (status.st_uid, status.st_gid) if hasattr(os, "fchown") else None
     return FileAttributes(tuple(_extended_attributes(descriptor)), owner)
@@ -283,7 +283,7 @@ def _extended_attributes(descriptor: int) -> list[tuple[str, bytes]]:
 
 
 def apply_attributes(extras: FileAttributes, descriptor: int) -> None:
-    """Give them to an open file, as far as the system allows; the group without the user if only that."""
+    """Set the attributes of an open file, as far as the system allows; the group alone if not the user."""
     for name, value in extras.attributes if hasattr(os, "setxattr") else ():
         if name.startswith(_COPIED_PREFIXES):
             with contextlib.suppress(OSError):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from desktop_agent.types.errors import Sentence, ToolFailed
 
-# As many links are followed by the kernel (path_resolution(7)).
+# The kernel follows at most so many links (path_resolution(7)).
 _MAX_LINKS = 40
 CHOOSE_AGAIN = "Choose the folder again if that is right, or another one."
 
@@ -30,21 +30,21 @@ def is_replaced(folder: Path, real: Path) -> bool:
     (/home on some, /tmp on macOS) and drives that stand for a folder may be stored: they are not changed by writing
     into a folder.
     """
-    found = os.path.normcase(real)
-    if found == os.path.normcase(folder.absolute()):
+    real_path = os.path.normcase(real)
+    if real_path == os.path.normcase(folder.absolute()):
         return False
-    return found != os.path.normcase(_follow_system_links(folder))
+    return real_path != os.path.normcase(_follow_system_links(folder))
 
 
 def require_in_place(folder: Path) -> None:
-    """Raise ToolFailed for a folder that was replaced. One that is gone is another matter. Blocking."""
+    """Raise ToolFailed for a folder that was replaced, but not for one that does not exist. Blocking."""
     real = Path(os.path.realpath(folder))
     if is_replaced(folder, real):
         raise ToolFailed(replaced_sentence(folder, real), CHOOSE_AGAIN)
 
 
 def replaced_sentence(folder: Path, real: Path) -> Sentence:
-    """Return what is said about such a folder."""
+    """Return the sentence about a folder that was replaced."""
     # Names on disk need not be Unicode.
     path, shown = (str(name).encode("utf-8", "replace").decode() for name in (folder, real))
     return Sentence("“{path}” leads to “{real}” now.", {"path": path, "real": shown})

@@ -105,7 +105,7 @@ class RunningCall:
 def run_tool_in_thread(
     work: Callable[[Input, CancelToken], tuple[ResultPart, ...]],
 ) -> Callable[[Input, RunningCall], Awaitable[tuple[ResultPart, ...]]]:
-    """Return what runs a tool's blocking work in a thread."""
+    """Return a function that runs a tool's blocking work in a thread."""
     return lambda params, _call: run_in_thread(lambda token: work(params, token))
 
 
@@ -114,7 +114,7 @@ class Tool(Generic[Input]):
     """One tool. `timeout` is in seconds; `preview` shows the effect before it happens and changes nothing.
 
     `scope` is what the tool works on, for example its folder: the same tool elsewhere is another one to approvals.
-    `concurrency` is how many calls of it may run at once; None: as many as the schedule allows. `subjects` are the
+    `concurrency` is how many calls of it may run at once; None: as many as the scheduler allows. `subjects` are the
     files, hosts and commands that a call is about, for rules to match. `changes` are the files that a call will change,
     relative to the workspace: they are saved before it starts. `undo` reverts what a call did, where files alone do not
     tell it, and returns in words what it did. It runs at most once for a call, and only for one that succeeded, when
@@ -190,7 +190,7 @@ class Tool(Generic[Input]):
         """Return the digest that an approval of this call is bound to."""
         if not is_large(arguments):
             return call_digest(self.identity, arguments)
-        # The same, such that other threads have their turn meanwhile.
+        # The same digest, in pieces: other threads can run meanwhile.
         pieces = chain((f"[{json.dumps(self.identity, ensure_ascii=False)},",), iter_json(arguments, sort_keys=True))
         digest = hashlib.sha256()
         for piece in chain(pieces, "]"):
@@ -303,8 +303,8 @@ class DynamicToolRegistry(ToolRegistry):
     def _current(self) -> ToolRegistry:
         offered = self._offered()
         if self._cached[0] != offered:
-            fresh = (tool for tool in offered if self._fixed.get(tool.name) is None)
-            self._cached = (offered, self._fixed.with_tools(*fresh))
+            new_tools = (tool for tool in offered if self._fixed.get(tool.name) is None)
+            self._cached = (offered, self._fixed.with_tools(*new_tools))
         return self._cached[1]
 
 

@@ -204,19 +204,19 @@ class Workspace:
 
         `before_replacing` runs when the new bytes are safe on disk under another name; what it raises leaves the old
         file as it was. `mode`: permissions to give it instead, even if it is write-protected. `prefix`: how that name
-        begins. `extras` it gets besides, as far as the system allows.
+        begins. `extras` are set too, as far as the system allows.
         """
         with self._translate_errors(place), self._open_parent(place, make_parents=True) as (folder, name):
             mode = _mode_for(place, folder, name, mode)
             temporary = f"{prefix}{secrets.token_hex(8)}.tmp"
             try:
-                created = 0o666 if mode is None else mode
-                descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, created)
+                creation_mode = 0o666 if mode is None else mode
+                descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, creation_mode)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
                     copy_attributes(folder, name, descriptor)
-                    # Before the permissions, which another owner would cost some of.
+                    # Before the permissions, of which a change of the owner clears some.
                     apply_attributes(extras, descriptor)
                     if mode is not None and hasattr(os, "fchmod"):
                         os.fchmod(descriptor, mode)
@@ -281,10 +281,10 @@ class Workspace:
         parts = split_path(path, windows_names=False)
         if ".." in parts:
             reject_path(path, "is an absolute path with “..” in it; write it relative to the workspace folder.")
-        below = self._parts_below(Path(path)) if Path(path).is_absolute() else None
-        if below is None:
+        parts_below = self._parts_below(Path(path)) if Path(path).is_absolute() else None
+        if parts_below is None:
             reject_path(path, "is outside the workspace folder.")
-        return split_path("/".join(below), windows_names=self._windows_names)
+        return split_path("/".join(parts_below), windows_names=self._windows_names)
 
     def _resolve(self, path: str, parts: tuple[str, ...]) -> WorkspacePath:
         """Follow links once and check where they lead."""
@@ -293,10 +293,10 @@ class Workspace:
         except OSError:
             # A link that was replaced while it was being read.
             reject_path(path, "changed while it was being followed; nothing was touched.")
-        below = self._parts_below(Path(real))
-        if below is None:
+        parts_below = self._parts_below(Path(real))
+        if parts_below is None:
             reject_path(path, "leads out of the workspace folder.")
-        return WorkspacePath(below)
+        return WorkspacePath(parts_below)
 
     def _parts_below(self, path: Path) -> tuple[str, ...] | None:
         """Return the components below the folder, or None. Compares files, not spelling: case is no way out."""
@@ -377,7 +377,7 @@ def _require_regular_file(place: WorkspacePath, status: os.stat_result) -> None:
 
 @contextlib.contextmanager
 def _reserve(place: WorkspacePath, folder: Folder, name: str) -> Generator[None]:
-    """Hold the path with an empty file, so that nobody takes it meanwhile; it is removed if nothing replaced it."""
+    """Reserve the path with an empty file, so that nobody takes it; the file is removed if nothing replaced it."""
     try:
         descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -400,7 +400,7 @@ def _reserve(place: WorkspacePath, folder: Folder, name: str) -> Generator[None]
 def _move(old: Folder, name: str, new: Folder, new_name: str) -> None:
     status = old.stat(name)
     old.move(name, new, new_name)
-    # Of two names of the same file the system leaves both.
+    # Where both are names of the same file, the system leaves both.
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(old.stat(name), status):
             old.remove(name)
@@ -420,7 +420,7 @@ def _require_writable(place: WorkspacePath, status: os.stat_result) -> None:
 
 
 def _mode_for(place: WorkspacePath, folder: Folder, name: str, mode: int | None) -> int | None:
-    """Return the permissions that are wanted, or those of the replaced file, or None for a new one."""
+    """Return `mode` if it is given, else the permissions of the replaced file, or None for a new one."""
     try:
         status = folder.stat(name)
     except FileNotFoundError:

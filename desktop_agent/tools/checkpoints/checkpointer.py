@@ -120,7 +120,7 @@ class RedoSaver:
         if file.path in done:
             return True
         with suppress(ToolFailed):
-            # What failed may have taken effect all the same.
+            # A step that failed may have taken effect all the same.
             return take_snapshot(self.workspace, parse_saved_path(file.path), token).state == file.after
         return True
 
@@ -192,7 +192,7 @@ class CheckpointRestore:
         return plan_step(self._workspace, file, token, self._consent)
 
     async def _clear(self, steps: list[RestoreStep]) -> list[RestoreStep]:
-        """Remove what was not there, the innermost first; return the steps that end with that, done or failed."""
+        """Remove what was not there before, innermost first; return the steps that end with that, done or failed."""
         in_the_way = {step.file.path: step for step in steps if not step.wants_file}
         ended: list[RestoreStep] = []
         for path in sorted({*in_the_way, *self._new_folders()}, key=_depth, reverse=True):
@@ -249,7 +249,7 @@ class CheckpointRestore:
             self.skipped.append(skipped_because(step.file.path, error))
 
     def _updated_checkpoint(self, _token: CancelToken) -> Checkpoint:
-        """Expect from now on the files that are as before the call to stay so."""
+        """Return the checkpoint, in which the state before the call is now expected of the restored files."""
         done = {step.file.path for step in self.restored_steps} | self._as_before
         files = tuple(
             file.model_copy(update={"after": file.before}) if file.path in done else file
@@ -274,8 +274,8 @@ def existing_folders(workspace: Workspace, folders: tuple[str, ...]) -> tuple[st
     existing: list[str] = []
     for path in folders:
         with suppress(ToolFailed):
-            there = workspace.stat(parse_saved_path(path))
-            if there is not None and stat.S_ISDIR(there.st_mode):
+            status = workspace.stat(parse_saved_path(path))
+            if status is not None and stat.S_ISDIR(status.st_mode):
                 existing.append(path)
     return tuple(existing)
 
@@ -297,7 +297,7 @@ class RestoreReport:
     """What a restore did. Files that were as before already appear nowhere.
 
     `saved` is the checkpoint of what was replaced: restoring that reverts this restore. None where nothing was.
-    `is_new_undo`: what the call did besides was undone just now, and not by an earlier restore.
+    `is_new_undo`: what the call did beyond files was undone just now, and not by an earlier restore.
     """
 
     checkpoint: Checkpoint
@@ -318,17 +318,17 @@ class RestoreReport:
 
     @property
     def undone(self) -> str:
-        """What the tool reported when it undid what the call did besides."""
+        """What the tool reported when it undid what the call did beyond files."""
         return self.checkpoint.undo_said or ""
 
     @property
     def not_undone(self) -> str:
-        """Why the tool did not undo it."""
+        """Why the tool did not undo that."""
         return next((str(skipped.why) for skipped in self.skipped if skipped.is_undo), "")
 
 
 _MAX_COUNTED_BYTES = 2_000_000
-"""Of files whose changed lines are counted."""
+"""The size up to which the changed lines of a file are counted."""
 
 
 class Checkpointer:
@@ -401,7 +401,7 @@ class Checkpointer:
         return checkpoint
 
     async def complete_checkpoint(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
-        """Note how the call left the files, whatever became of it. Finishes even when cancelled.
+        """Record how the call left the files, whatever its outcome. Finishes even when cancelled.
 
         `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
         left them.
@@ -411,7 +411,7 @@ class Checkpointer:
     async def restore(
         self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
     ) -> RestoreReport:
-        """Restore the files that are as the call left them, saving first what is there; twice equals once.
+        """Restore the files that are still as the call left them, saving first what is there. Twice equals once.
 
         `even_if_changed` also replaces those that were changed since: all, or those that are still as it says, by their
         paths in the checkpoint. `note_id` goes into the checkpoint of what is there. Raises StorageFailed when that

@@ -27,9 +27,9 @@ _NO_EXTRAS = FileAttributes()
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """A file as it is now. `stamp` changes with every change of it, None for nothing.
+    """A file as it is now. `stamp` changes with every change of the file; None where there is no file.
 
-    `data` is there if bytes were asked for, and `extras` with it. `link_count` is how many hard links a file has.
+    `data` and `extras` are there if bytes were requested. `link_count` is how many hard links a file has.
     """
 
     state: FileState
@@ -53,7 +53,7 @@ def parse_saved_path(path: str) -> WorkspacePath:
 
 
 def file_stamp(status: os.stat_result | None) -> FileStamp | None:
-    """Return what tells one version of a file from the next without reading it."""
+    """Return what distinguishes one version of a file from the next without reading it."""
     if status is None:
         return None
     return (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -76,12 +76,12 @@ def take_snapshot(
         unread = _unreadable_reason(status)
         if unread is not None:
             return FileSnapshot(FileState(unread=unread), stamp)
-        read = _read_file(workspace, place, token, with_data=with_data)
+        content = _read_file(workspace, place, token, with_data=with_data)
         if file_stamp(workspace.stat(place)) != stamp:
             continue  # written to while it was read
-        if read is None:
+        if content is None:
             return FileSnapshot(FileState(unread="not_permitted"), stamp)
-        digest, data, extras = read
+        digest, data, extras = content
         state = FileState(digest=digest, mode=stat.S_IMODE(status.st_mode) & 0o777)
         return FileSnapshot(state, stamp, data, status.st_nlink, extras)
     raise ToolFailed(
@@ -145,8 +145,8 @@ def _read_file(
 
 
 ReplaceConsent = bool | Mapping[str, Collection[FileState | FileStamp]]
-"""Whether files that were changed since may be replaced: all, none, or these as long as they are found so; those of
-which no bytes were read, by their stamps."""
+"""Whether files that were changed since may be replaced: all, none, or by path those in one of these states, or with
+one of these stamps where no bytes were read."""
 
 _NOT_SAVED: dict[UnreadReason, str] = {
     "folder": "“{path}” was a folder.",
@@ -170,9 +170,9 @@ _RETRY = Sentence("Remove the cause, then restore once more.")
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that was not restored, because of a conflict: it is not as the call left it; else it was not possible.
+    """A file that was not restored. `is_conflict`: it is not as the call left it; otherwise restoring was not possible.
 
-    `is_undo`: what the call did besides was not undone; `path` is the tool then.
+    `is_undo`: what the call did beyond files was not undone; `path` is the tool then.
     """
 
     path: str
@@ -241,13 +241,13 @@ def is_replacing_allowed(consent: ReplaceConsent, path: str, now: FileSnapshot |
         return consent
     if now is None:
         return path in consent
-    # Of what could not be read, one version looks like the next.
-    known = now.state if now.state.unread in {None, "folder"} else now.stamp
-    return known in consent.get(path, ())
+    # States of files that could not be read are all equal.
+    version = now.state if now.state.unread in {None, "folder"} else now.stamp
+    return version in consent.get(path, ())
 
 
 def clear_path(workspace: Workspace, step: RestoreStep) -> None:
-    """Remove what stands where no file was. Raises ToolFailed."""
+    """Remove what is now where no file was before. Raises ToolFailed."""
     if step.now.state.unread == "folder":
         workspace.remove_folder(step.place)
     elif step.now.stamp is not None:
@@ -294,7 +294,7 @@ _MISSING, _FOLDER = FileState(), FileState(unread="folder")
 class ForecastState:
     """The forecast for one file: as it is `now`, and as it would be `then`.
 
-    `skipped` is the first reason why it would not be all that it was. `stamp` and `link_count` as in FileSnapshot.
+    `skipped` is the first reason why it would not be restored fully. `stamp` and `link_count` as in FileSnapshot.
     """
 
     now: FileState
@@ -312,7 +312,7 @@ class RestorePreview:
         self._token = token
         self._consent = consent
         self.forecasts: dict[str, ForecastState] = {}
-        # Folders that calls had made, and that would be empty.
+        # Folders that calls had made, and that would be removed.
         self._removed: set[str] = set()
 
     def preview(self, checkpoints: Sequence[Checkpoint]) -> dict[str, ForecastState]:
@@ -366,7 +366,7 @@ class RestorePreview:
         if forecast.then != _MISSING:
             parent = parse_saved_path(step.file.path).parts[:-1]
             for count in range(len(parent), 0, -1):
-                # It comes with the folders that it lies in.
+                # A restored file brings back the folders that it is in.
                 folder = self.forecasts.get("/".join(parent[:count]))
                 self._removed.discard("/".join(parent[:count]))
                 if folder is not None and folder.then == _MISSING:

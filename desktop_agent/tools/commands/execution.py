@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 class CommandNetwork:
-    """The network of one command; the launcher sends over `channel` a socket that listens in there."""
+    """The network of one command. Over `channel` the launcher sends a socket that listens in that network."""
 
     def __init__(self, proxy: "CommandProxy") -> None:
         self._proxy = proxy
-        self._here, self._there = socket.socketpair()
+        self._own_end, self._launcher_end = socket.socketpair()
         self._loop = asyncio.SelectorEventLoop()
         self._serving: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="network of a command", daemon=True)
@@ -47,8 +47,8 @@ class CommandNetwork:
 
     @property
     def channel(self) -> int:
-        """The number of a descriptor."""
-        return self._there.fileno()
+        """The descriptor of the launcher's end."""
+        return self._launcher_end.fileno()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class CommandNetwork:
         with suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join()
-        for end in (self._here, self._there):
+        for end in (self._own_end, self._launcher_end):
             end.close()
 
     def _stop(self) -> None:
@@ -82,15 +82,15 @@ class CommandNetwork:
                 await self._proxy.serve(listening)
 
     async def _listener(self) -> socket.socket | None:
-        """Return what the launcher sends; None where it ends without."""
-        self._here.settimeout(0)
+        """Return the socket that the launcher sends; None where it ends without sending one."""
+        self._own_end.settimeout(0)
         is_readable = asyncio.Event()
-        self._loop.add_reader(self._here, is_readable.set)
+        self._loop.add_reader(self._own_end, is_readable.set)
         try:
             await is_readable.wait()
         finally:
-            self._loop.remove_reader(self._here)
-        _, descriptors, _, _ = socket.recv_fds(self._here, 1, 1)
+            self._loop.remove_reader(self._own_end)
+        _, descriptors, _, _ = socket.recv_fds(self._own_end, 1, 1)
         return socket.socket(fileno=descriptors[0]) if descriptors else None
 
 
@@ -162,7 +162,7 @@ def refusal_hints() -> tuple[_RefusalHint, ...]:
 
 def explain_refusals(output: str, sandbox: str, workspace: str, *, network: bool, is_read_only: bool = False) -> str:
     """Return sentences for the model, empty where the output shows no refusal. `sandbox` is the sandbox's name."""
-    # It may lie among temporary files.
+    # Its path must not match a pattern: it may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
     texts = refusal_texts()
@@ -183,7 +183,7 @@ def explain_refusals(output: str, sandbox: str, workspace: str, *, network: bool
 def _appears_in(pattern: str | tuple[str, ...], text: str) -> bool:
     if isinstance(pattern, str):
         return pattern in text
-    # The lines only where it can be: most outputs have none.
+    # Single lines are searched only where all parts occur: in most outputs they do not.
     is_complete = all(part in text for part in pattern)
     return is_complete and any(all(part in line for part in pattern) for line in text.splitlines())
 
@@ -224,21 +224,21 @@ def prepare_command(
     *,
     is_checkout: bool = False,
 ) -> PreparedCommand:
-    """Prepare a line. The workspace is the first, and the line's own temporary folder the last of what it may write.
+    """Prepare a line. Of the writable folders the first is the workspace, the last the line's own temporary folder.
 
     The line is the last word of `argv`. One that `is_checkout` may write every startup file of the workspace.
     """
     workspace, temporary = policy.writable[0], policy.writable[-1]
     before = survey_before(workspace, temporary.stat().st_ctime_ns, with_programs=bool(sandbox.name))
-    if (of_git := before.protected) is not None:
+    if (git_paths := before.protected) is not None:
         runs_in = folder.relative_to(workspace).as_posix()
         protected = (
             ProtectedStartupFiles()
             if is_checkout
             else protected_startup_files(argv[-1], runs_in, workspace, before.survey)
         )
-        pinned = tuple(dict.fromkeys((*policy.pinned, *of_git.pinned, *protected.pinned)))
-        policy = replace(policy, read_only=(*of_git.files, *of_git.folders, *protected.read_only), pinned=pinned)
+        pinned = tuple(dict.fromkeys((*policy.pinned, *git_paths.pinned, *protected.pinned)))
+        policy = replace(policy, read_only=(*git_paths.files, *git_paths.folders, *protected.read_only), pinned=pinned)
     if network is not None:
         policy = replace(policy, channel=network.channel)
     return PreparedCommand(sandbox.command(argv, folder, policy), folder, environment, sandbox, before, policy, network)
@@ -283,11 +283,11 @@ async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -
         call.report_partial_result(f"{_describe_ended(prepared, ended_counts)}{_CHANGES_UNKNOWN}")
         call.report_partial_result(await _describe_effects(prepared, ended_counts, call))
         raise
-    after = await _recheck_workspace(prepared, call, files=prepared.before.is_small)
+    effects = await _recheck_workspace(prepared, call, files=prepared.before.is_small)
     output = shorten_output(strip_terminal_sequences(finished.output))
-    # What looks shows what others wrote: their words say nothing of it where it went well.
+    # A read-only command shows what others wrote: where it succeeded, refusals in there are not its own.
     why = () if prepared.policy.is_read_only and finished.exit_code == 0 else await _explain(prepared, output)
-    notes = (after.warning, *why)
+    notes = (effects.warning, *why)
     return _format_result(finished, output, await _count_left_running(prepared, finished), notes)
 
 
@@ -295,7 +295,7 @@ async def _count_left_running(prepared: PreparedCommand, finished: ProcessResult
     """Return how many processes it had left running, where that is known."""
     if prepared.sandbox.ends_descendants:
         return 0
-    # Late: the rest of it runs in child processes alone.
+    # Imported late: the rest of that module runs in child processes alone.
     from desktop_agent.sandbox.launcher import read_left_running
 
     return finished.left_running + await run_in_thread(
@@ -315,19 +315,19 @@ async def _explain(prepared: PreparedCommand, output: str) -> tuple[str, ...]:
 
 async def _describe_effects(prepared: PreparedCommand, ended_counts: list[int], call: RunningCall) -> str:
     """Describe what a command had done when it was interrupted."""
-    after = await _recheck_workspace(prepared, call, files=True)
+    effects = await _recheck_workspace(prepared, call, files=True)
     return " ".join(
         sentence
-        for sentence in (_describe_ended(prepared, ended_counts) + str(after.changes), after.warning)
+        for sentence in (_describe_ended(prepared, ended_counts) + str(effects.changes), effects.warning)
         if sentence
     )
 
 
 async def _recheck_workspace(prepared: PreparedCommand, call: RunningCall, *, files: bool) -> SideEffects:
-    after = await run_in_thread(lambda token: prepared.before.compare(token.raise_if_cancelled, files=files))
-    if after.changes is not None:
-        call.report_file_changes(after.changes.file_changes)
-    return after
+    effects = await run_in_thread(lambda token: prepared.before.compare(token.raise_if_cancelled, files=files))
+    if effects.changes is not None:
+        call.report_file_changes(effects.changes.file_changes)
+    return effects
 
 
 def _describe_ended(prepared: PreparedCommand, counts: list[int]) -> str:

@@ -1,6 +1,6 @@
 """Find the git repositories of a workspace and what git would run of them: hooks, settings and programs.
 
-Where they lie is said in gitrepository-layout(5) and git-worktree(1).
+Where they are is documented in gitrepository-layout(5) and git-worktree(1).
 """
 
 import os
@@ -31,15 +31,15 @@ from desktop_agent.sandbox.git_config import (
 )
 
 MAX_REPOSITORIES = 200
-"""Repositories, those inside of others among them, that are looked at."""
-# What is kept from a command is a mount each, and all of them are words of one program.
+"""Repositories that are searched, including those inside of others."""
+# Each protected path is a mount, and all mounts are arguments of one program.
 _MAX_FILES = 1_000
 _MAX_DEPTH = 8
 _MAX_HOOKS = 200
 _SAMPLE = ".sample"
 _GIT_ENTRY = ".git"
 _PARTS = frozenset(("HEAD", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
-# What git goes on with on request; lines that begin so are run (git-rebase(1)).
+# Lists with which git continues on request; lines that begin like this are run (git-rebase(1)).
 _PENDING_LISTS = ("rebase-merge/git-rebase-todo", "sequencer/todo")
 _EXEC_LINE = re.compile(r"^[ \t]*(?:x|exec)[ \t].*", re.MULTILINE)
 
@@ -49,10 +49,10 @@ class ProtectedRepositories:
     """What a command should not change of the git repositories of a workspace.
 
     `files` and `folders` should not be written; a folder of hooks may be missing. `pinned` are the folders on the way
-    to them, which should not be moved aside, each before those inside of it. `watched` may come to exist, and would be
-    as bad; or hooks lead to it, or settings name it as a program, and a checkout has to write it, since such files are
-    tracked. `pending` is what git goes on with, and may run lines of. Each comes with the repository that it belongs
-    to. `repositories` come each with its working tree. `is_cut`: there was too much.
+    to them, which should not be moved aside, each before those inside of it. `watched` are paths that do not exist yet
+    and would be as dangerous, and programs that hooks lead to or settings name: a checkout has to write these, since
+    they are tracked. `pending` are lists with which git continues, and of which it may run lines. Each path comes with
+    its repository, and each of `repositories` with its working tree. `is_cut`: there were too many.
     """
 
     files: dict[Path, Path] = field(default_factory=dict[Path, Path])
@@ -86,11 +86,11 @@ class RepositoryMemory:
     repositories: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     entries: Mapping[Path, None] = field(default_factory=dict[Path, None])
     is_cut: bool = False
-    _keeping: Lock = field(default_factory=Lock, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def remember(self, repositories: ProtectedRepositories) -> None:
         """Remember what was found."""
-        with self._keeping:
+        with self._lock:
             self.repositories = {**self.repositories, **repositories.repositories}
             self.entries = {**self.entries, **repositories.entries}
 
@@ -123,7 +123,7 @@ def find_repositories(
     """
     known = memory or RepositoryMemory()
     search = _RepositorySearch(writable, check)
-    # All that is known, before what those have in them: that may be there to leave no room for the rest.
+    # Known repositories come before those inside of them: a command may have made many, to leave no room for the rest.
     for folder, top in known.repositories.items():
         search.add_repository(folder, top, _MAX_DEPTH, is_known=True)
     parents = (parent / _GIT_ENTRY for parent in writable.parents)
@@ -154,7 +154,7 @@ def repository_state(repositories: ProtectedRepositories) -> dict[Path, str]:
 
 
 def is_state_changed(place: Path, then: str, now: str) -> bool:
-    """Return whether git would run or read something else by now; what it goes on with may have lost done lines."""
+    """Return whether git would run or read something else by now; a pending list may have lost lines that are done."""
     if f"{place.parent.name}/{place.name}" in _PENDING_LISTS:
         return not set(now.splitlines()) <= set(then.splitlines())
     return then != now
@@ -184,7 +184,7 @@ class _RepositorySearch:
         self.result = ProtectedRepositories()
         self._inside_of = os.path.join(writable, "")  # noqa: PTH118 -- with a slash at its end
         self._check = check
-        self._waiting = deque[tuple[Path, Path, int]]()
+        self._queue = deque[tuple[Path, Path, int]]()
         person = _user_config_files()
         config = read_config(person)
         self._everywhere = config.settings
@@ -233,29 +233,29 @@ class _RepositorySearch:
         self._add_hooks(folder, top, config.settings, is_whole=is_whole)
         if not is_whole:
             self.add_repository(common, common.parent if common.name == _GIT_ENTRY else top, depth - 1)
-        self._waiting.append((folder, top, depth))
+        self._queue.append((folder, top, depth))
 
     def search_inside(self) -> None:
         """Search the repositories that were added since."""
-        while self._waiting:
-            folder, top, depth = self._waiting.popleft()
-            for nested, its_top in self._inside(folder, top):
-                self.add_repository(nested, its_top, depth - 1)
+        while self._queue:
+            folder, top, depth = self._queue.popleft()
+            for nested, nested_top in self._nested_repositories(folder, top):
+                self.add_repository(nested, nested_top, depth - 1)
 
-    def _inside(self, folder: Path, top: Path) -> Iterator[tuple[Path, Path]]:
-        """Return repositories that a repository keeps for submodules, and its further working trees."""
+    def _nested_repositories(self, folder: Path, top: Path) -> Iterator[tuple[Path, Path]]:
+        """Yield repositories that a repository keeps for submodules, and its further working trees."""
         for worktree in self._folders_in(folder / "worktrees"):
             yield worktree, Path(first_line(worktree / "gitdir") or worktree).parent
-        waiting = [folder / "modules"]
+        stack = [folder / "modules"]
         for _ in range(MAX_REPOSITORIES):
-            if not waiting:
+            if not stack:
                 return
-            for worktree in self._folders_in(waiting.pop()):
+            for worktree in self._folders_in(stack.pop()):
                 if _is_repository(worktree):
                     yield worktree, top
                 else:
-                    waiting.append(worktree)
-        self.result.is_cut |= bool(waiting)
+                    stack.append(worktree)
+        self.result.is_cut |= bool(stack)
 
     def _folders_in(self, folder: Path) -> list[Path]:
         folders, is_cut = subfolders(folder, MAX_REPOSITORIES)
@@ -326,7 +326,7 @@ def _user_config_files() -> tuple[Path, ...]:
 
 
 def _is_repository(folder: Path, *, is_known: bool = False) -> bool:
-    """Also count one of which something is missing, which may be put back later, if it has been written to."""
+    """Return whether it is a repository, perhaps incomplete: what is missing may be put back later."""
     names = {part for part in _PARTS if os.path.lexists(folder / part)}
     if is_known:
         return bool(names)
@@ -343,6 +343,6 @@ def _hooks_in(folder: Path) -> list[Path]:
 
 
 def _pending_state(place: Path) -> str:
-    """Return the lines that git would run; of a link, its target. Any change counts of what is too long to read."""
+    """Return the lines that git would run; of a link, its target. A file too long to read counts with any change."""
     lines = [] if is_link(place) else _EXEC_LINE.findall(read_text(place))
     return "\n".join([*lines, *([fingerprint(place)] if is_link(place) or is_too_long(place) else [])])

@@ -24,7 +24,7 @@ from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.tool_calls import Risk
 
 _OPTIONS = ("-NoLogo", "-NoProfile", "-NonInteractive")
-# Windows PowerShell else writes in the code page of the console. Where a policy forbids it, the line runs all the same.
+# Else Windows PowerShell writes in the console's code page. Where a policy forbids this, the line runs all the same.
 _WRITE_UTF8 = "try { [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false) } catch { }\n"
 # In UTF-16 units, with the program and all quotes (CreateProcessW, lpCommandLine).
 _MAX_COMMAND_LINE = 32_766

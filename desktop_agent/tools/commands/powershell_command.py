@@ -111,7 +111,7 @@ class _PowerShellTool:
             params.command,
             str(folder),
             _WITHOUT_SANDBOX.title(()),
-            parts=() if script is None else tuple(CommandPart(each.text, each.risks) for each in script.commands),
+            parts=() if script is None else tuple(CommandPart(part.text, part.risks) for part in script.commands),
             language="powershell",
             problem="" if script is None else script.problem[:_MAX_PROBLEM],
         )

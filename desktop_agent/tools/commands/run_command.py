@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def remove_tree(folder: Path) -> None:
     """Remove a folder as far as possible. Never fails, and follows no link.
 
-    Nested folders are moved to the top one first: then no path is too long, and none waits for another.
+    Nested folders are moved to the top one first: then no path is too long, and nesting needs no recursion.
     """
     if not HAS_DESCRIPTORS:
         shutil.rmtree(folder, ignore_errors=True)
@@ -59,13 +59,13 @@ def remove_tree(folder: Path) -> None:
 
 
 def _empty_folder(top: int) -> None:
-    waiting = _clear_one_level(top, top)
-    while waiting:
-        name = waiting.pop()
+    names = _clear_one_level(top, top)
+    while names:
+        name = names.pop()
         with suppress(OSError):
             descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
             try:
-                waiting += _clear_one_level(descriptor, top)
+                names += _clear_one_level(descriptor, top)
             finally:
                 os.close(descriptor)
             os.rmdir(name, dir_fd=top)
@@ -94,7 +94,7 @@ MAX_SECONDS = 600
 # For a command that runs without a question.
 _UNASKED_SECONDS = 60
 ANY_HOST = "*"
-"""Where nothing holds a command to the hosts that it names."""
+"""The subject of a command that nothing restricts to the hosts that it names."""
 _MAX_NAMED_HOSTS = 3
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin"
 # For starting, and for ending what does not want to end, in seconds.
@@ -137,7 +137,7 @@ class CommandCalls(Protocol[_Params_contra]):
 
 
 def command_tool(calls: CommandCalls[_Params], params: type[_Params], description: str) -> Tool[_Params]:
-    """Declare the tool that runs commands. Each shell has it under this name, so that rules hold for all."""
+    """Declare the tool that runs commands. It has this name for every shell, so that rules hold for all."""
     return Tool(
         name="run_command",
         description=description,
@@ -219,7 +219,7 @@ class _CommandTool:
         return await run_in_thread(lambda _token: self._build_preview(params))
 
     async def subjects(self, params: RunCommandInput) -> tuple[Subject, ...]:
-        # A rule that allows a command without hosts must not allow it with.
+        # A rule that allows a command without hosts must not allow it with hosts.
         folder = await relative_path(self.workspace, params.folder)
         # The first time it is tried, which takes a moment.
         sandbox = await run_in_thread(lambda _token: self.find_sandbox())
@@ -239,12 +239,10 @@ class _CommandTool:
         *,
         is_read_only: bool,
     ) -> PreparedCommand:
-        folder, has_network, (temporary, copies) = (
-            command_folder(self.workspace, params.folder),
-            bool(params.hosts),
-            folders,
-        )
-        copies = copies if sandbox.name else None
+        folder = command_folder(self.workspace, params.folder)
+        has_network = bool(params.hosts)
+        temporary, copies_folder = folders
+        copies = copies_folder if sandbox.name else None
         policy = build_policy(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
         policy = replace(policy, is_read_only=is_read_only)
         environment = command_environment(os.environ, temporary, network=has_network, is_read_only=is_read_only)
@@ -285,7 +283,7 @@ def _title(workspace: Workspace, sandbox: Sandbox, hosts: Sequence[str]) -> Sent
 
 
 def _shell() -> str:
-    # First where only the system writes: a workspace may stand in the person's path.
+    # First where only the system writes: a workspace may be in the person's PATH.
     return shutil.which("bash", path=_SYSTEM_PATH) or shutil.which("bash") or "/bin/sh"
 
 

@@ -113,7 +113,7 @@ _MAX_HEAVY_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Paths relative to the workspace; a folder that came or went stands for all in it. `heavy` was not searched."""
+    """Paths relative to the workspace; a created or deleted folder stands for all in it. `heavy` was not searched."""
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ _NO_CHANGES = "No file of the workspace was created, changed or deleted."
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceBefore:
-    """The workspace as it was; `protected` is None where nobody asks what programs run of it.
+    """The workspace as it was; `protected` is None where it is not checked what programs run of it.
 
     `state` is what git runs and `startup` what other programs do. Everything reads the disk: call it in a thread.
     """
@@ -177,11 +177,11 @@ class WorkspaceBefore:
         repositories = _find_protected(self.folder, now)
         state = startup_file_state(self.folder, now)
         other_state = {path: text for path, text in state.items() if repositories.owner_of(self.folder / path) is None}
-        words = (
+        sentences = (
             self._describe_git_changes(now, repositories, self.protected),
             describe_startup_changes(self.startup, other_state, MAX_NAMED),
         )
-        return SideEffects(changes, " ".join(filter(None, words)))
+        return SideEffects(changes, " ".join(filter(None, sentences)))
 
     def _describe_git_changes(
         self, now: Survey, repositories: ProtectedRepositories, before: ProtectedRepositories
@@ -195,12 +195,12 @@ class WorkspaceBefore:
                 created |= {owner} if is_suspicious(repositories, place, known) else set()
             elif is_state_changed(place, self.state.get(place, ""), state.get(place, "")):
                 changed.add(place)
-        words = [f"It changed what git runs or reads: {self._format_paths(changed)}."] if changed else []
+        sentences = [f"It changed what git runs or reads: {self._format_paths(changed)}."] if changed else []
         if created:
-            words.append(f"It made repositories of git with settings of their own: {self._format_paths(created)}.")
+            sentences.append(f"It made repositories of git with settings of their own: {self._format_paths(created)}.")
         is_cut = self.survey.is_cut or before.is_cut or now.is_cut or repositories.is_cut
         return " ".join(
-            [*words, *([_REVIEW_FIRST] if words else []), *([str(INCOMPLETE_PROTECTION)] if is_cut else [])]
+            [*sentences, *([_REVIEW_FIRST] if sentences else []), *([str(INCOMPLETE_PROTECTION)] if is_cut else [])]
         )
 
     def _format_paths(self, places: set[Path]) -> str:
@@ -221,14 +221,14 @@ MAX_CHEAP_ENTRIES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SideEffects:
-    """What came of a command; None where nobody looked. `warning` is about what programs will run, or empty."""
+    """What a command did; `changes` None: not compared. `warning` is about what programs will run, or empty."""
 
     changes: WorkspaceChanges | None
     warning: str
 
 
 def survey_before(folder: Path, since: int, *, with_programs: bool) -> WorkspaceBefore:
-    """Survey it. `since`: when the command began, in nanoseconds; `with_programs`: also what programs run."""
+    """Survey the workspace. `since`: when the command began, in nanoseconds; `with_programs`: what programs run too."""
     seen = survey_workspace(folder)
     if not with_programs:
         return WorkspaceBefore(folder, since, seen, None, {}, {})
@@ -279,10 +279,10 @@ def _topmost(paths: set[str]) -> tuple[str, ...]:
 
 
 def _folders_above(path: str) -> Iterable[str]:
-    place = path.find("/")
-    while 0 <= place < len(path) - 1:
-        yield path[: place + 1]
-        place = path.find("/", place + 1)
+    offset = path.find("/")
+    while 0 <= offset < len(path) - 1:
+        yield path[: offset + 1]
+        offset = path.find("/", offset + 1)
 
 
 def _format_names(names: Iterable[str]) -> str:

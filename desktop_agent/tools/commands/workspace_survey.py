@@ -31,7 +31,7 @@ from desktop_agent.sandbox.startup_files import (
 from desktop_agent.tools.commands.git_repositories import becomes_repository, find_repositories, repository_memory
 
 MAX_FOLDERS = 100_000
-# A folder that changed less than this before it was looked into may change again at what a clock calls the same time.
+# Nanoseconds. A folder that changed less than this before it was read may change again with the same time stamp.
 _SETTLED_NS = 2_000_000_000
 _HAS_CHANGE_TIMES = sys.platform != "win32"
 
@@ -76,7 +76,7 @@ class ListingCache:
         self.read = 0
         self._most = most
         self._without_files = without_files
-        self._known: OrderedDict[str, tuple[_Stamp, tuple[_CachedName, ...]]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[_Stamp, tuple[_CachedName, ...]]] = OrderedDict()
         self._lock = Lock()
 
     def entries(self, folder: Path | str) -> Sequence[ListedName]:
@@ -84,25 +84,25 @@ class ListingCache:
         path = str(folder)
         before = _folder_stamp(path)
         with self._lock:
-            stamp, known = self._known.get(path, (None, ()))
+            stamp, cached = self._cache.get(path, (None, ()))
             if stamp == before:
-                self._known.move_to_end(path)
-                return known
+                self._cache.move_to_end(path)
+                return cached
         with os.scandir(path) as entries:
             scanned = (
                 _CachedName(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries
             )
-            wanted = tuple([name for name in scanned if self._is_wanted(name)])
+            names = tuple([name for name in scanned if self._is_included(name)])
         with self._lock:
             self.read += 1
-            self._known.pop(path, None)
+            self._cache.pop(path, None)
             if _HAS_CHANGE_TIMES and before[-1] < time.time_ns() - _SETTLED_NS and before == _folder_stamp(path):
-                self._known[path] = (before, wanted)
-                if len(self._known) > self._most:
-                    self._known.popitem(last=False)
-        return wanted
+                self._cache[path] = (before, names)
+                if len(self._cache) > self._most:
+                    self._cache.popitem(last=False)
+        return names
 
-    def _is_wanted(self, entry: _CachedName) -> bool:
+    def _is_included(self, entry: _CachedName) -> bool:
         return not self._without_files or entry.is_folder or entry.is_link or entry.name == ".git"
 
 
@@ -112,7 +112,7 @@ def _folder_stamp(path: str) -> _Stamp:
 
 
 MAX_ENTRIES = 200_000
-"""Entries that are looked at, those nearest to the top first."""
+"""Entries that are surveyed, those nearest to the top first."""
 HEAVY_FOLDERS = frozenset(
     (".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", ".ruff_cache")
 )
@@ -121,11 +121,11 @@ HEAVY_FOLDERS = frozenset(
 _GENERATED_MARKERS = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
 _BARE_REPOSITORY = frozenset(("objects", "refs"))
 _BARE_REPOSITORY_EXTRAS = frozenset(("HEAD", "config", "hooks"))
-# Of the folders that are not looked into when there is too much, so many are asked for a repository.
+# When there is too much, at most so many of the folders that are not searched are checked for a repository.
 _MAX_CHECKED = 10_000
 _GIT = ".git"
 HEAVY_LISTINGS = ListingCache()
-"""Of heavy folders, whose files nobody asks for."""
+"""Listings of heavy folders, whose files are not reported."""
 
 
 class EntryKind(Enum):
@@ -167,14 +167,14 @@ def survey_workspace(
     """
     survey = Survey()
     remaining = MAX_ENTRIES if most is None else most
-    waiting = deque([("", False)])
-    while waiting:
+    queue = deque([("", False)])
+    while queue:
         check()
-        folder_path, is_heavy = waiting.popleft()
+        folder_path, is_heavy = queue.popleft()
         if is_heavy:
-            remaining -= _scan_heavy_folder(survey, folder, folder_path, waiting)
+            remaining -= _scan_heavy_folder(survey, folder, folder_path, queue)
             if remaining < 0:
-                _check_for_repositories(survey, folder, (entry for entry, _ in waiting))
+                _check_for_repositories(survey, folder, (entry for entry, _ in queue))
                 return survey
             continue
         entries, is_closed = _scan_folder(folder, folder_path)
@@ -185,10 +185,10 @@ def survey_workspace(
         if folder_path and _may_be_bare_repository(names):
             survey.repositories.append(folder_path)
         if remaining < 0:
-            waiting.extendleft(
+            queue.extendleft(
                 (f"{folder_path}{entry.name}/", True) for entry in entries if entry.is_dir(follow_symlinks=False)
             )
-            _check_for_repositories(survey, folder, (folder_path, *(entry for entry, _ in waiting)))
+            _check_for_repositories(survey, folder, (folder_path, *(entry for entry, _ in queue)))
             return survey
         # Before a mark of a cache is looked for, which a command may set to hide them.
         survey.startup += _startup_files_in(folder_path, entries, names)
@@ -198,7 +198,7 @@ def survey_workspace(
         for entry in entries:
             inner = _record_entry(survey, folder, folder_path, entry, since, is_heavy=is_heavy)
             if inner is not None:
-                waiting.append(inner)
+                queue.append(inner)
     return survey
 
 
@@ -214,7 +214,7 @@ def _startup_files_in(folder_path: str, entries: Iterable[os.DirEntry[str]], nam
             yield f"{path}/" if entry.is_dir(follow_symlinks=False) else path
 
 
-def _scan_heavy_folder(survey: Survey, folder: Path, folder_path: str, waiting: deque[tuple[str, bool]]) -> int:
+def _scan_heavy_folder(survey: Survey, folder: Path, folder_path: str, queue: deque[tuple[str, bool]]) -> int:
     """Search for repositories only, and not where nothing changed since the last time; return how much is in there."""
     try:
         entries = HEAVY_LISTINGS.entries(folder / folder_path)
@@ -228,26 +228,26 @@ def _scan_heavy_folder(survey: Survey, folder: Path, folder_path: str, waiting: 
         if entry.name == _GIT:
             survey.repositories.append(f"{path}/" if is_folder else path)
         elif is_folder:
-            waiting.append((f"{path}/", True))
+            queue.append((f"{path}/", True))
     return len(entries)
 
 
 def _may_be_bare_repository(names: set[str]) -> bool:
-    """Also count one of which something is missing, which may be put back when the rest has been written to."""
+    """Return whether it may be a bare repository, perhaps incomplete: what is missing may be put back later."""
     return names >= _BARE_REPOSITORY and not names.isdisjoint(_BARE_REPOSITORY_EXTRAS)
 
 
 def _is_generated(folder_path: str, names: set[str], before: Survey | None) -> bool:
     if before is not None and folder_path in before.entries:
-        # Else a mark that is made meanwhile would hide what happens in there.
+        # Otherwise a mark that is made meanwhile would hide what happens in there.
         return folder_path in before.heavy
     return not names.isdisjoint(_GENERATED_MARKERS)
 
 
-def _check_for_repositories(survey: Survey, folder: Path, waiting: Iterable[str]) -> None:
+def _check_for_repositories(survey: Survey, folder: Path, folder_paths: Iterable[str]) -> None:
     """Check many folders only for the name that git asks for."""
     survey.is_cut = True
-    for folder_path in islice(waiting, _MAX_CHECKED):
+    for folder_path in islice(folder_paths, _MAX_CHECKED):
         if os.path.lexists(folder / folder_path / _GIT):
             survey.repositories.append(f"{folder_path}{_GIT}/")
 
@@ -336,8 +336,8 @@ _Parts = tuple[str, ...]
 
 # What git takes from a repository without a working tree, by names in its top folder (gitrepository-layout(5)).
 _REPOSITORY_PARTS = {
-    each.casefold(): each
-    for each in (
+    name.casefold(): name
+    for name in (
         *("HEAD", "objects", "refs", "config", "config.worktree", "commondir", "hooks", "info", "packed-refs"),
         *("modules", "worktrees"),
     )
@@ -345,10 +345,10 @@ _REPOSITORY_PARTS = {
 _GIT_ENTRY = ".git"
 _MAX_FOLDERS = 2_000
 _FOLDER_LISTINGS = ListingCache(without_files=True)
-# Of all names that links give the paths of one call.
+# A limit for all names that links give to the paths of one call.
 _MAX_STEPS = 20_000
 _TOO_MANY_LINKS = StartupFile(AskLevel.ALWAYS, program="", when="", patterns=())
-# Of a pattern in the table; and what stands for all parts that come after them, which no pattern has.
+# The longest pattern in the table; and a stand-in for all parts after those, which is in no pattern.
 _MAX_PATTERN_PARTS = 3
 _OTHER_PART = "-"
 
@@ -365,12 +365,17 @@ def startup_paths(
         return ()
     top, all_paths = Path(os.path.realpath(workspace)), tuple(paths)
     git = entry_for_pattern(".git/")
-    parts = ((known_path, git) for known_path in all_paths if _is_repository_part(Path(known_path), top))
+    repository_parts = ((known_path, git) for known_path in all_paths if _is_repository_part(Path(known_path), top))
     links, entries = _find_links(top, check)
     parents = (folder for path in all_paths for folder in Path(path).parents if folder.is_relative_to(top))
     entries |= dict.fromkeys(folder / _GIT_ENTRY for folder in parents)
-    of_home = _startup_paths_in_home(workspace, home_variables())
-    return (*of_home, *_startup_paths_of_git(entries, top, check), *parts, *_behind_links(all_paths, links, top))
+    home_paths = _startup_paths_in_home(workspace, home_variables())
+    return (
+        *home_paths,
+        *_startup_paths_of_git(entries, top, check),
+        *repository_parts,
+        *_behind_links(all_paths, links, top),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -407,10 +412,10 @@ def _behind_links(
 def _entries_for_all_names(
     path: _Parts, links: Mapping[_Parts, Sequence[_Parts]], workspace_parts: int, steps: Iterator[int]
 ) -> Iterator[StartupFile | None]:
-    """Yield the entry for each name of a path: links may give it endless names, but no new parts in a row."""
-    waiting: list[tuple[_Parts, _Parts]] = [(path, ())]
-    known, seen = set(waiting), set[tuple[_Parts, int]]()
-    for place, after in waiting:
+    """Yield the entry for each name of a path: links may give it endless names, but only so many endings."""
+    queue: list[tuple[_Parts, _Parts]] = [(path, ())]
+    known, seen = set(queue), set[tuple[_Parts, int]]()
+    for place, after in queue:
         for name in filter(None, (place, *links.get(place, ()))):
             if next(steps, None) is None:
                 yield _TOO_MANY_LINKS
@@ -423,7 +428,7 @@ def _entries_for_all_names(
             parents = (name[:-1], _last_relevant_parts(tail))
             if parents not in known:
                 known.add(parents)
-                waiting.append(parents)
+                queue.append(parents)
 
 
 def _last_relevant_parts(tail: _Parts) -> _Parts:
@@ -437,15 +442,15 @@ def _last_relevant_parts(tail: _Parts) -> _Parts:
 def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list[_Parts]], dict[Path, None]]:
     """Return where links of the workspace lead, from where, and what leads to repositories: in folders near its top.
 
-    Not the links that installing makes.
+    Links in heavy folders, such as installing makes, are left out.
     """
     links, entries = dict[_Parts, list[_Parts]](), dict[Path, None]()
-    waiting = deque([f"{top}"])
+    queue = deque([f"{top}"])
     for _ in range(_MAX_FOLDERS):
-        if not waiting:
+        if not queue:
             break
         check()
-        folder = waiting.popleft()
+        folder = queue.popleft()
         try:
             listing = _FOLDER_LISTINGS.entries(folder)
         except OSError:
@@ -463,7 +468,7 @@ def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list
                     link = comparable_parts(Path(place).as_posix())
                     links.setdefault(comparable_parts(real.as_posix()), []).append(link)
             elif entry.name not in HEAVY_FOLDERS and entry.is_dir(follow_symlinks=False):
-                waiting.append(place)
+                queue.append(place)
     return links, entries
 
 

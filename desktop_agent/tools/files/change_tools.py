@@ -371,7 +371,7 @@ def delete_file(workspace: Workspace) -> Tool[DeleteFileInput]:
 
 
 def _is_folder(workspace: Workspace, place: WorkspacePath) -> bool:
-    """Raise ToolFailed for nothing, for the workspace itself, and for a write-protected file."""
+    """Return whether it is a folder. Raises ToolFailed for nothing, for the workspace, and a write-protected file."""
     if not place.parts:
         raise ToolFailed("The workspace folder itself cannot be deleted.")
     status = workspace.stat(place)

@@ -23,13 +23,13 @@ async def path_subjects(workspace: Workspace, path: str) -> tuple[PathSubject, .
 
 
 async def changed_paths(workspace: Workspace, path: str) -> tuple[str, ...]:
-    """Return the path relative to the workspace; nothing for its own folder. Raises the same."""
+    """Return the path relative to the workspace; nothing for its own folder. Raises as `path_subjects` does."""
     place = await _locate(workspace, path)
     return (str(place),) if place.parts else ()
 
 
 async def relative_path(workspace: Workspace, path: str) -> str:
-    """Return a folder relative to the workspace, `.` for the workspace itself. Raises the same."""
+    """Return a folder relative to the workspace, `.` for the workspace. Raises as `path_subjects` does."""
     return str(await _locate(workspace, path))
 
 

@@ -1,6 +1,6 @@
 """Search for a text in files, in the worker process so that it can be ended, with globs and a walk over the files.
 
-A regular expression may take longer than the world lasts, and no thread can be ended.
+A regular expression may take practically for ever, and a thread cannot be ended.
 """
 
 import re
@@ -42,18 +42,18 @@ class Glob:
         """Return whether these components, from the folder to the file, match."""
         reached = {0}
         for name in path:
-            reached = {after for indexes in self._expand(reached) for after in self._after(indexes, name)}
+            reached = {following for index in self._expand(reached) for following in self._next_indexes(index, name)}
         return len(self._parts) in self._expand(reached)
 
     def _expand(self, reached: set[int]) -> set[int]:
         """Add the indexes that a `**` for no folder leads to."""
-        opened = set(reached)
+        expanded = set(reached)
         for index, part in enumerate(self._parts):
-            if index in opened and part is None:
-                opened.add(index + 1)
-        return opened
+            if index in expanded and part is None:
+                expanded.add(index + 1)
+        return expanded
 
-    def _after(self, index: int, name: str) -> tuple[int, ...]:
+    def _next_indexes(self, index: int, name: str) -> tuple[int, ...]:
         if index == len(self._parts):
             return ()
         part = self._parts[index]

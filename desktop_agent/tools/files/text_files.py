@@ -21,7 +21,7 @@ _BYTE_ORDER_MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Control characters that text files do not contain; tab, line ends, form feed and escape they may.
+# Control characters that text files do not contain; they may contain tab, line ends, form feed and escape.
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 # Latin-1 decodes anything, so bytes with more than one control character in fifty are not called text.
 _LATIN_1_TOLERANCE = 50
@@ -35,7 +35,7 @@ class NotText(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """How a text lies in its file. `newline` is None without line ends and with mixed ones."""
+    """How a text is encoded in its file. `newline` is None without line ends and with mixed ones."""
 
     encoding: str = "utf-8"
     byte_order_mark: bytes = b""
@@ -106,14 +106,14 @@ def _newline_of(text: str) -> Newline | None:
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MAX_NAMED_LINES = 10
-# So many lines are compared with the first line that was looked for; comparing is slow.
+# At most so many lines are compared with the first line of the passage: comparing is slow.
 _MAX_COMPARED_LINES = 2_000
 _MIN_SIMILARITY = 0.6
 _MAX_SHOWN = 200
-# A longer passage is not looked for with other spaces.
+# A longer passage is not searched for with other spaces.
 _MAX_PASSAGE_LINES = 200
 
-# From where to where in a text.
+# Start and end offsets in a text.
 _Span = tuple[int, int]
 
 
@@ -156,7 +156,7 @@ def replace_passage(
         _replace_spans(text, _spans_in_file(text, starts, len(old)), new, format_),
         plain.replace(old, new),
     )
-    # In a file of several kinds two halves of a line end may have come together.
+    # In a file with mixed line ends, two halves of one may have come together.
     return TextEdit(text, replaced if normalize_newlines(replaced) == normalized else normalized, format_, lines)
 
 
@@ -174,10 +174,10 @@ def _spans_in_file(text: str, starts: list[int], length: int) -> list[_Span]:
     """Map the offsets to the text with the line ends of its file, of which those of Windows are two characters."""
     double = [match.start() - count for count, match in enumerate(re.finditer("\r\n", text))]
 
-    def written(offset: int) -> int:
+    def offset_in_file(offset: int) -> int:
         return offset + bisect_left(double, offset)
 
-    return [(written(start), written(start + length)) for start in starts]
+    return [(offset_in_file(start), offset_in_file(start + length)) for start in starts]
 
 
 def _replace_spans(text: str, spans: list[_Span], new: str, format_: TextFormat) -> str:
@@ -192,7 +192,7 @@ def _replace_spans(text: str, spans: list[_Span], new: str, format_: TextFormat)
 
 
 def _line_end_near(text: str, span: _Span) -> str:
-    """Return the line end to use there in a file of several kinds: in the passage, or after it, or before it."""
+    """Return the line end to use there in a file of mixed ones: that in the passage, else after it, else before it."""
     line_end = _LINE_END.search(text, span[0]) or next(_LINE_END.finditer(text), None)
     return line_end[0] if line_end else "\n"
 
@@ -237,11 +237,11 @@ def _find_lines(passage: list[str], lines: list[str]) -> int | None:
 
 
 def _most_similar_line(passage: str, lines: list[str]) -> int | None:
-    best, place = _MIN_SIMILARITY, None
+    best, best_index = _MIN_SIMILARITY, None
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(passage)
     for index, line in enumerate(islice(lines, _MAX_COMPARED_LINES)):
         matcher.set_seq1(line[:_MAX_SHOWN])
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, place = ratio, index
-    return place
+            best, best_index = ratio, index
+    return best_index

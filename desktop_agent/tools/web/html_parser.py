@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _MAX_STYLES = 400_000
 _OFF_SCREEN = 500.0
-"""Pixels; whoever moves a text so far out of the page means it not to be seen."""
+"""In pixels. A text that is moved so far out of the page is not meant to be seen."""
 _HIDING_ATTRIBUTES = {"hidden", "popover"}
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-f]{1,6})\s?")
@@ -25,7 +25,7 @@ _CLEARED = re.compile(r"opacity\(\s*(?:0+(?:\.0\d*)?|\.0\d*)%?\s*\)")
 _ANIMATION = re.compile(r"@(?:-\w+-)?keyframes\s+([\w-]+)")
 _ANY_NAME = re.compile(r"[.#][\w-]+")
 _MIN_OPACITY = 0.05
-"""An opacity up to which nobody reads."""
+"""The opacity up to which a text cannot be read."""
 _CLIPPED = re.compile(r"(?:inset\(\s*(?:100|[5-9]\d)(?:\.\d*)?%|circle\(\s*0|polygon\(\s*0)")
 
 Style = Mapping[str, str]
@@ -73,7 +73,7 @@ class HiddenElements:
 
 @lru_cache(maxsize=256)
 def parse_style(text: str) -> Style:
-    """Return the properties of a style, in lower case; of one that stands twice the one that holds."""
+    """Return the properties of a style, in lower case; of a repeated property the one that applies."""
     properties: dict[str, str] = {}
     important: set[str] = set()
     plain = _ESCAPE.sub(_character, _COMMENT.sub("", text.lower()))
@@ -102,18 +102,18 @@ def _is_not_displayed(style: Style) -> bool:
 
 
 def _has_clear_text(style: Style) -> bool:
-    ground = style.get("background-color") or style.get("background")
+    background = style.get("background-color") or style.get("background")
     color = style.get("color", "")
-    return _CLEAR.fullmatch(color) is not None or bool(color and color == ground)
+    return _CLEAR.fullmatch(color) is not None or bool(color and color == background)
 
 
 def _is_tiny(style: Style) -> bool:
     size = style.get("font-size") or next(
         iter(re.findall(r"(?:^|\s)([\d.]+[a-z%]*)(?:/|\s)", style.get("font", ""))), ""
     )
-    least = 1.0 if size.endswith(("px", "pt")) else 5.0 if size.endswith("%") else 0.05
+    limit = 1.0 if size.endswith(("px", "pt")) else 5.0 if size.endswith("%") else 0.05
     return (
-        _number(size) <= least
+        _number(size) <= limit
         or _NO_SCALE.search(f"{style.get('transform', '')} scale({style.get('scale', 1)})") is not None
     )
 
@@ -151,9 +151,9 @@ def _becomes_visible(style: Style) -> bool:
     return "opacity" in style and _opacity(style) > _MIN_OPACITY
 
 
-def _number(value: str | None, otherwise: float = float("inf")) -> float:
+def _number(value: str | None, default: float = float("inf")) -> float:
     match = _NUMBER.match(value or "")
-    return float(match[0]) if match else otherwise
+    return float(match[0]) if match else default
 
 
 def _character(escape: re.Match[str]) -> str:
@@ -173,13 +173,13 @@ def _rules(sheets: str) -> Iterator[tuple[str, Style]]:
 
 
 def _names_of_rules(
-    rules: Iterable[tuple[str, Style]], test: Callable[[Style], bool], otherwise: set[str]
+    rules: Iterable[tuple[str, Style]], test: Callable[[Style], bool], related_properties: set[str]
 ) -> frozenset[str]:
     """Return classes and ids with their marks, for which the test holds in the last rule about them."""
     names: dict[str, bool] = {}
     for selectors, style in rules:
         holds = test(style)
-        if holds or not otherwise.isdisjoint(style):
+        if holds or not related_properties.isdisjoint(style):
             for part in selectors.split(","):
                 if name := _ONE_NAME.fullmatch(part.strip()):
                     names[name[1]] = holds
@@ -187,7 +187,7 @@ def _names_of_rules(
 
 
 def _appearing_names(rules: Iterable[tuple[str, Style]]) -> Iterator[str]:
-    """Return all names in selectors for more than one name, which outrank those for one, that let something be seen."""
+    """Yield all names in selectors for more than one name, which outrank those for one, that let something be seen."""
     for selectors, style in rules:
         if _becomes_visible(style):
             for part in selectors.split(","):
@@ -236,7 +236,7 @@ _SKIPPED_ELEMENTS = name_set(
 def parse_page(html: str) -> tuple[BeautifulSoup, int]:
     """Parse a page without what nobody would see or read; return also how many characters were transparent."""
     builder = _Builder(html)
-    # Of a short text Beautiful Soup would ask whether it is an address; the builder has the page.
+    # Beautiful Soup gets no text, which it might take for an address: the builder has the page.
     return BeautifulSoup("\n", builder=builder, element_classes={Tag: _Element}), builder.transparent
 
 
@@ -268,12 +268,12 @@ def remove_children(parent: Tag, removed: list[Tag]) -> None:
     """Remove some of what is directly in an element, in linear time."""
     if not removed:
         return
-    without = {id(child) for child in removed}
+    removed_ids = {id(child) for child in removed}
     for child in removed:
-        # The library looks for an element that has a parent among all that are beside it.
+        # The library would search all siblings for an element that has a parent.
         child.parent = None
         child.extract()
-    parent.contents[:] = [content for content in parent.contents if id(content) not in without]
+    parent.contents[:] = [content for content in parent.contents if id(content) not in removed_ids]
 
 
 class _Element(Tag):
@@ -298,7 +298,7 @@ class _Builder(HTMLTreeBuilder):
     def feed(self, markup: Any) -> None:
         del markup
         soup: Any = self.soup
-        # Held to the end: the nodes are the parser's own.
+        # Kept to the end: the parser owns the nodes.
         parser = LexborHTMLParser(self._html)
         hiding = HiddenElements(sheet.text() for sheet in parser.css("style"))
         opened: list[tuple[LexborNode | None, str]] = []
@@ -309,13 +309,13 @@ class _Builder(HTMLTreeBuilder):
                     return
                 node, name = opened.pop()
                 _end_element(soup, name)
-            after = node.next if opened else None
+            next_node = node.next if opened else None
             if node.is_text_node:
                 soup.handle_data(node.text_content or "")
             elif (started := self._begin_element(node, len(opened), hiding)) is not None:
-                opened.append((after, started))
-                after = node.first_child
-            node = after
+                opened.append((next_node, started))
+                next_node = node.first_child
+            node = next_node
 
     def _begin_element(self, node: LexborNode, depth: int, hiding: HiddenElements) -> str | None:
         """Begin an element: its name, empty where it lies too deep; None when nothing in it is read."""
@@ -352,7 +352,7 @@ _NAVIGATION_CLASSES = name_set(
     "nav navbar navigation navbox menu sidebar sphinxsidebar breadcrumb breadcrumbs related footer page-footer "
     "site-footer header site-header page-header skip-link skip-links toc-sidebar pagination pager share social"
 )
-# As those, and put within the text as well.
+# Like those, and put within the text as well.
 _SHARING_CLASSES = name_set("share social share-buttons social-share sharing")
 # Left out too, whatever is in them: questions to people, and links to other pages.
 _BANNER_CLASSES = name_set(
@@ -369,18 +369,18 @@ _SHORT = 250
 
 
 def find_main_part(page: Tag) -> Tag:
-    """Return the element of what the page is about, without what stands around it; in doubt all of it."""
-    candidate = _candidates(page)
+    """Return the main part of the page, without navigation around it; in doubt the whole page."""
+    candidates = _candidates(page)
     # Outside of it even a heading may belong to the site.
-    _remove_navigation(page, keeps=candidate)
-    if not candidate:
+    _remove_navigation(page, keeps=candidates)
+    if not candidates:
         return page
-    best = max(candidate, key=_text_length)
+    best = max(candidates, key=_text_length)
     return best if _text_length(best) >= min(_SHORT, _ENOUGH * _text_length(page)) else page
 
 
 def _candidates(page: Tag) -> list[Tag]:
-    """Yield the elements that the page itself marks so, the surest kind first."""
+    """Return the elements that the page marks as its main part, of the surest kind only."""
     elements = list(iter_elements(page))
     if mains := [element for element in elements if element.name == "main" or attribute(element, "role") == "main"]:
         return mains
@@ -397,18 +397,18 @@ def _candidates(page: Tag) -> list[Tag]:
 
 def _remove_navigation(page: Tag, keeps: list[Tag]) -> None:
     kept_ids = {id(element) for element in keeps}
-    holding = kept_ids | {id(ancestor) for element in keeps for ancestor in element.parents}
-    waiting = [(page, False)]
-    while waiting:
-        parent, is_inside = waiting.pop()
+    protected_ids = kept_ids | {id(ancestor) for element in keeps for ancestor in element.parents}
+    stack = [(page, False)]
+    while stack:
+        parent, is_inside = stack.pop()
         is_inside = is_inside or id(parent) in kept_ids
         removed: list[Tag] = []
         for element in child_elements(parent):
-            if id(element) not in holding and _is_navigation(element, is_inside=is_inside):
+            if id(element) not in protected_ids and _is_navigation(element, is_inside=is_inside):
                 removed.append(element)
             elif element.name != "pre":
                 # The numbers of lines in code, which are many, are passed over where code is written.
-                waiting.append((element, is_inside))
+                stack.append((element, is_inside))
         remove_children(parent, removed)
 
 

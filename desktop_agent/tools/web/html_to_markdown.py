@@ -25,7 +25,7 @@ BESIDE_CODE = frozenset(
         *("hljs-ln-numbers", "boring"),
     }
 )
-"""Classes of the numbers of lines, and of what mdBook folds away."""
+"""Classes of line numbers, and of what mdBook folds away."""
 
 # GitHub, Prism and highlight.js, Sphinx, MDN.
 _LANGUAGE = re.compile(
@@ -54,14 +54,14 @@ def code_span(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _fence(text: str, least: int) -> str:
-    """Return more marks in a row than the text has."""
+def _fence(text: str, minimum: int) -> str:
+    """Return more backticks than the text has in a row."""
     longest = max(map(len, _TICKS.findall(text)), default=0)
-    return "`" * max(least, longest + 1)
+    return "`" * max(minimum, longest + 1)
 
 
 def _text(pre: Tag) -> str:
-    """Return the code as it stands there, without the numbers of lines."""
+    """Return the code as it is in the page, without line numbers."""
     pieces: list[str] = []
 
     def gather(part: Tag) -> None:
@@ -97,7 +97,7 @@ _PARTS = frozenset({"thead", "tbody", "tfoot"})
 _CELLS = frozenset({"td", "th"})
 _NEVER_IN_CELLS = HEADINGS | {"table", "form"}
 _MAX_COLUMNS = 60
-_TALLEST = 1_000
+_MAX_ROWSPAN = 1_000
 
 
 def table_rows(table: Tag) -> list[list[Tag]]:
@@ -135,26 +135,26 @@ def table_lines(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> list[st
 
 
 def _place_cells(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> Iterator[list[str]]:
-    reaching: dict[int, int] = {}  # column: how many rows the cell above goes on for
+    spanned: dict[int, int] = {}  # column: how many rows the cell above goes on for
     for row in rows:
         line: list[str] = []
-        below: dict[int, int] = {}
+        next_spanned: dict[int, int] = {}
         for cell in row:
-            _skip_spanned(line, reaching, below)
+            _skip_spanned(line, spanned, next_spanned)
             if len(line) >= _MAX_COLUMNS:
                 break
-            span, tall = _span(cell, "colspan", _MAX_COLUMNS), _span(cell, "rowspan", _TALLEST)
-            below.update(dict.fromkeys(range(len(line), len(line) + span), tall - 1))
+            span, tall = _span(cell, "colspan", _MAX_COLUMNS), _span(cell, "rowspan", _MAX_ROWSPAN)
+            next_spanned.update(dict.fromkeys(range(len(line), len(line) + span), tall - 1))
             line += [text_of(cell), *[""] * (span - 1)]
-        _skip_spanned(line, reaching, below)
-        reaching = below
+        _skip_spanned(line, spanned, next_spanned)
+        spanned = next_spanned
         yield line[:_MAX_COLUMNS]
 
 
-def _skip_spanned(line: list[str], reaching: dict[int, int], below: dict[int, int]) -> None:
+def _skip_spanned(line: list[str], spanned: dict[int, int], next_spanned: dict[int, int]) -> None:
     """Leave empty the columns that a cell of an earlier row reaches into."""
-    while remaining := reaching.get(len(line), 0):
-        below[len(line)] = remaining - 1
+    while remaining := spanned.get(len(line), 0):
+        next_spanned[len(line)] = remaining - 1
         line.append("")
 
 
@@ -180,7 +180,7 @@ _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20()<>\[\]\\\x7f-\xa0]")
 
 
 def escape_brackets(text: str) -> str:
-    """Escape brackets of the words in a link that do not fit together."""
+    """Escape the brackets in the text of a link if they do not pair up."""
     depth = 0
     for bracket in re.findall(r"(?<!\\)[\[\]]", text):
         depth += 1 if bracket == "[" else -1
@@ -197,14 +197,14 @@ def _normalize_href(href: str) -> str:
     return before.replace("\\", "/") + mark + after
 
 
-def _keep_on_one_line(theirs: Callable[..., str]) -> Callable[..., str]:
+def _keep_on_one_line(convert_inline: Callable[..., str]) -> Callable[..., str]:
     """Put marks around words; none around words that are marked already, nor over the end of a line."""
 
     def convert(self: "MarkdownWriter", el: Tag, text: str, parent_tags: set[str]) -> str:
         inner = text.strip()
         if not inner:
             return " " if text else ""
-        marked = theirs(self, el, text, parent_tags)
+        marked = convert_inline(self, el, text, parent_tags)
         is_marked = inner.startswith(marked.strip().partition(inner)[0] or "\n")
         return text if "\n" in inner or is_marked else marked
 
@@ -230,7 +230,7 @@ class MarkdownWriter(MarkdownConverter):
         self._writers = {"a": self._link, "math": self._formula, "pre": self._code, "table": self._table}
 
     def address(self, href: str) -> str | None:
-        """Return where a link leads; None within the page itself, and out of the web."""
+        """Return where a link leads; None for one within the page itself, or to something outside of the web."""
         try:
             url = urljoin(self._base, _normalize_href(href))
         except ValueError:
@@ -412,7 +412,7 @@ def _first_number(ordered: Tag) -> int:
 _SKIPPED_CLASSES = frozenset({"hideme", "example-header", "code-header-lang", "tooltip"})
 # What makers of documentation put behind a heading to be copied.
 _ANCHORS = frozenset({"¶", "§", "#", "🔗", "⚓", "Permalink", "Anchor", "Link to this heading"})
-# The blocks that the library knows; any other it takes for words within a line.
+# The blocks that the library knows; it takes any other for words within a line.
 _KNOWN_BLOCKS = HEADINGS | name_set(
     "article blockquote dd div dl dt hr li ol p pre section summary table tbody td tfoot th thead tr ul"
 )
@@ -435,15 +435,15 @@ def _prepare(part: Tag) -> None:
             _nest_lists(element)
 
 
-def _nest_lists(ancestors: Tag) -> None:
+def _nest_lists(parent: Tag) -> None:
     """Move a list that stands in another one, not allowed but common, into the item that it belongs to."""
     item: Tag | None = None
     moves: list[tuple[Tag, Tag]] = []
-    for element in child_elements(ancestors):
+    for element in child_elements(parent):
         if item is not None and element.name in _LISTS:
             moves.append((item, element))
         else:
             item = element if element.name == "li" else None
-    remove_children(ancestors, [move for _, move in moves])
+    remove_children(parent, [move for _, move in moves])
     for item, move in moves:
         item.append(move)

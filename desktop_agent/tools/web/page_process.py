@@ -1,5 +1,5 @@
-"""Read one page, in the worker process. The parser alone is not Python, so the kernel holds it to reading what it was
-given and writing its answer.
+"""Read one page, in the worker process. The parser is not Python, so the kernel restricts the process to reading its
+input and writing its answer.
 """
 
 import gc
@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-# Also what text in Unicode's tags and selectors is smuggled in.
+# Also tags and selectors of Unicode, in which text can be smuggled.
 _INVISIBLE = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -39,7 +39,7 @@ WARM_UP_PAGE = "<p><a href='//é'>x</a>"
 
 _MAX_TITLE_LENGTH = 300
 _RECURSION_LIMIT = 5_000
-# Beautiful Soup does without them. They take half of the start, to select by CSS and to guess what bytes mean.
+# Beautiful Soup works without them. They select by CSS and guess encodings, and take half of the start-up time.
 _BLOCKED_MODULES = ("soupsieve", "cchardet", "chardet", "charset_normalizer")
 
 

@@ -25,7 +25,7 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ExtraMissing, Sentence, ToolFailed, UnreadableAnswer
 
 MAX_WIRE_BYTES = 5_000_000
-"""Bytes, as they come."""
+"""Bytes, as received."""
 
 MAX_PAGE_BYTES = 20_000_000
 """Bytes, unpacked."""
@@ -40,7 +40,7 @@ _TRY_ANOTHER = "Look for another page."
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What lies at an address: bytes, and what the server calls them."""
+    """What is at an address: bytes, and the content type that the server names."""
 
     address: WebPageAddress
     content_type: str
@@ -75,10 +75,10 @@ async def fetch(
                     if answer.redirect_url is None:
                         return await _read_page(place, answer, bounds)
                     target = answer.redirect_url
-                there = _redirect_target(place, target, forms)
-                if isinstance(there, OtherHostRedirect):
-                    return there
-                place = there
+                next_address = _redirect_target(place, target, forms)
+                if isinstance(next_address, OtherHostRedirect):
+                    return next_address
+                place = next_address
     except TimeoutError:
         _fail(timeout_error(place.host, bounds.timeouts.total))
     except PrivateHost as error:
@@ -99,9 +99,9 @@ def _redirect_target(place: WebPageAddress, target: str, allowed: frozenset[str]
         url = urljoin(place.text, target)
     except ValueError:
         url = target
-    there = parse_page_address(url, allowed)
-    is_weaker = place.url.scheme == "https" and there.url.scheme == "http"
-    return there if there.host == place.host and not is_weaker else OtherHostRedirect(there.text)
+    next_address = parse_page_address(url, allowed)
+    is_weaker = place.url.scheme == "https" and next_address.url.scheme == "http"
+    return next_address if next_address.host == place.host and not is_weaker else OtherHostRedirect(next_address.text)
 
 
 async def _read_page(place: WebPageAddress, answer: FetchResponse, bounds: FetchLimits) -> Page:
@@ -158,7 +158,7 @@ _TEXT = frozenset(
         *("application/x-javascript", "application/graphql", "application/jsonlines", "application/x-tex"),
     }
 )
-# Servers say this of what they do not know; its content decides.
+# Servers send these types for what they do not know: the content decides.
 _UNKNOWN = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"})
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -211,7 +211,7 @@ def _parse_content_type(content_type: str) -> tuple[str, str]:
 
 
 def _decode(data: bytes, charset: str) -> str:
-    """Decode by byte order mark, header, the page's own word; else UTF-8, else as browsers guess in the West."""
+    """Decode by byte order mark, header, or the page's declaration; else as UTF-8, else as Western browsers guess."""
     for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
