@@ -1,1 +1,1 @@
-"""Model servers: transport, dialects, and the builders that assemble what comes in pieces."""
+"""Model servers: transport, dialects, and the builders that assemble answers from pieces."""

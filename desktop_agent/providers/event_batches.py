@@ -1,4 +1,4 @@
-"""The events of one answer: one by one, as the interface of providers has them, and with all that came at once."""
+"""The events of one answer: one by one, as the interface of providers requires, or in batches as they arrive."""
 
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -8,9 +8,9 @@ from desktop_agent.types.provider_events import ProviderEvent
 
 
 class EventBatches(AsyncGenerator[ProviderEvent, None]):
-    """Yields single events out of batches; who can use more than one takes the rest of a batch with `take_ready`.
+    """Yields single events out of batches; `take_ready` returns the rest of a batch.
 
-    `gives_way`: other tasks of the loop have their turn before each batch, also where batches come without any waiting.
+    `gives_way`: other tasks of the loop run before each batch, even if no batch has to be waited for.
     """
 
     def __init__(self, batches: AsyncGenerator[Sequence[ProviderEvent], None], *, gives_way: bool = False) -> None:
@@ -28,23 +28,23 @@ class EventBatches(AsyncGenerator[ProviderEvent, None]):
         return await anext(self)
 
     async def athrow(self, typ: Any, val: Any = None, tb: Any = None) -> ProviderEvent:
-        """Raise an error where the stream waits; what was not read is dropped."""
+        """Raise an error where the stream waits; unread events are dropped."""
         self._ready.clear()
         self._ready.extend(await self._batches.athrow(typ, val, tb))
         return await anext(self)
 
     async def aclose(self) -> None:
-        """Close the connection; what was not read is dropped."""
+        """Close the connection; unread events are dropped."""
         self._ready.clear()
         await self._batches.aclose()
 
     def take_ready(self) -> list[ProviderEvent]:
-        """Return what came together with the last event and was not read yet."""
+        """Return the unread events that arrived together with the last one."""
         ready = list(self._ready)
         self._ready.clear()
         return ready
 
 
 def ready_events(events: object) -> Callable[[], list[ProviderEvent]]:
-    """Return what takes the events that a stream has received already; streams of other makers have none."""
+    """Return a function for the events that a stream has received already; other makers' streams have none."""
     return events.take_ready if isinstance(events, EventBatches) else list

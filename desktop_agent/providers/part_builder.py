@@ -1,4 +1,4 @@
-"""Assemble what arrives in pieces: text, thinking with its replay state, tool calls, and the end.
+"""Assemble an answer from pieces: text, thinking with its replay state, tool calls, and the end.
 
 A dialect identifies fragments and calls these methods; `take_events` returns the events so far. Everything depends on
 the order of fragments, never on how bytes were cut.
@@ -42,8 +42,8 @@ class PartBuilder:
     such tags. `call_id` makes ids for calls without one. `keeps_arguments`: calls keep the text of their arguments,
     which is sent back. `may_repeat`: the server may repeat what it sent.
 
-    `main` takes text and thinking that come one after the other. A server that writes several items side by side has a
-    `part` for each: their pieces are shown as they come. Whole blocks, such as calls and steps, wait until no item is
+    `main` builds text and thinking that come one after the other. A server that writes several items side by side has a
+    `part` for each: their pieces are shown as they arrive. Whole blocks, such as calls and steps, wait until no item is
     open, and then follow in order.
     """
 
@@ -73,20 +73,20 @@ class PartBuilder:
         self._open_items: set[int] = set()
         self._waiting: list[tuple[int, ProviderEvent]] = []
         self._is_named = False
-        self._taken = 0
+        self._event_count = 0
         self._adjustments: list[Sentence] = []
 
     def take_events(self) -> list[ProviderEvent]:
         """Return the events since the last call."""
         out = self._out.copy()
         self._out.clear()
-        self._taken += len(out)
+        self._event_count += len(out)
         return out
 
     @property
     def progress(self) -> int:
-        """Grows with every fragment; pieces of calls that cannot be shown yet count too."""
-        return self._taken + len(self._out) + self.calls.characters
+        """A number that grows with every fragment; pieces of calls that cannot be shown yet count too."""
+        return self._event_count + len(self._out) + self.calls.characters
 
     def note_adjustment(self, sentence: Sentence) -> None:
         """Report once that something unusual from the server was adapted."""
@@ -99,7 +99,7 @@ class PartBuilder:
         self._open_items.add(number)
 
     def part(self, number: int) -> TextBuilder:
-        """Return the part with this number, new if need be."""
+        """Return the part with this number, a new one if necessary."""
         part = self._parts.get(number)
         if part is None:
             part = self._parts[number] = TextBuilder(self, self._out.append, number)
@@ -142,7 +142,7 @@ class PartBuilder:
     def end_calls(self, *, cut: bool = False, index: int | None = None, number: int = 0) -> int:
         """Yield the open calls, or the one with this index, and return how many: for dialects that end them singly.
 
-        After a cut (length, filter), arguments that are no whole JSON object are dropped.
+        After a cut (length, filter), arguments that are no complete JSON object are dropped.
         """
         ended = self.calls.end(cut=cut, index=index)
         for metadata, call in ended:
@@ -163,7 +163,7 @@ class PartBuilder:
     def end(self, reason: StopReason, raw: str | None, details: dict[str, Any] | None = None) -> None:
         """Build the clean end: calls, MessageDelta, UsageUpdate. The caller sends `Done` last.
 
-        Content is believed over the reason: any call means TOOL_USE unless the answer was cut or refused, and TOOL_USE
+        Content counts more than the reason: any call means TOOL_USE unless the answer was cut or refused, and TOOL_USE
         without a call is END_TURN. An answer without text and calls has `empty` in its details.
         """
         self.close_parts()

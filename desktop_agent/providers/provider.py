@@ -1,6 +1,6 @@
 """The provider interface, the provider of an endpoint, and failover among several addresses of one service.
 
-`make_provider` alone knows which dialects exist; each is imported when it is first needed. Failover asks the next
+Only `make_provider` knows which dialects exist; each is imported when it is first needed. Failover tries the next
 address only before any content; `AddressHealth` remembers which addresses back off.
 """
 
@@ -53,7 +53,7 @@ class Provider(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, and yield canonical events as they arrive.
+        """Send a request, and yield canonical events as they arrive.
 
         Raises ProviderError or CapabilityMissing: at the first step before any content, later when the stream breaks in
         the middle. Closing the generator closes the connection.
@@ -65,7 +65,7 @@ class Provider(Protocol):
         ...
 
     def model_info(self, model: str) -> ModelInfo:
-        """Return what is known about a model without asking the server."""
+        """Return what is known about a model without a request to the server."""
         ...
 
     def picture_limits(self, model: str) -> ImageLimits:
@@ -77,7 +77,7 @@ class Provider(Protocol):
         ...
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
-        """Have the server cache the beginning of this request for the questions that follow.
+        """Let the server cache the beginning of this request for the questions that follow.
 
         Raises CachingNotSupported if the server cannot, and ProviderError.
         """
@@ -139,7 +139,7 @@ def address_under_v1(dialect: str, base_url: str) -> str | None:
 
 
 def load_dialects(dialects: Iterable[str]) -> None:
-    """Import the dialects, so that the first request does not wait for it; blocks. Raises WrongUse."""
+    """Import the dialects, so that the first request does not wait for that; blocks. Raises WrongUse."""
     for dialect in dialects:
         _provider_class(dialect)
 
@@ -194,7 +194,7 @@ class AddressHealth:
     def order(self, preferred: int = 0) -> tuple[int, ...]:
         """Return all addresses, best first: the preferred one, then as listed; those backing off last, soonest first.
 
-        None is left out: if all of them back off, the person's own attempt is still made.
+        None is omitted: if all of them back off, the person's own attempt is still made.
         """
         now = self._clock()
         listed = sorted(range(len(self._addresses)), key=lambda number: (number != preferred, number))
@@ -203,16 +203,16 @@ class AddressHealth:
         return (*ready, *sorted(resting, key=lambda number: self._addresses[number].until))
 
     def request_started(self, number: int) -> None:
-        """Note that a request is sent; `request_succeeded`, `request_failed` or `request_abandoned` must follow."""
+        """Record that a request is sent; `request_succeeded`, `request_failed` or `request_abandoned` must follow."""
         address = self._addresses[number]
         address.probing = address.failures > 0
 
     def request_succeeded(self, number: int) -> None:
-        """Note that the address answered, even if with a refusal."""
+        """Record that the address answered, even if with a refusal."""
         self._addresses[number] = _Address()
 
     def request_failed(self, number: int, hint: float | None = None) -> None:
-        """Note that it did not answer or failed; `hint` is how long the server wants to be left alone, in seconds."""
+        """Record that it did not answer or failed; `hint` is the server's own waiting time, in seconds."""
         address = self._addresses[number]
         address.failures += 1
         address.probing = False
@@ -220,7 +220,7 @@ class AddressHealth:
         address.until = self._clock() + max(backoff, min(hint or 0.0, MAX_BACKOFF))
 
     def request_abandoned(self, number: int) -> None:
-        """Note that the request was given up before it had a result."""
+        """Record that the request was given up before it had a result."""
         self._addresses[number].probing = False
 
     def _is_backing_off(self, number: int, now: float) -> bool:
@@ -241,7 +241,7 @@ class Failover:
     """A provider over several addresses. A conversation stays at the address that answered: its prompt is cached there.
 
     `providers` and `addresses` (base URLs) belong together, the preferred one first. An answer that has begun is never
-    asked for again. Failures are followed by an answer, or by the last error.
+    requested again. After all failures the last error is raised.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ class Failover:
     @property
     def state(self) -> ProviderState:
         """Return the sums over all addresses, failed attempts included."""
-        states = [state.state for state in self._providers]
+        states = [provider.state for provider in self._providers]
         times = [state.last_request_time for state in states if state.last_request_time is not None]
         return ProviderState(
             input_tokens=sum(state.input_tokens for state in states),
@@ -275,7 +275,7 @@ class Failover:
         )
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, and try the next address as long as there is no content. Raises the last address's error."""
+        """Try one address after another as long as there is no content. Raises the last address's error."""
         return EventBatches(self._batches(request))
 
     async def _batches(self, request: ModelRequest) -> AsyncGenerator[Sequence[ProviderEvent], None]:
@@ -289,7 +289,7 @@ class Failover:
                         yield batch
                 return
             except _RETRY_ELSEWHERE as error:
-                # What may be billed already is not sent a second time, there or elsewhere.
+                # What may be billed already is not sent again, to this address or another.
                 if has_content or (isinstance(error, TimedOut) and error.is_after_sending):
                     raise
                 errors.append(error)
@@ -309,7 +309,7 @@ class Failover:
         raise _all_failed(errors)
 
     def model_info(self, model: str) -> ModelInfo:
-        """Return what the address that was listed last knows."""
+        """Return what is known at the address that was listed last."""
         return self._providers[self._listed].model_info(model)
 
     def picture_limits(self, model: str) -> ImageLimits:
@@ -349,15 +349,15 @@ class Failover:
                         self._remember(request, number)
                     yield batch
 
-    async def _track(self, number: int, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _track(self, number: int, send: Callable[[], Awaitable[T]]) -> T:
         with self._watching(number):
-            answer = await ask()
+            answer = await send()
         self._health.request_succeeded(number)
         return answer
 
     @contextmanager
     def _watching(self, number: int) -> Generator[None, None, None]:
-        """Record how a request ends: a server that refuses is alive; one that breaks off in the middle may not be."""
+        """Record how a request ends: a server that refuses works; one that breaks off in the middle may not."""
         self._health.request_started(number)
         try:
             yield
@@ -397,7 +397,7 @@ def _has_content(batch: Sequence[ProviderEvent]) -> bool:
 
 
 def _all_failed(errors: list[ProviderError]) -> ProviderError:
-    """Return the last error, which says how many addresses were tried; the others are in its details."""
+    """Return the last error with the number of addresses that were tried; the others are in its details."""
     last = errors[-1]
     if len(errors) == 1:
         return last
@@ -415,6 +415,6 @@ def _all_failed(errors: list[ProviderError]) -> ProviderError:
 
 
 def _display_address(address: str) -> str:
-    """Return host, port and path: what a person knows a server by, without any user name or password."""
+    """Return host, port and path, by which a person knows a server, without any user name or password."""
     parts = urlsplit(address)
     return (parts.netloc.rpartition("@")[2] + parts.path.rstrip("/"))[:100] or address[:100]

@@ -1,7 +1,7 @@
 """Build text and thinking from pieces, split reasoning tags off, and drop what a server repeats.
 
-Reasoning tags count only at the very start of an answer. Repeated text is looked for only on servers that are not a
-vendor's own.
+Reasoning tags count only at the very start of an answer. Repetitions are searched only in answers of servers that are
+not a vendor's own.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.provider_events import ContentDelta, ProviderEvent, TextClosed, ThinkingBlock, ThinkingDelta
 
 # What models write, by vLLM's reasoning parsers (vllm/reasoning: deepseek_r1 and qwen3 `think`, seedoss `seed:think`,
-# mistral `[THINK]`, cohere_command `<|START_THINKING|>`) and by the tags that Open WebUI looks for
+# mistral `[THINK]`, cohere_command `<|START_THINKING|>`) and by the tags that Open WebUI searches
 # (open_webui/utils/middleware.py, DEFAULT_REASONING_TAGS: the names beside `think`, OpenThinker's and Kimi-VL's).
 _TAG_NAMES = ("think", "thinking", "reasoning", "reason", "thought", "seed:think")
 _TAG_PAIRS = (
@@ -31,41 +31,41 @@ class ThinkTags:
 
     def __init__(self) -> None:
         self.is_decided = False
-        self._held = ""
+        self._pending = ""
         self._closing = ""
         self._after = False
 
     def feed(self, piece: str) -> list[tuple[bool, str]]:
-        """Return parts in order: (is thought, text). `is_decided` becomes true when no tag can matter any more."""
-        self._held += piece
+        """Return parts in order: (is thought, text). `is_decided` becomes true when no tag can follow any more."""
+        self._pending += piece
         parts: list[tuple[bool, str]] = []
         if not self._closing and not self._after and not self._opens():
             return self.flush() if self.is_decided else []
         if self._closing:
             parts = self._split_inside()
         if self._after:
-            self._held = self._held.lstrip()
-            if self._held:
+            self._pending = self._pending.lstrip()
+            if self._pending:
                 self.is_decided = True
                 parts += self.flush()
         return parts
 
     def drop_blanks(self) -> None:
-        """Drop white space held back before thinking."""
-        self._held = "" if self._held.isspace() else self._held
+        """Drop white space that is pending before thinking."""
+        self._pending = "" if self._pending.isspace() else self._pending
 
     def flush(self) -> list[tuple[bool, str]]:
-        """Return what is held back, unchanged."""
-        held, self._held = self._held, ""
-        return [(bool(self._closing), held)] if held else []
+        """Return what is pending, unchanged."""
+        pending, self._pending = self._pending, ""
+        return [(bool(self._closing), pending)] if pending else []
 
     def _opens(self) -> bool:
-        """Whether the thought has begun; sets `is_decided` when it cannot any more."""
-        start = self._held.lstrip()
+        """Whether the thought has begun; sets `is_decided` when it cannot begin any more."""
+        start = self._pending.lstrip()
         word = start[:_MAX_TAG_LENGTH].lower()
         for opening, closing in _TAG_PAIRS:
             if word.startswith(opening):
-                self._held = start[len(opening) :]
+                self._pending = start[len(opening) :]
                 self._closing = closing
                 return True
         if len(start) < _MAX_TAG_LENGTH and any(opening.startswith(word) for opening, _ in _TAG_PAIRS):
@@ -74,14 +74,15 @@ class ThinkTags:
         return False
 
     def _split_inside(self) -> list[tuple[bool, str]]:
-        lowered = self._held.lower()
-        position = lowered.find(self._closing) if len(lowered) == len(self._held) else self._held.find(self._closing)
+        lowered = self._pending.lower()
+        searched = lowered if len(lowered) == len(self._pending) else self._pending
+        position = searched.find(self._closing)
         if position >= 0:
-            thought, self._held = self._held[:position], self._held[position + len(self._closing) :]
+            thought, self._pending = self._pending[:position], self._pending[position + len(self._closing) :]
             self._closing, self._after = "", True
             return [(True, thought)] if thought else []
-        keep = _overlap(self._held.lower(), self._closing)
-        thought, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
+        end = len(self._pending) - _overlap(lowered, self._closing)
+        thought, self._pending = self._pending[:end], self._pending[end:]
         return [(True, thought)] if thought else []
 
 
@@ -95,9 +96,9 @@ _LIKELY_LENGTH = 4
 
 
 class RepeatFilter:
-    """Returns what is new of each piece of one text.
+    """Returns what is new in each piece of one text.
 
-    `has_repeats`: something was repeated. `differs`: a whole text came that differs from the pieces.
+    `has_repeats`: something was repeated. `differs`: a whole text was received that differs from the pieces.
     """
 
     def __init__(self) -> None:
@@ -105,18 +106,18 @@ class RepeatFilter:
         self.differs = False
         self._pieces: list[str] = []
         self._length = 0
-        self._held = ""  # a piece that begins with all before it: the next one decides
+        self._pending = ""  # a piece that begins with all before it: the next one decides
         self._is_growing = False
 
     def fresh(self, piece: str, *, may_be_all: bool = False) -> str:
         """Return the part of this piece that is new. `may_be_all`: the piece may repeat the whole text."""
-        if self._held:
-            held, self._held = self._held, ""
-            has_grown_twice = len(piece) > len(held) and _has_letters(piece)
-            if piece.startswith(held) and (has_grown_twice or self._is_significant(_SURE_LENGTH)):
+        if self._pending:
+            pending, self._pending = self._pending, ""
+            has_grown_twice = len(piece) > len(pending) and _has_letters(piece)
+            if piece.startswith(pending) and (has_grown_twice or self._is_significant(_SURE_LENGTH)):
                 self._is_growing = True
-                return self._take_growing(piece)
-            return self._remember_text(held) + self.fresh(piece, may_be_all=may_be_all)
+                return self._new_end(piece)
+            return self._record(pending) + self.fresh(piece, may_be_all=may_be_all)
         if len(piece) < self._length and not self._is_growing:
             self._pieces.append(piece)
             self._length += len(piece)
@@ -124,43 +125,43 @@ class RepeatFilter:
         text = self._all_text()
         if not text or not piece.startswith(text):
             self._is_growing = False
-            return self._remember_text(piece)
+            return self._record(piece)
         if self._is_growing or (may_be_all and self._is_significant(_SURE_LENGTH)):
-            return self._take_growing(piece)
+            return self._new_end(piece)
         if len(piece) > self._length:
-            self._held = piece
+            self._pending = piece
             return ""
-        return self._remember_text(piece)
+        return self._record(piece)
 
     def missing_text(self, whole: str) -> str:
-        """Return what the pieces lacked of the whole text, which comes beside or after them."""
+        """Return the part of the whole text that the pieces lacked; it arrives with or after them."""
         before = self.flush()
         if not whole.strip():
             return before
         text, whole = self._all_text(), whole.lstrip()
         if not text.strip():
-            return before + self._remember_text(whole)
+            return before + self._record(whole)
         for known in (text.lstrip(), _without_thinking(text)):
             if known.strip() and whole.startswith(known):
                 self.has_repeats = True
-                return before + self._remember_text(whole[len(known) :])
+                return before + self._record(whole[len(known) :])
         self.has_repeats = True
         self.differs = self.differs or whole.strip() not in text
         return before
 
     def flush(self) -> str:
-        """Return what was held back, at the end."""
-        held, self._held = self._held, ""
-        if held and self._is_significant(_LIKELY_LENGTH):
-            return self._take_growing(held)
-        return self._remember_text(held)
+        """Return what is pending, at the end."""
+        pending, self._pending = self._pending, ""
+        if pending and self._is_significant(_LIKELY_LENGTH):
+            return self._new_end(pending)
+        return self._record(pending)
 
-    def _take_growing(self, piece: str) -> str:
+    def _new_end(self, piece: str) -> str:
         """Return the new end of a piece that begins with all the text so far."""
         self.has_repeats = True
-        return self._remember_text(piece[self._length :])
+        return self._record(piece[self._length :])
 
-    def _remember_text(self, piece: str) -> str:
+    def _record(self, piece: str) -> str:
         if piece:
             self._pieces.append(piece)
             self._length += len(piece)
@@ -189,7 +190,7 @@ def _without_thinking(text: str) -> str:
 
 
 class AnswerState(Protocol):
-    """What the parts of one answer share. `tags` belong to the part whose text comes first."""
+    """What the parts of one answer share. `tags` are used by the part whose text comes first."""
 
     provider: str
     has_content: bool
@@ -213,11 +214,11 @@ class TextBuilder:
         self.phase: str | None = None  # of the next text
         self.number = number
         self.may_repeat_all = False  # the next piece may repeat everything
-        self.is_whole = False  # the next piece has everything, also what was lost
+        self.is_whole = False  # the next piece is the whole text, with what was lost
         self._answer = answer
         self._out = show
         self._tags: ThinkTags | None = None
-        self._is_plain = False  # text follows text: nothing to close, nothing held back
+        self._is_plain = False  # text follows text: nothing to close, nothing pending
         self._repeated = RepeatFilter() if answer.may_repeat else None
         self._repeated_thought = RepeatFilter() if answer.may_repeat else None
         self._joiner = SurrogateJoiner()
@@ -241,7 +242,7 @@ class TextBuilder:
         return None if self._metadata is None else self._metadata.get("field")
 
     def text(self, piece: str) -> None:
-        """Add visible text. An empty piece is nothing; a single space is something."""
+        """Add visible text. An empty piece is ignored; a single space is not."""
         if self._repeated is not None:
             piece = self._without_repeats(self._repeated, piece)
         if self._is_plain and piece.isascii():
@@ -263,7 +264,7 @@ class TextBuilder:
     def thinking(self, piece: str, **metadata: Any) -> None:
         """Add a piece of shown reasoning; `metadata` is what the finished block will carry (the last value counts).
 
-        A piece may be empty: that opens a block which only has state.
+        An empty piece opens a block that only has state.
         """
         if self._repeated_thought is not None and piece:
             piece = self._without_repeats(self._repeated_thought, piece)
@@ -276,9 +277,9 @@ class TextBuilder:
         self._emit_thinking(piece, metadata)
 
     def end_thinking(self, whole: str | None = None, **metadata: Any) -> None:
-        """Close the open block, if there is one; with metadata, open one if need be.
+        """Close the open block, if there is one; with metadata, open one if necessary.
 
-        `whole` is its text if the pieces came in another order.
+        `whole` is its text if the pieces arrived in another order.
         """
         if metadata:
             self._emit_thinking("", metadata)
@@ -295,7 +296,7 @@ class TextBuilder:
         self._metadata = None
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
-        """Close the open text as a part of its own, with what is sent back with it. Nothing if no text is open."""
+        """Close the open text as a part of its own, with metadata to send back. Does nothing if no text is open."""
         self._release_held_text()
         self._end_tags()
         self._flush_text()
@@ -306,7 +307,7 @@ class TextBuilder:
             self._out(TextClosed(self._answer.provider, repair_json(metadata), citations, self.number))
 
     def close(self) -> None:
-        """Finish what is open: nothing more comes."""
+        """Finish what is open: nothing more follows."""
         self._release_held_text()
         self._end_tags()
         self._flush_text()
@@ -321,7 +322,7 @@ class TextBuilder:
         return fresh
 
     def _release_held_text(self) -> None:
-        """Show the text that was held back in case it is a repetition."""
+        """Show the text that is pending in case it is a repetition."""
         if self._repeated is not None and (rest := self._repeated.flush()):
             self._emit_text(rest)
 

@@ -7,8 +7,8 @@ from typing import Any
 from desktop_agent.providers.transport.json_codec import dumps, loads_object
 from desktop_agent.types.blocks import JsonObject
 
-# Servers that tell their calls apart by whole arguments alone send short ones; parsing long ones again and again
-# would cost the square of their length.
+# Servers that distinguish calls only by whole arguments send short ones; parsing long ones again and again would cost
+# the square of their length.
 MAX_REPARSED_SIZE = 64 * 1024
 # Arguments repeated more often than that are malformed.
 _MAX_DOCUMENTS = 1_000
@@ -26,7 +26,7 @@ def is_blank(arguments: Any) -> bool:
 
 
 def is_empty(arguments: Any) -> bool:
-    """Whether there is not one argument: nothing, blanks or `{}`."""
+    """Whether there are no arguments: nothing, blanks or `{}`."""
     return is_blank(arguments) or arguments == {} or (isinstance(arguments, str) and arguments.strip() == "{}")
 
 
@@ -48,10 +48,10 @@ def _contains(new: JsonObject, old: JsonObject) -> bool:
 
 
 def only_reading(pieces: list[str], *, may_be_two: bool = False) -> str | None:
-    """Return the arguments in pieces that are not one object, if they can be read in one way only; else None.
+    """Return the arguments in pieces that are not one object, if they can be read in only one way; else None.
 
     Each piece is the whole text so far; or documents follow each other, each containing the one before. Empty ones do
-    not count, unless they may be another call's.
+    not count, unless they may belong to another call.
     """
     return _grown_text(pieces) or _last_document("".join(pieces), may_be_two=may_be_two)
 

@@ -11,12 +11,12 @@ another id and the call is whole.
 then it is another call, or the same with more arguments. `{}` beside arguments is another one. If pieces came without
 name and id, each name begins a call.
 
-When a call is whole: at the end. Pieces without a call belong to the empty call before them, if they make one object
-with it; if not, that call has failed: it never runs with empty arguments while others are left over.
+When a call is whole: at the end. Pieces without a call belong to the empty call before them, if they form one object
+with it; if not, that call has failed: it never runs with empty arguments while others are unused.
 
-What may be one call or two: neighbours of one name that no index, list or rule tells apart. If one has arguments, the
+What may be one call or two: neighbours of one name that no index, list or rule distinguishes. If one has arguments, the
 empty ones among them have failed, and if two are equal, the second has: what runs is right in either case, and the
-model is told about the rest. If each has an id of its own they are separate calls, as from servers that give all calls
+model is told about the rest. If each has its own id they are separate calls, as from servers that give all calls
 index 0; only those without any arguments, not even `{}`, have failed beside others.
 """
 
@@ -53,7 +53,7 @@ class _PartialCall:
 
     `is_object`: its arguments came as an object, not as text. `is_named_again`: a piece without an id named it again.
     `is_beside_others`: pieces without a call follow it. `is_ambiguous`: it may be a piece of its neighbour.
-    `is_incomplete`: its server said so.
+    `is_incomplete`: its server reported that.
     `list_number`: which list of several calls it came in. `is_begun`: a call certainly begins here. `ends_as_object`:
     its last non-blank piece ends like an object.
     """
@@ -113,7 +113,7 @@ class _PartialCall:
         return bool(wire_id and self.wire_id) and wire_id != self.wire_id
 
     def is_contradicted_by(self, arguments: Any) -> bool:
-        """Whether it has all of its arguments, at least one, and these are others."""
+        """Whether it has all of its arguments, at least one, and these differ."""
         parsed = self.parsed
         return bool(parsed) and not is_repeat(parsed, arguments)
 
@@ -123,7 +123,7 @@ class _PartialCall:
         return is_repeat(parsed, arguments) if parsed else is_empty(arguments)
 
     def add(self, arguments: Any) -> int:
-        """Add a piece of text, or an object, and return its length. All arguments said again replace those before."""
+        """Add a piece of text, or an object, and return its length. Repeated whole arguments replace those before."""
         if isinstance(arguments, str):
             piece = arguments
             is_replaced = not is_piece(piece) and self.is_whole and is_repeat(self.parsed, piece)
@@ -153,7 +153,7 @@ class ToolCallBuilder:
         self.ended_count = 0
         self.characters = 0  # of all arguments that came
         self._opened = 0
-        self._is_name_a_head = False  # a server without ids that names only the first piece of a call
+        self._is_name_a_head = False  # a server without ids names only the first piece of a call
         self._provider = provider
         self._keeps_arguments = keeps_arguments
         self._new_id = call_id
@@ -161,7 +161,7 @@ class ToolCallBuilder:
         self._by_index: dict[int, _PartialCall] = {}
         self._by_wire_id: dict[str, _PartialCall] = {}
         self._used_ids: set[str] = set()
-        self._handed_out: dict[str, tuple[str, JsonObject, str | None]] = {}  # by the wire's id
+        self._returned: dict[str, tuple[str, JsonObject, str | None]] = {}  # by the wire's id
 
     def add_fragment(
         self,
@@ -208,11 +208,11 @@ class ToolCallBuilder:
     def has_call(self, name: str, arguments: Any) -> bool:
         """Whether an equal call is open; ids are ignored, for servers that repeat calls at the end under other ids."""
         text = (arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()) or "{}"
-        wanted = loads_object(text)
+        expected = loads_object(text)
         # Long ones are parsed only against long ones: once for each repetition.
         longest = max(MAX_REPARSED_SIZE, 2 * len(text))
         candidates = [call.arguments or "{}" for call in self._calls if call.name == name and call.size <= longest]
-        return text in candidates or (wanted is not None and wanted in map(loads_object, candidates))
+        return text in candidates or (expected is not None and expected in map(loads_object, candidates))
 
     def attach_state(self, wire_id: str | None, state: JsonObject) -> None:
         """Attach replay state to the call with this id, or to the last one."""
@@ -227,15 +227,15 @@ class ToolCallBuilder:
             call.metadata.update(repair_json(metadata))
 
     def mark_incomplete(self, index: int) -> None:
-        """Note that the server calls the call with this index incomplete, whatever its arguments: it must not run."""
+        """Record that the server reports the call with this index as incomplete: it must not run."""
         for call in self._calls:
             call.is_incomplete |= call.index == index
 
     def end(self, *, cut: bool = False, index: int | None = None) -> list[tuple[JsonObject | None, ToolUse]]:
         """Return all open calls by index, each with its replay state, and forget them; with an index only that call.
 
-        Empty arguments are `{}`. What is no JSON object is malformed and kept as it came, and so is a call without a
-        name or one that its server calls incomplete. After a cut such a call is dropped, and so is one with empty
+        Empty arguments are `{}`. What is no JSON object is malformed and kept unchanged, and so is a call without a
+        name or one that its server reports as incomplete. After a cut such a call is dropped, and so is one with empty
         arguments: its arguments had not begun.
         """
         calls = [call for call in self._calls if index is None or call.index == index]
@@ -243,7 +243,7 @@ class ToolCallBuilder:
         ended: list[tuple[JsonObject | None, ToolUse]] = []
         for call in calls if cut else _separate_calls(calls):
             block = self._block(call, cut=cut)
-            if block is not None and not self._was_handed_out(call, block):
+            if block is not None and not self._was_returned(call, block):
                 ended.append((call.state, block))
         self._forget(calls)
         self.ended_count += len(ended)
@@ -255,20 +255,18 @@ class ToolCallBuilder:
         self._used_ids.difference_update(call.id for call in calls)
         self._forget(calls)
 
-    def _was_handed_out(self, call: _PartialCall, block: ToolUse) -> bool:
+    def _was_returned(self, call: _PartialCall, block: ToolUse) -> bool:
         """Whether this repeats a finished call: the same id, name and input in one answer must not run twice."""
         if not call.wire_id:
             return False
         content = (block.name, block.input, block.malformed)
-        return (
-            self._handed_out.setdefault(call.wire_id, content) is not content
-            and self._handed_out[call.wire_id] == content
-        )
+        earlier = self._returned.setdefault(call.wire_id, content)
+        return earlier is not content and earlier == content
 
     def _block(self, call: _PartialCall, *, cut: bool) -> ToolUse | None:
         text, arguments = _final_arguments(call, cut=cut)
         metadata = call.metadata
-        if self._keeps_arguments and _is_written_otherwise(text, arguments):
+        if self._keeps_arguments and _is_written_differently(text, arguments):
             metadata["arguments"] = repair_text(text)
         if not call.name:
             arguments = None
@@ -312,7 +310,7 @@ class ToolCallBuilder:
         return self._by_index.get(index)
 
     def _is_different_call(self, call: _PartialCall, wire_id: str, name: str, arguments: Any) -> bool:
-        """Whether a piece that selects this call by index, id or place belongs to another one all the same."""
+        """Whether a piece that selects this call by index, id or place still belongs to another one."""
         has_other_id = call.has_other_id(wire_id)
         if not call.name:
             return has_other_id
@@ -332,7 +330,7 @@ class ToolCallBuilder:
         if is_blank(arguments):
             return False
         if has_id:
-            # A server that gives ids gives the next call one, too; arguments tell apart two calls of one id.
+            # A server that gives ids gives the next call one, too; arguments distinguish two calls of one id.
             return as_object(arguments) is not None and call.is_contradicted_by(arguments)
         # No ids at all: a repeated name with whole arguments.
         return call.is_whole and not call.is_repeated_by(arguments)
@@ -351,7 +349,7 @@ class ToolCallBuilder:
         return call
 
     def _identify(self, call: _PartialCall, wire_id: str, name: str) -> None:
-        """Give the call the name and id of a piece; note what it says about how this server names its calls."""
+        """Give the call the name and id of a piece; record what that shows about this server's way to name calls."""
         if wire_id and not call.wire_id:
             call.wire_id = wire_id
             self._by_wire_id[wire_id] = call
@@ -364,9 +362,9 @@ class ToolCallBuilder:
     def _public_id(self, wire_id: str) -> str:
         """Return the server's own id, unless it was used twice in this answer or is too long."""
         is_usable = len(wire_id) <= MAX_NAME_LENGTH and wire_id not in self._used_ids
-        chosen = wire_id if is_usable else self._new_id()
-        self._used_ids.add(chosen)
-        return chosen
+        public_id = wire_id if is_usable else self._new_id()
+        self._used_ids.add(public_id)
+        return public_id
 
     def _visible_deltas(self, call: _PartialCall) -> list[ToolArgsDelta]:
         """Return pieces not shown yet; none before the id is known, because the window finds the call by its id."""
@@ -378,12 +376,12 @@ class ToolCallBuilder:
 
 
 def _separate_calls(calls: list[_PartialCall]) -> list[_PartialCall]:
-    """Return the calls that these pieces are, once all of them are there."""
+    """Return the calls that these pieces form, once all of them are there."""
     return _mark_ambiguous(list(chain.from_iterable(map(_split_call, _assign_orphans(calls)))))
 
 
 def _assign_orphans(calls: list[_PartialCall]) -> list[_PartialCall]:
-    """Give pieces that have neither id nor name, under numbers of their own, to the call before them."""
+    """Give pieces that have neither id nor name, but their own indices, to the call before them."""
     families: list[list[_PartialCall]] = []
     for call in calls:
         if families and call.is_orphan:
@@ -432,16 +430,16 @@ def _mark_neighbours(calls: list[_PartialCall]) -> None:
     have_own_ids = len({call.wire_id for call in calls} - {""}) == len(calls)
     parsed = [loads_object(call.arguments.strip() or "{}") for call in calls]
     is_any_full = any(parsed)
-    known: set[bytes] = set()
+    seen: set[bytes] = set()
     for call, arguments in zip(calls, parsed, strict=True):
         key = dumps(arguments)
         is_less = is_any_full and (is_blank(call.arguments) if have_own_ids else arguments == {})
-        call.is_ambiguous = is_less or (key in known and not have_own_ids)
-        known.add(key)
+        call.is_ambiguous = is_less or (key in seen and not have_own_ids)
+        seen.add(key)
 
 
 def _final_arguments(call: _PartialCall, *, cut: bool) -> tuple[str, JsonObject | None]:
-    """Return the text of a call's arguments, and what it says: None where that is no object, or not certain."""
+    """Return the text of a call's arguments, and its value: None if that is no object, or not certain."""
     text = (None if cut else call.reading) or call.arguments
     arguments = loads_object(text if cut or text.strip() else "{}")
     is_doubtful = call.is_incomplete or call.is_ambiguous or (call.is_beside_others and not arguments)
@@ -454,5 +452,5 @@ def _bounded_name(name: str | None) -> str:
     return repair_text(name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}…")
 
 
-def _is_written_otherwise(text: str, arguments: JsonObject | None) -> bool:
+def _is_written_differently(text: str, arguments: JsonObject | None) -> bool:
     return arguments is not None and text != dumps(arguments).decode() and is_strict_json(text)

@@ -1,1 +1,1 @@
-"""What is known about models besides what their servers say."""
+"""What is known about models besides what their servers report."""

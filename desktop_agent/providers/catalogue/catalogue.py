@@ -45,7 +45,7 @@ _GATEWAYS = frozenset({"openrouter", "litellm"})
 # Gateways that charge the maker's prices.
 _SAME_PRICES = frozenset({"openrouter"})
 _MAKERS = {"google": "gemini", "x-ai": "xai", "mistralai": "mistral"}
-# The same models at another interface.
+# The same models behind another interface.
 _SAME_VENDOR = {"google-openai": "gemini"}
 
 
@@ -53,8 +53,8 @@ class Catalogue:
     """Finds models by vendor and id.
 
     `vendor` is anthropic, gemini, openai, or the family of a compatible server (dialects.server_families). With
-    `shipped` the program's table is below `own`, the person's; until `warm_up` has read it, it is empty. `today`
-    selects prices that change on a day.
+    `shipped` the program's table is used too, after `own`, the person's; until `warm_up` has read it, it is empty.
+    `today` selects prices that change on a day.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Catalogue:
         self._own = own
 
     def override_price(self, vendor: str, model: str) -> Price | None:
-        """Return what the person's own table says this model costs, if anything."""
+        """Return the price of this model in the person's own table, if there is one."""
         model_info = self._row(self._own, vendor, model)
         return None if model_info is None else model_info.price
 
@@ -89,7 +89,7 @@ class Catalogue:
         return known if known != ModelInfo(model) else None
 
     def merged(self, vendor: str, listed: ModelInfo) -> ModelInfo:
-        """Combine what the person says, then what the server says, then what the shipped table says."""
+        """Combine facts: the person's come first, then the server's, then the shipped table's."""
         own, shipped = (self._row(table, vendor, listed.id) for table in (self._own, self._shipped))
         known = listed if shipped is None else _overlay(listed, shipped)
         return known if own is None else replace(_overlay(own, known), id=listed.id)
@@ -104,14 +104,14 @@ class Catalogue:
         return model_info
 
     def _row_of_maker(self, table: "ModelTable", gateway: str, model: str) -> ModelInfo | None:
-        """Look up `maker/model`, as gateways write it. A variant after a colon (`:free`) has another price."""
+        """Look up `maker/model`, as gateways name it. A variant after a colon (`:free`) has another price."""
         maker, _, name = model.partition("/")
         name, _, variant = name.partition(":")
         model_info = table.find(_MAKERS.get(maker, maker), name, self._today())
         if model_info is None:
             return None
         price = model_info.price if gateway in _SAME_PRICES and not variant else None
-        # Only the makers' own servers bind reasoning to its prefix.
+        # Only the makers' own servers tie reasoning to its prefix.
         return replace(model_info, price=price, capabilities=replace(model_info.capabilities, binds_prefix=None))
 
 
@@ -154,7 +154,7 @@ class Pricing:
         """Return US dollars, or None if a needed count or price is unknown.
 
         The prompt's tokens are billed in three shares: read from the cache, written to it, and all others. A server
-        that does not report its cache has none, so an unknown share counts as empty. Output includes reasoning.
+        that reports no cache has none, so an unknown share counts as empty. Output includes reasoning.
         """
         if usage.input_tokens is None or usage.output_tokens is None:
             return None

@@ -33,7 +33,7 @@ class PriceChange(FrozenModel):
 class ModelRow(FrozenModel):
     """What a table says about one model, or about all whose names begin alike. None: unknown.
 
-    In the table the capabilities stand beside the other fields.
+    In the table the capabilities are beside the other fields.
     """
 
     title: str | None = None
@@ -62,7 +62,7 @@ class ModelRow(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class TableError:
-    """An entry of a table that was left out: where, and why."""
+    """An entry of a table that was left out: its place, and the reason."""
 
     place: str
     line: int | None
@@ -81,11 +81,11 @@ class ModelTable:
 
         Case is ignored, and versions may be written with dots or dashes.
         """
-        wanted = _normalised(model)
-        fitting = [name for name in self.rows.get(vendor, {}) if _matches(_normalised(name), wanted)]
-        if not fitting:
+        normalised_model = _normalised(model)
+        candidates = [name for name in self.rows.get(vendor, {}) if _matches(_normalised(name), normalised_model)]
+        if not candidates:
             return None
-        best = max(fitting, key=lambda name: (len(name.removesuffix("*")), not name.endswith("*")))
+        best = max(candidates, key=lambda name: (len(name.removesuffix("*")), not name.endswith("*")))
         return self.rows[vendor][best].to_model_info(model, day)
 
 

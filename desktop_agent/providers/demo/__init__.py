@@ -1,1 +1,1 @@
-"""A scripted model behind a real loopback server: what a person can try without a network, a key or a download."""
+"""A scripted model behind a real loopback server, to try the program without a network, a key or a download."""

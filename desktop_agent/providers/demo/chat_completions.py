@@ -1,6 +1,6 @@
-"""Chat Completions for the demo: read a request, strictly about calls, and write the script as an answer.
+"""Chat Completions for the demo: read a request, check its calls strictly, and write the script as an answer.
 
-The JSON is untrusted: what is missing or of another type is empty. Pictures are measured from their bytes.
+The JSON is untrusted: what is missing or of another type counts as empty. Pictures are measured from their bytes.
 """
 
 import asyncio
@@ -64,10 +64,10 @@ def bad_request(message: str, code: str | None = None) -> RequestError:
 def parse_body(body: bytes) -> Json:
     """Parse the body of a request. Raises RequestError."""
     try:
-        read: object = json.loads(body)
+        parsed: object = json.loads(body)
     except (ValueError, RecursionError):
         raise bad_request("The body is not JSON.") from None
-    return as_object(read)
+    return as_object(parsed)
 
 
 def as_object(value: object) -> Json:
@@ -130,24 +130,24 @@ def require_model(name: object) -> None:
 
 def read_chat_request(body: bytes) -> ReceivedRequest:
     """Read a request body. Raises RequestError."""
-    wanted = parse_body(body)
-    require_model(wanted.get("model"))
-    messages = as_objects(wanted.get("messages"))
+    fields = parse_body(body)
+    require_model(fields.get("model"))
+    messages = as_objects(fields.get("messages"))
     if not messages:
         raise bad_request("There are no messages.", "missing_required_parameter")
     _check_results(messages)
     prompts = [index for index, message in enumerate(messages) if message.get("role") == "user"]
     last = prompts[-1] if prompts else 0
     return ReceivedRequest(
-        stream=wanted.get("stream") is True,
+        stream=fields.get("stream") is True,
         text=_text(messages[last]),
         prompts=len(prompts),
         pictures=tuple(_pictures(messages[last])) if prompts else (),
-        tools=tuple(_tool_names(wanted)) or None,
+        tools=tuple(_tool_names(fields)) or None,
         answered=tuple(_answered_calls(messages[last + 1 :])),
         length=sum(len(_text(message)) for message in messages),
-        wants_usage=as_object(wanted.get("stream_options")).get("include_usage") is True,
-        reasons=wanted.get("reasoning_effort") != "none",
+        wants_usage=as_object(fields.get("stream_options")).get("include_usage") is True,
+        reasons=fields.get("reasoning_effort") != "none",
     )
 
 
@@ -176,22 +176,22 @@ def _calls(message: Json) -> list[Json]:
 
 
 def _check_results(messages: list[Json]) -> None:
-    """Check that every call is answered right after its message, and nothing else is."""
-    waiting: set[str] = set()
+    """Check that every call is answered right after its message, and that there are no other results."""
+    unanswered: set[str] = set()
     # The end counts as one more message without calls.
     for message in (*messages, Json()):
         if message.get("role") == "tool":
-            if str(message.get("tool_call_id")) not in waiting:
+            if str(message.get("tool_call_id")) not in unanswered:
                 raise bad_request("A message of role 'tool' must answer a call of the message before it.")
-            waiting.discard(str(message.get("tool_call_id")))
+            unanswered.discard(str(message.get("tool_call_id")))
             continue
-        if waiting:
-            raise bad_request(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(waiting))}.")
-        waiting = {str(call.get("id")) for call in as_objects(message.get("tool_calls"))}
+        if unanswered:
+            raise bad_request(f"These tool_call_ids had no tool message behind them: {', '.join(sorted(unanswered))}.")
+        unanswered = {str(call.get("id")) for call in as_objects(message.get("tool_calls"))}
 
 
-def _tool_names(wanted: Json) -> Iterator[str]:
-    for tool in as_objects(wanted.get("tools")):
+def _tool_names(fields: Json) -> Iterator[str]:
+    for tool in as_objects(fields.get("tools")):
         name = as_object(tool.get("function")).get("name")
         if isinstance(name, str):
             yield name

@@ -1,4 +1,4 @@
-"""What the scripted model is asked, and the steps of its answer."""
+"""Requests to the scripted model, and the steps of its answers."""
 
 import json
 import re
@@ -60,7 +60,7 @@ Script = tuple[Step, ...]
 
 
 def split_pieces(text: str) -> Iterator[str]:
-    """Split a text into the small pieces in which a model writes; joined they are the text."""
+    """Split a text into small pieces, as a model writes them; joined they are the text."""
     return (match.group() for match in re.finditer(r"\s*\S{1,7}|\s+", text))
 
 
@@ -71,7 +71,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedPicture:
-    """A picture as it really came: measured from its bytes, not from its label."""
+    """A picture as it was received: measured from its bytes, not from its label."""
 
     size: int = 0
     format: str = ""

@@ -1,4 +1,4 @@
-"""The scripted model: decides by a few words and by the results of tools, and says only what is true."""
+"""The scripted model: chooses its script by a few words and by the results of tools, and claims only what is true."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ def play(question: ReceivedRequest) -> Script:
 
 
 def _to_prompt(question: ReceivedRequest) -> Script:
-    """Return the first script that fits; a picture counts more than words."""
+    """Return the first script that fits; pictures come before words."""
     if question.pictures:
         return _about_pictures(question.pictures)
     wanted = _wanted_tools(question.text)
@@ -177,7 +177,7 @@ def _path(call: AnsweredCall) -> str:
 
 
 def _call_outcome(call: AnsweredCall, answered: tuple[AnsweredCall, ...]) -> str:
-    """Guess the outcome, which the wire has no field for. Success needs proof in the answer; else words decide."""
+    """Guess the outcome, for which there is no field. Success needs proof in the answer; otherwise words decide."""
     start = call.answer[:300]
     contents = [str(other.effective_arguments.get("content", "")) for other in answered if other.name == "write_file"]
     if _shows_success(call.name, start, [FILE_CONTENT, *contents]):

@@ -1,4 +1,4 @@
-"""The demo's server: a scripted model on one loopback port, spoken to like any other server."""
+"""The demo's server: a scripted model on one loopback port, used like any other server."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ class DemoServer:
     async def start(self) -> str:
         """Listen, and return the base URL. Raises OSError if the system has no free port."""
         if self._server is None:
-            # Serving begins apart: asyncio waits there, and a server whose start is cancelled could not be closed.
+            # Serving starts separately: asyncio waits there, and a server whose start is cancelled could not be closed.
             self._server = await asyncio.start_server(
                 self._on_connect, "127.0.0.1", 0, limit=HEAD_LIMIT, start_serving=False
             )

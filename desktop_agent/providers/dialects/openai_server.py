@@ -1,6 +1,6 @@
 """Servers that speak one of OpenAI's dialects: their family, and the models that they list.
 
-Each family has an endpoint of its own that says more about its models. What is unknown about a model stays None.
+Some families have another endpoint that tells more about their models. What is unknown about a model stays None.
 """
 
 import asyncio
@@ -50,10 +50,10 @@ def droppable_fields(name: str) -> frozenset[str]:
 
 
 class OpenAIServer(ServerAdapter):
-    """One server of a family. `base_url` is what the vendor's own SDK takes, usually ending in /v1.
+    """One server of a family. `base_url` is what the vendor's own SDK expects, usually ending in /v1.
 
-    `quirks` overrides what the address and the listing suggest. A field that the server does not take is left out, and
-    it is asked once more. Raises WrongUse for an address or a key that cannot be used.
+    `quirks` overrides what the address and the listing suggest. A request with a field that the server refuses is sent
+    once more without it. Raises WrongUse for an address or a key that cannot be used.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class OpenAIServer(ServerAdapter):
         return self._set_listing(models)
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
-        """Return what this family of servers takes."""
+        """Return what this family of servers accepts."""
         return picture_limits(self._quirks)
 
 
@@ -120,7 +120,7 @@ def _parse_entries(body: bytes) -> list[dict[str, Any]]:
 
 
 def _can_chat(entry: dict[str, Any]) -> bool:
-    """Whether a model answers questions: Mistral lists those for embeddings and moderation, too, and says so."""
+    """Whether a model answers questions: Mistral also lists models for embeddings and moderation, with a flag."""
     return flag_in(object_in(entry, "capabilities"), "completion_chat") is not False
 
 
@@ -137,7 +137,7 @@ def _parse_model(entry: dict[str, Any], capabilities: Capabilities | None) -> Mo
 
 
 def _parse_price(pricing: dict[str, Any]) -> Price | None:
-    """Parse OpenRouter's prices: dollars for one token, as strings; -1 if it depends on who answers."""
+    """Parse OpenRouter's prices: dollars for one token, as strings; -1 if it depends on the server."""
     price = Price(
         input=_price_per_million(pricing.get("prompt")),
         output=_price_per_million(pricing.get("completion")),
@@ -206,17 +206,17 @@ async def _family_capabilities(
 
 async def _ollama_capabilities(root: str, ids: list[str], exchange: Exchange) -> dict[str, Capabilities]:
     """POST /api/show for each model. The window is `num_ctx` if the model file sets one, else the model's own."""
-    turn = asyncio.Semaphore(_MAX_PARALLEL_SHOWS)
+    slots = asyncio.Semaphore(_MAX_PARALLEL_SHOWS)
 
-    async def shown(model: str) -> tuple[str, Capabilities]:
+    async def show(model: str) -> tuple[str, Capabilities]:
         try:
-            async with turn:
+            async with slots:
                 data = loads(await exchange(url_outside_v1(root, "api/show"), dumps({"model": model})))
         except (ProviderError, ValueError):
             return model, Capabilities()
         return model, _ollama_model(data if is_object(data) else {})
 
-    return dict(await asyncio.gather(*(shown(model) for model in ids[:_MAX_SHOWS])))
+    return dict(await asyncio.gather(*(show(model) for model in ids[:_MAX_SHOWS])))
 
 
 def _ollama_model(data: dict[str, Any]) -> Capabilities:
@@ -233,7 +233,7 @@ def _ollama_model(data: dict[str, Any]) -> Capabilities:
 
 
 async def _lm_studio_capabilities(root: str, exchange: Exchange) -> dict[str, Capabilities]:
-    """GET /api/v1/models, or /api/v0/models of older versions; the context of a loaded model is what counts."""
+    """GET /api/v1/models, or /api/v0/models of older versions; the context of a loaded model counts."""
     try:
         data = loads(await exchange(url_outside_v1(root, "api/v1/models")))
         entries, key = objects_in(data, "models"), "key"
@@ -250,7 +250,7 @@ async def _lm_studio_capabilities(root: str, exchange: Exchange) -> dict[str, Ca
 def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:
     loaded = [object_in(instance, "config").get("context_length") for instance in objects_in(entry, "loaded_instances")]
     flags = object_in(entry, "capabilities")
-    # Not trained for tools is not "no tools": the server adds them to every model's prompt.
+    # A model that is not trained for tools can call them: the server adds them to every prompt.
     trained = flag_in(flags, "trained_for_tool_use") or "tool_use" in array_in(entry, "capabilities")
     kind = entry.get("type")
     return Capabilities(

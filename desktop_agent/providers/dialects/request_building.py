@@ -1,6 +1,6 @@
 """What the requests of several dialects share: capability checks, reasoning efforts, results by call, prefix digests.
 
-openai_models.toml says what OpenAI's models take. A catalogue may know better; a model without a row is unknown, not
+openai_models.toml lists what OpenAI's models accept. A catalogue may know better; a model without a row is unknown, not
 incapable.
 """
 
@@ -32,11 +32,11 @@ EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max
 
 @dataclass(frozen=True, slots=True)
 class OpenAIModelFacts:
-    """What one family of models takes. No `efforts`: it does not reason.
+    """What one family of models accepts. No `efforts`: it does not reason.
 
-    `sampling`: takes temperature and top_p while reasoning is off; while it is on, none does. `cache_options`: takes
-    prompt_cache_options, with which a cached prompt may be kept for longer, or not at all. `chat_tools`: what Chat
-    Completions takes beside tools: any effort, the word “none”, no word at all (“silent”), or no tools (“refused”).
+    `sampling`: it accepts temperature and top_p while reasoning is off; while it is on, none does. `cache_options`: it
+    accepts prompt_cache_options, with which a cached prompt may be kept for longer, or not at all. `chat_tools`: what
+    Chat Completions accepts with tools: any effort, the word “none”, no word (“silent”), or no tools (“refused”).
     """
 
     efforts: tuple[Effort, ...] = ()
@@ -66,19 +66,19 @@ def openai_model_facts(model: str) -> OpenAIModelFacts | None:
 
 
 def effort_for(reasoning: ReasoningEffort | ReasoningBudget) -> Effort:
-    """Return the level that is wished for; a budget becomes a level."""
+    """Return the requested level; a budget becomes a level."""
     return reasoning.level if isinstance(reasoning, ReasoningEffort) else effort_for_tokens(reasoning.tokens)
 
 
 def effort_for_tokens(tokens: int, low: int = 2048) -> Effort:
-    """Return a budget as a level, roughly as providers translate between the two; `low` is the most for “low”."""
+    """Return a budget as a level, roughly as providers convert them; `low` is the most for “low”."""
     return "low" if tokens <= low else "medium" if tokens <= 8192 else "high"
 
 
 def nearest_effort(level: Effort, efforts: tuple[Effort, ...]) -> Effort:
     """Return the level, or the nearest that the model has; the lower one of two equally near."""
-    wanted = EFFORTS.index(level)
-    return min(efforts, key=lambda effort: (abs(EFFORTS.index(effort) - wanted), EFFORTS.index(effort)))
+    position = EFFORTS.index(level)
+    return min(efforts, key=lambda effort: (abs(EFFORTS.index(effort) - position), EFFORTS.index(effort)))
 
 
 EffortWord = Effort | Literal["none"]
@@ -89,13 +89,13 @@ _GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?(?!.*non-reasoning)")
 
 
 def choose_effort(request: ModelRequest, efforts: tuple[Effort, ...] | None, *, can_be_off: bool) -> EffortChoice:
-    """Return what to send for a wish. `efforts` None: unknown."""
+    """Return what to send for the requested reasoning. `efforts` None: unknown."""
     reasoning = request.config.reasoning
     if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
         if efforts == ():
             return None, effort_ignored(request)
-        wanted = effort_for(reasoning)
-        level = nearest_effort(wanted, efforts) if efforts else wanted
+        requested = effort_for(reasoning)
+        level = nearest_effort(requested, efforts) if efforts else requested
         return level, level_adjustments(request, reasoning, level)
     if not isinstance(reasoning, ReasoningDisabled) or efforts == ():
         return None, ()
@@ -106,7 +106,7 @@ def choose_effort(request: ModelRequest, efforts: tuple[Effort, ...] | None, *, 
 
 
 def choose_openai_effort(request: ModelRequest, facts: OpenAIModelFacts) -> EffortChoice:
-    """Return the same for a model of OpenAI's."""
+    """Choose the effort for a model of OpenAI's."""
     if isinstance(request.config.reasoning, ReasoningAdaptive) and not facts.reasons_by_default:
         values = {"model": request.model}
         return None, (Sentence("“{model}” does not choose by itself how much to reason, so it does not.", values),)
@@ -114,15 +114,15 @@ def choose_openai_effort(request: ModelRequest, facts: OpenAIModelFacts) -> Effo
 
 
 def choose_xai_effort(request: ModelRequest, *, always_reasons_since: tuple[int, int]) -> EffortChoice:
-    """Return the same for a Grok: efforts since 4.5. One that reasons cannot be told not to."""
+    """Choose the effort for a Grok: efforts since 4.5. For one that reasons, reasoning cannot be turned off."""
     version = grok_version(request.model)
     if isinstance(request.config.reasoning, ReasoningDisabled):
         values = {"model": request.model}
         note = Sentence("“{model}” always reasons, so it reasons as it does by itself.", values)
         return None, (note,) if version >= always_reasons_since else ()
     efforts: tuple[Effort, ...] = ("low", "medium", "high", "xhigh")
-    taken = efforts if version >= (4, 7) else efforts[:3] if version >= (4, 5) else ()
-    return choose_effort(request, taken, can_be_off=False)
+    accepted = efforts if version >= (4, 7) else efforts[:3] if version >= (4, 5) else ()
+    return choose_effort(request, accepted, can_be_off=False)
 
 
 def budget_adjustment(tokens: int, effort: str) -> Sentence:
@@ -165,13 +165,13 @@ def check_capabilities(request: ModelRequest, known: Capabilities) -> None:
 
 
 def answer_limit(request: ModelRequest, known: Capabilities) -> tuple[int | None, tuple[Sentence, ...]]:
-    """Return the most tokens to ask for, None for the server's own limit, and notes about it.
+    """Return the most tokens to request, None for the server's own limit, and notes about it.
 
-    More than a model can give is refused by some servers.
+    Some servers refuse more than the model can produce.
     """
-    wanted, most = request.config.max_tokens, known.max_output_tokens
-    if wanted is None or most is None or wanted <= most:
-        return wanted, ()
+    requested, most = request.config.max_tokens, known.max_output_tokens
+    if requested is None or most is None or requested <= most:
+        return requested, ()
     values = {"model": request.model, "most": str(most)}
     return most, (Sentence("“{model}” answers with at most {most} tokens, so that is the limit.", values),)
 
@@ -187,8 +187,8 @@ def tool_fields(
 ) -> dict[str, Any]:
     """Return `tools` and `tool_choice`; `choices` are the wire's values by mode.
 
-    A server that ignores the choice gets no tools if none may be called; there `required` and a named tool cannot be
-    sent.
+    A server that ignores the choice gets no tools if none may be called; `required` and a named tool cannot be sent to
+    it.
     """
     mode = request.tool_choice.mode
     if not tools or (mode == "none" and not takes_choice):
@@ -209,7 +209,7 @@ def images_of(blocks: Iterable[Any]) -> list[Image]:
 
 
 def account_digest(base_url: str, model: str) -> str:
-    """Return a digest of server and model: reasoning state made elsewhere cannot be read there."""
+    """Return a digest of server and model: reasoning state made elsewhere cannot be read by them."""
     return hashlib.blake2b(dumps([base_url, model]), digest_size=8).hexdigest()
 
 
@@ -235,7 +235,7 @@ class PrefixDigest:
 
 NO_RESULT = "No result: the call was interrupted before it ended."
 """The result that a model gets for a call without a result."""
-# What Google's servers take in place of an unknown signature (thought-signatures, FAQ).
+# What Google's servers accept in place of an unknown signature (thought-signatures, FAQ).
 NO_SIGNATURE = "skip_thought_signature_validator"
 
 
@@ -252,14 +252,14 @@ def wire_name(name: str) -> str:
 
 
 def names_by_wire_name(tools: Iterable[ToolSpec], encode: Callable[[str], str] = wire_name) -> dict[str, str]:
-    """Map the wire's names to those of the tools, where they differ."""
+    """Map the names that are sent to those of the tools, where they differ."""
     return {encode(tool.name): tool.name for tool in tools if encode(tool.name) != tool.name}
 
 
 def results_after(messages: tuple[Message, ...], index: int) -> dict[str, ToolResult]:
-    """Return the results by call id, from behind this message up to the next answer.
+    """Return the results by call id, from after this message up to the next answer.
 
-    Ids that a server repeats belong to the message that they follow. The first result counts.
+    Repeated ids belong to the message that they follow. The first result counts.
     """
     # No slice: each answer of a long history would copy all that follows.
     return first_results(messages[place] for place in range(index + 1, len(messages)))

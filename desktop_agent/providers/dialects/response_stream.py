@@ -1,8 +1,8 @@
 """Turn an open response into provider events: the one loop for every dialect, and the words for why a model stopped.
 
-A dialect opens the response and supplies a reader of its frames. This module feeds the reader, tells a clean end from a
-broken one, adds up usage and cost, and closes the connection however it ends. The finish reasons are those of servers
-of any dialect (OpenAI, Anthropic, Google, Mistral; LiteLLM's `_FINISH_REASON_MAP`; DeepSeek; vLLM's
+A dialect opens the response and supplies a reader of its frames. This module feeds the reader, distinguishes a clean
+end from a broken one, adds up usage and cost, and closes the connection however it ends. The finish reasons are those
+of servers of any dialect (OpenAI, Anthropic, Google, Mistral; LiteLLM's `_FINISH_REASON_MAP`; DeepSeek; vLLM's
 FINISH_REASON_STRINGS).
 """
 
@@ -70,9 +70,9 @@ EVENT_STREAM = "text/event-stream, application/json"
 class BaseFrameReader(ABC):
     """Reads the frames of one answer into a PartBuilder.
 
-    `done`: the stream's own end mark came, nothing may follow. `failure`: an error came in the stream; nothing after
-    it counts. `recognised`: something looked like this dialect. `end_mark`: what a cut stream lacks, in words.
-    `redact_key` takes the key out of an error that a server wrote.
+    `done`: the stream's own end mark was read, nothing may follow. `failure`: an error in the stream; nothing after it
+    counts. `recognised`: something looked like this dialect. `end_mark`: what a cut stream lacks, in words.
+    `redact_key` removes the key from an error that a server wrote.
     """
 
     end_mark: str
@@ -91,12 +91,12 @@ class BaseFrameReader(ABC):
     @property
     @abstractmethod
     def has_finished(self) -> bool:
-        """Whether the server said that the model is finished; more may come all the same."""
+        """Whether the server reported that the model is finished; more may still follow."""
 
     @property
     @abstractmethod
     def has_ended(self) -> bool:
-        """Whether the answer is whole, should nothing more come."""
+        """Whether the answer is whole, if nothing more follows."""
 
     @property
     def usage_so_far(self) -> Usage | None:
@@ -108,7 +108,7 @@ class BaseFrameReader(ABC):
         """Read one frame. Return whether it is one more piece of a text, with nothing else in it."""
 
     def end(self) -> bool:
-        """Give the builder its end: the reason that was given, corrected by what came. False the second time."""
+        """End the builder with the server's reason, corrected by the content. False the second time."""
         if self._is_over:
             return False
         self._is_over = True
@@ -136,8 +136,8 @@ class OpenedStream:
 
 
 def stream_events(opening: Callable[[], Awaitable[OpenedStream]], state: ProviderState) -> EventBatches:
-    """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
-    # Each read of a socket gives way.
+    """Send a request, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
+    # Each read of a socket lets other tasks run.
     return EventBatches(_read_batches(opening, state), gives_way=True)
 
 
@@ -165,8 +165,8 @@ async def _read_batches(
             else:
                 yield _read_events(decoder.finish(), opened)
     except asyncio.CancelledError:
-        # After a stop, what was received is still shown: some of it may have been held back.
-        yield _release_held(opened, state, decoder)
+        # After a stop, what was received is still shown: some of it may be pending.
+        yield _release_pending(opened, state, decoder)
         raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
@@ -281,11 +281,9 @@ def _add_usage(event: ProviderEvent, pricing: Pricing | None, state: ProviderSta
 
 
 class _StreamChunks:
-    """Yields all chunks, with a limit after the end. A server that reported a finish and keeps the response open is
-    waited for END_TIMEOUT after its last content; one that sent its end mark only until the rest that is on its way
-    arrives.
-
-    Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
+    """Yields all chunks, with a time limit after the end. If a server reported a finish and keeps the response open, it
+    gets END_TIMEOUT after its last content; after its end mark only the rest that is on its way is read.
+    Not a generator: an unfinished one is closed by the loop's hooks, and not every loop has them.
     """
 
     def __init__(self, chunks: AsyncIterator[bytes], reader: BaseFrameReader, builder: PartBuilder) -> None:
@@ -294,7 +292,7 @@ class _StreamChunks:
         self._reader = reader
         self._builder = builder
         self._progress = -1
-        self._until = 0.0
+        self._deadline = 0.0
         self._is_done = False
 
     def __aiter__(self) -> "_StreamChunks":
@@ -305,11 +303,11 @@ class _StreamChunks:
             return await anext(self._chunks)
         if self._reader.done:
             if not self._is_done:
-                self._is_done, self._until = True, monotonic() + _DRAIN_SECONDS
+                self._is_done, self._deadline = True, monotonic() + _DRAIN_SECONDS
         elif self._progress != self._builder.progress:
-            self._progress, self._until = self._builder.progress, monotonic() + END_TIMEOUT
+            self._progress, self._deadline = self._builder.progress, monotonic() + END_TIMEOUT
         try:
-            async with asyncio.timeout(self._until - monotonic()):
+            async with asyncio.timeout(self._deadline - monotonic()):
                 return await anext(self._chunks)
         except TimeoutError:
             self.was_silent = not self._is_done
@@ -340,13 +338,13 @@ def _read_frames(frames: list[Frame], opened: OpenedStream) -> None:
 
 
 def _read_rest(decoder: SseDecoder, opened: OpenedStream) -> None:
-    """Read what had come whole when the body was cut, but was held back for what might follow it."""
+    """Read what was complete when the body was cut, but was pending in case more would follow."""
     with suppress(UnreadableAnswer):  # one event is too large
         _read_frames(decoder.finish(is_cut=True), opened)
 
 
-def _release_held(opened: OpenedStream, state: ProviderState, decoder: SseDecoder) -> list[ProviderEvent]:
-    """Return what was held back, and the usage so far: what the server read and wrote before the stop is billed."""
+def _release_pending(opened: OpenedStream, state: ProviderState, decoder: SseDecoder) -> list[ProviderEvent]:
+    """Return what was pending, and the usage so far: what the server read and wrote before the stop is billed."""
     _read_rest(decoder, opened)
     opened.builder.close_parts()
     usage = opened.reader.usage_so_far
@@ -355,7 +353,7 @@ def _release_held(opened: OpenedStream, state: ProviderState, decoder: SseDecode
 
 
 def _note_progress(opened: OpenedStream, before: int) -> int:
-    """Return how far the answer is. After its first event, each piece restarts the limit; keepalives only extend it."""
+    """Return the answer's progress. After its first event, each piece restarts the limit; keepalives only extend it."""
     if not opened.reader.recognised:
         return before
     progress = opened.builder.progress
@@ -412,14 +410,14 @@ _EMPTY_WORDS = frozenset({"", "null", "none", "nil", "undefined", *_UNSPECIFIED_
 
 
 def finish_word(value: Any) -> str | None:
-    """Return the server's word for the end; None if it is empty, in whatever form."""
+    """Return the server's word for the end; None if it is empty in any form."""
     return value if isinstance(value, str) and _normalised(value) not in _EMPTY_WORDS else None
 
 
 def sum_known(*counts: int | None) -> int | None:
     """Return the sum of the known counts; None where none is known."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    numbers = [count for count in counts if count is not None]
+    return sum(numbers) if numbers else None
 
 
 def stop_reason_for(word: str) -> StopReason:

@@ -1,4 +1,4 @@
-"""What the adapters of all dialects share: a server's address, its key, what its listing said, and totals."""
+"""What the adapters of all dialects share: a server's address, its key, its listing, and totals."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -65,15 +65,15 @@ class ServerAdapter(ABC):
         return self._state
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, and yield canonical events. What a server refuses to take is left out, and it is asked once more."""
+        """Yield canonical events of the answer. What a server refuses is left out, and the request sent once more."""
         return stream_events(partial(self._open, request), self._state)
 
     def model_info(self, model: str) -> ModelInfo:
-        """Return what is known about a model without asking."""
+        """Return what is known about a model without a request."""
         return self._listed.get(model) or self._catalogue.merged(self._vendor, ModelInfo(model))
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
-        """Raise CachingNotSupported: most servers cache by themselves, or not at all."""
+        """Raise CachingNotSupported: most servers cache automatically, or not at all."""
         raise CachingNotSupported("This server keeps prompts by itself; it cannot be asked to.")
 
     async def aclose(self) -> None:  # noqa: B027  only Gemini keeps something on its server

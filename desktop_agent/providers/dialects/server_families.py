@@ -1,4 +1,4 @@
-"""Which family a server belongs to, what it takes, and the URLs made from its base URL.
+"""Which family a server belongs to, what it accepts, and the URLs made from its base URL.
 
 A base URL suggests a family; the model listing may correct it; the user's setting overrides both. server_families.toml
 holds the families.
@@ -21,11 +21,11 @@ ReasoningReplay = Literal["none", "reasoning_content", "reasoning", "reasoning_d
 
 @dataclass(frozen=True, slots=True)
 class ServerQuirks:
-    """What one family of servers takes; the defaults are the old core that every compatible server understands."""
+    """What one family of servers accepts; the defaults are the old core that every compatible server understands."""
 
     family: str = "stranger"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    switch: ReasoningSwitch = "none"  # how reasoning is asked for; "none": there is no documented way
+    switch: ReasoningSwitch = "none"  # how reasoning is requested; "none": no documented way
     replay: ReasoningReplay = "none"  # how an assistant message carries its reasoning back
     replay_on_calls_only: bool = False
     extra_content: bool = False  # Google's signatures go back on the calls they came with
@@ -40,7 +40,7 @@ class ServerQuirks:
     null_content: bool = False  # content null beside tool calls; elsewhere ""
     key_header: Literal["Authorization", "api-key"] = "Authorization"
     cache_key: bool = False
-    # What it takes as response_format; "only_schema": a schema but not just "any object". "none": the prompt says it.
+    # What it accepts as response_format; "only_schema": a schema but not "any object". "none": the prompt requests it.
     structured: Literal["schema", "only_schema", "object", "none"] = "none"
     alternates: bool = False  # templates that require user and assistant in turn
     usual_path: str = ""  # added to an address that is only a host
@@ -61,7 +61,7 @@ _FAMILY_BY_OWNER: Mapping[str, str] = _TABLES["owners"]
 
 
 def picture_limits(quirks: ServerQuirks) -> ImageLimits:
-    """Return what a family takes of pictures. Undocumented limits are None, but few models read animations.
+    """Return a family's limits for pictures. Undocumented ones are None, but few models read animations.
 
     OpenAI: 20 MB a picture and 500 in one request, by its older guide.
     """
@@ -76,7 +76,7 @@ def picture_limits(quirks: ServerQuirks) -> ImageLimits:
 
 
 def quirks_for_url(base_url: str) -> ServerQuirks:
-    """Return what the address suggests. Ports that many programs use count on this machine only."""
+    """Return the family that the address suggests. Ports that many programs use count on this machine only."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower()
     for name, family in _FAMILY_BY_HOST.items():
@@ -95,7 +95,7 @@ def may_repeat(base_url: str) -> bool:
 
 
 def quirks_for_listing(entries: list[dict[str, Any]], guess: ServerQuirks) -> ServerQuirks:
-    """Return what the model listing suggests: it corrects a guess from a port, never a vendor's own host name."""
+    """Return the family that the listing suggests: it corrects a guess from a port, never a vendor's own host name."""
     if guess.family not in {*_FAMILY_BY_PORT.values(), *_FAMILY_BY_LOOPBACK_PORT.values(), "stranger"}:
         return guess
     owners = [_FAMILY_BY_OWNER.get(text_in(entry, "owned_by")) for entry in entries]
@@ -120,7 +120,7 @@ def api_root(base_url: str, usual_path: str = "") -> str:
 
 
 def url_under_v1(root: str) -> str | None:
-    """Return `root/v1`, which most servers of OpenAI's dialects speak at; None for an address that ends so."""
+    """Return `root/v1`, where most servers of OpenAI's dialects answer; None if the address ends in /v1 already."""
     parts = urlsplit(root)
     path = parts.path.rstrip("/")
     return None if path.endswith("/v1") else parts._replace(path=f"{path}/v1").geturl()

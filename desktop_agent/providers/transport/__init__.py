@@ -1,1 +1,1 @@
-"""Bytes to frames, and what can go wrong on the way."""
+"""From bytes to frames, and what can fail in between."""

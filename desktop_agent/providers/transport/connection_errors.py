@@ -54,7 +54,7 @@ def error_from_connect(
     if name in ("ReadTimeout", "PoolTimeout"):
         message = _silence(where, limits.headers or limits.idle)
         return TimedOut.after_sending(message) if is_sent else TimedOut(message)
-    # A name of a host that cannot be encoded, or is said to be encoded and is not (RFC 5891), is a UnicodeError.
+    # A host name that cannot be encoded, or is marked as encoded and is not (RFC 5891), is a UnicodeError.
     if name in ("InvalidURL", "UnsupportedProtocol") or isinstance(error, UnicodeError):
         return WrongUse(Sentence("“{where}” is not an address that can be asked.", {"where": where}))
     if name == "LocalProtocolError":
@@ -67,7 +67,7 @@ def error_from_connect(
 
 
 def _proxy_error(message: str, where: str) -> ConnectionFailed:
-    """Return the error for a proxy that does not connect: `message` is its name, its status, and words."""
+    """Return the error for a proxy that does not connect: `message` is its name, its status, and text."""
     proxy, status, *_ = f"{message}  ".split(" ")
     if not status.isascii() or not status.isdigit():
         return ConnectionFailed(Sentence("the proxy {proxy} cannot be reached", {"proxy": proxy}), remedy=_PROXY_REMEDY)
@@ -83,7 +83,7 @@ def _proxy_error(message: str, where: str) -> ConnectionFailed:
 
 
 def proxy_auth_error() -> ConnectionFailed:
-    """Return the error for a proxy that wants credentials (RFC 9110, 15.5.8). The server was never asked."""
+    """Return the error for a proxy that requires credentials (RFC 9110, 15.5.8). The server was never reached."""
     return ConnectionFailed(
         Sentence("the proxy on the way wants a name and a password"),
         status=PROXY_AUTH_REQUIRED,

@@ -1,7 +1,7 @@
 """Map an error response (status, headers, body) to one of our errors.
 
-The order of trust: a specific word in the body, then the HTTP status or a numeric code, then a general word. The text
-of a message never decides anything.
+What counts first: a specific word in the body, then the HTTP status or a numeric code, then a general word. The text of
+a message never decides anything.
 """
 
 import re
@@ -132,13 +132,13 @@ def error_from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
 
 def has_error(error: Any) -> bool:
     """Whether `error` has content: gateways write one of zeros and empty strings beside text."""
-    waiting = [error]
-    while waiting:
-        value = waiting.pop()
+    stack = [error]
+    while stack:
+        value = stack.pop()
         if is_object(value):
-            waiting.extend(value.values())
+            stack.extend(value.values())
         elif is_array(value):
-            waiting.extend(value)
+            stack.extend(value)
         elif value:
             return True
     return False
@@ -161,7 +161,7 @@ def is_bare_error(data: Any) -> bool:
 
 
 def error_from_listing(body: bytes) -> ProviderError:
-    """Return the error for a success that lists no models: what it reports, or that it is unreadable."""
+    """Return the error for a success status without a list of models: what it reports, or that it is unreadable."""
     try:
         data = loads(body)
     except ValueError:
@@ -181,13 +181,13 @@ def error_from_listing(body: bytes) -> ProviderError:
 
 
 def error_words(error: ProviderError) -> frozenset[str]:
-    """Return every word of the server's message, and the field that it named as `param`."""
+    """Return all words of the server's message, and the field that it named as `param`."""
     param = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     return frozenset(re.findall(r"\w+", f"{error.message} {param[1] if param else ''}"))
 
 
 def not_a_model_server_error(headers: Mapping[str, str], start: str) -> UnreadableAnswer:
-    """Return the error for a success that is no event stream and no JSON: a login page, a proxy's greeting."""
+    """Return the error for a success status without event stream or JSON: a login page, a proxy's greeting."""
     if "html" in headers.get("content-type", "") or start.lstrip()[:1] == "<":
         return UnreadableAnswer(Sentence("it sent a web page"), detail=start[:200])
     return UnreadableAnswer(Sentence("it sent text that no model server sends"), detail=start[:200])
@@ -203,12 +203,12 @@ def redirect_error(status: int, target_host: str) -> UnreadableAnswer:
 
 
 def starts_event_stream(body: bytes) -> bool:
-    """Whether bytes begin like an event stream, however they are labelled."""
+    """Whether bytes begin like an event stream, whatever their declared type."""
     return _FIELD_OF_A_STREAM.match(body) is not None
 
 
 def may_start_event_stream(body: bytes) -> bool:
-    """Whether too little was received to say whether an event stream begins."""
+    """Whether too little was received to decide whether an event stream begins."""
     start = body.lstrip()
     return any(mark.startswith(start.removeprefix(_BYTE_ORDER_MARK)) for mark in _FIELDS) or (
         _BYTE_ORDER_MARK.startswith(start)
@@ -228,7 +228,7 @@ def parse_error_body(body: bytes) -> ErrorBody:
 
 
 def parse_error(data: Any, levels: int = _MAX_ERROR_LEVELS) -> ErrorBody:
-    """Find message, words and code in any of the shapes that servers use, at most so many levels deep."""
+    """Find message, words and code in any of the shapes that servers use, at most `levels` deep."""
     if levels == 0:
         return ErrorBody()
     if is_array(data):
@@ -354,7 +354,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     moment = _http_date(headers.get("retry-after", ""))
     if moment is None:
         return None
-    # By the server's own clock: this machine's may be wrong.
+    # The server's own clock counts: this machine's may be wrong.
     present = _http_date(headers.get("date", "")) or datetime.now(UTC)
     return max(0.0, (moment - present).total_seconds())
 

@@ -1,7 +1,7 @@
 """The one pooled HTTP client: opens responses, reads them within limits, closes them at once.
 
-Redirects are not followed; keys live only in `SecretHeader` and reach the request at the last moment; errors do not
-carry the HTTP library's own exception, because its frames hold headers.
+Redirects are not followed; keys are only in `SecretHeader` and are added to the request at the last moment; errors do
+not carry the HTTP library's own exception, because its frames contain headers.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ERROR_BODY_LIMIT = 64 * 1024
 ERROR_BODY_TIMEOUT = 10.0
-# Seconds to the first event, and from one piece of an answer to the next, however often a server sends keepalives.
+# Seconds to the first event, and from one piece of an answer to the next, even if a server sends keepalives.
 # The longest known, DeepSeek under load, gives up after ten minutes
 # (https://api-docs.deepseek.com/quick_start/rate_limit).
 MAX_QUIET_SECONDS = 3600.0
@@ -105,7 +105,7 @@ class HttpResponse:
         encoding = self.headers.get("content-encoding", "").strip().lower()
         self._plain = None if encoding in ("", "identity") else _decompressed(self._raw, encoding)
         self._source: AsyncIterator[bytes] = self._plain or self._raw
-        self._seen: list[bytes] = []
+        self._peeked: list[bytes] = []
         self._call = call
         self._deadline = deadline
         self._closing: asyncio.Task[None] | None = None
@@ -117,14 +117,14 @@ class HttpResponse:
     async def peek(self) -> bytes:
         """Return the next piece of the body, which `body` will yield again.
 
-        Empty if none comes within ten seconds, or if the body ends or is broken, which `body` then raises.
+        Empty if none arrives within ten seconds, or if the body ends or is broken, which `body` then raises.
         """
         import httpx
 
         with suppress(httpx.HTTPError, TimeoutError, UnreadableAnswer, StopAsyncIteration):
             async with asyncio.timeout(ERROR_BODY_TIMEOUT):
-                self._seen.append(await anext(self._source))
-                return self._seen[-1]
+                self._peeked.append(await anext(self._source))
+                return self._peeked[-1]
         return b""
 
     @asynccontextmanager
@@ -132,12 +132,12 @@ class HttpResponse:
         """Iterate the body as it arrives, decompressed: `async with answer.body() as chunks`.
 
         Leaving closes the answer. Raises TimedOut (silence, or the total limit), Truncated (cut) and UnreadableAnswer
-        (damaged compression) at the end of the block. A context instead of a generator: nothing is paid per chunk.
+        (damaged compression) at the end of the block. A context instead of a generator: no cost per chunk.
         """
         import httpx
 
-        again = _prepend(self._seen, self._source) if self._seen else None
-        source = again or self._source
+        whole_body = _prepend(self._peeked, self._source) if self._peeked else None
+        source = whole_body or self._source
         failure: AgentError | None = None
         try:
             yield source if self._deadline is None else _until_deadline(source, self._deadline)
@@ -147,8 +147,8 @@ class HttpResponse:
             failure = _total_timeout(self._call)
         finally:
             await self.aclose()
-            if again is not None:
-                await again.aclose()
+            if whole_body is not None:
+                await whole_body.aclose()
             if self._plain is not None:
                 await self._plain.aclose()
             await _drain(self._raw)
@@ -161,7 +161,7 @@ class HttpResponse:
         self.on_keepalive()
 
     def on_event(self) -> None:
-        """Apply the limit of silence within an answer: a piece of it has come."""
+        """Apply the limit of silence within an answer: a piece of it was received."""
         limits = self._stream.limits
         limits.silence, limits.until = self._call.timeouts.idle, None
 
@@ -244,7 +244,7 @@ class HttpClient:
         raise failure
 
     async def exchange(self, call: HttpRequest, limit: int = LISTING_LIMIT) -> bytes:
-        """Ask, and return the whole answer, without the key. Raises what status and body mean, and like `open`."""
+        """Return the whole answer, without the key. Raises the error of its status or body, and like `open`."""
         answer = await self.open(call)
         if answer.status >= 400:
             raise await error_from_response(answer, call)
@@ -252,11 +252,11 @@ class HttpClient:
         if len(body) > limit:
             size = {"size": str(limit // (1024 * 1024))}
             raise TooLarge(Sentence("the answer is larger than {size} MB", size), retryable=False)
-        # Callers put it into errors.
+        # Callers quote it in errors.
         return body if call.secret is None else call.secret.redact(body)
 
     async def warm_up(self) -> None:
-        """Import the HTTP library and open the pool now, so that the first question does not pay for it."""
+        """Import the HTTP library and open the pool now, so that the first question does not wait for that."""
         await self._get_client()
 
     async def aclose(self) -> None:
@@ -278,7 +278,7 @@ class HttpClient:
 async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentError:
     """Return the error for an answer of 400 or above; reads at most 64 KB, for 10 seconds, without the key."""
     received = bytearray()
-    # A body that breaks off, or is held open, is used up to there.
+    # A body that breaks off, or does not end, is used up to there.
     with suppress(Truncated, TimedOut, UnreadableAnswer, TimeoutError):
         async with asyncio.timeout(ERROR_BODY_TIMEOUT), answer.body() as chunks:
             async for chunk in chunks:
@@ -299,7 +299,7 @@ def _make_client(read_interval: float) -> "httpx.AsyncClient":
 
 
 class _RequestProgress:
-    """A request being sent. Once it is sent, `timer` runs only as long as the server may take to the headers."""
+    """A request being sent. Once it is sent, `timer` runs only as long as the server may take until the headers."""
 
     timer: asyncio.Timeout
 
@@ -309,12 +309,12 @@ class _RequestProgress:
         self.limits_headers = False
 
     def done(self) -> None:
-        """Note that all of it was written."""
+        """Record that all of it was written."""
         self.is_done = True
-        until, total = asyncio.get_running_loop().time() + self._headers, self.timer.when()
-        if total is None or until < total:
+        headers_deadline, total = asyncio.get_running_loop().time() + self._headers, self.timer.when()
+        if total is None or headers_deadline < total:
             self.limits_headers = True
-            self.timer.reschedule(until)
+            self.timer.reschedule(headers_deadline)
 
 
 def _build_request(
@@ -327,7 +327,7 @@ def _build_request(
     headers = {"Accept": call.accept, "Accept-Encoding": "identity", **call.headers}
     if call.body is not None:
         headers["Content-Type"] = "application/json"
-    # The library's own limit; the head and the body have limits of ours.
+    # The library's own limit; this module has limits for the head and the body.
     longest = max(limits.headers or 0.0, limits.first_event or 0.0, limits.idle)
     request = client.build_request(
         call.method or ("GET" if call.body is None else "POST"),
@@ -341,7 +341,7 @@ def _build_request(
 
 
 def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Request]":
-    """Return a function that adds the key to the request at the last moment, so that no frame of ours holds it."""
+    """Return a function that adds the key to the request at the last moment, so that no frame of ours contains it."""
 
     def sign(request: "httpx.Request") -> "httpx.Request":
         if secret is not None:
@@ -351,8 +351,8 @@ def _signer(secret: SecretHeader | None) -> "Callable[[httpx.Request], httpx.Req
     return sign
 
 
-async def _prepend(seen: list[bytes], source: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    for chunk in seen:
+async def _prepend(pieces: list[bytes], source: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    for chunk in pieces:
         yield chunk
     async for chunk in source:
         yield chunk

@@ -1,6 +1,6 @@
 """Send requests through httpx, directly or by a proxy, and read chunked bodies quickly. Imported late: it loads httpx.
 
-The only module that knows private names of httpx, httpcore and h11. Where one is missing or behaves otherwise,
+The only module that knows private names of httpx, httpcore and h11. If one is missing or behaves differently,
 `fast_body` returns None and the library reads the body itself.
 """
 
@@ -36,9 +36,9 @@ _FIRST_RUN = 8
 
 @dataclass(slots=True)
 class ReadLimits:
-    """How long to wait for the next piece of a body; the reader may change it between two.
+    """How long to wait for the next piece of a body; the reader may change it between two pieces.
 
-    `silence`: seconds between two pieces. `until`: when waiting ends however many pieces come, on the loop's clock.
+    `silence`: seconds between two pieces. `until`: when waiting ends in any case, on the loop's clock.
     """
 
     silence: float = Timeouts().idle
@@ -66,7 +66,7 @@ class ResponseBody(Protocol):
 
 
 def fast_body(response: httpx.Response) -> "ChunkedBody | None":
-    """Return a reader for the body of an answer whose head has just come; None if the library must read it itself."""
+    """Return a reader for the body of an answer whose head was just read; None if the library must read the body."""
     network = response.extensions.get("network_stream")
     ordinary = response.stream
     machine = _h11_machine(response)
@@ -86,8 +86,8 @@ def _h11_machine(response: httpx.Response) -> h11.Connection | None:
     return machine if isinstance(machine, h11.Connection) else None
 
 
-def _keep_left_over_from_reuse(response: httpx.Response) -> None:
-    """What came after the end of an answer must not pass for the answer to the next request of the connection."""
+def _watch_for_extra_bytes(response: httpx.Response) -> None:
+    """Prevent that bytes after the end of an answer count as the answer to the connection's next request."""
     machine, network = _h11_machine(response), response.extensions.get("network_stream")
     if machine is not None and isinstance(network, SocketStream):
         network.has_left_over = lambda: bool(machine.trailing_data[0])
@@ -112,10 +112,10 @@ class HttpxBody:
 
 
 class ChunkedBody:
-    """The payload, all that came at once joined. Raises what the library raises.
+    """The payload, with all that was received at once joined. Raises what the library raises.
 
     The library's machine waits before the first chunk. It gets the last chunk, or whatever is no plain chunk, and reads
-    on from there: so trailers, extensions, faults and the return to the pool are exactly the library's.
+    on from there: so trailers, extensions, faults and the return to the pool are exactly those of the library.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ChunkedBody:
         self._network = network
         self._ordinary = ordinary
         self.limits = ordinary.limits
-        self._early = early  # came together with the head
+        self._early = early  # received together with the head
         self._kept = b""  # an incomplete header or end of a chunk
         self._missing = -1  # bytes of the open chunk's payload; -1: none is open
         self._is_handed_over = False
@@ -167,7 +167,7 @@ class ChunkedBody:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read_rest_of_chunk(self, data: bytes, pieces: list[bytes]) -> int:
-        """Take what belongs to the open chunk. Returns where the next one begins."""
+        """Read the rest of the open chunk. Returns where the next one begins."""
         missing = self._missing
         pieces.append(data[:missing])
         if missing + 2 > len(data):
@@ -180,7 +180,7 @@ class ChunkedBody:
         return missing + 2
 
     def _read_chunks(self, data: bytes, position: int, pieces: list[bytes]) -> None:
-        """Take chunk after chunk; the last one may stay open."""
+        """Read chunk after chunk; the last one may stay open."""
         length = len(data)
         header = _HEADER.match
         before = 0
@@ -225,7 +225,7 @@ class ChunkedBody:
 
 
 def _read_equal_chunks(data: bytes, position: int, header: int, size: int, pieces: list[bytes]) -> int:
-    """Take neighbouring chunks of one small size, many in one step. Returns where the first different one begins.
+    """Read neighbouring chunks of one small size, many in one step. Returns where the first different one begins.
 
     `header` is the length of their header. Without this, a server that writes character by character would cost per
     byte what others cost per event.
@@ -248,12 +248,12 @@ def _read_equal_chunks(data: bytes, position: int, header: int, size: int, piece
 
 
 def _expects_chunk(machine: h11.Connection) -> bool:
-    """Whether a head was read and chunks follow."""
+    """Whether a head was read, and chunks follow."""
     return type(_nested_attribute(machine, "_reader")).__name__ == "ChunkedReader"
 
 
 def _take_buffered(machine: h11.Connection) -> bytes:
-    """Take the bytes that the machine received and has not parsed."""
+    """Remove the bytes that the machine received and has not parsed, and return them."""
     received, _ = machine.trailing_data
     _nested_attribute(machine, "_receive_buffer", "maybe_extract_at_most")(len(received))
     return received
@@ -289,19 +289,19 @@ _POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, 
 
 
 class _ProxyBackend(SocketBackend):
-    async def connect_tcp(self, host: str, port: int, *arguments: Any, **named: Any) -> httpcore.AsyncNetworkStream:
+    async def connect_tcp(self, host: str, port: int, *arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:
         try:
-            return await super().connect_tcp(host, port, *arguments, **named)
+            return await super().connect_tcp(host, port, *arguments, **options)
         except httpcore.ConnectError as error:
             raise httpcore.ProxyError from error
 
 
 class _ProxiedTransport(httpx.AsyncHTTPTransport):
-    """Sends everything to one proxy. Raises ProxyError with its name, and what it answers, if anything."""
+    """Sends everything to one proxy. Raises ProxyError with its name, and its answer, if there is one."""
 
     def __init__(self, proxy: str, context: ssl.SSLContext) -> None:
         url = httpx.URL(proxy)
-        # Else the library trusts a proxy by the list that it carries.
+        # Otherwise the library trusts a proxy by its own list of certificates.
         proxy_context = context if url.scheme == "https" else None
         super().__init__(verify=context, limits=_POOL_LIMITS, proxy=httpx.Proxy(url, ssl_context=proxy_context))
         self._proxy = url.netloc.decode()
@@ -342,7 +342,7 @@ class ProxyTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send through the right proxy. Raises ConnectionFailed for a kind of proxy that is not supported."""
         response = await self._transport_for(request.url).handle_async_request(request)
-        _keep_left_over_from_reuse(response)
+        _watch_for_extra_bytes(response)
         # The client wraps this stream once more, only to count time; readers may skip that layer.
         response.extensions[STREAM_EXTENSION] = fast_body(response) or HttpxBody(
             cast("httpx.AsyncByteStream", response.stream)
@@ -372,7 +372,7 @@ class UploadStream(httpx.AsyncByteStream):
         self._body: bytes | None = body
         self._on_sent = on_sent
 
-    # Not a generator: one that is left half-way is closed by the loop's hooks, and not every loop has them.
+    # Not a generator: an unfinished one is closed by the loop's hooks, and not every loop has them.
     def __aiter__(self) -> "UploadStream":
         return self
 

@@ -1,4 +1,4 @@
-"""Read and write JSON as servers really send it, and repair text that could not be encoded.
+"""Read and write JSON as servers really send it, and repair text that cannot be encoded.
 
 Half of a surrogate pair may arrive alone (cut deltas, broken escapes); it is repaired before it leaves the adapters.
 """
@@ -158,7 +158,7 @@ class SurrogateJoiner:
         return bool(self._half)
 
     def feed(self, piece: str) -> str:
-        """Return the piece as it may be shown now; a leading half at its end waits for the next piece."""
+        """Return the piece as it may be shown now; the first half of a pair at its end waits for the next piece."""
         if not self._half and (piece.isascii() or not _SURROGATE.search(piece)):
             return piece
         piece = self._half + piece

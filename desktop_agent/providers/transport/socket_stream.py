@@ -1,7 +1,7 @@
 """Connections for the HTTP library on asyncio's own transports. Imported late: it loads httpcore.
 
-The library's own streams switch the watching of the socket on and off, and start a timer, for each read. In a window
-that costs more than all parsing. Here the socket is watched as long as there is room, and one timer waits for silence.
+The library's own streams start and stop watching the socket, and start a timer, for each read. In a window that costs
+more than all parsing. Here the socket is watched as long as there is room, and one timer detects silence.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from typing import Any, cast
 
 import httpcore
 
-# Bytes that nobody has read yet: above the first the socket is not watched, until there are less than the second.
+# Unread bytes: above the first limit the socket is not watched, until there are fewer than the second.
 _HIGH_WATER, _LOW_WATER = 64 * 1024, 16 * 1024
-# Bytes that are read at once even where the reader wants them in intervals.
+# Bytes that are read at once even if the reader reads in intervals.
 _SMALL = 4 * 1024
-# Bytes of one read at most: parsing and showing what is read keeps the loop from everything else meanwhile.
+# The most bytes of one read: while they are parsed and shown, the loop does nothing else.
 _MAX_READ = 8 * 1024
 # Seconds until the next address of a host is tried beside the one before (RFC 8305, section 5).
 _NEXT_ADDRESS = 0.25
@@ -51,7 +51,7 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
                 stream = await _connect_first(host, port, local_address, self._interval)
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(str(error)) from error
-        # Of names with an empty or a long part Python says that they cannot be encoded.
+        # For names with an empty or a long part Python raises UnicodeError.
         except (OSError, UnicodeError, ExceptionGroup) as error:
             raise httpcore.ConnectError(str(error)) from error
         try:
@@ -68,7 +68,7 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
 
 
 async def _connect_first(host: str, port: int, local_address: str | None, interval: float) -> "SocketStream":
-    """Raises OSError, and a group of them where the host has several addresses."""
+    """Connect. Raises OSError, and a group of them if the host has several addresses."""
     loop = asyncio.get_running_loop()
     local = None if local_address is None else (local_address, 0)
     opened: list[SocketStream] = []
@@ -87,7 +87,7 @@ async def _connect_first(host: str, port: int, local_address: str | None, interv
     try:
         winner, _, failures = await staggered_race(attempts, _NEXT_ADDRESS, loop=loop)
     finally:
-        # A cancel may come when one has won already.
+        # A cancel may arrive when one has won already.
         for stream in opened:
             if stream is not winner:
                 stream.abort()
@@ -96,10 +96,10 @@ async def _connect_first(host: str, port: int, local_address: str | None, interv
     return winner
 
 
-def _address(place: tuple[Any, ...]) -> str:
-    """Return the address in it, with the zone of one that holds in one network alone."""
-    zone = place[3] if len(place) == 4 else 0
-    return f"{place[0]}%{zone}" if zone else str(place[0])
+def _address(socket_address: tuple[Any, ...]) -> str:
+    """Return the address in it, with the zone of a link-local one."""
+    zone = socket_address[3] if len(socket_address) == 4 else 0
+    return f"{socket_address[0]}%{zone}" if zone else str(socket_address[0])
 
 
 class _Reader(asyncio.Protocol):
@@ -129,7 +129,7 @@ class _Reader(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        # Whatever the system has not taken counts. With a limit of 0, those for TLS would never let anybody write.
+        # All bytes that the system has not accepted count. With a limit of 0, TLS transports would never allow writing.
         self.transport.set_write_buffer_limits(high=1, low=0)
 
     def data_received(self, data: bytes) -> None:
@@ -174,7 +174,7 @@ class _Reader(asyncio.Protocol):
             self.reading = None
 
     def take(self, max_bytes: int) -> bytes:
-        """Return what has arrived, all of it if it is not too much."""
+        """Return the bytes that have arrived, at most `max_bytes`."""
         if self._size <= max_bytes:
             data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
             self.pieces.clear()
@@ -191,7 +191,7 @@ class _Reader(asyncio.Protocol):
         return data
 
     def successor(self) -> "_Reader":
-        """Return the reader of the same connection once it is encrypted: nothing is taken over."""
+        """Return the reader of the same connection once it is encrypted, without any bytes of this one."""
         reader = _Reader(self._interval)
         reader.transport = self.transport
         return reader
@@ -222,12 +222,12 @@ class SocketStream(httpcore.AsyncNetworkStream):
         """Whether more was read than belongs to the answer."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        """Return what has arrived, or wait for something; nothing at the end."""
+        """Return what has arrived, or wait for something; empty at the end."""
         reader = self._reader
         if self._is_closed:
             raise httpcore.ReadError("closed here")
         if reader.is_ready:
-            # A server that never pauses must not keep the loop from everything else.
+            # A server that never pauses must not block the loop.
             await asyncio.sleep(0)
         else:
             self._limit_silence(math.inf if timeout is None else self._loop.time() + timeout)
@@ -241,7 +241,7 @@ class SocketStream(httpcore.AsyncNetworkStream):
     def _limit_silence(self, until: float) -> None:
         self._silent_at = until
         timer = self._silence_timer
-        # A later moment is looked up when the timer fires: one timer lasts for many reads.
+        # A later moment is checked when the timer fires: one timer lasts for many reads.
         if timer is None or timer.when() > until:
             self._start_silence_timer()
 
@@ -287,7 +287,7 @@ class SocketStream(httpcore.AsyncNetworkStream):
         self._transport.abort()
 
     async def aclose(self) -> None:
-        """Close at once: nobody waits for what was not sent or read."""
+        """Close at once: unsent and unread bytes are dropped."""
         self.abort()
         # The loop closes the socket in its next turn.
         await asyncio.sleep(0)
@@ -301,7 +301,7 @@ class SocketStream(httpcore.AsyncNetworkStream):
         """Return the same connection, encrypted. Raises ConnectError and ConnectTimeout, and closes it then."""
         self._stop_silence_timer()
         if self._reader.pieces or self._reader.is_at_end:
-            # What came unencrypted must not pass for what comes encrypted.
+            # Unencrypted bytes must not count as encrypted ones.
             await self.aclose()
             raise httpcore.ConnectError("closed, or spoke before TLS")
         reader = self._reader.successor()
@@ -323,7 +323,7 @@ class SocketStream(httpcore.AsyncNetworkStream):
         return SocketStream(transport, reader)
 
     def get_extra_info(self, info: str) -> Any:
-        """Return what the library asks about a connection; `is_readable`: it has more to read, or was closed.
+        """Return what the library needs to know about a connection; `is_readable`: it has more to read, or was closed.
 
         The library closes such a connection instead of sending another request over it.
         """

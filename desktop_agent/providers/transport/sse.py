@@ -24,8 +24,8 @@ MAX_EVENT_SIZE = 32 * 1024 * 1024
 _MAX_CONTAINERS = 100_000
 _START_SIZE = 4_000_000
 _TINY_CHUNK = 64
-_MAX_UNEXPECTED_LINE = 8192  # longer than what is shown: a key in it must be whole to be redacted
-_LINE_COST = 48  # added to each waiting line's bytes: else millions of empty ones would cost nothing
+_MAX_UNEXPECTED_LINE = 8192  # longer than what is shown: only a whole key is redacted
+_LINE_COST = 48  # added to each pending line's bytes: otherwise millions of empty ones would cost nothing
 _BOM = b"\xef\xbb\xbf"
 # Possessive, and the end may be missing: a line full of quotes is scanned once.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?')
@@ -37,8 +37,8 @@ class SseDecoder:
     """Feed chunks as they come, then call `finish` once at the end of the body.
 
     `bad_events` counts events whose data was not JSON. `unexpected_line` is the first line that is no field of an event
-    stream, for telling a login page from a model; `is_web_page`: it came before any event and is a tag, so nothing
-    after it counts. `frames` counts the returned frames. `ended_mid_event`: the body ended in the middle of an event.
+    stream, which distinguishes a login page from a model; `is_web_page`: it is a tag before any event, so nothing after
+    it counts. `frames` counts the returned frames. `ended_mid_event`: the body ended in the middle of an event.
     """
 
     def __init__(self, limit: int = MAX_EVENT_SIZE) -> None:
@@ -48,7 +48,7 @@ class SseDecoder:
         self.is_web_page = False
         self.ended_mid_event = False
         self._limit = limit
-        self._waiting = bytearray()  # a line whose end has not come
+        self._partial_line = bytearray()  # a line without its end
         self._skip_lf = False
         self._first = True
         self._idle = False  # nothing is open, and this is not the start
@@ -57,14 +57,14 @@ class SseDecoder:
         self._data_size = 0
         self._bare: list[bytes] = []
         self._bare_depth = 0
-        self._is_array_begun = False  # elements of the bare array were handed out
+        self._is_array_begun = False  # elements of the bare array were returned
         self._out: list[Frame] = []
         self._failure: UnreadableAnswer | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """Return the events that this chunk completes. Raises UnreadableAnswer above the size limit.
 
-        Events completed before that are returned first, so that the cutting of the bytes makes no difference.
+        Events completed before that are returned first, so that it does not matter how the bytes were cut.
         """
         if self._failure is not None:
             raise self._failure
@@ -74,7 +74,7 @@ class SseDecoder:
                 self._buffer_piece(chunk)
             return []
         if self._idle and chunk.startswith(b"data: {") and chunk.find(b"\n") == len(chunk) - 2 and chunk[-1] == 10:
-            # One event alone, as most servers send them. A raw CR would end a line within it.
+            # A single event, as most servers send them. A raw CR would end a line within it.
             try:
                 if b"\r" not in chunk:
                     frame = ("", orjson.loads(chunk[6:]))
@@ -89,7 +89,7 @@ class SseDecoder:
             if not self._out:
                 raise
         frames = self._take_frames()
-        self._idle = not (self._waiting or self._data or self._name or self._bare or self._skip_lf)
+        self._idle = not (self._partial_line or self._data or self._name or self._bare or self._skip_lf)
         return frames
 
     def _feed(self, chunk: bytes) -> None:
@@ -106,9 +106,9 @@ class SseDecoder:
             self._buffer_piece(chunk)
             return
         lines = chunk[:cut]
-        if self._waiting:
-            lines = bytes(self._waiting) + lines
-            self._waiting.clear()
+        if self._partial_line:
+            lines = bytes(self._partial_line) + lines
+            self._partial_line.clear()
         self._take_lines(lines)
         if cut < len(chunk):
             self._buffer_piece(chunk[cut:])
@@ -121,11 +121,11 @@ class SseDecoder:
         bad_events = self.bad_events
         if self._failure is not None:
             raise self._failure
-        line = bytes(self._waiting).strip()
+        line = bytes(self._partial_line).strip()
         is_begun = bool(self._name) or line[:1] not in (b"", b":")
-        if self._waiting:
-            self._read_line(bytes(self._waiting))
-            self._waiting.clear()
+        if self._partial_line:
+            self._read_line(bytes(self._partial_line))
+            self._partial_line.clear()
         if self._bare:
             self._close_bare()
         if self._data:
@@ -145,8 +145,8 @@ class SseDecoder:
         return out
 
     def _buffer_piece(self, piece: bytes) -> None:
-        self._waiting += piece
-        self._check_size(len(self._waiting))
+        self._partial_line += piece
+        self._check_size(len(self._partial_line))
 
     def _check_size(self, size: int) -> None:
         if size > self._limit:
@@ -209,7 +209,7 @@ class SseDecoder:
             self.is_web_page = line.lstrip().startswith(b"<") and not (self.frames or self._out)
 
     def _close_single(self, another: bool) -> None:  # noqa: FBT001  private, and read once
-        """End an event at a single newline: some gateways separate whole documents so."""
+        """End an event at a single newline: some gateways separate whole documents like that."""
         if another and len(self._data) == 1 and (self._data[0][:1] == b"{" or self._data[0].startswith(b"[DONE]")):
             frame = _parse_frame(self._name, self._data[0])
             if frame is not None:
@@ -301,7 +301,7 @@ def _parse_simple_event(event: bytes) -> Frame | None:
         name = head[7:].decode("utf-8", "replace")
     if not event.startswith(b"data: {") or b"\n" in event:
         return None
-    if len(event) >= _MAX_CONTAINERS and _holds_too_much(event):
+    if len(event) >= _MAX_CONTAINERS and _has_too_much(event):
         return None
     try:
         return (name, orjson.loads(event[6:]))
@@ -312,7 +312,7 @@ def _parse_simple_event(event: bytes) -> Frame | None:
 def _parse_frame(name: str, data: bytes) -> Frame | None:
     if data.lstrip().startswith(b"[DONE]"):
         return (name, DONE)
-    if _holds_too_much(data):
+    if _has_too_much(data):
         return None
     try:
         return (name, loads(data))
@@ -320,11 +320,11 @@ def _parse_frame(name: str, data: bytes) -> Frame | None:
         return None
 
 
-def _holds_too_much(data: bytes) -> bool:
+def _has_too_much(data: bytes) -> bool:
     """Whether JSON has more objects and lists than may be read at once."""
     if len(data) < _MAX_CONTAINERS or _count_containers(data) <= _MAX_CONTAINERS:
         return False
-    # The text of an answer may be full of brackets. The start mostly tells, and the whole takes long.
+    # The text of an answer may be full of brackets. The start is mostly enough, and the whole takes long.
     parts = (data[:_START_SIZE], data)
     return any(_count_containers(_STRING_IN_BYTES.sub(b"", part)) > _MAX_CONTAINERS for part in parts)
 

@@ -1,1 +1,1 @@
-"""The Messages API, as Anthropic and the servers that imitate it speak it."""
+"""The Messages API of Anthropic and of the servers that imitate it."""

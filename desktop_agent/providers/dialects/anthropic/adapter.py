@@ -62,9 +62,9 @@ _WITHOUT_OLDER_REASONING = Sentence(
 class Anthropic(ServerAdapter):
     """One server that speaks the Messages API.
 
-    `base_url` may end in /v1 or not. Local servers need no key. A request that is refused while it carries thinking of
-    earlier turns is sent once more without that; one whose key is refused, with the key in the other header, unless the
-    server is the vendor's own. Raises WrongUse for an address or a key that cannot be used.
+    `base_url` may end in /v1 or not. Local servers need no key. A request with thinking of earlier turns that is
+    refused is sent once more without it; one whose key is refused, with the key in the other header, unless the server
+    is the vendor's own. Raises WrongUse for an address or a key that cannot be used.
     """
 
     dialect = "anthropic"
@@ -93,15 +93,15 @@ class Anthropic(ServerAdapter):
         return picture_limits_for(self._capabilities(model))
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Have the server count, which costs nothing; estimate where it does not."""
+        """Let the server count, which costs nothing; estimate if it does not."""
         body = self._body(request)
 
-        def ask() -> Awaitable[bytes]:
+        def send() -> Awaitable[bytes]:
             limits = self._limits(request)
             return self._http.exchange(self._call("v1/messages/count_tokens", body, body.count_fields, limits))
 
         try:
-            answer = loads(await self._with_either_header(ask))
+            answer = loads(await self._with_either_header(send))
         except (NotFound, ValueError):
             answer = None
         tokens = read_count(answer.get("input_tokens")) if is_object(answer) else None
@@ -112,7 +112,7 @@ class Anthropic(ServerAdapter):
         return TokenCount(tokens)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = _SHORT_LIFETIME) -> CachedPrompt:
-        """Have the prompt read and cached, without an answer; for an hour if `seconds` is more than five minutes."""
+        """Let the server cache the prompt, without an answer; for an hour if `seconds` is more than five minutes."""
         caching = PromptCaching(lifetime="long" if seconds > _SHORT_LIFETIME else "short")
         config = request.config.model_copy(update={"caching": caching})
         body = self._body(replace(request, config=config))
@@ -159,20 +159,20 @@ class Anthropic(ServerAdapter):
         return await self._send_fields(request, body, body.fields), body, (_WITHOUT_OLDER_REASONING,)
 
     async def _send_fields(self, request: ModelRequest, body: RequestBody, fields: dict[str, Any]) -> HttpResponse:
-        def ask() -> Awaitable[HttpResponse]:
+        def send() -> Awaitable[HttpResponse]:
             call = self._call("v1/messages", body, fields, self._limits(request))
             return send_request(self._http, call, self._state)
 
-        return await self._with_either_header(ask)
+        return await self._with_either_header(send)
 
-    async def _with_either_header(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask, and once more with the key in the other header if it is refused.
+    async def _with_either_header(self, send: Callable[[], Awaitable[T]]) -> T:
+        """Send a request, and once more with the key in the other header if it is refused.
 
-        Servers that imitate the vendor's may take it as a bearer token only.
+        Servers that imitate the vendor's may accept it as a bearer token only.
         """
         first = self._secret
         try:
-            return await ask()
+            return await send()
         except AuthenticationFailed:
             if self._is_vendors or first is None:
                 raise
@@ -181,7 +181,7 @@ class Anthropic(ServerAdapter):
             SecretHeader.bearer(first.value) if first.name == _KEY_HEADER else SecretHeader(_KEY_HEADER, first.value)
         )
         try:
-            return await ask()
+            return await send()
         except AuthenticationFailed:
             self._secret = first
             raise

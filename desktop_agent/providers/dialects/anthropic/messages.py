@@ -1,7 +1,7 @@
 """Encode the history for the Messages API: alternating roles, every call answered at once, state where it is accepted.
 
-Thinking goes back byte for byte and in place to the model that made it; where a model binds it, only after exactly what
-it had read. Blank text is never sent: the server refuses it.
+Thinking goes back byte for byte and in place to the model that made it; if a model binds it, only after exactly what
+the model had read. Blank text is never sent: the server refuses it.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class Section:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the server expects this answer back unchanged, and continues it then."""
+        """Whether the server expects this answer back unchanged, to continue it."""
         answer = self.answer
         is_pause = answer is not None and answer.stop_reason is StopReason.PAUSE_TURN
         return self.is_own and is_pause and self.is_whole
@@ -69,19 +69,19 @@ class Section:
 def drop_refused_turns(messages: Sequence[Message]) -> tuple[list[Message], bool]:
     """Leave out answers that this provider refused to finish, each with its turn; return also whether there were any.
 
-    They would be refused again. A turn that is being asked once more, or that got another answer, stays; then only the
+    They would be refused again. A turn that is being sent again, or that got another answer, stays; then only the
     refusal is dropped. Instructions stay.
     """
     kept: list[Message] = []
-    left_out = False
+    has_dropped = False
     for index, message in enumerate(messages):
         if not _is_refused(message):
             kept.append(message)
         elif next((later.role for later in messages[index + 1 :] if later.role in _SPEAKERS), None) is Role.USER:
-            left_out = True
+            has_dropped = True
             start = _start_of_turn(kept)
             kept[start:] = [later for later in kept[start:] if later.role is Role.SYSTEM]
-    return kept, left_out
+    return kept, has_dropped
 
 
 def _is_refused(message: Message) -> bool:
@@ -106,11 +106,11 @@ def split_sections(messages: Iterable[Message], account: str, model: str) -> lis
     """Split the history at its answers; those that would be empty on the wire are left out."""
     sections = [Section()]
     for message in messages:
-        own = message.role is Role.ASSISTANT and _is_own(message, account, model)
+        is_own = message.role is Role.ASSISTANT and _is_own(message, account, model)
         if message.role is not Role.ASSISTANT:
             sections[-1].after.append(message)
-        elif _has_content(message, is_own=own):
-            sections.append(Section(message, own))
+        elif _has_content(message, is_own=is_own):
+            sections.append(Section(message, is_own))
     is_open = True
     for section in reversed(sections):
         # A prompt ends the turn of the answer before it.
@@ -120,7 +120,7 @@ def split_sections(messages: Iterable[Message], account: str, model: str) -> lis
 
 
 def _is_own(message: Message, account: str, model: str) -> bool:
-    """Whether this model on this server wrote it: only there can opaque state be read again."""
+    """Whether this model on this server wrote it: only there can opaque state be read."""
     if message.origin is not None:
         return message.origin.provider == PROVIDER and message.origin.account == account
     return message.model in (None, model)
@@ -147,7 +147,7 @@ class ServerSteps:
         self._used: set[str] = set()
 
     def accepts(self, raw: dict[str, Any], *, is_open: bool) -> bool:
-        """Whether this step goes back. Ask in the order of the steps."""
+        """Whether this step goes back. Call it in the order of the steps."""
         kind, step_id = text_in(raw, "type"), raw.get("id")
         if kind.endswith("tool_use") and isinstance(step_id, str):
             if step_id not in self._answered and not is_open:
@@ -194,7 +194,7 @@ _THINKING_TYPES = ("thinking", "redacted_thinking")
 
 @dataclass(slots=True)
 class EncodedHistory:
-    """What is sent, without cache marks.
+    """The history to send, without cache marks.
 
     `carries_older`: it contains thinking of earlier turns. `is_bare`: the current turn called a tool without thinking
     first, so that thinking by budget cannot be switched on before it is over. `container`: where code of the current
@@ -211,8 +211,8 @@ class EncodedHistory:
 class HistoryEncoder:
     """Encodes the history of one request, once.
 
-    `older`: whether thinking of earlier turns goes back; `signed`: whether the server signs all of it. To others
-    unsigned thinking goes back too, but not that of an answer that was cut: its signature may have been cut off.
+    `older`: whether thinking of earlier turns goes back; `signed`: whether the server signs all of it. Other servers
+    get unsigned thinking back too, except of an answer that was cut: its signature may have been cut off.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class HistoryEncoder:
         return self._out.messages[-1]["role"] if self._out.messages else ""
 
     def _answer(self, section: Section, answer: Message, before: Section) -> None:
-        """Write an answer after what asked for it, in the form in which its own request ended."""
+        """Write an answer after its prompt, in the form in which its own request ended."""
         if not self._out.messages:
             self._user([_text(BEGIN_PROMPT)])
         elif self._last_role == "assistant":
@@ -300,10 +300,10 @@ class HistoryEncoder:
         """Return the blocks of one answer. After a changed block, bound thinking would be refused."""
         blocks: list[dict[str, Any]] = []
         for block in answer.blocks:
-            written = self._block(block, section, can_think=can_think)
-            if written is not None:
-                blocks.append(written)
-            is_lost = written is None and isinstance(block, (ServerStep, Unknown))
+            encoded = self._block(block, section, can_think=can_think)
+            if encoded is not None:
+                blocks.append(encoded)
+            is_lost = encoded is None and isinstance(block, (ServerStep, Unknown))
             if self._binds and (is_lost or (isinstance(block, ToolUse) and block.malformed is not None)):
                 can_think = False
         return blocks
@@ -321,8 +321,8 @@ class HistoryEncoder:
                 self._out.carries_older |= written is not None and not section.is_open
                 return written
             case ServerStep() | Unknown() if is_ours and is_object(block.raw):
-                takes = self._steps.accepts(block.raw, is_open=section.is_open and section.is_whole)
-                return block.raw if takes else None
+                is_accepted = self._steps.accepts(block.raw, is_open=section.is_open and section.is_whole)
+                return block.raw if is_accepted else None
             case _:
                 return None
 
@@ -354,18 +354,18 @@ class HistoryEncoder:
         )
 
     def _result(self, wire_id: str, result: ToolResult | None) -> dict[str, Any]:
-        written: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id}
+        encoded: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id}
         if result is None:
-            return written | {"content": [_text(NO_RESULT)], "is_error": True}
+            return encoded | {"content": [_text(NO_RESULT)], "is_error": True}
         content = [self._part(part) for part in result.content if not _is_blank(part)]
         if result.is_error:
             # An error without content is refused.
             content = content or [_text(f"The call did not succeed: {result.outcome.value}.")]
-            written["is_error"] = True
-        return written | ({"content": content} if content else {})
+            encoded["is_error"] = True
+        return encoded | ({"content": content} if content else {})
 
     def _prompts(self, section: Section) -> None:
-        """Write prompts, then instructions that came meanwhile: they go after a prompt, before the answer."""
+        """Write prompts, then later instructions: they go after a prompt, before the answer."""
         blocks = [block for message in section.after if message.role is not Role.SYSTEM for block in message.blocks]
         self._user([self._part(part) for part in blocks if isinstance(part, (Text, Image)) and not _is_blank(part)])
         if not self._late_system:

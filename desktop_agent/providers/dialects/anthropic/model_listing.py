@@ -1,7 +1,7 @@
 """List Anthropic's models, and adapt reasoning and pictures to each model.
 
-`capabilities.thinking.types.X.supported` is false exactly where asking for X is refused. Each downgrade is reported in
-an adjustment.
+`capabilities.thinking.types.X.supported` is false exactly where a request for X is refused. Each downgrade is reported
+in an adjustment.
 """
 
 import base64
@@ -55,16 +55,16 @@ _LISTED_MODES: tuple[ReasoningMode, ...] = ("adaptive", "between_tools", "disabl
 async def fetch_models(exchange: Callable[[str], Awaitable[bytes]]) -> tuple[ModelInfo, ...]:
     """Fetch all pages; `exchange` takes the query. Retired models are left out. Raises ProviderError."""
     models: dict[str, ModelInfo] = {}
-    query, asked_after = f"limit={_PAGE_SIZE}", set[str]()
+    query, visited = f"limit={_PAGE_SIZE}", set[str]()
     for _ in range(_MAX_PAGES):
         page = _parse_page(await exchange(query))
         for entry in objects_in(page, "data"):
             if text_in(entry, "id") and entry.get("lifecycle") != "retired":
                 models.setdefault(entry["id"], parse_model(entry))
         last = page.get("last_id")
-        if page.get("has_more") is not True or not isinstance(last, str) or last in asked_after:
+        if page.get("has_more") is not True or not isinstance(last, str) or last in visited:
             break
-        asked_after.add(last)
+        visited.add(last)
         query = f"limit={_PAGE_SIZE}&after_id={quote(last, safe='')}"
     return tuple(models.values())
 
@@ -154,7 +154,7 @@ class ThinkingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingAbility:
-    """What the model of one request takes. `room` is its max_tokens: a budget must be smaller."""
+    """What the model of one request accepts. `room` is its max_tokens: a budget must be smaller."""
 
     model: str
     known: Capabilities
@@ -179,12 +179,12 @@ class ThinkingAbility:
 
     @property
     def adaptive(self) -> dict[str, Any]:
-        """Return the field that lets the model decide; current models show nothing unless they are asked to."""
+        """Return the field that lets the model decide; current models show nothing unless it requests that."""
         return {"type": "adaptive", "display": "summarized"} if self.shows else {"type": "adaptive"}
 
     @property
     def levels(self) -> tuple[Effort, ...]:
-        """Return the efforts that can be sent, lowest first; none if it takes no effort."""
+        """Return the efforts that can be sent, lowest first; none if the model accepts no effort."""
         known = self.known.efforts or _USUAL_EFFORTS
         return tuple(level for level in EFFORTS if level in known) if self.takes("effort") else ()
 
@@ -235,7 +235,7 @@ def _with_adjustments(setting: ThinkingOptions, *sentences: Sentence) -> Thinkin
 
 
 def _default_options(ability: ThinkingAbility) -> ThinkingOptions:
-    """Ask a model that thinks anyway to show it; switch nothing else on or off."""
+    """Request a summary from a model that thinks anyway; switch nothing else on or off."""
     by_default = ability.known.reasons_by_default
     thinks = ability.always_thinks if by_default is None else by_default
     if ability.shows and thinks and ability.modes is not None and "adaptive" in ability.modes:
@@ -296,9 +296,9 @@ def _budget_options(tokens: int, ability: ThinkingAbility) -> ThinkingOptions:
     most = min(max(most, least), ability.room - 1 if ability.room <= 2 * MIN_BUDGET else ability.room - MIN_BUDGET)
     if most < least:
         return ThinkingOptions(adjustments=(_NO_ROOM,))
-    fit = min(max(tokens, least), most)
-    changed = () if fit == tokens else (Sentence(_BUDGET_CHANGED, {"tokens": str(fit)}),)
-    return ThinkingOptions({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
+    fitting_tokens = min(max(tokens, least), most)
+    changed = () if fitting_tokens == tokens else (Sentence(_BUDGET_CHANGED, {"tokens": str(fitting_tokens)}),)
+    return ThinkingOptions({"type": "enabled", "budget_tokens": fitting_tokens}, adjustments=changed)
 
 
 # The limit is for base64 text, so a file may have three quarters of it.
@@ -335,7 +335,7 @@ class PictureEncoder:
         self._model = model
         self._known = known
         # The longest edge, None for a picture on the web, and the name of each.
-        self._seen: list[tuple[int | None, str]] = []
+        self._sent: list[tuple[int | None, str]] = []
 
     def encode(self, image: Image) -> dict[str, Any]:
         """Return a picture's block. Raises ImagesNotSupported, ImageRefused, and WrongUse if it is not loaded."""
@@ -343,7 +343,7 @@ class PictureEncoder:
             raise ImagesNotSupported(Sentence("{model} does not read pictures.", {"model": self._model}))
         source, name = image.source, image.name or ""
         if isinstance(source, UrlSource):
-            self._seen.append((None, name))
+            self._sent.append((None, name))
             return {"type": "image", "source": {"type": "url", "url": source.url}}
         if not isinstance(source, Base64Source):
             raise WrongUse("A stored picture must be loaded before a request is made.")
@@ -352,18 +352,18 @@ class PictureEncoder:
         edge = _longest_edge(source.data)
         if edge is not None and edge > _MAX_EDGE:
             raise ImageRefused.too_large(name, f"{_MAX_EDGE} pixels on one side")
-        self._seen.append((edge, name))
+        self._sent.append((edge, name))
         return {"type": "image", "source": {"type": "base64", "media_type": source.media_type, "data": source.data}}
 
     def check_all(self) -> None:
         """Check the limits for all pictures together. Raises CapabilityMissing and ImageRefused."""
         max_count = _max_count(self._known)
-        if len(self._seen) > max_count:
+        if len(self._sent) > max_count:
             raise CapabilityMissing(
                 Sentence("A request can hold at most {count} pictures.", {"count": str(max_count)}),
                 "Start a new conversation, or remove some of the pictures.",
             )
-        for edge, name in self._seen if len(self._seen) > _MANY else ():
+        for edge, name in self._sent if len(self._sent) > _MANY else ():
             if edge is not None and edge > _MAX_EDGE_OF_MANY:
                 raise ImageRefused.too_large(name, f"{_MAX_EDGE_OF_MANY} pixels beside {_MANY} others")
 

@@ -1,4 +1,4 @@
-"""Build the JSON body of the Messages API, with cache marks. What is sent differently is reported in adjustments.
+"""Build the JSON body of the Messages API, with cache marks. What differs from the request is in adjustments.
 
 At most four cache marks: after the tools, the instructions, the last question, and the question before that.
 """
@@ -26,7 +26,7 @@ _MARKABLE = ("text", "image", "tool_use", "tool_result")
 
 
 def add_cache_marks(fields: dict[str, Any], lifetime: Literal["short", "long"]) -> None:
-    """Mark a body. One lifetime for all: longer ones would have to come before shorter ones."""
+    """Mark a body. All marks have one lifetime: longer ones would have to come before shorter ones."""
     control: dict[str, Any] = {"type": "ephemeral"}
     if lifetime == "long":
         control["ttl"] = "1h"
@@ -50,7 +50,7 @@ def has_cache_marks(value: Any) -> bool:
 
 
 DEFAULT_MAX_TOKENS = 8192
-# Fields that counting takes; it refuses all others.
+# Fields that the counting endpoint accepts; it refuses all others.
 _COUNTED = frozenset(
     {"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"}
 )
@@ -98,7 +98,7 @@ def build_body(
 ) -> RequestBody:
     """Build the body; without `older` it has no thinking of earlier turns. `extra_options` win.
 
-    `signed`: the server signs all thinking; others, such as llama.cpp, take back what has no signature.
+    `signed`: the server signs all thinking; others, such as llama.cpp, accept it without a signature.
 
     Raises ToolCallingNotSupported, ImagesNotSupported, CapabilityMissing, ImageRefused, and WrongUse for what cannot be
     sent at all.
@@ -106,26 +106,26 @@ def build_body(
     _check(request, known)
     config = request.config
     extra = {name: value for name, value in config.extra_options.items() if name != "betas"}
-    writer = HistoryEncoder(request, known, account, older=older, signed=signed)
-    top = {**_tools(request.tools), **_system(writer.system, config)}
+    encoder = HistoryEncoder(request, known, account, older=older, signed=signed)
+    top = {**_tools(request.tools), **_system(encoder.system, config)}
     digest = PrefixDigest(account)
     for name in ("tools", "system"):
         digest.add([name, extra.get(name, top.get(name))])
-    written = writer.encode(digest)
+    history = encoder.encode(digest)
     limit, cut = _token_limit(config, known)
     ability = ThinkingAbility(request.model, known, config.show_reasoning, limit)
-    setting = _thinking(request, ability, written, extra)
+    setting = _thinking(request, ability, history, extra)
     choice, freed = _tool_choice(request, ability)
     fields = {
         "model": request.model,
         "max_tokens": limit,
         **top,
-        "messages": written.messages,
+        "messages": history.messages,
         **choice,
         **({"thinking": setting.thinking} if setting.thinking is not None else {}),
         **_output(config, setting),
         **_stop_sequences(config),
-        **_container(written.container),
+        **_container(history.container),
         "stream": True,
     }
     if config.caching.enabled and not has_cache_marks(extra):
@@ -133,9 +133,9 @@ def build_body(
     return RequestBody(
         fields=_with_extra_options(fields, extra),
         prefix=digest.value,
-        adjustments=(*written.adjustments, *cut, *setting.adjustments, *freed, *_dropped_options(config)),
+        adjustments=(*history.adjustments, *cut, *setting.adjustments, *freed, *_dropped_options(config)),
         betas=_betas(config.extra_options.get("betas")),
-        carries_older=written.carries_older,
+        carries_older=history.carries_older,
     )
 
 
@@ -166,23 +166,23 @@ def _system(text: str, config: ProviderConfig) -> dict[str, Any]:
 
 def _token_limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tuple[Sentence, ...]]:
     """Return max_tokens, which this API requires."""
-    wanted, most = config.max_tokens, known.max_output_tokens
-    if wanted is None:
+    limit, most = config.max_tokens, known.max_output_tokens
+    if limit is None:
         return most or DEFAULT_MAX_TOKENS, ()
-    if most is not None and wanted > most:
+    if most is not None and limit > most:
         return most, (Sentence(_LESS_TOKENS, {"tokens": str(most)}),)
-    return wanted, ()
+    return limit, ()
 
 
 def _thinking(
-    request: ModelRequest, ability: ThinkingAbility, written: EncodedHistory, extra: dict[str, Any]
+    request: ModelRequest, ability: ThinkingAbility, history: EncodedHistory, extra: dict[str, Any]
 ) -> ThinkingOptions:
     setting = thinking_options(request.config.reasoning, ability)
     is_forced = bool(request.tools) and request.tool_choice.mode in ("required", "named") and ability.takes_forced_calls
     own_effort = object_in(extra, "output_config").get("effort")
     effort = own_effort if isinstance(own_effort, str) else setting.effort
     setting = resolve_conflicts(setting, ability, forced=is_forced, effort=effort)
-    if written.is_bare and setting.kind == "enabled":
+    if history.is_bare and setting.kind == "enabled":
         return ThinkingOptions(None, setting.effort, (*setting.adjustments, _BARE_LOOP))
     return setting
 
@@ -215,7 +215,7 @@ def _schema(config: ProviderConfig) -> dict[str, Any] | None:
 
 
 def _closed(schema: Any) -> Any:
-    """Return the schema with every object closed: this API takes no others."""
+    """Return the schema with every object closed: this API accepts no others."""
     if is_array(schema):
         return [_closed(entry) for entry in schema]
     if not is_object(schema):
@@ -232,17 +232,17 @@ def _stop_sequences(config: ProviderConfig) -> dict[str, Any]:
 
 
 def _container(container: dict[str, Any]) -> dict[str, Any]:
-    """Continue code of this turn where it ran, while that exists."""
-    name, until = container.get("id"), container.get("expires_at")
+    """Continue code of this turn in the container where it ran, while that exists."""
+    name, expires_at = container.get("id"), container.get("expires_at")
     try:
-        is_there = datetime.fromisoformat(str(until)) > now() + timedelta(seconds=5)
+        is_available = datetime.fromisoformat(str(expires_at)) > now() + timedelta(seconds=5)
     except (ValueError, TypeError):
-        is_there = False
-    return {"container": name} if isinstance(name, str) and is_there else {}
+        is_available = False
+    return {"container": name} if isinstance(name, str) and is_available else {}
 
 
 def _with_extra_options(fields: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """Let the person's own options win; beside a part of `output_config` the rest of it stays."""
+    """Let the person's own options win; if they set a part of `output_config`, the rest of it stays."""
     merged = fields | extra
     if is_object(extra.get("output_config")) and "output_config" in fields:
         merged["output_config"] = fields["output_config"] | extra["output_config"]
@@ -260,5 +260,5 @@ def _dropped_options(config: ProviderConfig) -> Iterator[Sentence]:
         yield _IN_WORDS
 
 
-def _betas(wanted: Any) -> tuple[str, ...]:
-    return tuple(beta for beta in wanted if isinstance(beta, str)) if is_array(wanted) else ()
+def _betas(names: Any) -> tuple[str, ...]:
+    return tuple(beta for beta in names if isinstance(beta, str)) if is_array(names) else ()

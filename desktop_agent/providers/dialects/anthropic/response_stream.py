@@ -31,7 +31,7 @@ _USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "ca
 
 
 class UsageCounter:
-    """Folds the reports of one answer: each is cumulative, so its values replace; absent or null ones do not."""
+    """Combines the reports of one answer: each is cumulative, so its values replace earlier ones; nulls do not."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -44,7 +44,7 @@ class UsageCounter:
         return self._usage() if self._counts else None
 
     def _usage(self) -> Usage:
-        """Return the usage. The wire leaves cached tokens out of `input_tokens`; ours is the whole prompt."""
+        """Return the usage. The server leaves cached tokens out of `input_tokens`; ours is the whole prompt."""
         get = self._counts.get
         fresh, written = get("input_tokens"), get("cache_creation_input_tokens")
         read, output = get("cache_read_input_tokens"), get("output_tokens")
@@ -102,7 +102,7 @@ def _request_text(raw: dict[str, Any]) -> str:
 
 
 def _result_text(raw: dict[str, Any]) -> str:
-    """Return titles and addresses of what was found, what a program printed, or how it failed."""
+    """Return titles and addresses of search results, what a program printed, or how it failed."""
     content = raw.get("content")
     if isinstance(content, str):
         return content[:_MAX_TEXT_LENGTH]
@@ -114,24 +114,24 @@ def _result_text(raw: dict[str, Any]) -> str:
 
 
 def _result_lines(entry: dict[str, Any]) -> list[str]:
-    page = " ".join(each for name in ("title", "url") if isinstance(each := entry.get(name), str) and each)
-    said = [entry.get(name) for name in ("text", "stdout", "stderr", "error_code")]
-    return [each for each in (page, *said) if isinstance(each, str) and each]
+    page = " ".join(text for name in ("title", "url") if isinstance(text := entry.get(name), str) and text)
+    texts = [entry.get(name) for name in ("text", "stdout", "stderr", "error_code")]
+    return [text for text in (page, *texts) if isinstance(text, str) and text]
 
 
 _REPORTED = ("input_transformations", "diagnostics", "container")
 _EMPTY_CALL, _BROKEN_CALL = "call without input", "call with broken input"
 _CALLS = frozenset({"tool_use", _EMPTY_CALL, _BROKEN_CALL})
-# Blocks built only from their deltas, whatever kind the start had; "": never started.
+# Blocks built only from their deltas; "": never started.
 _ASSEMBLED = _CALLS | {"", "text", "thinking", "redacted_thinking"}
-_OF_A_CALL = ("type", "id", "name", "input", "cache_control")
+_CALL_FIELDS = ("type", "id", "name", "input", "cache_control")
 
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """A block that was started and not stopped. `raw` as it came; `pieces` of its input.
+    """A block that was started and not stopped. `raw` as received; `pieces` of its input.
 
-    `number` is its place in the answer: blocks may be open side by side, and each is shown as it comes.
+    `number` is its place in the answer: blocks may be open side by side, and each is shown as it arrives.
     """
 
     kind: str
@@ -142,12 +142,12 @@ class _OpenBlock:
 
     @property
     def input(self) -> dict[str, Any] | None:
-        """Return the whole input; None if its pieces are none, or no object."""
+        """Return the whole input; None if there are no pieces, or if they are no object."""
         return loads_object("".join(self.pieces))
 
     @property
     def has_input_in_start(self) -> bool:
-        """Whether its start held the whole input, and its pieces nothing more."""
+        """Whether its start contained the whole input, and its pieces nothing more."""
         return bool(self.raw.get("input")) and "".join(self.pieces).strip() in ("", "{}")
 
 
@@ -155,7 +155,7 @@ class _BlockReader:
     """Reads the blocks of one answer, from start over deltas to stop.
 
     `index` is that of the block which was started last; `delta` and `field` are the type of its deltas and their field,
-    both empty if there is none; `take` receives its pieces.
+    both empty if it has none; `take` receives its pieces.
     """
 
     def __init__(self, builder: PartBuilder) -> None:
@@ -168,13 +168,13 @@ class _BlockReader:
         self._open: dict[int, _OpenBlock] = {}
 
     def end_empty_calls(self) -> None:
-        """End calls that were stopped without input: only an error follows, so their input is empty."""
+        """End calls that were stopped without input: an error follows, so their input is empty."""
         for index, block in list(self._open.items()):
             if block.kind == _EMPTY_CALL:
                 self._emit_call(index, block)
 
     def end(self) -> None:
-        """End the answer: blocks that were not stopped are whole, but for calls, whose end says what they are."""
+        """End the answer: blocks that were not stopped are whole, except calls without all of their input."""
         for index, block in list(self._open.items()):
             if block.kind not in _CALLS or block.has_input_in_start:
                 self.stop(index)
@@ -204,7 +204,7 @@ class _BlockReader:
             call_id, name = text_in(raw, "id"), text_in(raw, "name")
             self.delta, self.field, self.take = "input_json_delta", "partial_json", self._add_input
             self._builder.add_call_fragment(index=index, id=call_id, name=name, arguments="")
-            extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
+            extras = {key: value for key, value in raw.items() if key not in _CALL_FIELDS and value is not None}
             if extras:
                 self._builder.calls.attach_metadata(call_id, extras)
 
@@ -220,7 +220,7 @@ class _BlockReader:
         self._builder.end_item(block.number)
 
     def add_delta(self, index: int, delta: dict[str, Any]) -> None:
-        """Add what the fast path did not take. A piece of another type than its block is read by its own type."""
+        """Add what the fast path did not handle. A piece of another type than its block is read by its own type."""
         block = self._open.get(index)
         kind = block.kind if block is not None else ""
         part = self._builder.part(block.number if block is not None else _order_number(index, 0))
@@ -256,7 +256,7 @@ class _BlockReader:
                 self._builder.add_call_fragment(index=index, arguments=piece)
 
     def stop(self, index: int) -> None:
-        """Stop a block. A call without a whole input waits: only the end of the answer says whether it was cut."""
+        """Stop a block. A call without a whole input waits: only the end of the answer shows whether it was cut."""
         block = self._open.pop(index, None)
         if block is None:
             return
@@ -283,7 +283,7 @@ class _BlockReader:
         self._builder.end_item(block.number)
 
     def _end_raw(self, block: _OpenBlock) -> None:
-        """Keep a block; a step whose input broke off was never taken."""
+        """Keep a block; a step whose input broke off never happened."""
         if "".join(block.pieces).strip():
             arguments = block.input
             if arguments is None and is_step(block.kind):
@@ -386,7 +386,7 @@ class FrameReader(BaseFrameReader):
         self._details |= {name: repair_json(message[name]) for name in _REPORTED if message.get(name)}
 
     def _read_report(self, delta: dict[str, Any], data: dict[str, Any]) -> None:
-        """Read why it stopped, and the server's details; the last report with content counts."""
+        """Read the stop reason and the server's details; the last report with content counts."""
         reason = finish_word(delta.get("stop_reason"))
         if reason is not None:
             self._reason = reason

@@ -1,7 +1,7 @@
 """Gemini's generateContent, at Google and behind gateways: the provider, its model listing, and its cached prompts.
 
-What is cached (cachedContents, ai.google.dev/api/caching) costs money by the hour, so it is deleted when something
-longer replaces it, and at the end.
+Cached prompts (cachedContents, ai.google.dev/api/caching) cost money by the hour, so each is deleted when a longer one
+replaces it, and at the end.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ _MAX_PAGES = 20
 
 
 async def fetch_models(fetch: FetchPage) -> tuple[ModelInfo, ...]:
-    """Return all models that answer questions. `fetch` asks for a page by its query. Raises ProviderError."""
+    """Return all models that answer questions. `fetch` returns a page by its query. Raises ProviderError."""
     models: dict[str, ModelInfo] = {}
     query = {"pageSize": _PER_PAGE}
     for _ in range(_MAX_PAGES):
@@ -122,7 +122,7 @@ Exchange = Callable[[str, str, bytes | None], Awaitable[bytes]]
 # docs.cloud.google.com, Gemini 4 Argon: only implicit caching.
 _IMPLICIT_ONLY = ("gemini-4-argon",)
 _PREFIX_FIELDS = ("systemInstruction", "tools", "toolConfig")
-# A prompt that ends within so many seconds is not used.
+# A prompt that expires within so many seconds is not used.
 _EXPIRY_MARGIN = 5.0
 # Seconds that closing the program waits for deletions.
 _CLOSE_TIMEOUT = 3.0
@@ -131,7 +131,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedPrefix:
-    """One cached prompt: the server's name for it, how many contents it holds, and when it ends (monotonic clock)."""
+    """One cached prompt: the server's name for it, how many contents it has, and when it expires (monotonic clock)."""
 
     name: str
     model: str
@@ -141,12 +141,12 @@ class CachedPrefix:
 
 
 class PromptCaches:
-    """The prompts that one provider has cached. `ask(method, path, body)` sends to the server."""
+    """The prompts that one provider has cached. `ask(method, path, body)` sends a request to the server."""
 
     def __init__(self, ask: Exchange) -> None:
         self._ask = ask
         self._kept: list[CachedPrefix] = []
-        self._busy = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def shortened(self, model: str, fields: JsonObject) -> tuple[JsonObject, CachedPrefix | None]:
         """Replace the beginning of a request by the longest cached prompt, and return which one that is."""
@@ -160,7 +160,7 @@ class PromptCaches:
         return {**other_fields, "contents": fields["contents"][prefix.size :], "cachedContent": prefix.name}, prefix
 
     def forget(self, prefix: CachedPrefix) -> None:
-        """Drop a prompt that the server does not have any more."""
+        """Drop a prompt that the server no longer has."""
         with suppress(ValueError):
             self._kept.remove(prefix)
 
@@ -171,17 +171,17 @@ class PromptCaches:
         """
         if model.startswith(_IMPLICIT_ONLY):
             raise CachingNotSupported(f"{model} keeps prompts by itself; it cannot be asked to.")
-        above = {name: fields[name] for name in _PREFIX_FIELDS if name in fields}
-        if not size and not above:
+        prefix_fields = {name: fields[name] for name in _PREFIX_FIELDS if name in fields}
+        if not size and not prefix_fields:
             raise CachingNotSupported("Nothing stands before the question, so there is nothing to keep.")
-        async with self._busy:
+        async with self._lock:
             matching = self._matching(model, fields)
             renewable = next((prompt for prompt in matching if prompt.size == size), None)
             description = await self._renew(renewable, seconds) if renewable is not None else None
             if description is None:
                 kept_contents = {"contents": fields["contents"][:size]} if size else {}
                 path = model if "/" in model else f"models/{model}"
-                body = {"model": path, **kept_contents, **above, "ttl": f"{seconds}s"}
+                body = {"model": path, **kept_contents, **prefix_fields, "ttl": f"{seconds}s"}
                 description = await self._ask("POST", "cachedContents", dumps(body))
             prompt = _parse_cached_prompt(description)
             digest = _digest(model, fields, size)
@@ -196,7 +196,7 @@ class PromptCaches:
         await self._delete_all(prompts)
 
     def _matching(self, model: str, fields: JsonObject) -> list[CachedPrefix]:
-        """Return those alive that the request begins with."""
+        """Return the unexpired prompts that the request begins with."""
         self._kept = [prompt for prompt in self._kept if prompt.until > monotonic()]
         return [
             prompt
@@ -208,7 +208,7 @@ class PromptCaches:
         ]
 
     async def _renew(self, prefix: CachedPrefix, seconds: int) -> bytes | None:
-        """Return its new description, or None if the server does not have it any more."""
+        """Return its new description, or None if the server no longer has it."""
         try:
             return await self._ask("PATCH", prefix.name, dumps({"ttl": f"{seconds}s"}))
         except (InvalidRequest, NotFound, PermissionRefused):
@@ -251,11 +251,11 @@ def _parse_cached_prompt(body: bytes) -> CachedPrompt:
         data = loads(body)
     except ValueError:
         data = None
-    read: JsonObject = data if is_object(data) else {}
-    name, tokens = read.get("name"), object_in(read, "usageMetadata").get("totalTokenCount")
+    description: JsonObject = data if is_object(data) else {}
+    name, tokens = description.get("name"), object_in(description, "usageMetadata").get("totalTokenCount")
     if not isinstance(name, str) or not name.startswith("cachedContents/"):
         raise not_a_model_server_error({}, body[:200].decode("utf-8", "replace"))
-    return CachedPrompt(name, tokens if type(tokens) is int else None, _parse_time(read.get("expireTime")))
+    return CachedPrompt(name, tokens if type(tokens) is int else None, _parse_time(description.get("expireTime")))
 
 
 def _parse_time(value: Any) -> datetime | None:
@@ -272,8 +272,8 @@ _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
 class Gemini(ServerAdapter):
     """One server that speaks generateContent.
 
-    `base_url` is a host, or ends in a version such as /v1 or /v1beta. A kept prompt that the server lost is sent in
-    full, once. Raises WrongUse for an address or a key that cannot be used.
+    `base_url` is a host, or ends in a version such as /v1 or /v1beta. If the server lost a cached prompt, the request
+    is sent in full, once. Raises WrongUse for an address or a key that cannot be used.
     """
 
     dialect = PROVIDER
@@ -304,11 +304,11 @@ class Gemini(ServerAdapter):
         return super().model_info(bare_model_name(model))
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
-        """Return what Google takes."""
+        """Return what Google accepts."""
         return PICTURE_LIMITS
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Have the server count, with instructions and tools; estimate if it does not."""
+        """Let the server count, with instructions and tools; estimate if it does not."""
         path = _model_path(request.model)
         fields = {"model": path, **self._body(request).fields}
         fields.pop("continuationToken", None)
@@ -323,7 +323,7 @@ class Gemini(ServerAdapter):
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
         """Cache everything before the last question, in cachedContents.
 
-        Requests that begin with it use it by themselves. Raises CachingNotSupported if the model cannot or the prompt
+        Requests that begin with it use it automatically. Raises CachingNotSupported if the model cannot or the prompt
         is too short for it, and ProviderError.
         """
         body, model = self._body(request), bare_model_name(request.model)
@@ -370,8 +370,8 @@ class Gemini(ServerAdapter):
 
     def _url(self, path: str, query: dict[str, str] | None = None) -> str:
         parts = urlsplit(self._root)
-        together = "&".join(filter(None, (parts.query, urlencode(query or {}))))
-        return parts._replace(path=f"{parts.path}/{path}", query=together).geturl()
+        joined_query = "&".join(filter(None, (parts.query, urlencode(query or {}))))
+        return parts._replace(path=f"{parts.path}/{path}", query=joined_query).geturl()
 
 
 def _root(base_url: str) -> str:
@@ -382,6 +382,6 @@ def _root(base_url: str) -> str:
 
 
 def _model_path(model: str) -> str:
-    """Return `models/…`; a model of the person's own has a folder of its own (tunedModels/…)."""
+    """Return `models/…`; the person's own models are in another folder (tunedModels/…)."""
     name = bare_model_name(model)
     return quote(name if "/" in name else f"models/{name}", safe="/")

@@ -79,29 +79,29 @@ TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 
 
 def wire_name(name: str) -> str:
-    """Return a tool's name as the API takes it: unchanged if valid."""
+    """Return a tool's name as the API accepts it: unchanged if valid."""
     return name if TOOL_NAME.fullmatch(name) else f"_{request_building.wire_name(name)}"
 
 
 def response_parts(
     call: ToolUse, result: ToolResult | None, call_id: str | None, *, pictures_inside: bool
 ) -> list[JsonObject]:
-    """Return the response to one call, and its pictures: inside of it if the model takes them there, else after it.
+    """Return the response to one call, and its pictures: inside of it if the model accepts that, else after it.
 
     Raises ImageRefused, and WrongUse for a stored picture.
     """
     images = [part for part in result.content if isinstance(part, Image)] if result is not None else []
     inside = [image for image in images if pictures_inside and is_inline(image)]
-    behind = [image for image in images if not (pictures_inside and is_inline(image))]
+    following = [image for image in images if not (pictures_inside and is_inline(image))]
     name = wire_name(call.name)
-    response: JsonObject = {"name": name, "response": _response_value(result, has_pictures_behind=bool(behind))}
+    response: JsonObject = {"name": name, "response": _response_value(result, has_pictures_behind=bool(following))}
     if call_id is not None:
         response = {"id": call_id, **response}
     if inside:
         response["parts"] = [image_part(image) for image in inside]
     parts: list[JsonObject] = [{"functionResponse": response}]
-    if behind:
-        parts += [{"text": f"Pictures from the result of {name}:"}, *map(image_part, behind)]
+    if following:
+        parts += [{"text": f"Pictures from the result of {name}:"}, *map(image_part, following)]
     return parts
 
 
@@ -127,7 +127,7 @@ def _response_value(result: ToolResult | None, *, has_pictures_behind: bool) -> 
 class Recipient:
     """The reader of the history: its model, its account, and what it requires.
 
-    `checks_signatures` as in ThinkingAbility; such models also take pictures inside of results.
+    `checks_signatures` as in ThinkingAbility; such models also accept pictures inside of results.
     """
 
     model: str
@@ -143,7 +143,7 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class EncodedHistory:
-    """The contents; the token that asks for the rest of the last answer; whether calls had to go without signature."""
+    """The contents; the token that requests the rest of the last answer; whether calls had to go without signature."""
 
     items: list[JsonObject]
     continuation: str | None = None
@@ -225,7 +225,7 @@ def _model_parts(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]
     """Return an answer's parts. Without its own state it is text, pictures and calls."""
     parts: list[JsonObject] = []
     states = [block for block in blocks if isinstance(block, Thinking) and is_own and block.provider == PROVIDER]
-    of_calls = {state.metadata.get("call_id"): state.metadata.get("thoughtSignature") for state in states}
+    signatures = {state.metadata.get("call_id"): state.metadata.get("thoughtSignature") for state in states}
     for block in blocks:
         match block:
             case Text():
@@ -236,7 +236,7 @@ def _model_parts(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]
             case Thinking() if is_own and block.provider == PROVIDER:
                 _restore_signature(parts, block)
             case ToolUse():
-                parts.append(_call_part(block, original_call_id(block, is_own=is_own), of_calls.get(block.id)))
+                parts.append(_call_part(block, original_call_id(block, is_own=is_own), signatures.get(block.id)))
             case ServerStep() | Unknown() if is_own and block.provider == PROVIDER and _is_part(block):
                 parts.append(block.raw)
             case _:
@@ -245,7 +245,7 @@ def _model_parts(blocks: tuple[Block, ...], *, is_own: bool) -> list[JsonObject]
 
 
 def _restore_signature(parts: list[JsonObject], state: Thinking) -> None:
-    """Put a signature on the part that it came with. If the text was changed since, that part is gone."""
+    """Put a signature on the part that it came with. If the text was changed since then, that part is missing."""
     metadata = state.metadata
     signature, signed = metadata.get("thoughtSignature"), metadata.get("part_text")
     if not isinstance(signature, str):
@@ -276,7 +276,7 @@ def _is_part(block: ServerStep | Unknown) -> bool:
 
 
 def _responses_first(items: list[JsonObject]) -> list[JsonObject]:
-    """Put responses together, before pictures and text that came with them."""
+    """Put responses first, before pictures and text that came with them."""
     for item in items:
         parts: list[JsonObject] = item["parts"]
         if any("functionResponse" in part for part in parts):

@@ -1,4 +1,4 @@
-"""Build the JSON body of generateContent, and choose how the model is told to think.
+"""Build the JSON body of generateContent, and choose how the model should think.
 
 Levels from Gemini 3 on, a budget of tokens in 2.5, never both (ai.google.dev/gemini-api/docs/thinking).
 """
@@ -51,7 +51,7 @@ _MODELS: list[dict[str, Any]] = load_table(__name__, "models.toml")["models"]
 
 @dataclass(frozen=True, slots=True)
 class ThinkingAbility:
-    """How a model is told to think: by level, by budget (least and most tokens), or not at all."""
+    """How thinking is set for a model: by level, by budget (least and most tokens), or not at all."""
 
     way: Literal["level", "budget", "none"] = "none"
     levels: tuple[Effort, ...] = _USUAL_LEVELS
@@ -60,7 +60,7 @@ class ThinkingAbility:
 
     @property
     def checks_signatures(self) -> bool:
-        """Whether it refuses calls of the current turn without their signature: from Gemini 3 on."""
+        """Whether it refuses calls of the current turn without a signature: from Gemini 3 on."""
         return self.way == "level"
 
 
@@ -73,18 +73,18 @@ class ThinkingOptions:
 
 
 def thinking_ability(model: str, known: Capabilities) -> ThinkingAbility:
-    """Return what this model can be told. `model` is its name without `models/`."""
+    """Return how thinking is set for this model. `model` is its name without `models/`."""
     if known.reasoning is False:
         return ThinkingAbility()
-    named, modes = _ability_by_name(model), known.reasoning_modes
+    by_name, modes = _ability_by_name(model), known.reasoning_modes
     if modes is None and known.efforts is None and known.budget is None:
-        return named
+        return by_name
     by_level = bool(known.efforts) or (known.budget is None and "effort" in (modes or ()))
     return ThinkingAbility(
         way="level" if by_level else "budget",
-        levels=known.efforts or named.levels,
-        budget=known.budget or named.budget,
-        can_be_off=not by_level and (named.can_be_off if modes is None else "disabled" in modes),
+        levels=known.efforts or by_name.levels,
+        budget=known.budget or by_name.budget,
+        can_be_off=not by_level and (by_name.can_be_off if modes is None else "disabled" in modes),
     )
 
 
@@ -99,9 +99,9 @@ def thinking_options(config: ProviderConfig, model: str, ability: ThinkingAbilit
     """Return what to send for the requested reasoning."""
     reasoning = config.reasoning
     if ability.way == "none":
-        is_asked = not (reasoning is None or isinstance(reasoning, ReasoningDisabled))
+        is_requested = not (reasoning is None or isinstance(reasoning, ReasoningDisabled))
         note = Sentence("{model} does not think, so it was not asked to.", {"model": model})
-        return ThinkingOptions({}, (note,) if is_asked else ())
+        return ThinkingOptions({}, (note,) if is_requested else ())
     if isinstance(reasoning, ReasoningBetweenTools):
         note = Sentence("{model} cannot think between tools only; it decides by itself.", {"model": model})
         setting = ThinkingOptions({}, (note,))
@@ -118,7 +118,7 @@ _Choice = ReasoningDisabled | ReasoningEffort | ReasoningAdaptive | ReasoningBud
 
 def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingOptions:
     words: str | None = None
-    asked = ""
+    requested = ""
     match reasoning:
         case None | ReasoningAdaptive():
             return ThinkingOptions({})
@@ -129,16 +129,16 @@ def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Think
             level = nearest_effort(effort_for_tokens(reasoning.tokens, low=1024), ability.levels)
             words = "{model} takes no number of tokens to think with; it was asked for the level {level}."
         case ReasoningEffort():
-            level, asked = nearest_effort(reasoning.level, ability.levels), reasoning.level
-            words = None if level == asked else "{model} has no thinking level {asked}; it was asked for {level}."
-    values = {"model": model, "asked": asked, "level": level}
+            level, requested = nearest_effort(reasoning.level, ability.levels), reasoning.level
+            words = None if level == requested else "{model} has no thinking level {asked}; it was asked for {level}."
+    values = {"model": model, "asked": requested, "level": level}
     return ThinkingOptions({"thinkingLevel": level.upper()}, () if words is None else (Sentence(words, values),))
 
 
 def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingOptions:
     least, most = ability.budget
     words: str | None = None
-    asked = ""
+    requested = ""
     match reasoning:
         case None:
             return ThinkingOptions({})
@@ -154,9 +154,9 @@ def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Thin
             if tokens != reasoning.tokens:
                 words = "{model} thinks with {least} to {most} tokens; it was given {tokens}."
         case ReasoningEffort():
-            tokens, asked = min(max(_TOKENS.get(reasoning.level, most), least), most), reasoning.level
+            tokens, requested = min(max(_TOKENS.get(reasoning.level, most), least), most), reasoning.level
             words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
-    values = {"model": model, "asked": asked, "least": str(least), "most": str(most), "tokens": str(tokens)}
+    values = {"model": model, "asked": requested, "least": str(least), "most": str(most), "tokens": str(tokens)}
     return ThinkingOptions({"thinkingBudget": tokens}, () if words is None else (Sentence(words, values),))
 
 
@@ -186,24 +186,24 @@ def build_body(request: ModelRequest, account: str, known: Capabilities) -> Requ
     _check(request, known)
     model = bare_model_name(request.model)
     ability = thinking_ability(model, known)
-    written = encode_history(request.messages, Recipient(model, account, ability.checks_signatures))
-    if not written.items:
+    history = encode_history(request.messages, Recipient(model, account, ability.checks_signatures))
+    if not history.items:
         raise WrongUse("There is nothing to answer: the conversation has no words yet.", "Write a message first.")
     thinking = thinking_options(request.config, model, ability)
     limit, cut = answer_limit(request, known)
     generation = _generation(request.config, known, limit)
     if thinking.config:
         generation["thinkingConfig"] = thinking.config
-    fields: JsonObject = {"contents": written.items, **_instructions(request), **_tools(request, known)}
+    fields: JsonObject = {"contents": history.items, **_instructions(request), **_tools(request, known)}
     if generation:
         fields["generationConfig"] = generation
-    if written.continuation is not None:
-        fields["continuationToken"] = written.continuation
-    adjustments = (*thinking.adjustments, *cut, *_dropped_options(request, known), *_unsigned_note(written, model))
+    if history.continuation is not None:
+        fields["continuationToken"] = history.continuation
+    adjustments = (*thinking.adjustments, *cut, *_dropped_options(request, known), *_unsigned_note(history, model))
     return RequestBody(
         _with_extra_options(fields, request.config.extra_options),
         adjustments,
-        last_question_index(written.items),
+        last_question_index(history.items),
     )
 
 
@@ -228,7 +228,7 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
 
 
 def _instructions(request: ModelRequest) -> JsonObject:
-    """Return all instructions, which go above the conversation; there is no other place for them."""
+    """Return all instructions. They go above the conversation; there is no other place for them."""
     texts = [message.text for message in request.messages if message.role is Role.SYSTEM]
     text = "\n\n".join(filter(None, [request.config.system_prompt or "", *texts]))
     return {"systemInstruction": {"parts": [{"text": text}]}} if text else {}

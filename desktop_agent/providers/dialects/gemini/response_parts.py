@@ -25,7 +25,7 @@ _Span = tuple[int, int, str]
 
 
 class Grounding:
-    """Collects what the chunks of one answer say about sources. Chunks repeat it or bring it in parts."""
+    """Collects what the chunks of one answer report about sources. Chunks repeat it or bring it in parts."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -150,10 +150,10 @@ class PartReader:
         self._show = builder.main.text
         self._calls = 0
         self._call_id: str | None = None  # of the open call
-        self._said: list[tuple[str | None, Any]] = []
+        self._calls_read: list[tuple[str | None, Any]] = []
         self._before = ""  # the answer's text up to the piece that is open
         self._open: list[str] = []
-        # A signature waits: citations come after it, and belong to the text before it.
+        # A signature is kept until later: citations come after it, and belong to the text before it.
         self._signature: dict[str, Any] | None = None
 
     def text(self, piece: str) -> None:
@@ -236,9 +236,9 @@ class PartReader:
         own = call_id if isinstance(call_id, str) and call_id else None
         named = name if isinstance(name, str) else None
         arguments: Any = call.get("args")
-        if own is None and self._builder.main.has_repeated and (named, arguments) in self._said:
+        if own is None and self._builder.main.has_repeated and (named, arguments) in self._calls_read:
             return  # a server that repeats everything
-        self._said.append((named, arguments))
+        self._calls_read.append((named, arguments))
         if own is None or own != self._call_id or not self._builder.calls.continues_last(named, arguments):
             self.release()
             self._calls += 1
@@ -258,7 +258,7 @@ class PartReader:
 
 
 def _is_empty_call(call: Any) -> bool:
-    """Whether this is the filler that gateways write beside a text."""
+    """Whether this is the placeholder that gateways write beside a text."""
     return is_object(call) and not any(call.values())
 
 

@@ -34,8 +34,8 @@ from desktop_agent.types.provider_events import StopReason, Usage
 def parse_usage(data: dict[str, Any]) -> Usage:
     """Return the tokens of one answer, from the last report of its stream: each is a running total.
 
-    The server leaves zeros out, so in a report that counts the prompt a missing part of the prompt or of the answer is
-    0. Whether anything was thought or cached is unknown if it is not reported. Output is billed with its thoughts.
+    The server omits zeros, so in a report that counts the prompt a missing part of the prompt or of the answer is 0.
+    Whether anything was thought or cached is unknown if it is not reported. Output is billed with its thoughts.
     """
     prompt, tool_use = read_count(data.get("promptTokenCount")), read_count(data.get("toolUsePromptTokenCount"))
     answer, thoughts = read_count(data.get("candidatesTokenCount")), read_count(data.get("thoughtsTokenCount"))
@@ -76,9 +76,9 @@ class FrameReader(BaseFrameReader):
         self._usage: dict[str, Any] = {}
         self._response_id: str | None = None
         self._is_on_every_chunk = False  # more came after a finishReason
-        self._goes_on = False  # more came after a blockReason
+        self._is_continuing = False  # more came after a blockReason
         self._index: str | None = None
-        self._are_several = False  # there are more candidates than the one that is read
+        self._has_several = False  # there are more candidates than the one that is read
 
     def read(self, frame: Frame) -> bool:
         """Read one frame."""
@@ -102,7 +102,7 @@ class FrameReader(BaseFrameReader):
     @property
     def has_finished(self) -> bool:
         # An answer may still follow a blockReason.
-        return self.finish is not None or (bool(self._blocked) and not self._goes_on)
+        return self.finish is not None or (bool(self._blocked) and not self._is_continuing)
 
     @property
     def has_ended(self) -> bool:
@@ -124,7 +124,7 @@ class FrameReader(BaseFrameReader):
         self._builder.end(reason, raw, details or None)
 
     def _reason(self) -> tuple[StopReason, str, dict[str, Any]]:
-        """Return the reason, the server's word for it, and the details."""
+        """Return the reason, the server's term for it, and the details."""
         if self.finish is None:
             message = nonempty_text(self._blocked.get("blockReasonMessage"))
             details: dict[str, Any] = {"blockReasonMessage": self._redact_key(message)} if message else {}
@@ -158,7 +158,7 @@ class FrameReader(BaseFrameReader):
             self._fail(data)
 
     def _first_candidate(self, candidates: Any) -> dict[str, Any] | None:
-        """Return the one candidate that is read: the number with which the server begins.
+        """Return the one candidate that is read: the one with the server's first number.
 
         One without a number is 0, or the only one.
         """
@@ -169,8 +169,8 @@ class FrameReader(BaseFrameReader):
         if self._index is None:
             self._index = min(numbers, key=lambda index: (len(index), index))
         is_unnumbered = len(objects) == 1 and objects[0].get("index") is None
-        self._are_several |= len(objects) > 1 or (numbers[0] != self._index and not is_unnumbered)
-        if is_unnumbered and not self._are_several:
+        self._has_several |= len(objects) > 1 or (numbers[0] != self._index and not is_unnumbered)
+        if is_unnumbered and not self._has_several:
             return objects[0]
         return next((entry for entry, number in zip(objects, numbers, strict=True) if number == self._index), None)
 
@@ -185,7 +185,7 @@ class FrameReader(BaseFrameReader):
         for part in _parts_of(candidate.get("content")):
             if part != {"text": ""}:
                 self._is_on_every_chunk |= self.finish is not None
-                self._goes_on |= bool(self._blocked)
+                self._is_continuing |= bool(self._blocked)
             self._parts.part(part)
         self._token = text_in(candidate, "continuationToken") or self._token
         finish = finish_word(candidate.get("finishReason"))

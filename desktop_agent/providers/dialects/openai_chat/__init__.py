@@ -1,1 +1,1 @@
-"""Chat Completions, as OpenAI and about fifteen families of servers speak it."""
+"""Chat Completions of OpenAI and about fifteen families of servers."""

@@ -1,4 +1,4 @@
-"""Chat Completions: OpenAI's own and everybody else's. Builds the body for a family of servers, and asks.
+"""Chat Completions: OpenAI's own and everybody else's. Builds the body for a family of servers, and sends it.
 
 Whatever cannot be sent as requested is reported in an adjustment.
 """
@@ -43,7 +43,7 @@ class OpenAIChat(OpenAIServer):
     _wanting_reasoning: frozenset[str] = frozenset()
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Return an estimate: this dialect has no way to ask."""
+        """Return an estimate: this dialect has no endpoint for it."""
         return estimate_token_count(request, self._vendor)
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
@@ -52,12 +52,12 @@ class OpenAIChat(OpenAIServer):
         provider, has_tags = quirks.thinking_provider, quirks.think_tags
         builder = self._part_builder(provider, has_think_tags=has_tags, keeps_arguments=True)
         builder.tool_names = names_by_wire_name(request.tools)
-        are_several = body.fields.get("n", 1) not in (None, 1)
-        reader = FrameReader(builder, answer.headers, self._redact_key, are_several=are_several)
+        has_several = body.fields.get("n", 1) not in (None, 1)
+        reader = FrameReader(builder, answer.headers, self._redact_key, are_several=has_several)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
     async def _ask(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpResponse, "RequestBody"]:
-        """Return the head of a good answer, and what was asked in the end. Raises the server's error."""
+        """Return the head of a good answer, and the body that was sent last. Raises the server's error."""
         model, known, url = request.model, self._capabilities(request.model), join_url(self._root, "chat/completions")
         recipient = replace(recipient, wants_reasoning=model in self._wanting_reasoning)
         without, is_dropped = self._refused.get(model, frozenset[str]()), False
@@ -85,7 +85,7 @@ class OpenAIChat(OpenAIServer):
 
 
 def _lacks_reasoning(error: ProviderError) -> bool:
-    """Whether a server misses the reasoning of earlier calls: Kimi, and DeepSeek behind other addresses."""
+    """Whether a server requires the reasoning of earlier calls: Kimi, and DeepSeek behind other addresses."""
     return REPLAYED_REASONING in error_words(error)
 
 
@@ -104,22 +104,22 @@ class FormatOptions:
 def format_options(
     request: ModelRequest, quirks: ServerQuirks, known: Capabilities, *, refused: bool = False
 ) -> FormatOptions:
-    """Return how to ask for the requested format; `refused`: this server does not take the field."""
+    """Return how to request the format; `refused`: this server does not accept the field."""
     json_format = request.config.response_format
     if json_format is None:
         return FormatOptions()
-    takes = "none" if refused or known.structured_output is False else quirks.structured
+    support = "none" if refused or known.structured_output is False else quirks.structured
     schema = json_format.json_schema and {k: v for k, v in json_format.json_schema.items() if k != "$schema"}
     extra_instructions = JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
-    if takes == "none":
+    if support == "none":
         values = {"model": request.model}
         note = Sentence("“{model}” is asked in words to answer in JSON: nothing makes sure that it does.", values)
         return FormatOptions({}, extra_instructions, (note,))
-    if schema is not None and takes == "object":
+    if schema is not None and support == "object":
         values = {"model": request.model}
         note = Sentence("“{model}” is told the schema in words: only that it is JSON is made sure.", values)
         return FormatOptions({"response_format": {"type": "json_object"}}, extra_instructions, (note,))
-    if schema is None and takes != "only_schema":
+    if schema is None and support != "only_schema":
         # OpenAI and others refuse the mode unless the word JSON is in the messages.
         return FormatOptions({"response_format": {"type": "json_object"}}, extra_instructions)
     return FormatOptions({"response_format": _schema_format(json_format, schema or {"type": "object"}, quirks)})
@@ -139,7 +139,7 @@ _LONG_LIFETIME = {"mode": "explicit", "ttl": "12h"}
 
 
 def caching_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
-    """Return fields of the body. A key leads one conversation to the same cache."""
+    """Return fields of the body. A key directs one conversation to the same cache."""
     caching = request.config.caching
     if quirks.family == "openrouter" and _CLAUDE.match(request.model):
         lifetime = {"ttl": "1h"} if caching.lifetime == "long" else {}
@@ -227,7 +227,7 @@ def build_body(
 
 
 def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
-    """Return which fields of the body an error complains about: the one that it names, else those in its words."""
+    """Return which fields of the body an error is about: the one that it names, else those in its message."""
     words = error_words(error)
     named = re.search(r'"param"\s*:\s*"(\w+)', error.detail)
     # An exactly named parameter is the cause; others in the sentence are advice.
@@ -245,10 +245,10 @@ def _messages(
     request: ModelRequest, recipient: Recipient, setting: ReasoningOptions, format_fields: FormatOptions
 ) -> list[dict[str, Any]]:
     developer = recipient.quirks.family == "openai" and setting.is_reasoning_model
-    written = encode_messages(
+    messages = encode_messages(
         request, recipient, developer=developer, extra_instructions=format_fields.extra_instructions
     )
-    return with_cache_breakpoints(written, request, recipient.quirks)
+    return with_cache_breakpoints(messages, request, recipient.quirks)
 
 
 def _checks_signatures(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> bool:
@@ -268,11 +268,11 @@ def _sampling(
     values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not quirks.top_k and values.pop("top_k", None) is not None:
         notes.append(Sentence("This interface has no top_k, so it was left out."))
-    taken = {} if known.sampling is False else {name: value for name, value in values.items() if name not in refused}
-    if lost := sorted(values.keys() - taken.keys()):
-        names = {"model": request.model, "names": ", ".join(lost)}
+    accepted = {} if known.sampling is False else {name: value for name, value in values.items() if name not in refused}
+    if dropped := sorted(values.keys() - accepted.keys()):
+        names = {"model": request.model, "names": ", ".join(dropped)}
         notes.append(Sentence("“{model}” does not take {names} while it reasons, so that was left out.", names))
-    return taken
+    return accepted
 
 
 def _limits(

@@ -1,5 +1,4 @@
-"""Encode the history for Chat Completions: every call answered, every result after its call, reasoning where it goes
-back.
+"""Encode the history for Chat Completions: every call answered, every result after its call, reasoning where it is due.
 
 Tool messages carry no pictures, so those follow in a user message. OpenRouter's `reasoning_details` are merged by
 index; LiteLLM's `thinking_blocks` are pieces of text closed by a signature.
@@ -31,7 +30,7 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ModelRequest
 
 REPLAYED_REASONING = "reasoning_content"
-"""The field in which servers that ask for earlier reasoning want it back."""
+"""The field in which some servers require earlier reasoning."""
 _GROWING = frozenset({"text", "summary"})
 
 
@@ -72,7 +71,7 @@ def merge_thinking_block(merged: list[dict[str, Any]], piece: Any) -> None:
 def add_reasoning_fields(
     message: dict[str, Any], thoughts: list[Thinking], calls: tuple[ToolUse, ...], quirks: ServerQuirks
 ) -> None:
-    """Add to an assistant message the reasoning that its server must see again."""
+    """Add to an assistant message the reasoning that its server must get back."""
     match quirks.replay:
         case "reasoning_content" | "reasoning":
             text = "".join(thought.text for thought in thoughts if _is_shown(thought))
@@ -90,7 +89,7 @@ def add_reasoning_fields(
 
 
 def add_missing_reasoning(message: dict[str, Any], thoughts: list[Thinking]) -> None:
-    """Add the reasoning before calls; for some servers an empty one is missing, too, so a space stands for none."""
+    """Add the reasoning before calls; some servers refuse an empty one too, so a space stands for none."""
     text = "".join(thought.text for thought in thoughts)
     message[REPLAYED_REASONING] = message.get(REPLAYED_REASONING) or text or " "
 
@@ -183,7 +182,7 @@ def encode_messages(
 
 
 class _HistoryEncoder:
-    """Encodes one history. All instructions are in one message at the top: local templates take no other."""
+    """Encodes one history. All instructions are in one message at the top: local templates accept no other."""
 
     def __init__(self, request: ModelRequest, recipient: Recipient) -> None:
         self._request = request
@@ -207,7 +206,7 @@ class _HistoryEncoder:
         return self._out
 
     def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
-        """Write the answer, then one tool message per call, in call order, whatever the history holds."""
+        """Write the answer, then one tool message per call, in call order, whatever the history contains."""
         quirks = self._quirks
         thoughts = [
             block
@@ -223,10 +222,10 @@ class _HistoryEncoder:
         if not parts and not calls:
             return
         ids = CallIds(quirks.call_ids)
-        written: dict[str, Any] = {"role": "assistant", "content": parts}
+        encoded: dict[str, Any] = {"role": "assistant", "content": parts}
         if calls:
-            written["content"] = parts or (None if quirks.null_content else "")
-            written["tool_calls"] = [
+            encoded["content"] = parts or (None if quirks.null_content else "")
+            encoded["tool_calls"] = [
                 {
                     "id": ids.of(call),
                     "type": "function",
@@ -237,12 +236,12 @@ class _HistoryEncoder:
                 }
                 for call in calls
             ]
-        add_reasoning_fields(written, thoughts, calls, quirks)
+        add_reasoning_fields(encoded, thoughts, calls, quirks)
         if calls and self._recipient.wants_reasoning:
-            add_missing_reasoning(written, thoughts)
+            add_missing_reasoning(encoded, thoughts)
         if self._recipient.checks_signatures:
-            add_missing_signatures(written)
-        self._out.append(written)
+            add_missing_signatures(encoded)
+        self._out.append(encoded)
         images: list[dict[str, Any]] = []
         for call in calls:
             result = results.get(call.id)
@@ -253,7 +252,7 @@ class _HistoryEncoder:
             self._out.append({"role": "user", "content": images})
 
     def _is_own(self, message: Message) -> bool:
-        """Whether this model on this server wrote it: only there can its reasoning be read again."""
+        """Whether this model on this server wrote it: only there can its reasoning be read."""
         if message.origin is not None and message.origin.account:
             return message.origin.account == self._recipient.account
         return message.model in (None, self._request.model)
@@ -314,7 +313,7 @@ def _merge_turns(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _answer_results(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put an answer between results and the question behind them."""
+    """Put an answer between results and the question after them."""
     answered: list[dict[str, Any]] = []
     for message in written:
         if message["role"] == "user" and answered and answered[-1]["role"] == "tool":
@@ -336,7 +335,7 @@ def part_text(part: Text | Json) -> str:
 
 
 def result_text(result: ToolResult) -> str:
-    """Return text and JSON of a result; one that did not succeed says so, because the wire has no field for it."""
+    """Return text and JSON of a result. A failed one says so: there is no field for it."""
     lines = [part_text(part) for part in result.content if isinstance(part, (Text, Json))]
     if any(isinstance(part, Image) for part in result.content):
         lines.append("(The pictures follow in the next message.)")
@@ -347,7 +346,7 @@ def result_text(result: ToolResult) -> str:
 class CallIds:
     """Ids for one server: unchanged if valid, else derived from themselves, the same in every request.
 
-    Some Mistral models take exactly nine letters and digits; OpenAI takes at most forty characters.
+    Some Mistral models accept exactly nine letters and digits; OpenAI accepts at most forty characters.
     """
 
     def __init__(self, shape: Literal["any", "forty", "nine"]) -> None:

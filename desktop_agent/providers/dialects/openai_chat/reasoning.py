@@ -1,7 +1,7 @@
-"""Choose how a server is told to reason in Chat Completions, family by family.
+"""Choose how reasoning is requested in Chat Completions, family by family.
 
-Nothing is sent that a server is known to refuse; downgrades are reported in an adjustment, and what has none is an
-error before the network.
+Nothing is sent that a server is known to refuse; downgrades are reported in an adjustment, and what cannot be
+downgraded is an error before anything is sent.
 """
 
 import re
@@ -37,7 +37,7 @@ from desktop_agent.types.providers import (
 _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 _STOP = frozenset({"stop"})
 _BELOW_MAX: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh")
-# Whatever the version: new ones are expected to be the same.
+# For any version: new ones are expected to be the same.
 _RESPONSES_ONLY = re.compile(r"(gpt-\d|o\d)[\w.]*-(?:\w+-)*pro\b")
 
 
@@ -67,7 +67,7 @@ def reasoning_options(request: ModelRequest, quirks: ServerQuirks, known: Capabi
         case _ if quirks.family == "mistral":
             setting = _uncontrollable(request)
         case _:
-            # The person asked for it, so it is sent; a server that refuses the field is asked again without it.
+            # The person requested it, so it is sent; if a server refuses the field, the request is sent without it.
             effort, notes = choose_effort(request, known.efforts, can_be_off=True)
             setting = ReasoningOptions(_fields(effort) | _hide_reasoning(request, quirks, known), adjustments=notes)
     if isinstance(request.config.reasoning, ReasoningBetweenTools):
@@ -94,7 +94,7 @@ def _openrouter_options(request: ModelRequest, known: Capabilities) -> Reasoning
 
 
 def _deepseek_options(request: ModelRequest) -> ReasoningOptions:
-    """Send only the server's own three words: it reads minimal as low and medium as high."""
+    """Send only the server's own three levels: it treats minimal as low and medium as high."""
     reasoning = request.config.reasoning
     if isinstance(reasoning, ReasoningDisabled):
         return ReasoningOptions({"thinking": {"type": "disabled"}})
@@ -102,8 +102,8 @@ def _deepseek_options(request: ModelRequest) -> ReasoningOptions:
         return ReasoningOptions({"thinking": {"type": "enabled"}})
     if not isinstance(reasoning, ReasoningEffort | ReasoningBudget):
         return ReasoningOptions()
-    wanted = effort_for(reasoning)
-    level = "low" if wanted in ("minimal", "low") else "high" if wanted in ("medium", "high") else "max"
+    effort = effort_for(reasoning)
+    level = "low" if effort in ("minimal", "low") else "high" if effort in ("medium", "high") else "max"
     notes = level_adjustments(request, reasoning, level)
     return ReasoningOptions({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=notes)
 
@@ -115,7 +115,7 @@ def _llama_cpp_options(request: ModelRequest) -> ReasoningOptions:
 
 
 def _uncontrollable(request: ModelRequest) -> ReasoningOptions:
-    """Return the setting for a server or model that cannot be told how to reason."""
+    """Return the setting for a server or model whose reasoning cannot be set."""
     reasoning = request.config.reasoning
     values = {"model": request.model}
     if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
@@ -127,7 +127,7 @@ def _uncontrollable(request: ModelRequest) -> ReasoningOptions:
 
 
 def _xai_options(request: ModelRequest) -> ReasoningOptions:
-    """A model that reasons takes no stop sequences."""
+    """Return the setting for xAI: a model that reasons accepts no stop sequences."""
     effort, notes = choose_xai_effort(request, always_reasons_since=(4, 0))
     reasons = grok_version(request.model) >= (4, 0)
     return ReasoningOptions(_fields(effort), _STOP if reasons else frozenset(), reasons, notes)
@@ -155,7 +155,7 @@ def _openai_options(request: ModelRequest, known: Capabilities) -> ReasoningOpti
 
 
 def _model_facts(name: str, known: Capabilities) -> OpenAIModelFacts | None:
-    """Return the row of this model, corrected by the catalogue. No model takes `max` on this interface."""
+    """Return the row of this model, corrected by the catalogue. No model accepts `max` on this interface."""
     facts = OpenAIModelFacts() if known.reasoning is False else openai_model_facts(name)
     if facts is None:
         return None
@@ -169,7 +169,7 @@ def _model_facts(name: str, known: Capabilities) -> OpenAIModelFacts | None:
 
 
 def _effort_beside_tools(request: ModelRequest, facts: OpenAIModelFacts) -> EffortChoice:
-    """Return the word to send with tools, or None for the model's own default."""
+    """Return the effort to send with tools, or None for the model's own default."""
     match facts.chat_tools:
         case "refused":
             raise ToolCallingNotSupported(
@@ -180,17 +180,17 @@ def _effort_beside_tools(request: ModelRequest, facts: OpenAIModelFacts) -> Effo
             return choose_openai_effort(request, facts)
         case _:
             values = {"model": request.model}
-            is_asked = isinstance(request.config.reasoning, ReasoningEffort | ReasoningBudget | ReasoningAdaptive)
+            is_requested = isinstance(request.config.reasoning, ReasoningEffort | ReasoningBudget | ReasoningAdaptive)
             note = Sentence(
                 "“{model}” does not reason here while it has tools; by the Responses dialect it can.", values
             )
-            return "none" if facts.chat_tools == "none" else None, (note,) if is_asked else ()
+            return "none" if facts.chat_tools == "none" else None, (note,) if is_requested else ()
 
 
 def _hide_reasoning(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> dict[str, Any]:
-    """Tell Groq to hide reasoning, which it shows otherwise; models that do not reason refuse the field."""
-    is_asked = quirks.family == "groq" and known.reasoning is True and not request.config.show_reasoning
-    return {"reasoning_format": "hidden"} if is_asked else {}
+    """Return the field that hides reasoning at Groq; models that do not reason refuse it."""
+    is_hidden = quirks.family == "groq" and known.reasoning is True and not request.config.show_reasoning
+    return {"reasoning_format": "hidden"} if is_hidden else {}
 
 
 def _fields(effort: str | None) -> dict[str, Any]:

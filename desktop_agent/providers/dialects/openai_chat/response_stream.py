@@ -1,6 +1,6 @@
 """Read the chunks of Chat Completions: text, reasoning, calls, citations and usage.
 
-Every field is optional, and content is believed over flags. A whole completion in place of a stream is read the same
+Every field is optional, and content counts more than flags. A whole completion in place of a stream is read the same
 way.
 """
 
@@ -35,7 +35,7 @@ _XAI_TICKS_PER_DOLLAR = 10_000_000_000  # docs.x.ai, cost tracking
 def parse_usage(data: dict[str, Any]) -> Usage:
     """Parse tokens and cost. What is missing, negative or not a number is unknown.
 
-    Output includes reasoning everywhere; xAI counts it apart, which the total shows.
+    Output includes reasoning everywhere; xAI counts it separately, which the total shows.
     """
     prompt_details, completion_details = (
         object_in(data, "prompt_tokens_details"),
@@ -62,7 +62,7 @@ def parse_usage(data: dict[str, Any]) -> Usage:
 def _parse_cost(data: dict[str, Any]) -> float | None:
     """Parse US dollars: xAI's ticks, or OpenRouter's `cost`.
 
-    With a key of the person's own at the maker (`is_byok`) that is OpenRouter's fee alone; the maker's bill is added.
+    With the person's own key at the maker (`is_byok`) that is only OpenRouter's fee; the maker's bill is added.
     """
     ticks = read_count(data.get("cost_in_usd_ticks"))
     if ticks is not None:
@@ -84,7 +84,7 @@ def _to_dollars(value: Any, per_dollar: int = 1) -> float | None:
 
 
 def parse_citations(annotations: list[Any]) -> list[Citation]:
-    """Return the citations among annotations; other annotations have nothing that a person could follow."""
+    """Return the citations among annotations; other annotations have no address that a person could open."""
     citations: list[Citation] = []
     for annotation in annotations:
         inner = annotation.get("url_citation") if is_object(annotation) else None
@@ -122,9 +122,9 @@ _FUNCTION_CALL_INDEX = -1  # the deprecated single call has neither index nor id
 
 
 class FrameReader(BaseFrameReader):
-    """Reads the frames of one answer; `finish` is the last finish_reason that said anything.
+    """Reads the frames of one answer; `finish` is the last finish_reason that was not empty.
 
-    `are_several`: the person asked for several answers (n), which come mixed. The first is read.
+    `are_several`: the person requested several answers (n), which arrive mixed. The first is read.
     """
 
     end_mark = "finish_reason and [DONE]"
@@ -139,7 +139,7 @@ class FrameReader(BaseFrameReader):
     ) -> None:
         super().__init__(builder, headers, redact_key)
         self.finish: str | None = None
-        self._are_several = are_several
+        self._has_several = are_several
         self._is_on_every_chunk = False  # more came after a finish_reason
         self._show = builder.main.text
         self._refused = False
@@ -152,7 +152,7 @@ class FrameReader(BaseFrameReader):
     def read(self, frame: Frame) -> bool:
         """Read one frame."""
         name, data = frame
-        text = None if name or self.finish is not None or self._are_several else _only_text(data)
+        text = None if name or self.finish is not None or self._has_several else _only_text(data)
         if text is not None:
             self.recognised = self._has_deltas = True
             self._show(text)
@@ -169,7 +169,7 @@ class FrameReader(BaseFrameReader):
         if is_error or name == "error" or data.get("object") == "error" or _is_detail_only(data):
             self._fail(data)
         if self.failure is None or "choices" in data:
-            # Even with an error: nothing that was received is dropped.
+            # Even with an error, nothing that was received is dropped.
             self._read_chunk(data)
 
     def _read_chunk(self, data: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ class FrameReader(BaseFrameReader):
             self.recognised = True
             choices = data["choices"] if is_array(data["choices"]) else [data["choices"]]
             # Servers number the only answer as they like.
-            first = next((choice for choice in choices if not self._are_several or not _number_of(choice)), None)
+            first = next((choice for choice in choices if not self._has_several or not _number_of(choice)), None)
             if is_object(first):
                 self._read_choice(first)
         if data.get("tool_calls"):
@@ -241,7 +241,7 @@ class FrameReader(BaseFrameReader):
     def _read_delta(self, delta: dict[str, Any], *, says_all: bool, is_whole: bool = False) -> None:
         """Read reasoning first, then text, then calls: a whole message holds all three.
 
-        `says_all`: it may repeat all that came before; `is_whole`: it does, beside what was lost.
+        `says_all`: it may repeat everything before it; `is_whole`: it does, and adds what was lost.
         """
         part = self._builder.main
         part.may_repeat_all, part.is_whole = says_all, is_whole
@@ -257,8 +257,8 @@ class FrameReader(BaseFrameReader):
         if refusal and isinstance(refusal, str):
             self._refused = True
             self._builder.main.text(refusal)
-        if said := text_in(delta.get("audio"), "transcript"):
-            self._builder.main.text(said)
+        if transcript := text_in(delta.get("audio"), "transcript"):
+            self._builder.main.text(transcript)
         part.may_repeat_all = part.is_whole = False
         annotations = delta.get("annotations")
         if annotations and is_array(annotations):
@@ -300,7 +300,7 @@ class FrameReader(BaseFrameReader):
             self._citations.clear()
 
     def _reasoning(self, delta: dict[str, Any]) -> None:
-        """Read the first field with content; its siblings carry the same text or the state to send back."""
+        """Read the first field with content; other fields have the same text or the state to send back."""
         details = delta.get("reasoning_details")
         blocks = delta.get("thinking_blocks")
         state: dict[str, Any] = {}

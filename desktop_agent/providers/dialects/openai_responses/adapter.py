@@ -1,4 +1,4 @@
-"""The Responses API: OpenAI's own, and servers that offer the same. Builds the body for a family of servers, and asks.
+"""The Responses API: OpenAI's own, and servers that offer the same. Builds the body for a family, and sends it.
 
 `store` is false for everybody. Downgrades of reasoning, and fields this interface lacks, are reported in adjustments.
 """
@@ -47,9 +47,9 @@ _WITHOUT_EARLIER_REASONING = Sentence(
 class OpenAIResponses(OpenAIServer):
     """One server that speaks the Responses API.
 
-    The reasoning of earlier answers is left out, too, if the server does not take it. Servers cache prompts by
-    themselves in this dialect: a key for each conversation and, where a model takes it, a longer lifetime are sent
-    along, but nothing can be cached ahead.
+    The reasoning of earlier answers is left out, too, if the server does not accept it. Servers cache prompts
+    automatically in this dialect: a key for each conversation and, if a model accepts it, a longer lifetime are sent,
+    but nothing can be cached ahead.
     """
 
     dialect = "openai-responses"
@@ -57,7 +57,7 @@ class OpenAIResponses(OpenAIServer):
     _unreadable: frozenset[str] = frozenset()
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
-        """Ask OpenAI's servers for the count; estimate for others, and where they do not count after all."""
+        """Let OpenAI's servers count; estimate for others, and if they do not count after all."""
         if self._quirks.switch == "openai":
             body = dumps(count_fields(self._body(request)))
             try:
@@ -80,7 +80,7 @@ class OpenAIResponses(OpenAIServer):
         )
 
     async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, "ResponsesRequest", tuple[Sentence, ...]]:
-        """Return the head of a good answer, and what was asked in the end. Raises the server's error."""
+        """Return the head of a good answer, and the body that was sent last. Raises the server's error."""
         without, forgotten = self._refused.get(request.model, frozenset[str]()), frozenset[str]()
         dropped = False
         while True:
@@ -120,7 +120,7 @@ class OpenAIResponses(OpenAIServer):
 
 @dataclass(frozen=True, slots=True)
 class ReasoningOptions:
-    """What goes into `reasoning`, and whether temperature and top_p may accompany it."""
+    """The content of `reasoning`, and whether temperature and top_p may accompany it."""
 
     reasoning: dict[str, str] = field(default_factory=dict[str, str])
     sampling: bool = True
@@ -128,7 +128,7 @@ class ReasoningOptions:
 
 
 def reasoning_options(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningOptions:
-    """Return what to send for this request. `known` is believed before the table of names."""
+    """Return what to send for this request. `known` counts more than the table of names."""
     match quirks.switch:
         case "openai":
             setting = _openai_options(request, _model_facts(request.model, known), known)
@@ -144,7 +144,7 @@ def reasoning_options(request: ModelRequest, quirks: ServerQuirks, known: Capabi
 
 
 def _model_facts(model: str, known: Capabilities) -> OpenAIModelFacts | None:
-    """Return the row of this model, corrected by what the catalogue or the server says."""
+    """Return the row of this model, corrected by the catalogue or the server."""
     facts = openai_model_facts(model)
     if known.reasoning is False:
         facts = OpenAIModelFacts()
@@ -224,11 +224,11 @@ def build_body(
         adjustments.append(_dropped_fields_note(without))
     # extra_options are the person's own: they win, and they are never dropped.
     fields |= extra_options
-    written = encode_input(request, recipient, _header(fields))
+    history = encode_input(request, recipient, _header(fields))
     present = (name for name in DROPPABLE_FIELDS if _has_field(fields, name))
     droppable = frozenset(name for name in present if name.partition(".")[0] not in extra_options)
-    body = {**fields, "input": extra_options.get("input", written.items)}
-    return ResponsesRequest(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
+    body = {**fields, "input": extra_options.get("input", history.items)}
+    return ResponsesRequest(body, droppable, tuple(adjustments), history.prefix, history.reasoning)
 
 
 _REASONING_WORDS = {
@@ -238,23 +238,23 @@ _REASONING_WORDS = {
 
 
 def refused_fields(error: ProviderError, body: ResponsesRequest) -> frozenset[str]:
-    """Return what the next attempt should omit: the field that the error names, else one in its words."""
+    """Return what the next attempt should omit: the field that the error names, else one in its message."""
     named = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     if named is not None:
         path = re.sub(r"\[.*", "", named[1])
         fits = [name for name in body.droppable if f"{path}.".startswith(f"{name}.")]
         return frozenset(sorted(fits, key=len)[-1:])
     words = error_words(error)
-    for name, its_words in _REASONING_WORDS.items():
-        if words & its_words and name in body.droppable:
+    for name, terms in _REASONING_WORDS.items():
+        if words & terms and name in body.droppable:
             return frozenset({name})
-    # An error about reasoning items is not one about the field.
+    # An error about reasoning items is not about the field.
     about_items = frozenset({"reasoning"}) if body.reasoning else frozenset[str]()
     return (words & body.droppable) - about_items
 
 
 def count_fields(body: ResponsesRequest) -> dict[str, Any]:
-    """Return the fields that the endpoint for counting takes (POST /responses/input_tokens)."""
+    """Return the fields that the endpoint for counting accepts (POST /responses/input_tokens)."""
     names = ("model", "input", "instructions", "reasoning", "text", "tool_choice", "tools", "truncation")
     return {name: body.fields[name] for name in names if name in body.fields}
 
@@ -266,7 +266,7 @@ def _header(fields: dict[str, Any]) -> list[Any]:
 
 
 def _with_json_instruction(request: ModelRequest) -> ModelRequest:
-    """Ask for any object in words, too: OpenAI refuses the mode unless the input, not the instructions, says JSON."""
+    """Request any object in words, too: OpenAI refuses the mode unless the input, not the instructions, says JSON."""
     json_format = request.config.response_format
     if json_format is None or json_format.json_schema is not None:
         return request
@@ -323,7 +323,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _openai_only_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: list[Sentence]) -> dict[str, Any]:
-    """Return fields for OpenAI alone. Caching is automatic; the key leads one conversation to the same cache."""
+    """Return fields for OpenAI alone. Caching is automatic; the key directs one conversation to the same cache."""
     if quirks.family != "openai":
         return {}
     fields: dict[str, Any] = {"stream_options": {"include_obfuscation": False}}

@@ -1,4 +1,4 @@
-"""Encode the history as input items: every call answered, reasoning in its place or not at all, pictures and results.
+"""Encode the history as input items: every call answered, reasoning in its place or left out, pictures and results.
 
 Reasoning goes back whole, and only to the server and model that wrote it, before what followed it.
 """
@@ -29,9 +29,9 @@ def image_part(image: Image, quirks: ServerQuirks) -> dict[str, Any]:
 
 
 def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[str, Any]]:
-    """Return a result as text, or as parts if it holds pictures and the server is OpenAI's: others read text only.
+    """Return a result as text, or as parts if it has pictures and the server is OpenAI's: others read text only.
 
-    One that did not succeed says so in words, because the wire has no field for it.
+    A failed one says so in words: there is no field for it.
     """
     if quirks.switch != "openai" or not any(isinstance(part, Image) for part in result.content):
         return result_text(result)
@@ -59,7 +59,7 @@ _COMPACTION = "compaction"  # replaces everything before it, so it always goes b
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """The reader of the items. `account` is its own; `binds`: it takes reasoning only after what it had read.
+    """The reader of the items. `account` is its own; `binds`: it accepts reasoning only after what it had read.
 
     `unreadable` are the keys (see `reasoning_key`) of reasoning that it refused before.
     """
@@ -71,7 +71,7 @@ class Recipient:
 
     @property
     def takes_late_instructions(self) -> bool:
-        """Whether instructions may come later; templates of local models take them at the start only."""
+        """Whether instructions may come later; templates of local models accept them at the start only."""
         return self.quirks.switch in ("openai", "xai")
 
 
@@ -226,8 +226,8 @@ class _HistoryEncoder:
             self._items.append(item | self._unnamed(block.text))
 
     def _unnamed(self, text: str) -> dict[str, Any]:
-        """Return text without an id of the server's own. OpenAI takes it as a string, llama.cpp as parts only, and vLLM
-        and OpenRouter take no parts without an id: so one is made up."""
+        """Return text without an id of the server's own. OpenAI accepts a string, llama.cpp parts only, and vLLM and
+        OpenRouter no parts without an id: so one is made up."""
         if self._is_openai:
             return {"content": text}
         part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
@@ -282,7 +282,7 @@ def _in_output_order(message: Message) -> Message:
     placed: list[tuple[int, Block]] = []
     place = -1
     for block in message.blocks:
-        # A block of no known item stays behind the one before it.
+        # A block of no known item stays after the block before it.
         place = places.get(_item_id(block), place)
         placed.append((place, block))
     placed.sort(key=lambda entry: entry[0])

@@ -20,7 +20,7 @@ from desktop_agent.providers.transport.json_codec import (
 from desktop_agent.types.blocks import Citation, ServerStep, Unknown
 
 PROVIDER = "openai-responses"
-"""The mark of this dialect's blocks; a message's origin has their server and model."""
+"""The mark of this dialect's blocks; a message's origin names their server and model."""
 
 _STEP_TYPES = frozenset(load_table(__name__, "step_types.toml")["types"])
 _MAX_TEXT_LENGTH = 2000
@@ -36,7 +36,7 @@ def parse_step(item: dict[str, Any]) -> ServerStep | Unknown:
 
 
 def _step_text(item: dict[str, Any]) -> str:
-    """Return what was searched, run or called: the item's own words, in one or a few lines."""
+    """Return what was searched, run or called, from the item's own text, in a few lines."""
     action = object_in(item, "action")
     candidates = (
         _lines(array_in(action, "queries")) or action.get("query") or action.get("url") or action.get("pattern"),
@@ -60,26 +60,26 @@ def _call_text(item: dict[str, Any]) -> str:
     return f"{where}{name} {arguments if isinstance(arguments, str) else ''}".rstrip()
 
 
-def _lines(values: list[Any], between: str = "\n") -> str:
-    return between.join(value for value in values if isinstance(value, str) and value)
+def _lines(values: list[Any], separator: str = "\n") -> str:
+    return separator.join(value for value in values if isinstance(value, str) and value)
 
 
 CALLS = frozenset({"function_call", "custom_tool_call"})
 MAX_PARTS = 1024
 """The parts of one item that get numbers of their own."""
 OUTPUT_ORDER = "output_order"
-"""In an answer's details: the ids of its items in their order, where they came in another one."""
+"""In an answer's details: the ids of its items in their order, if they arrived in another one."""
 
 
 class ItemReader(Protocol):
     """Reads one output item."""
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
-        """Read an event of this item, named without `response.`; events of no concern are ignored."""
+        """Read an event of this item, named without `response.`; irrelevant events are ignored."""
         ...
 
     def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:
-        """End the item. `item` is its final form, which is kept and believed; None: the server never sent it.
+        """End the item. `item` is its final form, which is kept and counts; None: the server never sent it.
 
         `cut`: the whole answer was cut before this item was done.
         """
@@ -101,7 +101,7 @@ def item_reader_for(kind: str, item: dict[str, Any], number: int, builder: PartB
 
 @dataclass(slots=True, eq=False)
 class TextPart:
-    """One part of a message being read. `pieces` is what came; `is_done`: no more pieces will come."""
+    """One part of a message being read. `pieces` were received; `is_done`: no more will follow."""
 
     open: TextBuilder
     pieces: list[str] = field(default_factory=list[str])
@@ -175,7 +175,7 @@ class MessageReader:
             part.open.text(piece)
 
     def _complete(self, index: int, whole: str) -> None:
-        """Complete a part by its whole text: what was lost at its end is shown now, and nothing twice."""
+        """Complete a part by its whole text: the lost end is shown now, and nothing twice."""
         self._add(index, _missing_text(self._parts[index].pieces if index in self._parts else [], whole))
         if index in self._parts:
             self._parts[index].is_done = True
@@ -222,9 +222,9 @@ class MessageReader:
 
 
 class ReasoningReader:
-    """Reads reasoning: its summary, or its raw text if a server sends that; never both, they are equal.
+    """Reads reasoning: its summary, or its raw text if a server sends that; never both, since they are equal.
 
-    Its parts are shown as they come, with a blank line before each, and kept in order.
+    Its parts are shown as they arrive, with a blank line before each, and kept in order.
     """
 
     def __init__(self, number: int, builder: PartBuilder) -> None:
@@ -251,7 +251,7 @@ class ReasoningReader:
             for index, part in enumerate(objects_in(item, name)):
                 if self._is_shown(event) and part.get("text"):
                     self._complete(index, text_in(part, "text"))
-        # In their order, the pieces that were shown are the text: of those that a server repeats, one was.
+        # In order, the pieces that were shown are the text: of repeated pieces only one was shown.
         whole = None if self._is_in_order else self._sorted_text()
         if item is None:
             self._part.end_thinking(whole)
@@ -312,10 +312,10 @@ class ToolCallReader:
             calls.drop(self._number)
             return
         if self._kind == "custom_tool_call":
-            said = text_in(self._item, "input")
-            if item is None and not said:
+            input_text = text_in(self._item, "input")
+            if item is None and not input_text:
                 calls.mark_incomplete(self._number)  # nothing tells whether these pieces are all of its text
-            self._fragment({"input": said or "".join(self._pieces)})
+            self._fragment({"input": input_text or "".join(self._pieces)})
         else:
             self._complete(self._item.get("arguments"))
         known_fields = ("call_id", "name", "arguments", "input")
@@ -331,7 +331,7 @@ class ToolCallReader:
         return call_id if isinstance(call_id, str) else None
 
     def _complete(self, arguments: Any) -> None:
-        """Complete the arguments: what was lost at the end is added, and different ones replace what came."""
+        """Complete the arguments: a lost end is added, and different arguments replace the received ones."""
         received = "".join(self._pieces)
         if isinstance(arguments, str) and (arguments or not received):
             if not arguments.startswith(received):
@@ -370,13 +370,13 @@ class ServerStepReader:
 
 
 def _missing_text(pieces: list[str], whole: str) -> str:
-    """Return what of the whole text did not come in pieces; nothing if they are no beginning of it."""
+    """Return the rest of the whole text after the pieces; nothing if they are no beginning of it."""
     shown, whole = repair_text("".join(pieces)), repair_text(whole)
     return whole[len(shown) :] if whole.startswith(shown) else ""
 
 
 def _text_state(item: dict[str, Any]) -> dict[str, Any]:
-    """Return what goes back with every part of a message."""
+    """Return what is sent back with every part of a message."""
     return {name: item[name] for name in ("id", "status", "phase") if isinstance(item.get(name), str)}
 
 

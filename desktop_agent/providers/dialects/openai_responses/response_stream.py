@@ -1,7 +1,7 @@
 """Read the events of the Responses API, and find which open output item each belongs to.
 
-No field is required but the type. Items may be open side by side, so each has parts of its own. The last event repeats
-the whole output: what was shown is not shown again, what was lost is.
+Only the type is a required field. Items may be open side by side, so each has its own parts. The last event repeats the
+whole output: what was shown is not shown again, what was lost is shown.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +34,7 @@ from desktop_agent.types.errors import Sentence, ServerFailed
 from desktop_agent.types.provider_events import StopReason, Usage
 
 _MAX_ITEMS = 1 << 16
-# Their pieces have the same event names, and only the end may tell which one it is.
+# Their pieces have the same event names, and possibly only the end shows which one it is.
 _KIND_GROUPS = {"custom_tool_call": "function_call"}
 
 
@@ -73,7 +73,7 @@ class Slots:
     def find_or_open(self, item: dict[str, Any], index: int | None) -> Slot:
         """Return the slot of an item that begins: one that its own pieces opened before, or a new one."""
         kind, ids = _kind(item), ids_of(item)
-        # A new item is not a finished one, unless the call's own id says so.
+        # A new item is not a finished one, unless it has the same call id.
         known = (slot for slot in self._named(item) if not slot.is_done or slot.call_id)
         slot = next(known, None)
         if slot is None and index is not None:
@@ -149,14 +149,14 @@ class Slots:
                 slots.append(slot)
 
     def finish(self, slot: Slot, item: dict[str, Any] | None) -> None:
-        """Note that an item is done; `item` is its final form, if it came."""
+        """Record that an item is done; `item` is its final form, if it was received."""
         slot.end = slot.end or item
         slot.is_done = True
         self._open_count -= 1
 
     @property
     def output_order(self) -> list[str]:
-        """Return the ids of all items in the order of the output; none where they came one after another."""
+        """Return the ids of all items in the order of the output; none if they arrived in that order."""
         if self._is_in_order:
             return []
         slots = sorted(self._all, key=lambda slot: slot.number)
@@ -167,8 +167,8 @@ class Slots:
         return sorted((slot for slot in self._all if not slot.is_done), key=lambda slot: slot.number)
 
     @staticmethod
-    def _if_free(slot: Slot | None, item: dict[str, Any], taken: Iterable[Slot | None]) -> Slot | None:
-        is_free = slot is not None and slot.kind == _kind(item) and slot not in taken
+    def _if_free(slot: Slot | None, item: dict[str, Any], assigned: Iterable[Slot | None]) -> Slot | None:
+        is_free = slot is not None and slot.kind == _kind(item) and slot not in assigned
         return slot if slot is not None and is_free and _is_possible(slot, item) else None
 
     def _named(self, item: dict[str, Any]) -> list[Slot]:
@@ -184,13 +184,13 @@ class Slots:
         return slot
 
     def _numbered(self, kind: str, ids: Iterable[str], index: int | None) -> Slot | None:
-        """Return a slot by number; a new id on the number of a finished item is another item."""
+        """Return a slot by number; a new id with the number of a finished item is another item."""
         slot = None if index is None else self._by_index.get((_kind_group(kind), index))
         return None if slot is not None and slot.is_done and any(ids) else slot
 
 
 def ids_of(item: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of an item. In its pieces some servers name a call by the call's id, not the item's."""
+    """Return the ids of an item. In its pieces some servers name a call by the call's id, not the item's."""
     return tuple(item_id for name in ("id", "call_id") if isinstance(item_id := item.get(name), str) and item_id)
 
 
@@ -201,7 +201,7 @@ def _is_possible(slot: Slot, item: dict[str, Any]) -> bool:
 
 
 def _order_number(index: int, count: int) -> int:
-    """Order by the output; by the opening, if servers number no items or all alike."""
+    """Order by the output; by the opening, if servers number no items or all of them equally."""
     return (min(max(index, 0), _MAX_ITEMS) * _MAX_ITEMS + min(count, _MAX_ITEMS - 1)) * MAX_PARTS + 1
 
 
@@ -284,7 +284,7 @@ class ResponsesReader(BaseFrameReader):
             pass
         self._text_id = _NO_ITEM
         if data is DONE:
-            # Gateways write Chat Completions' end mark here, too, some of them in place of the last event.
+            # Gateways write the end mark of Chat Completions here too, some of them in place of the last event.
             self._is_marked = not self._slots.is_empty
             self.done = self.done or (self._is_marked and not self._slots.unfinished())
         else:
@@ -337,7 +337,7 @@ class ResponsesReader(BaseFrameReader):
             item = object_in(data, "item")
             slot = self._slots.find_for_end(item, _index(data))
             is_cut_call = slot.kind in CALLS and item.get("status") == "incomplete"
-            # Only the end of the answer says whether such a call was cut.
+            # Only the end of the answer shows whether such a call was cut.
             self._feed_item(slot, "output_item.added" if is_cut_call else event, data)
         elif event in _ITEM_BY_PIECE:
             self._read_piece(event, data)
@@ -413,7 +413,7 @@ class ResponsesReader(BaseFrameReader):
             self.failure = ServerFailed(otherwise, request_id=error_responses.request_id(self._headers))
 
     def _reason(self) -> tuple[StopReason, str | None]:
-        """Return the stop reason and the server's word. An incomplete answer was cut, so no call of it runs."""
+        """Return the stop reason and the server's term. An incomplete answer was cut, so no call of it runs."""
         status = str(self._ending["status"]) if self._ending else None
         if status is None or status == "completed":
             refused = self._refused and not self._builder.calls.ended_count
