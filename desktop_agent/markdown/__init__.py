@@ -1,1 +1,1 @@
-"""The Markdown that answers are written in: what is read as what, and which links lead anywhere."""
+"""The Markdown of answers: how it is parsed, and which links may be opened."""

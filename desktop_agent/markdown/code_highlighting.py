@@ -1,4 +1,4 @@
-"""Highlight code with the lexers of Pygments. Only worker processes import this: a text may keep a lexer busy."""
+"""Highlight code with the lexers of Pygments. Only worker processes import this: a text may occupy a lexer for long."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -31,7 +31,7 @@ _KINDS = (
 )
 
 
-# Pygments does not say the types of the options.
+# Pygments does not declare the types of the options.
 _by_name = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
 _by_file = cast("Callable[..., Lexer]", lexers.get_lexer_for_filename)
 
@@ -45,7 +45,7 @@ def find_lexer(language: str) -> Lexer | None:
 
 
 def word_kind(token_type: _TokenType, kinds: dict[_TokenType, str]) -> str:
-    """Return what a word is shown as, "" for a plain one. `kinds` remembers what was asked before."""
+    """Return the kind that a word is shown as, "" for a plain one. `kinds` caches the answers."""
     kind = kinds.get(token_type)
     if kind is None:
         kind = next((kind for family, kind in _KINDS if token_type in family), "")
@@ -55,14 +55,14 @@ def word_kind(token_type: _TokenType, kinds: dict[_TokenType, str]) -> str:
 
 def read_tokens(lexer: Lexer, text: str) -> Iterator[tuple[_TokenType, str]]:
     """Yield the tokens of a text, its last line complete or not."""
-    # Some lexers, that of diffs among them, know a line by its end.
+    # Some lexers, such as that of diffs, recognise a line by its end.
     for position, token_type, value in lexer.get_tokens_unprocessed(f"{text}\n"):
         if position < len(text):
             yield token_type, value[: len(text) - position]
 
 
 def highlight_code(text: str, language: str) -> list[StyledPiece]:
-    """Return the whole text in pieces; one plain piece for a language that is not known."""
+    """Return the whole text in pieces; one plain piece if the language is unknown."""
     lexer = find_lexer(language)
     if lexer is None:
         return [(text, "")]

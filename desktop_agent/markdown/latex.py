@@ -1,4 +1,4 @@
-"""Prepare LaTeX for the typesetter: rewrite what it misreads, and chemistry, and refuse what would take too long."""
+"""Prepare LaTeX for the typesetter: rewrite chemistry and what it misreads, and refuse what would take too long."""
 
 import re
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def _arrow_to_latex(match: re.Match[str]) -> str:
 
 
 MAX_LATEX_LENGTH = 4000
-"""Characters. The typesetter takes about two milliseconds for each."""
+"""Characters. The typesetter needs about two milliseconds for each."""
 
 _MAX_DEPTH = 40
 _MAX_CELLS = 1200
@@ -103,7 +103,7 @@ WriteArguments = Callable[[list[str]], str]
 
 
 def prepare_latex(latex: str) -> str:
-    """Rewrite a formula for the typesetter. Raises FormulaError for formulas that are not worth trying."""
+    """Rewrite a formula for the typesetter. Raises FormulaError for formulas that cannot succeed."""
     _check_bounds(latex)
     latex = _WITHOUT_EFFECT.sub("", latex)
     latex = _TAG.sub(r"\\qquad\\text{(\1)}", latex)

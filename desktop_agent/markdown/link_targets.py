@@ -59,7 +59,7 @@ def _is_unpaired(address: str) -> bool:
 
 
 def safe_target(target: str) -> str:
-    """Return the target if it may be opened (a web URL, or mail with harmless fields), otherwise an empty string."""
+    """Return the target if it may be opened (a web URL, or mail with harmless fields), else an empty string."""
     if MAIL.match(target):
         return _safe_mail(target)
     return target if target_host(target) else ""

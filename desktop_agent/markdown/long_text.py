@@ -1,4 +1,4 @@
-"""Split long paragraphs into pieces that are read one by one."""
+"""Split long paragraphs into pieces that are parsed one by one."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""The parser of Markdown, for the window and for exports alike: docs/markdown.md says what it reads."""
+"""The parser of Markdown, for the window and for exports: docs/markdown.md describes what it reads."""
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_block import ParserBlock

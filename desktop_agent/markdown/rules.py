@@ -39,7 +39,7 @@ def end_mark(opening: str) -> re.Pattern[str]:
 
 
 def display_math(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
-    """Parse a `math_block` token; `meta` says whether its end is still to come, which `env["open"]` allows."""
+    """Parse a `math_block` token; `meta` says whether its end is still missing, which `env["open"]` allows."""
     start = state.bMarks[startLine] + state.tShift[startLine]
     if state.src[start : start + 1] not in {"$", "\\"} or state.is_code_block(startLine):
         return False
@@ -71,13 +71,13 @@ def math_source(text: str, opening: str, *, is_open: bool) -> str:
 
 def _find_formula_end(state: StateBlock, first: int, last: int, opened: re.Match[str]) -> _FormulaEnd | None:
     mark, offset, line = end_mark(opened[0]), opened.end(), first
-    # A text may open thousands of formulas and close none: remember where no end was found.
-    fruitless: dict[str, tuple[int, int]] = state.env.setdefault("endless_math", {})
-    known = fruitless.get(opened[0], (0, 0))
-    if known[0] <= line < known[1]:
+    # A text may open thousands of formulas and close none: record where no end was found.
+    searched_lines: dict[str, tuple[int, int]] = state.env.setdefault("endless_math", {})
+    searched = searched_lines.get(opened[0], (0, 0))
+    if searched[0] <= line < searched[1]:
         return None
-    # Lines with less indent are also read, to find the end of a paragraph. The indent of the container is unknown then:
-    # the formula ends at a line with still less indent, so that later text never changes what is closed.
+    # Lines with less indent are also read, to find the end of a paragraph. The indent of the container is then unknown:
+    # the formula ends at a line with even less indent, so that later text never changes what is closed.
     indent = min(state.blkIndent, state.sCount[line])
     while True:
         match = mark.search(state.src, offset, state.eMarks[line])
@@ -91,7 +91,7 @@ def _find_formula_end(state: StateBlock, first: int, last: int, opened: re.Match
     if is_end_of_all and state.env.get("open"):
         return _FormulaEnd(line, is_open=True)
     if is_end_of_all or (line < last and state.isEmpty(line)):
-        fruitless[opened[0]] = (first, line)
+        searched_lines[opened[0]] = (first, line)
     return None
 
 
@@ -162,7 +162,7 @@ def _in_dollars(text: str, offset: int) -> tuple[str, str, int] | None:
 def _in_brackets(text: str, offset: int) -> tuple[str, str, int] | None:
     opening = text[offset : offset + 2]
     closing = _CLOSING_BRACKETS.get(opening)
-    # Finding two characters is fast, the pattern that knows escapes is slow, and a text may open thousands.
+    # Finding two characters is fast, the pattern with escapes is slow, and a text may open thousands.
     if not closing or text.find("\\" + ")]"[opening == "\\["], offset + 2) < 0:
         return None
     match = closing.search(text, offset + 2)
@@ -255,7 +255,7 @@ _DELIMITER_CELL = re.compile(r":?-+:?")
 
 
 def table(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:  # noqa: N803, FBT001
-    """Parse a table; `meta` has the cells (head first), the aligns, and the number of cells missing up to each row.
+    """Parse a table; `meta` has the cells (head first), the alignments, and how many cells are missing up to each row.
 
     `env["missing"]` is the number missing in earlier rows of a table whose head is the first line.
     """
@@ -302,11 +302,11 @@ def _table_line(state: StateBlock, line: int) -> str:
 
 @lru_cache(maxsize=8)
 def _parse_head(line: str, delimiter: str) -> tuple[list[str], tuple[str, ...]] | None:
-    """Return the alignments and the cells of a head, None if these lines are none; an open table asks at every row."""
+    """Return the alignments and the cells of a head, None if these lines are none; cached, as open tables repeat it."""
     if "|" not in line or not _DELIMITER.fullmatch(delimiter):
         return None
     parts = [mdTrim(part) for part in delimiter.split("|")]
-    # Only before the first bar and after the last one there may be nothing.
+    # Only the parts before the first bar and after the last one may be empty.
     parts = parts[not parts[0] : len(parts) - (not parts[-1])]
     names = _split_cells(mdTrim(line))
     if not parts or len(names) != len(parts) or not all(map(_DELIMITER_CELL.fullmatch, parts)):

@@ -1,4 +1,4 @@
-"""A typeset formula, or why there is none: what the worker answers."""
+"""A typeset formula, or why there is none: the worker's answers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +24,7 @@ class TypesetFormula:
 
 @dataclass(frozen=True, slots=True)
 class LetterOutline:
-    """A letter in em, its y axis pointing up: what to draw, left, right, lower and upper edge, and the advance."""
+    """A letter in em, its y axis pointing up: drawing commands; left, right, lower and upper edge; the advance."""
 
     commands: list[tuple[Literal["M", "L", "C"], list[tuple[float, float]]]]
     box: tuple[float, float, float, float]

@@ -59,14 +59,14 @@ class _Box(Protocol):
     ymax: float
 
 
-# The library has no other place for it. It lays out every row twice, so the time doubles with each level: ten fractions
-# in each other take 1.9 s, and 2 ms with this. Where the name is gone, nothing is replaced.
+# The library offers no other way. It lays out every row twice, so the time doubles with each level: ten nested
+# fractions take 1.9 s, and 2 ms with this. If the name does not exist, nothing is replaced.
 _ROW_HEIGHT_METHOD = "_get_height_nostretch"
 _library_row_height: Callable[..., tuple[float, float]] | None = getattr(Mrow, _ROW_HEIGHT_METHOD, None)
 
 
 def _row_height(row: Mrow, line: list[Element], **options: object) -> tuple[float, float]:
-    """Return the lowest and highest point of a row without stretchy operators, which only those need."""
+    """Return the lowest and highest point of a row without stretchy operators; only these need them."""
     if _library_row_height is None or not any(map(_has_stretchy_sign, line)):
         return 0.0, 0.0
     return _library_row_height(row, line, **options)
@@ -109,7 +109,7 @@ class _BorrowedGlyph(SimpleGlyph):
 
 
 class _LetterFinder:
-    """Finds glyphs in the font of formulas, or among borrowed letters, and notes the letters that neither has."""
+    """Finds glyphs in the font of formulas, or among borrowed letters, and records the letters that neither has."""
 
     def __init__(self) -> None:
         self._font: MathFont = cast("Any", loadedfonts["default"])
@@ -171,7 +171,7 @@ def _draw(tree: Element) -> TypesetFormula:
     width, ascent, descent = box.xmax - box.xmin, box.ymax, -box.ymin
     height = ascent + descent
     if not (width > 0 and height > 0):
-        # The library gives an accent without a base a height far below zero.
+        # In the library an accent without a base has a height far below zero.
         raise FormulaError("empty")
     if max(width, abs(ascent) + abs(descent)) > _MAX_WIDTH * _EM or width * height > _MAX_AREA * _EM * _EM:
         raise FormulaError("large")
