@@ -272,8 +272,8 @@ class _AskRun:
         if not self._arguments.jsonl:
             self._print("\n")
         write_remark(f"conversation {self._session.record.id}")
-        if waiting := len(self._session.queue.entries):
-            write_remark(f"{waiting} messages still wait in it." if waiting > 1 else "One message still waits in it.")
+        if count := len(self._session.queue.entries):
+            write_remark(f"{count} messages still wait in it." if count > 1 else "One message still waits in it.")
         if self._storage_failure is not None:
             write_remark(f"The answer was not stored: {self._storage_failure.sentence} {_NOT_STORED}")
         if self._error is not None:

@@ -46,14 +46,14 @@ class SubmittedResults:
 
     def add(self, history: Sequence[Message], *results: ToolResult) -> None:
         """Add all of these or none. Raises UnknownToolCall, DuplicateToolResult and StaleToolCall."""
-        waiting = self._open_calls | {call.id for call in unanswered_calls(history)}
+        open_ids = self._open_calls | {call.id for call in unanswered_calls(history)}
         new_results: dict[str, ToolResult] = {}
         for result in results:
             call_id = result.tool_use_id
-            if call_id in new_results or (call_id in self._results and call_id in waiting):
+            if call_id in new_results or (call_id in self._results and call_id in open_ids):
                 raise DuplicateToolResult(f"The call “{call_id}” has its result already.")
-            if call_id not in waiting:
-                raise _unexpected_result(call_id, waiting, history)
+            if call_id not in open_ids:
+                raise _unexpected_result(call_id, open_ids, history)
             new_results[call_id] = result
         self._results.update(new_results)
 
@@ -87,10 +87,10 @@ class SubmittedResults:
         return message.model_copy(update={"blocks": tuple(blocks)})
 
 
-def _unexpected_result(call_id: str, waiting: set[str], history: Sequence[Message]) -> WrongUse:
+def _unexpected_result(call_id: str, open_ids: set[str], history: Sequence[Message]) -> WrongUse:
     if any(call.id == call_id for message in history for call in message.tool_uses):
         return StaleToolCall(f"The call “{call_id}” is of an older turn and waits for no result any more.")
-    names = ", ".join(sorted(waiting)) or "none"
+    names = ", ".join(sorted(open_ids)) or "none"
     return UnknownToolCall(f"No call “{call_id}” waits for a result.", f"These calls wait: {names}.")
 
 

@@ -97,11 +97,11 @@ class ChatLoopHandle(AsyncCloseable, AsyncIterator[LoopStep]):
 
         Raises WrongUse otherwise, and changes nothing then.
         """
-        waiting = [call.id for call in self._conversation.pending_calls]
-        if not self._is_active or not waiting:
+        open_ids = [call.id for call in self._conversation.pending_calls]
+        if not self._is_active or not open_ids:
             raise WrongUse("No call waits for a result.", "Submit results when ToolCallsRequested has come.")
         validated = validate_results(results)
-        missing = ", ".join(sorted(set(waiting) - {result.tool_use_id for result in validated}))
+        missing = ", ".join(sorted(set(open_ids) - {result.tool_use_id for result in validated}))
         if missing:
             raise WrongUse(f"Results are missing: {missing}.", "Submit the results of all calls together.")
         self._conversation.add_results(*validated)
@@ -331,7 +331,7 @@ class TwoPhaseAgent(AsyncCloseable):
 
 
 def _check_results(history: Sequence[Message], results: Sequence[ToolResult]) -> None:
-    waiting = {call.id for call in unanswered_calls(history)}
-    missing = ", ".join(sorted(waiting - {result.tool_use_id for result in results}))
+    open_ids = {call.id for call in unanswered_calls(history)}
+    missing = ", ".join(sorted(open_ids - {result.tool_use_id for result in results}))
     if missing:
         raise WrongUse(f"Results are missing: {missing}.", "Give the results of all calls together.")

@@ -45,11 +45,11 @@ class _BlockBuilder(AnswerBuilder):
 
     def __init__(self) -> None:
         super().__init__(new_id(), "")
-        self._taken_count = 0
+        self._returned_count = 0
 
     def take(self) -> tuple[Block, ...]:
-        blocks = tuple(self._blocks[self._taken_count :])
-        self._taken_count += len(blocks)
+        blocks = tuple(self._blocks[self._returned_count :])
+        self._returned_count += len(blocks)
         return blocks
 
     def finish(self) -> tuple[Block, ...]:

@@ -153,10 +153,10 @@ def _string_values(name: str, entry: dict[str, Any], part: str) -> dict[str, str
     return {key: str(value) for key, value in values.items()}
 
 
-def _unique_id(name: str, taken: set[str]) -> str:
+def _unique_id(name: str, used_ids: set[str]) -> str:
     base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:20].strip("-") or "server"
     numbered = (f"{base}-{number}" for number in range(2, 1_000))
-    return base if base not in taken else next(candidate for candidate in numbered if candidate not in taken)
+    return base if base not in used_ids else next(candidate for candidate in numbered if candidate not in used_ids)
 
 
 def _import_error(name: str, reason: str, remedy: str = "Correct it and import again.") -> WrongUse:

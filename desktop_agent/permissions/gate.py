@@ -215,7 +215,7 @@ def _restricting_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode) 
     ]
     if not asking:
         return None
-    return Ask(facts.digest, (_why_asked(*asking[0]),), tuple(rule.id for rule, _ in asking))
+    return Ask(facts.digest, (_ask_reason(*asking[0]),), tuple(rule.id for rule, _ in asking))
 
 
 def _is_answered(asking_rule: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
@@ -249,7 +249,7 @@ def _answers_hard_ask(rule: Rule, hard: HardAsk | None) -> bool:
     return bool(hard.asked_by) and set(hard.asked_by) <= set(rule.answers)
 
 
-def _why_asked(rule: Rule, match: Match) -> Sentence:
+def _ask_reason(rule: Rule, match: Match) -> Sentence:
     template = "A rule made by {origin} asks about something that this call may be doing; it cannot be told for sure."
     if match is Match.YES:
         template = "A rule made by {origin} wants this to be asked."

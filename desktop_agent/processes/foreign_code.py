@@ -94,8 +94,8 @@ def _result_part(value: object) -> ResultPart:
         return Json(value=clean_json(to_jsonable_python(clean_json(value))))
     except (PydanticSerializationError, ValueError, RecursionError):
         kind = type(value).__name__
-        what = Sentence("The tool ran, but answered with something that JSON cannot say ({kind}).", {"kind": kind})
-        raise ToolFailed(what, "Do not run it again for that; its program must be corrected.") from None
+        sentence = Sentence("The tool ran, but answered with something that JSON cannot say ({kind}).", {"kind": kind})
+        raise ToolFailed(sentence, "Do not run it again for that; its program must be corrected.") from None
 
 
 def clean_json(value: Any) -> Any:

@@ -394,17 +394,17 @@ async def terminate_tree(tree: "ProcessTree | JobObject", grace: float) -> int:
     count = await asyncio.to_thread(tree.terminate)
     if not count:
         return 0
-    await _until_gone(tree, grace)
-    until = asyncio.get_running_loop().time() + _AFTER_KILL
+    await _wait_until_gone(tree, grace)
+    deadline = asyncio.get_running_loop().time() + _AFTER_KILL
     while await asyncio.to_thread(tree.kill):
-        if asyncio.get_running_loop().time() > until:
+        if asyncio.get_running_loop().time() > deadline:
             _log.warning("processes of a tool could not be killed: %s", tree.ids)
             break
         await asyncio.sleep(_POLL_SECONDS)
     return count
 
 
-async def _until_gone(tree: "ProcessTree | JobObject", seconds: float) -> None:
+async def _wait_until_gone(tree: "ProcessTree | JobObject", seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             # The system does not report the end of a process that is not our own child.

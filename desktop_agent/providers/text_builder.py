@@ -297,7 +297,7 @@ class TextBuilder:
 
     def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
         """Close the open text as a part of its own, with metadata to send back. Does nothing if no text is open."""
-        self._release_held_text()
+        self._release_pending_text()
         self._end_tags()
         self._flush_text()
         self._is_plain = False
@@ -308,7 +308,7 @@ class TextBuilder:
 
     def close(self) -> None:
         """Finish what is open: nothing more follows."""
-        self._release_held_text()
+        self._release_pending_text()
         self._end_tags()
         self._flush_text()
         self._is_plain = False
@@ -321,7 +321,7 @@ class TextBuilder:
             self._answer.note_adjustment(_DIFFERS if repeated.differs else _REPEATED)
         return fresh
 
-    def _release_held_text(self) -> None:
+    def _release_pending_text(self) -> None:
         """Show the text that is pending in case it is a repetition."""
         if self._repeated is not None and (rest := self._repeated.flush()):
             self._emit_text(rest)
@@ -355,7 +355,7 @@ class TextBuilder:
 
     def _emit_thinking(self, piece: str, metadata: JsonObject) -> None:
         if self._metadata is None:
-            self._release_held_text()
+            self._release_pending_text()
             self._metadata = {}
             self._is_plain = False
             self._flush_text()

@@ -370,9 +370,9 @@ class ToolCallBuilder:
         """Return pieces not shown yet; none before the id is known, because the window finds the call by its id."""
         if not call.id or call.shown == len(call.pieces):
             return []
-        fresh = "".join(call.pieces[max(call.shown, 0) :])
+        unseen = "".join(call.pieces[max(call.shown, 0) :])
         call.shown = len(call.pieces)
-        return [ToolArgsDelta(call.id, call.name or None, repair_text(fresh))]
+        return [ToolArgsDelta(call.id, call.name or None, repair_text(unseen))]
 
 
 def _separate_calls(calls: list[_PartialCall]) -> list[_PartialCall]:

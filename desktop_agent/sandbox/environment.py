@@ -207,8 +207,8 @@ class GitConfigCopies:
     def _allowed_lines(self, file: Path, real: Path) -> Iterator[str]:
         for section, subsection, name, value in read_entries(real):
             if name == "path" and section in ("include", "includeif"):
-                is_allowed = value and not _may_hold_secret(subsection)
-                copy = self._copy_of(file.parent / expand_home(value)) if is_allowed else None
+                is_safe = not _may_hold_secret(subsection)
+                copy = self._copy_of(file.parent / expand_home(value)) if value and is_safe else None
                 if copy is not None:
                     condition = _RELATIVE.sub(lambda start: f"{start[1]}{real.parent}/", subsection)
                     yield f"{_section_header(section, condition)}\tpath = {_quoted(str(copy))}\n"

@@ -287,8 +287,8 @@ class SandboxPolicy:
         """Return what of a writable folder may be written: itself, or its content without what is closed."""
         if self.is_read_only and folder != self.writable[-1]:
             return ()
-        below = tuple(path for path in self.closed if folder in path.parents)
-        return tuple(paths_except(folder, (*below, *self.hidden_below(folder)))) if below else (folder,)
+        closed_below = tuple(path for path in self.closed if folder in path.parents)
+        return tuple(paths_except(folder, (*closed_below, *self.hidden_below(folder)))) if closed_below else (folder,)
 
     def hidden_below(self, folder: Path) -> tuple[Path, ...]:
         """Return what of a folder stays closed."""

@@ -160,8 +160,8 @@ def _collapse_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[Dif
             for j in range(max(0, i - context), min(len(lines), i + context + 1)):
                 near[j] = True
     skipped = 0
-    for keep, line in zip(near, lines, strict=True):
-        if not keep:
+    for is_near, line in zip(near, lines, strict=True):
+        if not is_near:
             skipped += 1
             continue
         if skipped:

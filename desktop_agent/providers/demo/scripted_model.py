@@ -76,13 +76,13 @@ def _to_prompt(question: ReceivedRequest) -> Script:
     """Return the first script that fits; pictures come before words."""
     if question.pictures:
         return _about_pictures(question.pictures)
-    wanted = _wanted_tools(question.text)
+    tool_names = _requested_tools(question.text)
     if _mentions(question.text, "error"):
         return (Say(BEFORE_BREAK), Break(BREAK_MESSAGE))
     if _mentions(question.text, "long|story"):
         return (Think("A long story was asked for. I will take my time."), Say(long_story(), SLOW_PACE))
-    if wanted:
-        return _with_tools(question, wanted)
+    if tool_names:
+        return _with_tools(question, tool_names)
     if _mentions(question.text, "image|picture|photo|screenshot"):
         return (Say(NO_PICTURE),)
     if question.prompts <= 1:
@@ -90,7 +90,7 @@ def _to_prompt(question: ReceivedRequest) -> Script:
     return (Think(SHORT_THOUGHT), Say(SHORT))
 
 
-def _wanted_tools(text: str) -> tuple[str, ...]:
+def _requested_tools(text: str) -> tuple[str, ...]:
     if _mentions(text, "calculate|compute") or _ARITHMETIC.search(text):
         return ("calculate",)
     if _mentions(text, "tools|both"):
@@ -120,13 +120,13 @@ def _described(picture: ReceivedPicture) -> str:
     return f"**{name}** (`image/{name.lower()}`), {picture.width} x {picture.height} pixels, {size}."
 
 
-def _with_tools(question: ReceivedRequest, wanted: tuple[str, ...]) -> Script:
+def _with_tools(question: ReceivedRequest, tool_names: tuple[str, ...]) -> Script:
     if question.tools is None:
         return (Say(f"{INTRODUCTION} {NO_TOOLS}"),)
-    calls = tuple(_call(name, question.text) for name in wanted if name in question.tools)
+    calls = tuple(_call(name, question.text) for name in tool_names if name in question.tools)
     if not calls:
         offered = ", ".join(f"`{name}`" for name in question.tools)
-        missing = " and ".join(f"`{name}`" for name in wanted)
+        missing = " and ".join(f"`{name}`" for name in tool_names)
         return (Say(f"{INTRODUCTION} I would call {missing}, but only these tools were offered: {offered}."),)
     named = " and ".join(f"`{call.name}`" for call in calls)
     thought = Think(f"This asks for {named}. A call that changes something will wait until the person allows it.")

@@ -195,11 +195,11 @@ def not_a_model_server_error(headers: Mapping[str, str], start: str) -> Unreadab
 
 def redirect_error(status: int, target_host: str) -> UnreadableAnswer:
     """Return the error for a 3xx: the key is not sent to another address."""
-    what = Sentence("it points to another address")
+    sentence = Sentence("it points to another address")
     if target_host:
-        what = Sentence("it points to another address, at {host}", {"host": target_host})
+        sentence = Sentence("it points to another address, at {host}", {"host": target_host})
     remedy = "If you trust that address, use it as this server's base URL."
-    return UnreadableAnswer(what, status=status, retryable=False, remedy=remedy)
+    return UnreadableAnswer(sentence, status=status, retryable=False, remedy=remedy)
 
 
 def starts_event_stream(body: bytes) -> bool:

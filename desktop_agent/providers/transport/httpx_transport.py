@@ -46,14 +46,14 @@ class ReadLimits:
 
     @property
     def seconds(self) -> float:
-        return self.silence if self.until is None else max(0.0, min(self.silence, self._left(self.until)))
+        return self.silence if self.until is None else max(0.0, min(self.silence, self._seconds_until(self.until)))
 
     @property
     def is_over(self) -> bool:
         """Whether `until` has passed."""
-        return self.until is not None and self._left(self.until) <= 0
+        return self.until is not None and self._seconds_until(self.until) <= 0
 
-    def _left(self, until: float) -> float:
+    def _seconds_until(self, until: float) -> float:
         return until - asyncio.get_running_loop().time()
 
 

@@ -46,9 +46,9 @@ class UsageCounter:
     def _usage(self) -> Usage:
         """Return the usage. The server leaves cached tokens out of `input_tokens`; ours is the whole prompt."""
         get = self._counts.get
-        fresh, written = get("input_tokens"), get("cache_creation_input_tokens")
+        uncached, written = get("input_tokens"), get("cache_creation_input_tokens")
         read, output = get("cache_read_input_tokens"), get("output_tokens")
-        prompt = None if fresh is None else fresh + (read or 0) + (written or 0)
+        prompt = None if uncached is None else uncached + (read or 0) + (written or 0)
         return Usage(
             input_tokens=prompt,
             output_tokens=output,
