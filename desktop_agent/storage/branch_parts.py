@@ -11,8 +11,8 @@ from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage
 
-# Rows come as they are walked to: whoever stops asking reads no further. A parent's number is smaller than its child's
-# (`migrations`); it is asked for all the same, so that the walk ends also where a number is damaged.
+# SQLite computes the rows one by one: a reader that stops early reads no further. A parent's number is always smaller
+# than its child's (`migrations`); the condition makes the walk end also where a number is damaged.
 _SELECT_BRANCH_UP = """
     WITH RECURSIVE branch (number, parent) AS (
         SELECT number, parent FROM messages WHERE number = ?
@@ -21,7 +21,7 @@ _SELECT_BRANCH_UP = """
     )
     SELECT m.number, m.id, m.role, m.state, m.conversation, m.position, m.body
     FROM branch b CROSS JOIN messages m ON m.number = b.number"""
-# A summary cost something too.
+# System messages count too: making a summary cost something.
 _SUM_USAGE_UP = """
     WITH RECURSIVE branch (number, parent) AS (
         SELECT number, parent FROM messages WHERE number = ?
@@ -69,7 +69,8 @@ _SELECT_NEWEST_BELOW = """
     )
     SELECT max(number) FROM below"""
 
-# `until` is a place that is read already, with its versions. What continues the branch in view is wanted as well.
+# `until` is the first row whose branch points were read before. At the end of the branch, what continues it is
+# selected too.
 _SELECT_BRANCH_POINTS = """
     WITH points (parent) AS (
         SELECT parent FROM messages
@@ -87,7 +88,7 @@ _Row = tuple[int, str | bytes, str | bytes, str | bytes, int, int, str | bytes]
 
 
 class BranchParts:
-    """Other messages of conversations than those that were loaded first. All methods raise StorageFailed."""
+    """Loads further parts of conversations. All methods raise StorageFailed."""
 
     def __init__(self, run: RunInDatabase) -> None:
         self._run = run
@@ -112,7 +113,7 @@ class BranchParts:
         return await self._run(lambda db: _is_above(db, conversation_number(db, conversation_id), message_id, below))
 
     async def ids_apart(self, conversation_id: str, head: str, other_head: str) -> frozenset[str]:
-        """Return the ids of the messages of the branch with this end that another branch does not have."""
+        """Return the ids of the messages on the branch that ends in `head` that the branch of `other_head` lacks."""
 
         def work(db: sqlite3.Connection) -> frozenset[str]:
             conversation = conversation_number(db, conversation_id)
@@ -193,9 +194,9 @@ def _read_up(
     at_least: int | None,
     until: int = _END,
 ) -> tuple[tuple[Message, ...], MessagePlace | None]:
-    """Return messages that end in this row, the one at position `count`, and the place above them.
+    """Return the messages up to this row, which has the position `count`, and the place above them.
 
-    They are about `at_least`, or all, and go up to the row `until`.
+    They are about `at_least`, or all of them, and include the row `until`.
     """
     messages: list[Message] = []
     above: MessagePlace | None = None
@@ -217,7 +218,7 @@ def _read_up(
 
 
 def _begins_part(role: Role, role_above: str) -> bool:
-    """Return whether a part may begin here: results stay with their calls, and a continued answer is one."""
+    """Return whether a part may begin here: results stay with their calls, and answers with what continues them."""
     return role is not Role.TOOL and not (role is Role.ASSISTANT and role_above == Role.ASSISTANT)
 
 

@@ -63,7 +63,7 @@ class BranchRows:
     async def delete(self, conversation_id: str, root_id: str, **changes: Unpack[ConversationChanges]) -> None:
         """Delete for good a message and all that follow it on every branch, with what only they needed, all or none.
 
-        `changes` are made together with it; they move the head to where it is not deleted. Harmless when repeated.
+        `changes` are made in the same transaction; they move the head to a message that stays. Harmless when repeated.
         """
 
         def work(db: DatabaseConnection) -> None:
@@ -79,7 +79,7 @@ def delete_messages(connection: sqlite3.Connection, conversation: int, root_id: 
     """Delete the message and all that follow it on every branch, inside the caller's transaction.
 
     The head must have been moved away from them. Harmless where they are gone already. The rows of `runs` stay: they
-    hold nothing that was said, and who follows along knows the newest one by its number.
+    hold nothing that was said, and a process that follows along knows the newest one by its number.
     """
     rows = connection.execute(_SELECT_BELOW, {"conversation": conversation, "id": root_id}).fetchall()
     if not rows:
@@ -91,10 +91,10 @@ def delete_messages(connection: sqlite3.Connection, conversation: int, root_id: 
         digests |= _delete_journal(connection, run, turns)
     _delete_checkpoints(connection, conversation, ids)
     for digest in digests:
-        about = {"conversation": conversation, "digest": digest}
-        if connection.execute(_USES_PICTURE, about).fetchone() is None:
+        values = {"conversation": conversation, "digest": digest}
+        if connection.execute(_USES_PICTURE, values).fetchone() is None:
             sql = "DELETE FROM picture_uses WHERE conversation = :conversation AND digest = :digest"
-            connection.execute(sql, about)
+            connection.execute(sql, values)
 
 
 @dataclass(slots=True)
@@ -125,29 +125,29 @@ class _Run:
 def _find_journal(
     connection: sqlite3.Connection, conversation: int, ids: set[str]
 ) -> Iterator[tuple[int, Collection[str] | None]]:
-    """Yield each run of which something belongs to these messages alone, and its turns that do; None for all of it.
+    """Yield each run with rows that belong to these messages alone, and the turns of those rows; None for all rows.
 
-    `ids` gets the answers of the specialists that worked for them.
+    Adds to `ids` the answers of the specialists that worked for these messages.
     """
-    gone_runs: set[str] = set()
-    gone_calls: set[tuple[str | None, str]] = set()
+    deleted_runs: set[str] = set()
+    deleted_calls: set[tuple[str | None, str]] = set()
     for run in _read_runs(connection, conversation):
         turns = {turn for turn, answer in run.answers.items() if answer in ids}
         if run.parent_id is not None:
-            is_gone = run.parent_id in gone_runs or (run.parent_id, run.call_id) in gone_calls
+            is_deleted = run.parent_id in deleted_runs or (run.parent_id, run.call_id) in deleted_calls
         else:
-            is_gone = len(turns) == len(run.answers) if run.answers else run.prompt_id in ids
-        if is_gone:
-            gone_runs.add(run.id)
+            is_deleted = len(turns) == len(run.answers) if run.answers else run.prompt_id in ids
+        if is_deleted:
+            deleted_runs.add(run.id)
             ids.update(run.answers.values())
             yield run.number, None
         elif turns:
-            gone_calls |= {(run.id, call) for call, started in run.turns_of_calls.items() if started <= turns}
+            deleted_calls |= {(run.id, call) for call, started in run.turns_of_calls.items() if started <= turns}
             yield run.number, turns
 
 
 def _read_runs(connection: sqlite3.Connection, conversation: int) -> Iterator[_Run]:
-    """Yield the runs, each behind the one that started it."""
+    """Yield the runs, each after the one that started it."""
     sql = "SELECT number, id FROM runs WHERE conversation = ? ORDER BY number"
     for number, id_ in connection.execute(sql, (conversation,)).fetchall():
         run = _Run(number, text_of(id_))
@@ -170,10 +170,10 @@ def _delete_journal(connection: sqlite3.Connection, run: int, turns: Collection[
 
 
 def _delete_checkpoints(connection: sqlite3.Connection, conversation: int, ids: Collection[str]) -> None:
-    """Delete those of the calls of these messages, and what restoring them saved."""
+    """Delete the checkpoints of the calls in these messages, and those that were saved when they were restored."""
     rows = connection.execute("SELECT number, body FROM checkpoints WHERE conversation = ?", (conversation,)).fetchall()
-    gone = [(number,) for number, body in rows if (found := _MESSAGE_ID.search(text_of(body))) and found[1] in ids]
-    connection.executemany("DELETE FROM checkpoints WHERE number = ?", gone)
+    numbers = [(number,) for number, body in rows if (match := _MESSAGE_ID.search(text_of(body))) and match[1] in ids]
+    connection.executemany("DELETE FROM checkpoints WHERE number = ?", numbers)
 
 
 # By pattern: a row that cannot be read any more must go too. Ids are plain ASCII.

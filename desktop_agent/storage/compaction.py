@@ -21,7 +21,7 @@ _MAX_IN_MEMORY = 256 * 1024 * 1024
 _ROOM = 2.2
 _INDEXES = INDEX_NAME, FOUND_INDEX_NAME
 _STEPS = 20_000
-"""Steps of SQLite's machine between two looks at whether it is cancelled."""
+"""Instructions of SQLite between two checks for cancellation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _compact_database(db: DatabaseConnection, folder: Path) -> None:
 
 
 def _compact_index(path: Path) -> None:
-    """Leave the index as it is where it is in use or refuses: it can be made anew at any time."""
+    """Compact an index, unless it is in use or SQLite refuses: it can be made anew at any time."""
     if path.exists():
         with suppress(sqlite3.Error), closing(connect(path)) as connection:
             connection.execute("VACUUM")

@@ -17,7 +17,7 @@ BUSY_MILLISECONDS = 3000
 _DAMAGE_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NOT_WRITABLE_CODES = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
-# What a file system without locks, or without the memory that processes share, answers.
+# Errors of a file system that has no locks, or no memory that processes can share.
 _NO_LOCK_CODES = {
     sqlite3.SQLITE_IOERR_LOCK,
     sqlite3.SQLITE_IOERR_RDLOCK,
@@ -27,8 +27,8 @@ _NO_LOCK_CODES = {
     sqlite3.SQLITE_IOERR_SHMMAP,
     sqlite3.SQLITE_PROTOCOL,
 }
-# SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors, and so a
-# disk that turned read-only under open files. What fails while reading is neither.
+# SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors; so it does
+# for a disk that turned read-only under open files. A failed read means neither.
 _READ_ERRORS = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
@@ -48,9 +48,9 @@ class DatabaseConnection(sqlite3.Connection):
         """What `require_equal_counts` has found to be equal."""
 
     def require_equal_counts(self, sql: str) -> None:
-        """Raise InconsistentData unless the counts that this selects, by indexes and by their table, are equal.
+        """Raise InconsistentData unless the counts that `sql` selects, by indexes and by their table, are equal.
 
-        Counting takes longer than reading a page of the list: once is enough, at the first list of each start.
+        Counting takes longer than reading a page of the list, so each connection does it once.
         """
         if sql in self.compared_counts:
             return
@@ -59,19 +59,19 @@ class DatabaseConnection(sqlite3.Connection):
         self.compared_counts.add(sql)
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        """As in sqlite3, but damage is an error of SQLite's whatever bytes its message quotes."""
+        """As in sqlite3, but raise DatabaseError for damage also where SQLite's message is not valid UTF-8."""
         try:
             return super().execute(sql, parameters)
         except UnicodeEncodeError:
             return super().execute(sql, _encode_row(parameters))
         except UnicodeDecodeError as error:
-            # Of a schema that is damaged, and Python reads the message as strict UTF-8.
+            # The message quotes a damaged schema, and Python decodes it as strict UTF-8.
             damage = sqlite3.DatabaseError(decode_text(error.object))
             damage.sqlite_errorcode, damage.sqlite_errorname = sqlite3.SQLITE_CORRUPT, "SQLITE_CORRUPT"
             raise damage from None
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
-        """As in sqlite3; the rows are read twice, so not an iterator."""
+        """As in sqlite3; all rows are held in memory."""
         return super().executemany(sql, [_encode_row(row) for row in parameters])
 
 
@@ -188,11 +188,11 @@ def empty_log(connection: sqlite3.Connection) -> None:
 
 
 def rewrite_if_small(connection: sqlite3.Connection) -> None:
-    """Write the file anew, up to REWRITTEN_BYTES: only what is stored is in it then, no byte of what was deleted.
+    """Rewrite a file of up to REWRITTEN_BYTES, so that no byte of what was deleted is left in it.
 
     SQLite overwrites what it deletes (secure_delete), but where it spreads rows over pages anew it leaves copies in the
     room between them (`rebuildPage` of btree.c; seen with 3.40.1), and these stay when the rows are deleted later.
-    Nothing happens where another process writes just now, or the disk refuses.
+    Nothing happens where another process is writing, or the disk refuses.
     """
     (size,) = connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
     if size <= REWRITTEN_BYTES:
@@ -201,7 +201,7 @@ def rewrite_if_small(connection: sqlite3.Connection) -> None:
 
 
 def remove_traces(connection: sqlite3.Connection) -> None:
-    """Leave nothing of what was deleted for good in the file, as far as its size allows, and in its log."""
+    """Remove what was deleted for good from the file, as far as its size allows, and from its log."""
     rewrite_if_small(connection)
     empty_log(connection)
 

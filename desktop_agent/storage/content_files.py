@@ -1,4 +1,4 @@
-"""Files named by the SHA-256 of their bytes, pictures and files of checkpoints, and the rows that need them."""
+"""Files named by the SHA-256 of their bytes (pictures, and files of checkpoints), and the rows that need them."""
 
 import asyncio
 import hashlib
@@ -96,7 +96,7 @@ class BlobFiles:
     def _make_folder(self, folder: Path) -> None:
         if not folder.is_dir():
             make_private_folder(folder, self._folder.parent)
-            # A file whose folder does not last does not last either.
+            # A file is durable only once its folder is.
             for above in (self._folder, self._folder.parent):
                 sync_folder(above)
 
@@ -128,7 +128,7 @@ def _lost_file_error(what: str, path: Path) -> StorageFailed:
 
 # Seconds for which an unused picture is kept after it was stored.
 YOUNG_SECONDS = 24 * 60 * 60
-# File systems take their times from a clock that stands still for so many seconds at the most.
+# The coarsest step, in seconds, of the clock that file systems take their times from.
 _CLOCK_TICK = 0.02
 
 
@@ -162,7 +162,7 @@ class PictureFiles:
         return self._folder / digest[:2] / f"{digest}.{PICTURE_EXTENSIONS[media_type]}"
 
     def write(self, digest: str, media_type: MediaType, data: bytes) -> None:
-        """Write the file in this thread, unless it is there and whole; it is young then. Raises StorageFailed."""
+        """Write the file in this thread, unless it is there and whole; either way it is young. Raises StorageFailed."""
         path = self.path_for(digest, media_type)
         try:
             with suppress(FileNotFoundError):
@@ -178,13 +178,13 @@ class PictureFiles:
     def remove_old(self, digest: str, media_type: MediaType, left_at: float = 0) -> bool:
         """Delete the file in this thread, unless it is young: it may be on its way into a message.
 
-        It is not where nobody took it since `left_at`, in seconds since 1970, when its last conversation was deleted.
-        Return whether it is gone. Raises OSError.
+        `left_at` is when its last conversation was deleted, in seconds since 1970: a file that was not written since
+        then is not young. Return whether it is gone. Raises OSError.
         """
         path = self.path_for(digest, media_type)
         try:
-            taken_at = path.stat().st_mtime
-            if taken_at > left_at - _CLOCK_TICK and time.time() - taken_at < YOUNG_SECONDS:
+            written_at = path.stat().st_mtime
+            if written_at > left_at - _CLOCK_TICK and time.time() - written_at < YOUNG_SECONDS:
                 return False
             path.unlink()
         except FileNotFoundError:
@@ -235,13 +235,13 @@ class CheckpointRows:
         await self._run(lambda db: _save_checkpoint(db, self._blobs, checkpoint))
 
     async def of_conversation(self, conversation_id: str) -> tuple[Checkpoint, ...]:
-        """Return those of a conversation, in the order in which they were first written."""
+        """Return the checkpoints of a conversation, in the order in which they were first written."""
         return await self._run(lambda db: _list_checkpoints(db, conversation_id))
 
 
 def remove_unused_blobs(connection: sqlite3.Connection, blobs: BlobFiles) -> None:
     """Delete the saved files that no checkpoint needs any more."""
-    # A transaction, so that no process writes a checkpoint between the check and the deletion; see `_save`.
+    # A transaction, so that no process writes a checkpoint between the check and the deletion; see `_require_blobs`.
     with transaction(connection):
         bodies = connection.execute("SELECT body FROM checkpoints").fetchall()
         # By pattern and not by parsing: a row that cannot be read any more still keeps its files.
@@ -340,10 +340,10 @@ class PictureStorer:
                 return envelope
 
     def store_image(self, image: Image) -> Image:
-        """Return the picture of a draft; it has to exist, as whoever writes the draft adds it again.
+        """Return the picture of a draft as it is to be written. Raises ImageRefused for one that cannot be read.
 
-        Raises ImageRefused for one that cannot be read, and StorageFailed. A message, in contrast, is written also
-        where a picture of it is gone: it may be the only copy of the words.
+        Raises StorageFailed where its file is gone: the caller can add it again. A message, in contrast, is written
+        also where a picture of it is gone: it may be the only copy of the words.
         """
         stored = self._stored(image)
         if not isinstance(stored, Image):
@@ -385,17 +385,17 @@ class PictureStorer:
         return image
 
     def _write_file(self, source: Base64Source, name: str | None) -> StoredSource | dict[str, Any]:
-        about = {"type": "image", "media_type": source.media_type, "name": name}
+        description = {"type": "image", "media_type": source.media_type, "name": name}
         try:
             data = decode_base64(source.data)
         except ImageRefused:
-            return about
+            return description
         digest = hashlib.sha256(data).hexdigest()
         self._files.write(digest, source.media_type, data)
         size = read_image_size(data)
         self._insert_rows(digest, source.media_type, len(data), size)
         if size is None:
-            return {**about, "digest": digest, "size": len(data)}
+            return {**description, "digest": digest, "size": len(data)}
         return StoredSource(digest=digest, media_type=source.media_type, size=len(data), width=size[0], height=size[1])
 
     def _insert_rows(self, digest: str, media_type: str, size: int, shape: tuple[int, int] | None) -> None:
@@ -424,8 +424,8 @@ def remove_unused_pictures(
 ) -> None:
     """Delete the files of unused pictures, then their rows: a crash between leaves nothing behind.
 
-    It runs in one transaction, so that nobody begins to use one meanwhile; young ones are left for the next time,
-    unless `left_at` says since when nobody needs them, see PictureFiles.remove_old.
+    It runs in one transaction, so that nobody begins to use one meanwhile. Young ones stay until the next time, unless
+    `left_at` says when the last conversation with them was deleted; see PictureFiles.remove_old.
     """
     left_at = left_at or {}
     with transaction(connection):

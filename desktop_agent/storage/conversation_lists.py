@@ -40,7 +40,7 @@ class InterruptedRuns:
         return bool(self.waiting_calls)
 
 
-# By the indexes that a list is read by, and by the table.
+# Rows as counted by the indexes that lists are read through, and by the table.
 _COUNT_RECORDS = """
     SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_by_time WHERE deleted_at IS NULL),
         (SELECT count(*) FROM conversations NOT INDEXED WHERE deleted_at IS NULL)"""
@@ -56,7 +56,7 @@ _PINNED = "conversations_pinned", "pinned_at", "folder IS :folder AND archived_a
 _OTHERS = "conversations_in_folder", "updated_at", "folder IS :folder AND archived_at IS NULL AND pinned_at IS NULL"
 _ARCHIVED = "conversations_archived", "updated_at", "archived_at IS NOT NULL"
 
-# Results and arguments may be large: of those only whose they are is wanted, of these the beginning of the first text.
+# Results and arguments may be large: of results only the call is selected, of arguments the start of the first text.
 _SELECT_APPROVALS = """
     SELECT CASE
             WHEN type = 'tool_finished' AND json_valid(event) THEN json_set(event, '$.result.content', json('[]'))
@@ -105,7 +105,7 @@ def list_page(
 ) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
     """Return a part of a folder or of the archive, and the place where it goes on; None at the end.
 
-    What is pinned comes first, the last pinned before the others; then the last written. A tag is not looked at. Raises
+    What is pinned comes first, the last pinned before the others; then the last written. A tag is ignored. Raises
     WrongUse for an unknown folder, and InconsistentData as `list_conversations` for the first part.
     """
     if scope.in_trash or scope.title is not None:
@@ -207,24 +207,24 @@ def find_interrupted(connection: sqlite3.Connection) -> tuple[InterruptedRuns, .
         " JOIN conversations ON conversations.number = conversation"
         " WHERE finished = 0 AND deleted_at IS NULL ORDER BY runs.number"
     ).fetchall()
-    found: dict[str, InterruptedRuns] = {}
+    interrupted: dict[str, InterruptedRuns] = {}
     for conversation, title, run in rows:
         id_ = text_of(conversation)
-        before = found.get(id_, InterruptedRuns(id_, text_of(title)))
-        found[id_] = replace(before, waiting_calls=before.waiting_calls + _undecided_calls(connection, run))
-    return tuple(found.values())
+        runs = interrupted.get(id_, InterruptedRuns(id_, text_of(title)))
+        interrupted[id_] = replace(runs, waiting_calls=runs.waiting_calls + _undecided_calls(connection, run))
+    return tuple(interrupted.values())
 
 
 def _undecided_calls(connection: sqlite3.Connection, run: int) -> tuple[UndecidedCall, ...]:
-    """Return the calls of a run itself that wait for a person, in the order in which somebody was asked."""
+    """Return the calls of a run itself that wait for a person, in the order of their requests."""
     calls: dict[str, tuple[str, str]] = {}
     waiting: dict[str, UndecidedCall] = {}
     for text, at, subject in connection.execute(_SELECT_APPROVALS, (run, run)):
         match read_event(text):
             case ToolCallPending(id=id_, name=name):
                 calls[id_] = name, text_of(subject or "")
-            case ApprovalRequested(tool_use_id=id_) as asked:
-                waiting[id_] = _undecided_call(asked, at, *calls.get(id_, ("", "")))
+            case ApprovalRequested(tool_use_id=id_) as request:
+                waiting[id_] = _undecided_call(request, at, *calls.get(id_, ("", "")))
             case ApprovalResolved(tool_use_id=id_) | ToolFinished(id=id_):
                 waiting.pop(id_, None)
             case _:
@@ -232,12 +232,13 @@ def _undecided_calls(connection: sqlite3.Connection, run: int) -> tuple[Undecide
     return tuple(waiting.values())
 
 
-def _undecided_call(asked: ApprovalRequested, at: str, tool: str, subject: str) -> UndecidedCall:
-    if asked.effective_input is not None:
-        subject = next((value for value in asked.effective_input.values() if isinstance(value, str)), "")[:_MAX_SUBJECT]
+def _undecided_call(request: ApprovalRequested, at: str, tool: str, subject: str) -> UndecidedCall:
+    if request.effective_input is not None:
+        texts = (value for value in request.effective_input.values() if isinstance(value, str))
+        subject = next(texts, "")[:_MAX_SUBJECT]
     try:
         since = datetime.fromisoformat(at)
     except (ValueError, TypeError):
         # A damaged row is no reason to hide that somebody must decide.
         since = now()
-    return UndecidedCall(asked.approval_id, tool, " ".join(subject.split()), since)
+    return UndecidedCall(request.approval_id, tool, " ".join(subject.split()), since)

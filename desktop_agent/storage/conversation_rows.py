@@ -127,7 +127,7 @@ def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
     """Return the row number. Raises WrongUse for no such conversation, InconsistentData if only its index has it."""
     row = connection.execute(_NUMBER_BY_ID, (id_,)).fetchone()
     if row is None or text_or_none(row[1]) != id_:
-        # Unknown ids are rare: then all rows are gone through.
+        # Unknown ids are rare, so that all rows can be searched.
         if row is not None or connection.execute(_EXISTS_WITHOUT_INDEX, (id_,)).fetchone() is not None:
             raise InconsistentData(INDEX_MISMATCH)
         remedy = "It may have been deleted meanwhile. Choose another one."
@@ -159,9 +159,9 @@ def create_conversation(
     with transaction(connection):
         connection.execute(sql, tuple(columns.values()))
         if folder is not None:
-            place = "UPDATE conversations SET folder = (SELECT number FROM folders WHERE id = ?) WHERE id = ?"
-            connection.execute(place, (folder, id_))
-        # Within: where it cannot be read, nothing was made, and the next attempt makes it.
+            update = "UPDATE conversations SET folder = (SELECT number FROM folders WHERE id = ?) WHERE id = ?"
+            connection.execute(update, (folder, id_))
+        # In the transaction: where the record cannot be read, the insert is undone, and the next attempt repeats it.
         return load_record(connection, id_)
 
 
@@ -177,7 +177,7 @@ def update_conversation(connection: sqlite3.Connection, number: int, changes: Co
 
 
 def _to_columns(changes: ConversationChanges) -> dict[str, Any]:
-    """Return the columns and their values; the head is no value of its own. Raises WrongUse for an unknown one."""
+    """Return the columns and their values, without the head; see `_move_head`. Raises WrongUse for an unknown one."""
     values: dict[str, Any] = {name: value for name, value in changes.items() if name != "head_message_id"}
     if unknown := values.keys() - set(_SIMPLE_CHANGES):
         raise WrongUse(Sentence("A conversation has no “{name}” to change.", {"name": min(unknown)}))
@@ -204,7 +204,7 @@ def no_message_error(message_id: str) -> WrongUse:
 
 
 def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> None:
-    """Put it into the trash, or take it out. One already in the trash keeps its date. Raises WrongUse."""
+    """Put a conversation into the trash, or take it out. One already there keeps its date. Raises WrongUse."""
     number = conversation_number(connection, id_)
     new = "coalesce(deleted_at, ?)" if deleted else "nullif(?, ?)"
     at = now_microseconds()
@@ -229,7 +229,7 @@ def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
 
 
 def purge_conversation(connection: sqlite3.Connection, id_: str) -> None:
-    """Delete it for good. Raises WrongUse for one that is unknown or not in the trash."""
+    """Delete a conversation for good. Raises WrongUse for one that is unknown or not in the trash."""
     number = conversation_number(connection, id_)
     sql = "SELECT 1 FROM conversations WHERE number = ? AND deleted_at IS NOT NULL"
     if connection.execute(sql, (number,)).fetchone() is None:
@@ -268,8 +268,8 @@ def load_draft(connection: sqlite3.Connection, number: int) -> Draft:
     return read_draft(text_of(row[0])) if row else Draft()
 
 
-# A message that does not follow the one that it names, or a head that is not the end that was counted: a changed byte
-# in a number is nothing that SQLite itself could see.
+# Messages that do not follow the parent that they name, and heads at another position than was counted: SQLite itself
+# cannot notice a changed byte in a number.
 _SELECT_MISPLACED = """
     SELECT 1 FROM messages m LEFT JOIN messages p ON p.number = m.parent AND p.number < m.number
     WHERE CASE WHEN m.parent IS NULL THEN m.position <> 1
@@ -337,7 +337,7 @@ def _replace_message(connection: sqlite3.Connection, conversation: int, message:
 def insert_message(
     connection: sqlite3.Connection, conversation: int, message: Message, parent: int | None, position: int
 ) -> int | None:
-    """Insert a message behind the row of its parent, inside the caller's transaction; return its row number."""
+    """Insert a message after the row of its parent, inside the caller's transaction; return its row number."""
     added = connection.execute(
         "INSERT INTO messages (role, state, created_at, body, conversation, id, parent, position)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -399,8 +399,8 @@ def _read_rules(rows: sqlite3.Cursor) -> StoredRules:
     return StoredRules(tuple(whole), stricter, lost)
 
 
-def _with_last_use(rule: Rule, at: str | None) -> Rule:
+def _with_last_use(rule: Rule, moment: str | None) -> Rule:
     try:
-        return rule if at is None else rule.model_copy(update={"last_used_at": datetime.fromisoformat(at)})
+        return rule if moment is None else rule.model_copy(update={"last_used_at": datetime.fromisoformat(moment)})
     except ValueError:  # carried over from a damaged page
         return rule

@@ -40,7 +40,7 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ConversationParameters
 from desktop_agent.types.tool_calls import UntrustedSource
 
-# What comes with a file may be written by anybody, also to be obeyed by a model.
+# An imported file may be written by anybody, and may contain instructions for a model.
 _IMPORTED = UntrustedSource("file", "an imported conversation", "import")
 _COLUMNS = "m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)"
 _SELECT_MESSAGES = f"SELECT {_COLUMNS}, m.parent FROM messages m WHERE m.conversation = ? ORDER BY m.number"  # noqa: S608  constants
@@ -62,22 +62,22 @@ def load_outlines(connection: sqlite3.Connection, numbers: Sequence[int]) -> tup
 
     Messages that are gone by now are left out.
     """
-    wanted = numbers[:_MAX_OUTLINE_MESSAGES]
+    part = numbers[:_MAX_OUTLINE_MESSAGES]
     outlines: list[MessageOutline] = []
     size = 0
-    cursor = connection.execute(_SELECT_FOR_OUTLINE % ", ".join("?" * len(wanted)), wanted)
+    cursor = connection.execute(_SELECT_FOR_OUTLINE % ", ".join("?" * len(part)), part)
     for created_at, number, message_id, role, state, body, parent in cursor:
         texts = (text_of(message_id), text_of(role), text_of(state), text_of(body))
         outlines.append(_read_outline(*texts, text_of(created_at), text_or_none(parent)))
         size += len(body)
         if size > _MAX_OUTLINE_BYTES:
             cursor.close()
-            return outlines, wanted.index(number) + 1
-    return outlines, len(wanted)
+            return outlines, part.index(number) + 1
+    return outlines, len(part)
 
 
 def _read_outline(id_: str, role: str, state: str, body: str, created_at: str, parent: str | None) -> MessageOutline:
-    """Return the outline. To make whole messages of thousands takes seconds; it is done where anything is unusual."""
+    """Return the outline. Parsing thousands of messages whole takes seconds: only unusual ones are."""
     try:
         message: Any = from_json(body)
         blocks = message["blocks"]
@@ -133,7 +133,7 @@ def insert_tree(
     """Write a conversation, all or nothing; return False, and write nothing, where its id is there already.
 
     `pictures` become files. `beside`: the id of a conversation whose folder and tags it gets. `more` is what no tree
-    has. Raises WrongUse for an unknown one, and for an id of what is in the files of another program.
+    has. Raises WrongUse for an unknown `beside`, and for the id of a conversation in the files of another program.
     """
     if tree.id.startswith(FOUND_PREFIX):
         # The window could neither open nor delete it.
@@ -141,7 +141,7 @@ def insert_tree(
             Sentence("No conversation is stored with the id “{id}”.", {"id": tree.id}), "Give it another one."
         )
     with transaction(connection):
-        # Within: another process may import the same.
+        # In the transaction: another process may import the same conversation.
         if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
             return False
         number = _insert_conversation(connection, tree if beside is None else _without_place(tree))

@@ -57,7 +57,7 @@ class DiskWatch:
         self._set(trouble)
         if self._task is None:
             loop = asyncio.get_running_loop()
-            # A little room is soon used up again: then it is not tried as often.
+            # Freed room may be used up again at once: then the pause is not shortened.
             self._pause = self._pause if loop.time() - self._ended_at < MAX_RETRY_SECONDS else FIRST_RETRY_SECONDS
             self._task = loop.create_task(self._watch())
 
@@ -78,7 +78,7 @@ class DiskWatch:
             except StorageFailed as error:
                 self._set(error)
             except Exception:  # noqa: BLE001 - everything that waits for the disk waits for this task
-                _log.exception("whether the disk takes things again is not known")
+                _log.exception("could not test whether the disk can be written again")
             else:
                 self._ended_at = asyncio.get_running_loop().time()
                 self._task = None
@@ -90,7 +90,7 @@ class DiskWatch:
         self.trouble = trouble
         if is_same:
             return
-        _log.info("the disk: %s", "it takes everything again" if trouble is None else type(trouble).__name__)
+        _log.info("disk: %s", "can be written again" if trouble is None else type(trouble).__name__)
         for listener in tuple(self._listeners):
             listener(trouble)
 
@@ -164,7 +164,7 @@ class DatabaseThread:
         return await self._run(work, pin)
 
     async def run_quietly(self, work: Callable[[DatabaseConnection], T]) -> T:
-        """Do work that can be left out: a refusal is no trouble of the disk's, and nothing is repaired.
+        """Do work that can be left out: a refusal is not reported as trouble of the disk, and nothing is repaired.
 
         Raises StorageFailed.
         """
@@ -173,7 +173,7 @@ class DatabaseThread:
         return await self._run(work, None)
 
     def pin_to_known_file(self) -> FilePin:
-        """Return a pin to the file that listeners know: what people see is from that one."""
+        """Return a pin to the file that listeners know: what people see comes from it."""
         return FilePin(self._replacements_notified)
 
     async def close(self) -> None:

@@ -194,10 +194,10 @@ class FileLock:
             os.close(handle)
 
     def _refusal(self, error: OSError) -> StorageFailed:
-        """Return the error. It names the data folder where that cannot be written: nobody knows of the locks in it."""
+        """Return the error. It names the data folder where that cannot be written: people do not know lock files."""
         folder = self._within or self._path.parent
-        is_here = os.access(folder, os.W_OK) and error.errno not in NO_ROOM_ERRNOS
-        return file_error(error, self._path if is_here else folder)
+        is_folder_writable = os.access(folder, os.W_OK) and error.errno not in NO_ROOM_ERRNOS
+        return file_error(error, self._path if is_folder_writable else folder)
 
     def _is_still_there(self, handle: int) -> bool:
         """Return whether the opened file still has its name: otherwise the next process locks another file."""
@@ -221,7 +221,7 @@ def _encode(holder: Holder) -> bytes:
 
 
 def _write(handle: int, data: bytes) -> None:
-    # Without room on the disk it is held all the same, by somebody without a name.
+    # On a full disk the lock is held all the same, without the name of its holder.
     with suppress(OSError):
         os.ftruncate(handle, 0)
         os.lseek(handle, 0, os.SEEK_SET)

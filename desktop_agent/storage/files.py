@@ -115,9 +115,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 def list_folder(folder: Path) -> list[Path]:
     """Return what is in a folder, in no order; nothing where there is no such folder. Raises StorageFailed.
 
-    A link that leads to nothing is no missing folder: what it stands for may lie on a disk that is not mounted. This
-    is for where a thing that is not seen is a thing that is lost: `Path.glob` leaves out what it may not read, and
-    from Python 3.13 on also what a disk fails to give.
+    A link that leads to nothing is no missing folder: its target may lie on a disk that is not mounted. Use this where
+    an overlooked entry would be lost: `Path.glob` leaves out what it may not read, and from Python 3.13 on also what a
+    disk fails to return.
     """
     try:
         return list(folder.iterdir())
@@ -158,17 +158,17 @@ def find_set_aside(path: Path, words: Collection[str]) -> tuple[Path, ...]:
 
     One that has a log of its own is returned once. Raises StorageFailed.
     """
-    found: set[Path] = set()
-    for beside in list_folder(path.parent):
-        if not beside.name.startswith(path.name):
+    copies: set[Path] = set()
+    for file in list_folder(path.parent):
+        if not file.name.startswith(path.name):
             continue
-        rest = beside.name[len(path.name) :]
+        rest = file.name[len(path.name) :]
         for suffix in LOG_SUFFIXES:
             rest = rest.removesuffix(suffix)
         match = _ASIDE.fullmatch(rest)
         if match is not None and match["word"] in words:
-            found.add(path.with_name(path.name + rest))
-    return tuple(sorted(found))
+            copies.add(path.with_name(path.name + rest))
+    return tuple(sorted(copies))
 
 
 def delete_with_logs(path: Path) -> None:
@@ -196,7 +196,7 @@ def data_folder(override: Path | None = None) -> Path:
 
 
 def whole_path(path: Path) -> Path:
-    """Return the path from the root on, with the home folder for `~`. Raises StorageFailed for nobody's."""
+    """Return the absolute path, with the home folder for `~`. Raises StorageFailed where there is no such home."""
     try:
         return path.expanduser().absolute()
     except RuntimeError:

@@ -1,6 +1,6 @@
 """The rows of folders and tags, and the places of conversations in them.
 
-A place is no part of what the writer of a conversation holds in memory: it is changed whoever writes in it just then.
+The writer of a conversation does not hold its place in memory: any process may change it, whoever writes just then.
 """
 
 import sqlite3
@@ -29,7 +29,7 @@ from desktop_agent.types.messages import new_id
 _SELECT_FOLDER = """
     SELECT f.id, f.name, f.colour, (SELECT above.id FROM folders above WHERE above.number = f.parent), f.instructions
     FROM folders f"""
-# From the folder up. In a circle, which only a damaged file has, each of it comes again and again.
+# From the folder up. A cycle, which only a damaged file has, is repeated up to this depth.
 _SELECT_PATH = """
     WITH RECURSIVE path (number, depth) AS (
         SELECT number, 0 FROM folders WHERE id = ?
@@ -80,16 +80,16 @@ class FolderRows:
         return await self._run(lambda db: read_level(db, folder))
 
     async def around(self, folder: str | None, conversation_ids: Sequence[str]) -> dict[str, str]:
-        """Return which of the folders in a folder, or at the top, each conversation is in, however deep.
+        """Return for each conversation which direct subfolder of a folder, or of the top, it is in, however deep.
 
-        Those that no list of these folders shows are left out.
+        Those that are in none of them, archived or deleted are left out.
         """
         return await self._run(lambda db: _folders_around(db, folder, conversation_ids))
 
     async def with_instructions(self, conversation_id: str, begun_in: str | None) -> tuple[Folder, ...]:
         """Return the folders around a conversation that have instructions, from the top down.
 
-        `begun_in` counts where it is not stored yet.
+        `begun_in` is the folder of a conversation that is not stored yet.
         """
         return await self._run(lambda db: _folders_with_instructions(db, conversation_id, begun_in))
 
@@ -127,7 +127,7 @@ class PlacementRows:
     async def change(
         self, conversation_ids: Sequence[str], **changes: Unpack[PlacementChanges]
     ) -> tuple[Placement, ...]:
-        """Change where these conversations are, all or none; return where those were that this moved or marked.
+        """Change where these conversations are, all or none; return the old places of those that were changed.
 
         Those that are gone are left out. Raises WrongUse for an unknown folder.
         """
@@ -178,8 +178,8 @@ def conversations_in(connection: sqlite3.Connection, folder: str | None, tag: st
     """Return the row numbers of what is in a folder or within it, and has a tag; None is any."""
     placed = f"SELECT number FROM conversations WHERE folder IN ({SELECT_WITHIN})"  # noqa: S608  a constant
     tagged = "SELECT conversation FROM tags WHERE name = :tag"
-    asked = [sql for sql, value in ((placed, folder), (tagged, tag)) if value is not None]
-    rows = connection.execute(" INTERSECT ".join(asked), {"folder": folder, "tag": tag})
+    selects = [sql for sql, value in ((placed, folder), (tagged, tag)) if value is not None]
+    rows = connection.execute(" INTERSECT ".join(selects), {"folder": folder, "tag": tag})
     return tuple(int(number) for (number,) in rows)
 
 
@@ -233,7 +233,7 @@ def set_tags(connection: sqlite3.Connection, conversation: int, names: Iterable[
     """Give a conversation these tags and no others, inside the caller's transaction."""
     rows: list[tuple[int, str]] = []
     for name in clean_tags(names):
-        # Spelled as it is elsewhere.
+        # In the spelling that it has in other conversations.
         known = connection.execute("SELECT name FROM tags WHERE name = ? LIMIT 1", (name,)).fetchone()
         rows.append((conversation, text_of(known[0]) if known else name))
     connection.execute("DELETE FROM tags WHERE conversation = ?", (conversation,))
@@ -284,8 +284,8 @@ def _folder_depth(connection: sqlite3.Connection, folder: str) -> int:
 
 
 def _folders_around(connection: sqlite3.Connection, folder: str | None, ids: Iterable[str]) -> dict[str, str]:
-    around = {id_: connection.execute(_SELECT_FOLDER_AROUND, (id_, folder)).fetchone() for id_ in ids}
-    return {id_: text_of(row[0]) for id_, row in around.items() if row is not None}
+    rows = {id_: connection.execute(_SELECT_FOLDER_AROUND, (id_, folder)).fetchone() for id_ in ids}
+    return {id_: text_of(row[0]) for id_, row in rows.items() if row is not None}
 
 
 def _folders_with_instructions(
@@ -363,7 +363,7 @@ def _change_placements(
         placements = _placements(connection, ids)
         for number, placement in placements:
             for column, value in values.items():
-                # What is pinned stays in its place among those that are.
+                # What is pinned or archived already keeps the time, and with it its place in the list.
                 is_kept = value is not None and column.endswith("_at")
                 new = f"coalesce({column}, ?)" if is_kept else "?"
                 connection.execute(f"UPDATE conversations SET {column} = {new} WHERE number = ?", (value, number))  # noqa: S608  constants

@@ -66,7 +66,7 @@ class GuardedDatabase:
         self._copy_notice: Sentence | None = None
         self._notices: tuple[Sentence, ...] = ()
         self.replacements: list[DatabaseReplaced] = []
-        """Of each file that was replaced while it was open. Only ever longer."""
+        """One for each file that was replaced while it was open; entries are only added."""
         self.read_only = opened.read_only
         """Why nothing can be written; None where things can."""
 
@@ -131,10 +131,10 @@ class GuardedDatabase:
             self._presence.end()
 
     def _close_log(self, presence: Presence) -> None:
-        """Close the files so that a kill on the way leaves no entry of ours without a log."""
+        """Close the files so that a kill in between leaves no entry of this process without a log."""
         is_ours = not (self._files.is_replaced or self._files.has_lost_log)
         if is_ours:
-            # It takes long, so before others are kept waiting.
+            # Before the lock is taken: it takes long, and others would wait.
             empty_log(self._connection)
         with opening_lock(self._folder):
             if is_ours:
@@ -152,7 +152,7 @@ class GuardedDatabase:
             # SQLite would keep writing into a file that has no name any more, and nobody would find it again.
             raise missing_error(self._path)
         if self.read_only is not None:
-            return  # nothing can come to harm
+            return  # nothing is written
         if self._files.is_replaced:
             self._open_new_file()
         elif self._files.has_lost_log:
@@ -168,7 +168,7 @@ class GuardedDatabase:
         if self._copy_notice is None:
             self._copy_notice = self._files.keep_copy(self._connection)
         if self._presence is not None:
-            # Our own would keep us from upgrading the new file.
+            # The entry of this process would keep it from upgrading the new file.
             self._presence.end()
         opened = open_for_writing(self._folder, program=self._program, is_live=True)
         self._connection.close()
@@ -283,7 +283,7 @@ _CHECK_INTERVAL, _CHECK_INTERVAL_LARGE = timedelta(days=1), timedelta(days=7)
 
 
 class IntegrityChecker:
-    """Checks run in a thread and on a connection of their own: the journal does not wait for them.
+    """Runs integrity checks in threads and on connections of their own: the journal does not wait for them.
 
     `worker` is the thread of the `database`, in which it is repaired; `notify` receives notices about repairs.
     """
@@ -330,7 +330,7 @@ class IntegrityChecker:
             if findings is None:
                 return None
             if not findings:
-                await asyncio.to_thread(self._set_mark)
+                await asyncio.to_thread(self._note_check)
                 return NO_DAMAGE
             if await self._repair(findings if full else None):
                 return INDEX_REPAIRED
@@ -385,12 +385,12 @@ class IntegrityChecker:
             # The check failed, which says nothing about the database.
             raise database_error(error, self._path) from error
         finally:
-            # Also where nobody waits for it any more.
+            # Also when the caller was cancelled.
             check.cancel()
             self._check = None
             worker.stop()
         return findings
 
-    def _set_mark(self) -> None:
+    def _note_check(self) -> None:
         with suppress(OSError):
             self._last_check_file.touch(mode=0o600)

@@ -51,9 +51,9 @@ class _PendingRows:
         if self._newest is not None:
             last, newest = self._rows[-1], self._newest
             # Of thinking the earlier moment counts: its time is measured from its first piece.
-            at = last.at if isinstance(last.event, ThinkingDelta) else newest.at
+            moment = last.at if isinstance(last.event, ThinkingDelta) else newest.at
             event = append_text(cast("Piece", last.event), "".join(self._pieces))
-            self._rows[-1] = replace(last, seq=newest.seq, at=at, event=event)
+            self._rows[-1] = replace(last, seq=newest.seq, at=moment, event=event)
             self._pieces.clear()
             self._newest = None
 
@@ -97,7 +97,7 @@ class _OwnerLock:
         self._store = store
         self._conversation_id = record.id
         self._lock = lock
-        # The newest messages that this process may have written.
+        # The heads that this process may have written.
         self.own_heads = {record.head_message_id}
         self._is_in_doubt = False
 
@@ -110,7 +110,7 @@ class _OwnerLock:
             await self._lock.release()
 
     def note_changes(self, changes: ConversationChanges) -> None:
-        """Note the newest message that these changes name, before they are made."""
+        """Note the head that these changes set, before they are made."""
         if "head_message_id" in changes:
             self.own_heads.add(changes["head_message_id"])
 
@@ -138,13 +138,13 @@ class _StoreWriter:
         self._has_lost_an_answer = False
 
     async def write(self, write: _Write) -> tuple[_Write, ...]:
-        """Make one write. Return what to write in its place, one after the other, where it could not be made so."""
+        """Make one write. Where it has to be made in parts, return these, in order, and write nothing."""
         store = self._store
         match write:
             case _PendingRows():
                 await store.append_journal(self._id, self._rows_of(write))
             case _CommitMessages():
-                # Before: what is tried again may have reached the disk.
+                # Before the write: one that fails and is retried may have reached the disk.
                 self._owner_lock.own_heads.update(message.id for message in write.messages)
                 return await self._commit(write)
             case _ChangeRecord():
@@ -178,9 +178,9 @@ class _StoreWriter:
         self._has_lost_an_answer |= any(message.role is Role.ASSISTANT for message in messages)
 
     def _rows_of(self, journal: _PendingRows) -> list[Envelope]:
-        """Keep the streamed pieces of a lost answer: they are the only copy, read at the next opening,
+        """Return the rows; without RunFinished once an answer is lost.
 
-        which reads no run that is finished.
+        Its streamed pieces are the only copy then, and the next opening reads the journal of unfinished runs alone.
         """
         rows = journal.rows()
         return [row for row in rows if not isinstance(row.event, RunFinished)] if self._has_lost_an_answer else rows
@@ -226,7 +226,7 @@ class JournalQueue(WriteBehind[_Write]):
             self._schedule_write()
 
     async def commit(self, *messages: Message) -> None:
-        """Write finished messages; listeners for trouble are notified of a refusal, it is not raised."""
+        """Write finished messages; a refusal is reported to the listeners for trouble, not raised."""
         self._append(self._commit_with_rows(messages))
         await self.write_all()
 
@@ -307,7 +307,7 @@ class JournalQueue(WriteBehind[_Write]):
         if self._store is None or isinstance(write, _ChangeRules):
             return
         record = self.record
-        # Before anybody can find it in the list.
+        # Before another process can find it in the list.
         await self._owner_lock.acquire()
         await self._store.create_conversation(id_=record.id, folder=record.folder, **_listed_fields(record))
         self.is_new = False

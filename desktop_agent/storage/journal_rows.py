@@ -46,7 +46,7 @@ SELECT number, parent_run_id, turn_id, at, {_EVENT_WITHOUT_CONTENT} FROM journal
 WHERE number > ? AND number < ? AND at >= ? AND type IN {_CALL_TYPES}
 ORDER BY number LIMIT ?
 """  # noqa: S608  constants
-# Of a turn whose answer is committed, what tells how much was used, and how long it worked.
+# What is needed of a turn whose answer is committed: how much was used, and how long it worked.
 _COUNTED_TYPES = """('run_started', 'turn_started', 'tool_started', 'tool_finished', 'tool_results_received',
     'approval_requested', 'approval_resolved', 'question_asked', 'question_answered', 'context_compacted',
     'continuation_injected', 'cost_updated')"""
@@ -142,8 +142,8 @@ def delete_deltas(connection: sqlite3.Connection, conversation: int, run_id: str
 
 
 _Extent = Literal["whole", "counted", "last turn"]
-"""Which rows of an unfinished run are wanted. Counted: those of committed answers but the last are left out that count
-nothing, and the results of their calls have no content."""
+"""Which rows of an unfinished run to load. Counted: of turns with a committed answer, but for the last one, only the
+rows of `_COUNTED_TYPES`, and results of calls without content."""
 
 
 def load_unfinished(
@@ -174,23 +174,23 @@ def _rows_of_extent(
         begin = begin if turn is None else turn[0]
     elif extent == "counted":
         starts = connection.execute(_SELECT_STARTS, (conversation, *span)).fetchall()
-        for first, behind in _joined(_committed_turns(starts)):
+        for first, following in _joined(_committed_turns(starts)):
             yield from connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, first))
-            yield from connection.execute(f"{_SELECT_COUNTED_ROWS} ORDER BY number", (first, behind))
-            begin = behind
+            yield from connection.execute(f"{_SELECT_COUNTED_ROWS} ORDER BY number", (first, following))
+            begin = following
     yield from connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, end))
 
 
 def _committed_turns(starts: Sequence[tuple[str, int, int | None]]) -> Sequence[tuple[int, int]]:
-    """Return the first row of each turn whose answer is committed, and of the turn after it, but for the last such.
+    """Return the first row of each turn whose answer is committed, but for the last one, and of the turn after it.
 
-    None of a run that was resumed: how long it had worked is told by its last row before that.
+    Return none for a run that was resumed: how long it had worked is computed from its last row before that.
     """
     turns = [(row, answer) for kind, row, answer in starts if kind == "turn_started"]
     if len(starts) > len(turns) + 1:
         return ()
     committed = [(begin, end) for (begin, answer), (end, _) in pairwise(turns) if answer is not None]
-    # The calls of the last one may be open. It is none of these where no turn follows it.
+    # The calls of the last one may be open. Where no turn follows it, it is not in `committed` anyway.
     return committed if turns and turns[-1][1] is not None else committed[:-1]
 
 
@@ -251,7 +251,7 @@ def rows_after(
     begin, end = conversation_rows.journal_span(run)
     begin = begin if last is None else last + 1
     rows = connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, end)).fetchall()
-    envelopes = tuple(known for row in rows if (known := _envelope(run_id, *row)) is not None)
+    envelopes = tuple(envelope for row in rows if (envelope := _envelope(run_id, *row)) is not None)
     return envelopes, rows[-1][0] if rows else begin - 1
 
 
@@ -270,9 +270,9 @@ def load_sub_run_rows(
     connection: sqlite3.Connection, conversation: int, run_ids: Collection[str]
 ) -> tuple[Envelope, ...]:
     """Return, in order, usage and approvals of finished runs below these."""
-    above = set(run_ids)
+    ancestors = set(run_ids)
     envelopes: list[Envelope] = []
-    # A run is numbered behind the one that started it.
+    # A run has a larger number than the one that started it.
     runs = connection.execute(
         "SELECT number, id FROM runs WHERE conversation = ? AND finished = 1 AND number >"
         " (SELECT min(number) FROM runs WHERE conversation = ? AND finished = 0) ORDER BY number",
@@ -282,11 +282,11 @@ def load_sub_run_rows(
         span = conversation_rows.journal_span(number)
         sql = "SELECT parent_run_id FROM journal WHERE number >= ? AND number < ? ORDER BY number LIMIT 1"
         first = connection.execute(sql, span).fetchone()
-        if first is None or text_or_none(first[0]) not in above:
+        if first is None or text_or_none(first[0]) not in ancestors:
             continue
-        above.add(text_of(run_id))
+        ancestors.add(text_of(run_id))
         rows = connection.execute(f"{_SELECT_ROWS} AND type IN {_USAGE_TYPES} ORDER BY number", span)
-        envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
+        envelopes += [envelope for row in rows if (envelope := _envelope(text_of(run_id), *row)) is not None]
     return tuple(envelopes)
 
 
@@ -299,9 +299,9 @@ def load_call_entries(
     """
     rows = connection.execute(_SELECT_CALL_ENTRIES, (before if before is not None else _MAX_ROW, limit)).fetchall()
     entries = [
-        JournalEntry(text_of(conversation), text_of(title), known)
+        JournalEntry(text_of(conversation), text_of(title), envelope)
         for number, conversation, title, run, *columns in reversed(rows)
-        if (known := _envelope(text_of(run), number, *columns)) is not None
+        if (envelope := _envelope(text_of(run), number, *columns)) is not None
     ]
     return tuple(entries), int(rows[-1][0]) if len(rows) == limit else None
 
@@ -321,7 +321,7 @@ def _calls_since(
         begin, end = conversation_rows.journal_span(number)
         values = (max(begin - 1, after), end, moment, remaining)
         rows = connection.execute(_SELECT_CALLS_OF_RUN, values).fetchall()
-        envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
+        envelopes += [envelope for row in rows if (envelope := _envelope(text_of(run_id), *row)) is not None]
         remaining -= len(rows)
         if remaining == 0:
             return tuple(envelopes), int(rows[-1][0])
@@ -331,23 +331,23 @@ def _calls_since(
 def _envelope(
     run_id: str, number: int, parent: str | bytes | None, turn: str | bytes | None, at: str, event: str
 ) -> Envelope | None:
-    known = read_event(event)
+    content = read_event(event)
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
         return None
-    if known is None:
+    if content is None:
         return None
-    return Envelope(seq_of(number), run_id, text_or_none(parent), text_or_none(turn), moment, known)
+    return Envelope(seq_of(number), run_id, text_or_none(parent), text_or_none(turn), moment, content)
 
 
 def _is_same_row(connection: sqlite3.Connection, row: tuple[int, str | None, str | None, str, str, str]) -> bool:
     """Return whether this very row was written before. Text that is no UTF-8 is stored as bytes."""
     sql = f"SELECT {_JOURNAL_COLUMNS} FROM journal WHERE number = ?"  # noqa: S608  a constant
-    there = connection.execute(sql, row[:1]).fetchone()
-    return (
-        there is not None and tuple(value if isinstance(value, int) else text_or_none(value) for value in there) == row
-    )
+    stored = connection.execute(sql, row[:1]).fetchone()
+    if stored is None:
+        return False
+    return tuple(value if isinstance(value, int) else text_or_none(value) for value in stored) == row
 
 
 def _row_number(run: int, seq: int) -> int:

@@ -25,7 +25,7 @@ _MARKED = re.compile(r"CREATE TABLE (\w+) \(\s+number [^,]*,\s+mark INTEGER NOT 
 TABLES_BY_MARK = {
     int(mark): table for step in MIGRATIONS for table, mark in _MARKED.findall(step) if not table.startswith("search_")
 }
-"""The tables that a rescue copies; what the search index is told goes with the index."""
+"""The tables that a rescue copies. Those of the search outbox are left out: a new index does not need them."""
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
@@ -34,7 +34,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def has_views(connection: sqlite3.Connection) -> bool:
-    """Return whether there is a view: we make none, and in the place of a table it may never end.
+    """Return whether there is a view: we make none, and reading one in the place of a table may never end.
 
     Raises sqlite3.Error.
     """
@@ -55,14 +55,14 @@ def has_strange_schema(connection: sqlite3.Connection, steps: Sequence[str] = MI
 def _has_wrong_version(connection: sqlite3.Connection, steps: Sequence[str]) -> bool:
     """Return whether a table or column of an earlier step is missing, or one of a step to come is there."""
     version = schema_version(connection)
-    made, to_come = (set(_MADE.findall("\n".join(part))) for part in (steps[:version], steps[version:]))
+    applied, pending = (set(_MADE.findall("\n".join(part))) for part in (steps[:version], steps[version:]))
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     present = {(text_of(name), "", "") for (name,) in tables}
-    for _, table, _ in made | to_come:
+    for _, table, _ in applied | pending:
         if table:
             columns = connection.execute(f"PRAGMA table_info({table})")
             present |= {("", table, text_of(column[1])) for column in columns}
-    return not made <= present or not present.isdisjoint(to_come - made)
+    return not applied <= present or not present.isdisjoint(pending - applied)
 
 
 def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = MIGRATIONS) -> None:

@@ -58,7 +58,7 @@ from desktop_agent.types.errors import (
 _HEADER_FORMAT = slice(18, 20)
 """Where the header says that the file is in write-ahead mode, which a database in memory cannot be."""
 _HEADER_PAGE_COUNT = slice(28, 32)
-"""Where it says how many pages there are ("Database File Format", section 1.3.7)."""
+"""Where the header says how many pages there are ("Database File Format", section 1.3.7)."""
 
 
 def open_read_only(
@@ -107,7 +107,7 @@ def has_damage(connection: sqlite3.Connection) -> bool:
 
 
 def _open_current(path: Path, steps: Sequence[str]) -> DatabaseConnection | None:
-    """Open it as it is; an older version as a migrated copy in memory. None without any tables of ours alone."""
+    """Open it as it is; an older version as a migrated copy in memory. None where its tables are not ours alone."""
     connection = _open_in_place(path) or _open_in_memory(path)
     try:
         refuse_newer(connection, path, steps)
@@ -255,7 +255,7 @@ def open_for_writing(
         with opening_lock(folder):
             others = find_other_processes(folder)
             # Before anything is opened, which makes a new log.
-            lonely = None if is_live or path.exists() else set_orphan_log_aside(path)
+            orphan_log = None if is_live or path.exists() else set_orphan_log_aside(path)
             is_log_lost = bool(others.killed) and not others.present and _has_lost_log(path)
             if not is_log_lost:
                 # The log is there. Looking for damage moves it into the database, and we may be killed after that.
@@ -271,8 +271,8 @@ def open_for_writing(
         raise database_error(error, path) from error
     except OSError as error:
         raise file_error(error, path) from error
-    if lonely is not None:
-        values = {"database": path.name, "log": f"{path.name}-wal", "copy": lonely}
+    if orphan_log is not None:
+        values = {"database": path.name, "log": f"{path.name}-wal", "copy": orphan_log}
         notices += (Sentence(_DATABASE_MISSING, values),)
     if is_log_lost:
         notices += (Sentence(_LOG_MISSING, {"log": f"{path.name}-wal"}),)
@@ -313,7 +313,7 @@ def _open_connection(
         _damage_mark(path).unlink(missing_ok=True)
     connection = connect(path)
     try:
-        # Also the question whether we may write at all.
+        # This also tests whether we may write at all.
         if shutil.disk_usage(path.parent).free < _MIN_FREE_BYTES:
             test_write(connection)
         connection.execute("BEGIN IMMEDIATE")
@@ -321,7 +321,7 @@ def _open_connection(
         if schema_version(connection) != len(steps):
             others.refuse()
         migrate(connection, path, steps)
-        # What nothing uses may be on its way into a message of somebody else.
+        # A picture that nothing uses may be on its way into a message of another process.
         if not others.present and not is_live:
             if conversation_rows.purge_trash(connection, TRASH_RETENTION):
                 content_files.remove_unused_blobs(connection, BlobFiles(path.parent))
@@ -342,7 +342,7 @@ def _damage_mark(path: Path) -> Path:
 
 
 def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
-    # An empty file is no database of ours: ours gets its name when its tables are there.
+    # An empty file is no database of ours: ours gets its name once it has its tables.
     if path.stat().st_size == 0:
         return True
     try:

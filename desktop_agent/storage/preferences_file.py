@@ -22,7 +22,7 @@ _Path = tuple[int | str, ...]
 # Lists whose entries are permissions: none may ever allow more than was written.
 _STRICT_LISTS = (("modes", "defined"), ("specialists", "defined"), ("mcp", "servers"))
 _RESTRICTING_EFFECTS = ("deny", "ask")
-# Of each, no two have the same; modes have names that are taken already.
+# The key in which no two entries of a list may be equal. Built-in modes have taken some names already.
 _UNIQUE_KEYS = {"modes": ("defined", "name"), "specialists": ("defined", "name"), "mcp": ("servers", "id")}
 _RESERVED_NAMES = {"modes": frozenset(mode.name for mode in BUILT_IN_MODES)}
 
@@ -177,12 +177,12 @@ def _path_of_unknown_key(values: dict[str, Any], place: _Path) -> _Path:
         section = section[step]
     if section.get("effect") not in _RESTRICTING_EFFECTS:
         return place[:in_rule]
-    # Behind “pattern” comes which kind of pattern it is, which is no step in the file.
+    # In pydantic's path the kind of the pattern comes after “pattern”; the file has no such key.
     return (*place[:in_pattern], place[-1]) if len(place) > in_pattern else place
 
 
 def _remove(values: dict[str, Any], places: list[_Path]) -> None:
-    """Remove these paths, in this order; at least something."""
+    """Remove these paths, in this order; where that changes nothing, everything, so that loading comes to an end."""
     before = json.dumps(values)
     for place in places:
         section: Any = values

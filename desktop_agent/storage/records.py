@@ -78,9 +78,9 @@ class ConversationState(BaseModel):
 class ConversationRecord:
     """One row of the list. `message_count` is the length of the branch that ends in `head_message_id`.
 
-    `workspace` is a real path, resolved when the person chose it and never again. `reasoning` is what they chose for
-    this conversation; None leaves it to the model. So do the `parameters`. `folder` is the id of the folder that it is
-    in; None at the top.
+    `workspace` is a real path, resolved when the person chose it and never again. `reasoning` and `parameters` are what
+    they chose for this conversation; None leaves a choice to the model. `folder` is the id of the folder that it is in;
+    None at the top.
     """
 
     id: str
@@ -114,13 +114,13 @@ ListPlace = tuple[bool, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ListScope:
-    """What a list has. `folder` is the id of a folder, None the top; `archived` None: whether archived or not.
+    """Which conversations a list has. `folder` is the id of a folder; with `archived` None both kinds are in it.
 
-    A list in pages has what is in the folder itself, or all that is archived. A list of records has what is in the
-    folder or in one within it, None being everywhere, and what has the `tag`.
+    A list in pages has what is in the folder itself (None: at the top), or all that is archived. A list of records has
+    what is in the folder or in one within it (None: everywhere), and has the `tag`.
 
-    Two lists in pages have what is anywhere, the archive included: with `title`, all in whose titles these words or
-    parts of words are, and all there is for ""; with `in_trash`, what is deleted, the last deleted first.
+    Two lists in pages ignore folders and include the archive: with `title`, all whose titles have these words or parts
+    of words ("": all); with `in_trash`, what is deleted, the last deleted first.
     """
 
     folder: str | None = None
@@ -264,7 +264,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 @cache
 def _event_adapter() -> TypeAdapter[Any]:
-    # Not by its type: the hash of a union is made of those of all its members each time.
+    # Not through `_adapter`: a union is hashed by hashing all its members, each time.
     return TypeAdapter(Annotated[Event, Field(discriminator="type")])
 
 
@@ -385,8 +385,8 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
     if "also" in parts and parts["also"] != list(rule.also):
         # Which other tools it named is unknown.
         rule = rule.model_copy(update={"tool": "*"})
-    of_nobody = rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None
-    return rule.model_copy(update={"scope": RuleScope.ALWAYS}) if of_nobody else rule
+    lacks_conversation = rule.scope is RuleScope.CONVERSATION and rule.conversation_id is None
+    return rule.model_copy(update={"scope": RuleScope.ALWAYS}) if lacks_conversation else rule
 
 
 def read_event(text: str) -> Event | None:

@@ -319,7 +319,7 @@ def _set_damaged_aside(path: Path) -> Path:
     except OSError:  # a file system without hard links
         shutil.copy2(path, aside)
     for suffix in ("-wal", "-shm"):
-        # Moved away before the new file takes the name: a log found beside it would be played into it.
+        # Moved away before the new file takes the name: a log beside it would be applied to it.
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
     return aside

@@ -51,7 +51,7 @@ class RunRows:
         """Claim the run for `slot`; return False where it is not to be made.
 
         That is so where somebody claimed it before, another run of this prompt has not ended, or the person changed or
-        deleted the prompt meanwhile. One that `is_due` deals with all times up to now.
+        deleted the prompt meanwhile. With `is_due`, all times up to now are dealt with.
         """
         row = (schedule.prompt.id, slot, conversation_id, message_id, "claimed", "", to_microseconds(now))
 
@@ -81,7 +81,7 @@ class RunRows:
         return await self._run(work)
 
     async def set_checked(self, schedule: StoredSchedule, until: datetime) -> None:
-        """Deal from now on only with times after `until`; nothing happens where the prompt was changed meanwhile."""
+        """Note that all times up to `until` are dealt with; nothing happens where the prompt was changed meanwhile."""
 
         def work(db: DatabaseConnection) -> None:
             with transaction(db):
@@ -109,9 +109,9 @@ class RunRows:
         await self._run(lambda db: db.execute(sql, (result, run.schedule_id, run.slot)))
 
     async def outcome(self, run: ScheduledRun) -> RunResult | None:
-        """Return how the conversation of a started run stands: None while a run in it has not ended.
+        """Return how a started run ended; None while a run in its conversation has not ended.
 
-        In the trash it is cancelled, whether it waits there or not.
+        One whose conversation is in the trash is cancelled, also while it waits for approval.
         """
         return await self._run(lambda db: _outcome(db, run.conversation_id))
 
@@ -134,7 +134,7 @@ def _insert_run(
     row: tuple[str, str, str, str, str, str, int],
     checked_until: datetime | None,
 ) -> bool:
-    """Insert a run, unless its prompt was changed or its slot is known; deal with all times up to `checked_until`."""
+    """Insert a run, unless its prompt was changed or its slot is known; times up to `checked_until` are dealt with."""
     if not _is_current(connection, schedule):
         return False
     if checked_until is not None:

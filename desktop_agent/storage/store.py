@@ -36,7 +36,7 @@ from desktop_agent.storage.content_files import (
 from desktop_agent.storage.conversation_lists import InterruptedRuns, find_interrupted, list_conversations, list_page
 from desktop_agent.storage.conversation_rows import RuleRows
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
-from desktop_agent.storage.files import file_error as file_failure_of
+from desktop_agent.storage.files import file_error
 from desktop_agent.storage.folder_rows import FolderRows, PlacementRows
 from desktop_agent.storage.guarded_database import FilePin, IntegrityChecker
 from desktop_agent.storage.locks.conversation_locks import Program
@@ -238,7 +238,7 @@ class Store:
         """Store a conversation with all its branches, all or nothing; return False where its id is there already.
 
         `beside`: the id of a conversation whose folder and tags it gets, instead of those of the tree. `more` is what
-        no tree has. Without a `state` it counts as brought in from outside. Raises WrongUse for an unknown `beside`.
+        no tree has. Without a `state` its content counts as untrusted. Raises WrongUse for an unknown `beside`.
         """
         return await self._change(lambda db: _import_tree(db, self.pictures, tree, beside, more))
 
@@ -263,9 +263,9 @@ class Store:
         def work(db: DatabaseConnection) -> tuple[Message, ...]:
             number = conversation_rows.conversation_number(db, conversation_id)
             with transaction(db):
-                keeper = PictureStorer(db, self.pictures, number)
-                journal_rows.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
-                stored = tuple(keeper.store_message(message) for message in new)
+                storer = PictureStorer(db, self.pictures, number)
+                journal_rows.append_rows(db, number, [storer.store_envelope(row) for row in rows])
+                stored = tuple(storer.store_message(message) for message in new)
                 conversation_rows.commit_messages(db, number, stored)
             return stored
 
@@ -278,8 +278,8 @@ class Store:
         def work(db: DatabaseConnection) -> None:
             number = conversation_rows.conversation_number(db, conversation_id)
             with transaction(db):
-                keeper = PictureStorer(db, self.pictures, number)
-                journal_rows.append_rows(db, number, [keeper.store_envelope(row) for row in rows])
+                storer = PictureStorer(db, self.pictures, number)
+                journal_rows.append_rows(db, number, [storer.store_envelope(row) for row in rows])
 
         await self._run(work)
 
@@ -307,8 +307,8 @@ class Store:
     async def save_draft(self, conversation_id: str | None, draft: Draft, *, was_new: bool = False) -> None:
         """Store a draft; None is the conversation that does not exist yet. An empty draft removes it.
 
-        `was_new`: that one exists by now, and has this draft instead. Raises ImageRefused too, for a base64 picture
-        that cannot be read.
+        `was_new`: the conversation exists by now, and takes over the draft of None. Raises ImageRefused too, for a
+        base64 picture that cannot be read.
         """
 
         def work(db: DatabaseConnection) -> None:
@@ -316,8 +316,8 @@ class Store:
             with transaction(db):
                 if was_new or number == conversation_rows.NO_CONVERSATION_NUMBER:
                     delete_picture_uses(db, conversation_rows.NO_CONVERSATION_NUMBER)
-                keeper = PictureStorer(db, self.pictures, number)
-                images = tuple(keeper.store_image(image) for image in draft.images)
+                storer = PictureStorer(db, self.pictures, number)
+                images = tuple(storer.store_image(image) for image in draft.images)
                 if was_new:
                     conversation_rows.save_draft(db, conversation_rows.NO_CONVERSATION_NUMBER, Draft())
                 conversation_rows.save_draft(db, number, replace(draft, images=images))
@@ -364,7 +364,7 @@ async def _copy_database(path: Path, target: Path) -> None:
 
 
 class _LazySearch:
-    """The search of one folder, for all its stores. It is loaded when it is first needed: `ask` never searches."""
+    """The search of one folder, for all its stores; loaded when it is first used: `desktop-agent ask` never does."""
 
     def __init__(self, folder: Path, run: RunInDatabase) -> None:
         self._folder = folder
@@ -390,7 +390,7 @@ def _write_copy(path: Path, target: Path, copying: list[DatabaseConnection]) -> 
     except sqlite3.DatabaseError as error:
         raise database_error(error, target) from error
     except OSError as error:
-        raise file_failure_of(error, target) from error
+        raise file_error(error, target) from error
 
 
 def _load_tree(db: DatabaseConnection, conversation_id: str) -> ConversationTree:

@@ -23,7 +23,7 @@ from desktop_agent.types.spending import (
 # ruff: noqa: S608  the words in the queries are our own
 
 _COLUMNS = ", ".join(FIGURE_NAMES)
-# What is counted is added to what there is.
+# Figures are added to those of the row that is there.
 _ADD_UP = "ON CONFLICT (day, model, project) DO UPDATE SET " + ", ".join(
     f"{name} = {name} + excluded.{name}" for name in FIGURE_NAMES
 )

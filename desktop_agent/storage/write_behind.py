@@ -49,7 +49,7 @@ class WriteBehind(ABC, Generic[Write]):
     """A queue of writes. What the disk refuses is kept in memory and retried with the next write, and after a moment.
 
     After WrittenElsewhere nothing is written any more: it would mix with what another process writes. Nor after
-    DatabaseReplaced: the new file does not hold what it would continue. Of what is not `is_stored` nothing is ever.
+    DatabaseReplaced: the new file does not hold what it would continue. Unless `is_stored`, nothing is ever written.
     """
 
     def __init__(self, *, is_stored: bool = True) -> None:
@@ -62,7 +62,7 @@ class WriteBehind(ABC, Generic[Write]):
         self._retry_timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
         self.trouble: StorageFailed | None = None
-        """What the disk said last, or why something can never be written; None while writing works."""
+        """The last error of the disk, or why something can never be written; None while writing works."""
         self.lost_write_error: StorageFailed | None = None
         """Why something can never be written, from the first such write on."""
         self._lost_writes = self._reported_losses = 0
@@ -98,7 +98,7 @@ class WriteBehind(ABC, Generic[Write]):
             raise fault
 
     async def write_all(self) -> None:
-        """Write what waits; listeners for trouble are notified of a refusal, it is not raised."""
+        """Write what waits; a refusal is reported to the listeners for trouble, not raised."""
         await self._write_shielded()
 
     async def write_at_once(self) -> None:
@@ -196,7 +196,7 @@ class WriteBehind(ABC, Generic[Write]):
             return trouble
 
     def _update_trouble(self, trouble: StorageFailed | None) -> None:
-        # What can never be written is not saved when something else is.
+        # A later write that succeeds does not save what can never be written.
         before, self.trouble = self.trouble, trouble or self.lost_write_error
         # Being overtaken is the end, whatever the disk refused before.
         is_the_end = isinstance(self.trouble, OVERTAKEN) and self.trouble is not before
@@ -209,7 +209,7 @@ class WriteBehind(ABC, Generic[Write]):
         trouble: StorageFailed | None = None
         while self._pending:
             await self._prepare(self._pending[0])
-            # Taken out first: what is noted meanwhile goes behind, not into, what is being written just now.
+            # Taken out first, so that events noted meanwhile are not joined to what is being written.
             write = self._current_write = self._pending.popleft()
             try:
                 await self._write(write)

@@ -154,7 +154,7 @@ async def remove_backup(folder: Path) -> None:
 
 
 async def remove_unfinished_backups(backups: Path) -> None:
-    """Delete what a process that died has left of backups; younger than a day, it may be another one's work."""
+    """Delete unfinished backups of processes that died. One younger than a day may still be written by another one."""
     await _in_thread(lambda _: _remove_unfinished(backups))
 
 
@@ -202,7 +202,7 @@ async def open_once(data_folder: Path) -> StoredCounts:
 
 
 async def _in_thread(work: Callable[[CancelToken], T]) -> T:
-    """A thread of its own: a long copy holds up no journal, and no other file.
+    """Do work in a thread of its own: a long copy holds up no journal, and no other file.
 
     A cancel sets the token and waits for the end of the work: what is cleaned up after it is not written again. Raises
     StorageFailed, also where a folder cannot be listed, as on a network disk that has gone.
@@ -286,9 +286,9 @@ def _save_known(data_folder: Path, known: Sequence[Path]) -> None:
 
 def _find_folders(data_folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     known = _known(data_folder)
-    # Unlike `is_dir` also of a network disk that fails: it is gone as well.
-    there = [path for path in known if os.path.isdir(path)]  # noqa: PTH112
-    return (data_folder / BACKUP_FOLDER, *there), tuple(path for path in known if path not in there)
+    # False also for a network disk that fails, where `Path.is_dir` raises.
+    present = [path for path in known if os.path.isdir(path)]  # noqa: PTH112
+    return (data_folder / BACKUP_FOLDER, *present), tuple(path for path in known if path not in present)
 
 
 def _content_of(folder: Path, *, with_links: bool = False) -> Iterator[Path]:
@@ -325,8 +325,8 @@ def _share(source: Path, target: Path) -> None:
 
 
 def _list(backups: Path) -> tuple[Backup, ...]:
-    found = [backup for path in list_folder(backups) if (backup := _read(path / _MANIFEST)) is not None]
-    return tuple(sorted(found, key=lambda backup: (backup.created_at, backup.folder.name), reverse=True))
+    finished = [backup for path in list_folder(backups) if (backup := _read(path / _MANIFEST)) is not None]
+    return tuple(sorted(finished, key=lambda backup: (backup.created_at, backup.folder.name), reverse=True))
 
 
 def _read(manifest: Path) -> Backup | None:

@@ -25,7 +25,7 @@ _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})")
 
 @dataclass(frozen=True, slots=True)
 class MigrationCopy:
-    """A copy as a database of `schema` had it. `program` is the version that wrote it; "" where nobody knows.
+    """A copy of a database of version `schema`. `program` is the version that wrote it; "" where that is unknown.
 
     `size` is in bytes.
     """

@@ -101,7 +101,7 @@ class ConversationLock:
     async def _take(self, acquire: Callable[[], bool]) -> tuple[bool, Holder | None]:
         """Call `acquire` in a thread; return whether it took the lock, and if not, who holds it, as far as is known.
 
-        Whoever holds it without a name gets a moment: to release it after a look, or to write the name.
+        A holder without a name gets a moment: to release it after a check, or to write the name.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + _NAME_GRACE
@@ -133,15 +133,15 @@ class ConversationLock:
         return await asyncio.to_thread(self._file.holder)
 
     async def is_free(self) -> bool:
-        """Return whether nobody holds it at this moment, though somebody else may look too. Raises StorageFailed."""
+        """Return whether nobody holds it; another process that only checks does not count. Raises StorageFailed."""
 
-        def look() -> bool:
+        def acquire_and_release() -> bool:
             # Released by the same thread: meanwhile the event loop, or a queue of threads, may take long.
             is_free = self._file.acquire()
             self._file.release()
             return is_free
 
-        return (await self._take(look))[0]
+        return (await self._take(acquire_and_release))[0]
 
     async def _try_to_take(self, acquire: Callable[[], bool]) -> bool:
         attempt = asyncio.ensure_future(asyncio.to_thread(acquire))

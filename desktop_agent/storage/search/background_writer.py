@@ -1,4 +1,4 @@
-"""Writes an index file in the background: what the index of the own conversations and that of other programs' share.
+"""Writes an index file in the background: shared by the index of our own conversations and that of other programs'.
 
 Nothing that goes wrong here is anybody's error: it is logged and tried again, and a damaged index is made anew.
 """
@@ -49,7 +49,7 @@ Writer = TypeVar("Writer", bound=_FileWriter)
 class BackgroundWriter(Generic[Writer]):
     """Opens an index file and writes it in a thread of its own, unless another process does.
 
-    All that waits for the thread raises what is done there. `title` is the file's name in the log.
+    Methods that wait for the thread raise what is raised there. `title` is the file's name in the program's log.
     """
 
     def __init__(self, title: str, path: Path, lock_name: str, open_writer: Callable[[Path], Writer]) -> None:
@@ -75,14 +75,14 @@ class BackgroundWriter(Generic[Writer]):
         Harmless when repeated.
         """
         if self._task is None and not self.is_closed:
-            self._task = asyncio.get_running_loop().create_task(self._keep_up(index))
+            self._task = asyncio.get_running_loop().create_task(self._index_repeatedly(index))
 
     def wake(self) -> None:
         """Index soon. Harmless on another loop: one writes the rest when the program's own has ended."""
         if self._task is not None and self._task.get_loop() is asyncio.get_running_loop():
             self._woken.set()
 
-    async def _keep_up(self, index: Callable[[], Awaitable[float]]) -> None:
+    async def _index_repeatedly(self, index: Callable[[], Awaitable[float]]) -> None:
         while True:
             self._woken.clear()
             seconds = await index()
@@ -94,7 +94,7 @@ class BackgroundWriter(Generic[Writer]):
     async def attempt(
         self, work: Callable[[], Awaitable[bool]], note_refusal: Callable[[StorageFailed | OSError], None]
     ) -> bool:
-        """Do `work`, which nothing else does meanwhile; return what it does, False where it failed."""
+        """Do `work`, one after the other; return its result, False where it failed."""
         async with self._turn:
             try:
                 is_done = await work()
@@ -111,7 +111,7 @@ class BackgroundWriter(Generic[Writer]):
             return False
 
     async def close(self) -> None:
-        """End after the piece at hand. Harmless when repeated."""
+        """Stop, once the work in progress has ended. Harmless when repeated."""
         self.is_closed = True
         if self._task is not None:
             self._task.cancel()
@@ -127,17 +127,17 @@ class BackgroundWriter(Generic[Writer]):
             await asyncio.to_thread(self._lock.release)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` does in the thread."""
+        """Do `work` in the thread; return its result."""
         if self._thread is None:
             self._thread = WorkerThread("indexing")
         return await self._thread.run(work)
 
     def lock(self) -> bool:
-        """Keep other processes from writing the file; False where one of them does. For the thread."""
+        """Keep other processes from writing the file; return False where one of them does. For the thread."""
         return self._lock.acquire()
 
     def open(self) -> bool:
-        """Open the file, unless another process writes it; False then. For the thread."""
+        """Open the file, unless another process writes it; return False then. For the thread."""
         if not self.lock():
             return False
         if self._writer is None or not self._writer.has_its_name:
@@ -146,7 +146,7 @@ class BackgroundWriter(Generic[Writer]):
         return True
 
     async def write(self, work: Callable[[Writer], T]) -> T:
-        """Return what `work` does in the thread with the file, which is open."""
+        """Do `work` on the open file, in the thread; return its result."""
         return await self.run(lambda: work(self.opened()))
 
     def opened(self) -> Writer:
@@ -171,7 +171,7 @@ class BackgroundWriter(Generic[Writer]):
         _log.warning("%s: %s%s", self._title, type(error).__name__, "; it is made anew" if is_useless else "")
         with suppress(sqlite3.Error, OSError):
             await self.run(self._remove if is_useless else self._close_writer)
-        # Else another one comes to the same end, again and again.
+        # Only once: where the new file is of no use either, this would not end.
         if is_useless and not self._was_useless:
             self._was_useless = True
             self.wake()

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _MAX_CHOICES = 40
 _NUMBERS = "number IN (SELECT value FROM json_each(?))"
-# "+": the index of those that are not deleted would be gone through from end to end.
+# "+" keeps SQLite from reading the whole index of conversations that are not deleted.
 _SELECT_CONVERSATIONS = (
     f"SELECT number, id, title, created_at, updated_at FROM conversations WHERE {_NUMBERS} AND +deleted_at IS NULL"  # noqa: S608  a constant
 )
@@ -47,7 +47,7 @@ class ConversationSearch:
         self._indexer = Indexer(folder, run)
         self._found_reader = IndexReader(folder / FOUND_INDEX_NAME)
         self.found = FoundIndexer(folder, self._close_found_reader)
-        """What of other programs' conversations is found."""
+        """The indexer of other programs' conversations."""
         self._worker: WorkerThread | None = None
         self._newest = 0
         """The number of the newest search; older ones stop."""
@@ -61,7 +61,7 @@ class ConversationSearch:
         self._indexer.wake()
 
     def notice_deletion(self) -> None:
-        """Remove from the index what was deleted for good, also where none was to be kept up to date now."""
+        """Remove from the index what was deleted for good, also where indexing was not started."""
         if self._path.exists():
             self._indexer.start()
         self._indexer.wake()
@@ -226,7 +226,7 @@ def _current_hits(
 
 
 def _rows_by_number(connection: DatabaseConnection, select: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
-    """Return the rest of each row under the number that it begins with. One statement is quicker than one for each."""
+    """Return the other columns of each row by its first, the number. One statement is quicker than one for each row."""
     return {row[0]: row[1:] for row in connection.execute(select, (json.dumps(numbers),))}
 
 

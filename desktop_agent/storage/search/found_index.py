@@ -129,7 +129,7 @@ class FoundIndexWriter:
                 self._remove(origin)
 
     def note_progress(self, programs: Iterable[str], *, is_complete: bool) -> None:
-        """Note of which programs the index is, and whether all of them is in it."""
+        """Note which programs are in the index, and whether they are in it as a whole."""
         token, below = token_of(programs), 0 if is_complete else 1
         with transaction(self._connection):
             self._connection.execute(
@@ -170,7 +170,7 @@ class FoundIndexWriter:
 
 
 def token_of(programs: Iterable[str]) -> str:
-    """Return what says of which programs an index is."""
+    """Return the token of an index of these programs."""
     return " ".join(sorted(programs))
 
 

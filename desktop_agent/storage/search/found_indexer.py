@@ -118,7 +118,7 @@ class FoundIndexer:
             self._is_hurried = False
 
     async def close(self) -> None:
-        """End at the next pause of who reads and writes; who reads is not waited for longer than GRACE seconds.
+        """End at the next pause of reading and writing; a read is not waited for longer than GRACE seconds.
 
         Harmless when repeated.
         """
@@ -153,18 +153,18 @@ class FoundIndexer:
             return not source.titles or await self._index_source(source)
         # Nothing of a program that was switched off stays for as long as the others are read.
         indexed = await self._background.write(lambda writer: writer.indexed())
-        await self._take_out([origin for origin in indexed if origin[0] not in source.titles])
-        pause = _Pauses(lambda: self._is_left(source), is_hurried=self._is_hurried)
+        await self._remove([origin for origin in indexed if origin[0] not in source.titles])
+        pause = _Pauses(lambda: self._is_outdated(source), is_hurried=self._is_hurried)
         entries, unclear = await _read(lambda: source.entries(pause))
         count = len(entries)
         entries = sorted(entries, key=lambda entry: -entry.updated_at.timestamp())[:MAX_CONVERSATIONS]
         listed = {entry.origin for entry in entries}
-        await self._take_out([origin for origin in indexed if origin not in listed and origin[0] not in unclear])
-        wanted, surplus = _divide(entries, indexed)
-        await self._take_out(surplus)
-        self.obstacle = _FULL if len(wanted) < count else None
-        new = [entry for entry in wanted if not self._is_known(entry, indexed)]
-        characters = sum(indexed[entry.origin].characters for entry in wanted if entry.origin in indexed)
+        await self._remove([origin for origin in indexed if origin not in listed and origin[0] not in unclear])
+        fitting, surplus = _divide(entries, indexed)
+        await self._remove(surplus)
+        self.obstacle = _FULL if len(fitting) < count else None
+        new = [entry for entry in fitting if not self._is_known(entry, indexed)]
+        characters = sum(indexed[entry.origin].characters for entry in fitting if entry.origin in indexed)
         if new and not await self._add(source, new, characters):
             return False
         is_complete = self.obstacle is None
@@ -176,13 +176,13 @@ class FoundIndexer:
         is_hopeless = self._unreadable.get(entry.origin) == entry.changed
         return is_hopeless or (known is not None and known.changed == entry.changed)
 
-    def _is_left(self, source: FoundSource) -> bool:
+    def _is_outdated(self, source: FoundSource) -> bool:
         return self._background.is_closed or self._source is not source
 
     async def _add(self, source: FoundSource, entries: Sequence[FoundEntry], characters: int) -> bool:
         """Add these, the newest first; False where something else is to be done before."""
         await self._background.write(lambda writer: writer.note_progress(source.titles, is_complete=False))
-        pause = _Pauses(lambda: self._is_left(source), is_hurried=self._is_hurried)
+        pause = _Pauses(lambda: self._is_outdated(source), is_hurried=self._is_hurried)
         loading = source.load(entries, pause)
         try:
             return await self._add_all(loading, characters, pause, is_many=len(entries) > _MANY)
@@ -196,12 +196,12 @@ class FoundIndexer:
             if shutil.disk_usage(self._folder).free < MIN_FREE_BYTES:
                 self.obstacle = DISK_FULL
                 return True
-            found = await _read(lambda: _next(loading, pause))
-            if found is None:
+            loaded = await _read(lambda: _next(loading, pause))
+            if loaded is None:
                 if is_many:
                     await self._background.write(FoundIndexWriter.tidy_later)
                 return True
-            entry, messages = found
+            entry, messages = loaded
             if messages is None:
                 # With its title alone, as its list shows it; tried again when it changes, or by the next process.
                 self._unreadable[entry.origin] = entry.changed
@@ -218,7 +218,7 @@ class FoundIndexer:
 
         return await self._background.write(put)
 
-    async def _take_out(self, origins: Sequence[Origin]) -> None:
+    async def _remove(self, origins: Sequence[Origin]) -> None:
         for begin in range(0, len(origins), _REMOVED_AT_ONCE):
             part = origins[begin : begin + _REMOVED_AT_ONCE]
             await self._background.write(lambda writer, part=part: writer.remove(part))
@@ -247,12 +247,12 @@ def _next(loading: _Loading, pause: "_Pauses") -> tuple[FoundEntry, Sequence[Mes
     """Return the next conversation; None after the last one. Raises IndexingStopped."""
     pause.begin()
     try:
-        found = next(loading, None)
+        loaded = next(loading, None)
         pause()
     except IndexingStopped:
         loading.close()
         raise
-    return found
+    return loaded
 
 
 class _Pauses:
@@ -272,27 +272,27 @@ class _Pauses:
     def __call__(self) -> None:
         """Wait as long as was worked, if that is worth a pause. Raises IndexingStopped."""
         worked = time.monotonic() - self._began
-        is_tired = worked > _SLICE_SECONDS and not self._is_hurried
-        end = time.monotonic() + (worked if is_tired else 0.0)
-        while not self._is_stopped() and (left := end - time.monotonic()) > 0:
-            self._waiting.wait(min(left, _SLICE_SECONDS))
+        is_pause_due = worked > _SLICE_SECONDS and not self._is_hurried
+        end = time.monotonic() + (worked if is_pause_due else 0.0)
+        while not self._is_stopped() and (remaining := end - time.monotonic()) > 0:
+            self._waiting.wait(min(remaining, _SLICE_SECONDS))
         if self._is_stopped():
             raise IndexingStopped
-        if is_tired:
+        if is_pause_due:
             self.begin()
 
 
 def _divide(
     entries: Sequence[FoundEntry], indexed: Mapping[Origin, IndexedEntry]
 ) -> tuple[Sequence[FoundEntry], Sequence[Origin]]:
-    """Return what is wanted in the index, and what has no room there any more: the oldest."""
+    """Return the entries that have room in the index, and what has to be removed from it: the oldest."""
     room = MAX_CHARACTERS
     for place, entry in enumerate(entries):
         room -= indexed[entry.origin].characters if entry.origin in indexed else 0
         if room < 0:
             return entries[:place], [other.origin for other in entries[place:] if other.origin in indexed]
     if room < MAX_CHARACTERS // _ROOM_PARTS:
-        # Nothing older is added, to be taken out again by the next round.
+        # Older ones would be added now and removed again by the next round.
         oldest = max(place for place, entry in enumerate(entries) if entry.origin in indexed)
         return entries[: oldest + 1], ()
     return entries, ()

@@ -145,7 +145,7 @@ class IndexWriter:
         return file_identity(self._path) == self._identity
 
     def read_shards(self) -> None:
-        """Know which tables of words there are; again after a transaction that was rolled back."""
+        """Read which tables of words there are; to be repeated after a transaction that was rolled back."""
         self._shards = {row[0] for row in self.connection.execute("SELECT number FROM shards")}
 
     def belongs_to(self, token: str | None) -> bool:
@@ -188,7 +188,7 @@ class IndexWriter:
                 self.mark_all_for_compaction()
 
     def apply(self, changes: Changes, next_token: str) -> None:
-        """Take in changes. They are on the disk afterwards: the database forgets them."""
+        """Apply changes. They are durable afterwards, so that the database may forget them."""
         self.connection.execute("PRAGMA synchronous=FULL")
         try:
             with transaction(self.connection):
@@ -270,7 +270,7 @@ class IndexWriter:
                 self._mark_for_compaction([number >> _SHARD_BITS])
 
     def _remove_message(self, number: int) -> SearchableText | None:
-        """Return what was in the index of it: its words are there until it is compacted."""
+        """Remove a message and return its text; its words stay until the index is compacted."""
         rows = read_pieces(self.connection, number).fetchall()
         self.connection.execute(
             "DELETE FROM texts WHERE number BETWEEN (SELECT text FROM documents WHERE number = ?)"
@@ -312,7 +312,7 @@ class IndexWriter:
             return
         if before is not None:
             self._remove_title(number, before)
-            # It was the beginning of a prompt that was deleted for good, or anything else that nobody shall read.
+            # It was the beginning of a prompt that was deleted for good, or anything else that nobody may read.
             if not title.startswith(before):
                 self._mark_for_compaction([_TITLES])
         self.connection.execute("INSERT INTO titles (rowid, words) VALUES (?, ?)", (number, to_index_words(title)))

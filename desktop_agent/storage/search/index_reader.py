@@ -1,4 +1,4 @@
-"""Looks things up in the search index: newest messages first, table by table, until there is enough to rank."""
+"""Reads the search index: newest messages first, table by table, until there is enough to rank."""
 
 import math
 import sqlite3
@@ -43,7 +43,7 @@ _MAX_LISTED_HITS = 3
 _WEIGHTS = "1.0, 0.4, 1.0, 0.6"
 """Of the columns: results of tools are long, and mostly not what is looked for."""
 _WHOLE_WORD = 2.0
-"""What a last word is worth that is there as it was typed: what SQLite gives to one that every tenth message has."""
+"""Added where the last word is there as it was typed: what SQLite gives to a word that every tenth message has."""
 _TITLE_WEIGHT = 3.0
 _DAY = 86_400_000_000
 _RECENT_DAYS = 60

@@ -75,8 +75,8 @@ def _parts(pieces: Iterable[SearchableText]) -> Iterator[_Part]:
     for piece, following in pairwise(chain(pieces, (SearchableText(),))):
         for place, last, text, rest in zip(_PLACES, before.parts, piece.parts, following.parts, strict=True):
             if last and text:
-                around = last[-_SEAM:] + text[:_SEAM]
-                yield _Part(place, around, min(len(last), _SEAM), begins=False, ends=not rest and len(text) <= _SEAM)
+                joined = last[-_SEAM:] + text[:_SEAM]
+                yield _Part(place, joined, min(len(last), _SEAM), begins=False, ends=not rest and len(text) <= _SEAM)
             if text:
                 yield _Part(place, text, None, begins=not last, ends=not rest)
         before = piece
@@ -138,8 +138,8 @@ class _FoldedText:
         """Return the first place of the folded text that is here in the text, or behind it."""
         stretch = bisect_left(self._starts, place)
         before = max(0, stretch - 1)
-        found = self._folded_starts[before] + place - self._starts[before]
-        return min(found, self._folded_starts[stretch]) if stretch < len(self._starts) else found
+        folded_place = self._folded_starts[before] + place - self._starts[before]
+        return min(folded_place, self._folded_starts[stretch]) if stretch < len(self._starts) else folded_place
 
 
 @lru_cache(maxsize=1024)
@@ -199,8 +199,8 @@ def _cut(part: _Part, matcher: _Matcher, terms: Sequence[Term], match: MatchRang
     end = min(len(text), max(match[1], begin + _LENGTH))
     line = "" if part.begins and not begin else _ELLIPSIS
     ranges: list[MatchRange] = []
-    within = (found for term in terms for found in islice(matcher.matches(term, begin, end), _MAX_MATCHES))
-    matches = _without_overlaps(within)
+    ranges_of_terms = (islice(matcher.matches(term, begin, end), _MAX_MATCHES) for term in terms)
+    matches = _without_overlaps(chain.from_iterable(ranges_of_terms))
     source = _Line(part.place, text, begin, end, matches)
     for start, stop in matches:
         line += source.between(begin, start)
@@ -213,7 +213,7 @@ def _cut(part: _Part, matcher: _Matcher, terms: Sequence[Term], match: MatchRang
 
 
 class _Line:
-    """A part of a text on one line; what was said is without the signs of Markdown, but for those within a match."""
+    """A part of a text on one line; of a message's text without the signs of Markdown, but for those within a match."""
 
     def __init__(self, place: SearchPlace, text: str, begin: int, end: int, matches: Sequence[MatchRange]) -> None:
         self.end = end
