@@ -90,7 +90,7 @@ class ToolUndo:
         )
 
     def reason_not_undone(self, checkpoint: Checkpoint) -> Sentence | None:
-        """Return the same for a forecast."""
+        """Return why a call would not be undone, for a forecast; None where it would be."""
         skipped = self._skipped(checkpoint)
         return None if skipped is None else skipped.why
 
@@ -118,10 +118,10 @@ async def _run_undo(tool: AnyTool, undo: Callable[[Any], Awaitable[str]], argume
         checked = await run_by_size(lambda: tool.checked(arguments), arguments)
         return replace_surrogates((await undo(checked))[:_MAX_UNDO_TEXT]).strip() or tool.name
 
-    fence = TaskSupervisor()
-    report = await fence.run(work, tool.timeout)
-    if fence.unfinished:
-        await asyncio.wait(fence.unfinished, timeout=_UNDO_GRACE)
+    supervisor = TaskSupervisor()
+    report = await supervisor.run(work, tool.timeout)
+    if supervisor.unfinished:
+        await asyncio.wait(supervisor.unfinished, timeout=_UNDO_GRACE)
     return report
 
 
@@ -180,7 +180,7 @@ class Checkpoints:
         self._tool_undo = ToolUndo(tools, store)
         self._specialists = specialists
         self._lock = asyncio.Lock()
-        # Of its own, as no run is refused because of it; a restoring waits for it.
+        # Beside the other lock: a restore waits for the cleanup, but no run is refused because of it.
         self._cleanup_lock = asyncio.Lock()
         self._is_cleaned_up = False
 
@@ -218,7 +218,7 @@ class Checkpoints:
         )
 
     async def publish_saved_calls(self) -> None:
-        """Let the shown calls say which of them can be undone or redone. Raises StorageFailed."""
+        """Notify the listener which of the shown calls can be undone or redone. Raises StorageFailed."""
         checkpoints = await self._all()
         self._listeners.on_saved_calls(match_saved_calls(checkpoints, self._history(), self._specialists()))
         if not self._is_cleaned_up and not self._lock.locked():
@@ -323,7 +323,7 @@ class Checkpoints:
 
         def is_later(checkpoint: Checkpoint) -> bool:
             message_id = checkpoint.caller_message_id or checkpoint.message_id
-            # Messages of other branches are not in the history: time tells.
+            # Messages of other branches are not in the history: the time decides.
             return (
                 checkpoint.created_at >= history[position].created_at
                 if message_id not in ids
@@ -351,7 +351,7 @@ class Checkpoints:
                     _extend_consent(consent, done[-1])
                 on_progress(len(done), len(checkpoints))
         finally:
-            # Also of one that was broken off: what was put back is.
+            # Also where it was interrupted: some files may be restored.
             await self._report(done, note_id)
         return tuple(done)
 
@@ -411,10 +411,10 @@ def _matches(checkpoint: Checkpoint, ids: Collection[str]) -> bool:
 
 def _open_checkpoints(checkpoint: Checkpoint, checkpoints: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
     """Return, newest first, the checkpoint itself and those saved whenever it was redone."""
-    chain, above = [checkpoint], {checkpoint.id}
+    chain, undone_ids = [checkpoint], {checkpoint.id}
     for other in checkpoints:
-        if other.undoes in above:
-            above.add(other.id)
+        if other.undoes in undone_ids:
+            undone_ids.add(other.id)
             chain += [other] if other.is_redo == checkpoint.is_redo else []
     return [member for member in reversed(chain) if not member.restored] or [checkpoint]
 

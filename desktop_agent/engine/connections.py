@@ -73,7 +73,7 @@ class FoundServer:
 class Connections:
     """Makes providers from endpoints and keys. `given` and its key hold for this run only and are never saved.
 
-    `catalogue` is what is known about models besides; `saved` keeps listings from one start to the next.
+    `catalogue` adds what is known about models besides their listings, which `saved` stores between two starts.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Connections:
         self._given = given
         self._given_key = given_key
         self._providers: dict[str, Provider] = {}
-        self._forgotten = 0  # how often one was
+        self._forgotten = 0  # how many providers were, so far
         self._catalogue = catalogue or Catalogue()
         self._listings = ModelListings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
         self._demo: DemoServer | None = None
@@ -137,7 +137,7 @@ class Connections:
         """Return the demo's loopback server, started on first use."""
         async with self._starting_demo:
             if self._demo_endpoint is None:
-                # Late: most people never ask the demo.
+                # Late: most people never use the demo.
                 from desktop_agent.providers.demo.server import DemoServer
 
                 self._demo = DemoServer()
@@ -204,7 +204,7 @@ class Connections:
     async def check(self, endpoint: Endpoint, key: SecretStr | None) -> tuple[Endpoint, tuple[ModelInfo, ...]]:
         """Ask the server for its models with this key, without storing anything. Raises ProviderError.
 
-        Returns it with the address that answered: `/v1` under the given one is tried too.
+        Return it with the address that answered: `/v1` under the given one is tried too.
         """
         await self._catalogue.warm_up()
         endpoint = with_complete_address(endpoint)
@@ -212,8 +212,10 @@ class Connections:
         try:
             return endpoint, _typed_first(endpoint, provider, await provider.list_models())
         except ProviderError as error:
-            if isinstance(error, (NotFound, UnreadableAnswer)) and (found := await self._check_under_v1(endpoint, key)):
-                return found
+            if isinstance(error, (NotFound, UnreadableAnswer)) and (
+                result := await self._check_under_v1(endpoint, key)
+            ):
+                return result
             if not endpoint.models or not lacks_listing(error):
                 raise
             return endpoint, _typed_first(endpoint, provider, ())
@@ -226,14 +228,14 @@ class Connections:
     async def _check_under_v1(
         self, endpoint: Endpoint, key: SecretStr | None
     ) -> tuple[Endpoint, tuple[ModelInfo, ...]] | None:
-        """Return None if there is no list of models either. Raises ProviderError for a server that refuses it.
+        """Check the address with `/v1`; None if there is no list of models either. Raises ProviderError for a refusal.
 
-        Whoever typed models knows the address: only a refused key says that it is the other one.
+        Where the person typed models, the given address counts as right: only a refused key shows that this one is.
         """
         address = address_under_v1(endpoint.dialect, endpoint.base_url)
         if address is None:
             return None
-        # What was left out of this one was left out of those that were typed alike.
+        # Mirrors with the same path lack `/v1` too.
         path = _path_of(endpoint.base_url)
         mirrors = tuple(
             address_under_v1(endpoint.dialect, mirror) or mirror if _path_of(mirror) == path else mirror
@@ -332,7 +334,7 @@ async def _stored_key(secrets: SecretStore, endpoint: Endpoint) -> SecretStr | N
     try:
         return await secrets.get(endpoint.id)
     except SecretsUnavailable:
-        # What the server would say hides that the keyring is locked.
+        # The server's refusal would hide that the keyring is locked.
         if endpoint.needs_key or endpoint.has_key:
             raise
         return None
@@ -374,7 +376,7 @@ def _typed_first(endpoint: Endpoint, provider: Provider, listed: tuple[ModelInfo
 
 async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], target: Endpoint) -> SecretStr | None:
     # A preset that was given another address holds the key of that address.
-    untouched = (provider for provider in CLOUD_PROVIDERS if all(provider.id != mine.id for mine in added))
+    untouched = (provider for provider in CLOUD_PROVIDERS if all(provider.id != other.id for other in added))
     for endpoint in (*added, *untouched):
         # All of them: a mirror that the key was not saved for must not get it.
         if _addresses(target) <= _addresses(endpoint):

@@ -213,7 +213,7 @@ class Engine:
         Unless wanted `whole`, its earlier messages may stay on the disk: see Session.history_loader. Raises WrongUse
         for an unknown one, ConversationInUse for one that another process has open, and StorageFailed.
         """
-        # One opening of a conversation at a time: two would both put it in order.
+        # One opening of a conversation at a time: two would both recover it.
         async with self._opening.setdefault(conversation_id, asyncio.Lock()):
             session = self._sessions.get(conversation_id)
             self._idle_sessions.keep_open(session)
@@ -362,15 +362,15 @@ class Engine:
             await self._mcp_in_use.ready(_workspace_of(record))
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
-        folder, which = _workspace_of(record), self._defaults.toolset
-        if which == "none":
+        folder, selection = _workspace_of(record), self._defaults.toolset
+        if selection == "none":
             return ToolRegistry(())
         workspace = Workspace(folder) if folder else None
         from desktop_agent.permissions.shell.git_checkout import is_checkout
         from desktop_agent.tools.builtin_tools import builtin_tools
 
-        fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, is_checkout))
-        return DynamicToolRegistry(fixed, lambda: _mcp_tools(self._mcp_in_use, folder, which))
+        fixed = ToolRegistry(builtin_tools(workspace, selection, (self.folder,), self._private_hosts, is_checkout))
+        return DynamicToolRegistry(fixed, lambda: _mcp_tools(self._mcp_in_use, folder, selection))
 
     async def new_demo_session(self) -> "Session":
         """Return a conversation with the demo, in a folder where its tool call may write. Raises StorageFailed."""
@@ -424,12 +424,12 @@ def _make_mcp_servers(
     return servers
 
 
-def _mcp_tools(servers: "McpServers | None", workspace: Path | None, which: "ToolSelection") -> tuple[AnyTool, ...]:
+def _mcp_tools(servers: "McpServers | None", workspace: Path | None, selection: "ToolSelection") -> tuple[AnyTool, ...]:
     """Return what the servers offer for a folder, as far as it belongs to this selection."""
     offered = () if servers is None else servers.tools(workspace)
-    if which == "all":
+    if selection == "all":
         return offered
-    return tuple(tool for tool in offered if which == "read" and tool.tool_class is ToolClass.READ_ONLY)
+    return tuple(tool for tool in offered if selection == "read" and tool.tool_class is ToolClass.READ_ONLY)
 
 
 def _new_record(

@@ -15,7 +15,7 @@ FIRST_PART = 24
 """Messages that fill a window: so many at least are loaded first."""
 NEXT_PART = 200
 _LARGE_PART = 1000
-"""Where all is wanted: in between the window answers, and others read and write."""
+"""For loading all messages: between two parts the window responds, and others read and write."""
 
 
 class HistoryLoader:
@@ -134,9 +134,9 @@ class BranchLoader:
         )
 
     async def _last_head(self, message_id: str) -> str:
-        """Return the end of the branch in which a message was seen last; the message itself where that is unknown.
+        """Return the end of the branch in which a message was seen last.
 
-        So it is for what is in view.
+        Return the message itself where that is unknown, and for what is in view.
         """
         if any(message.id == message_id for message in self._writer.history()):
             return message_id
@@ -150,7 +150,7 @@ class BranchLoader:
         return store is not None and await store.branch_parts.is_above(conversation, message_id, below)
 
     async def load_ids_left(self, head: str) -> frozenset[str]:
-        """Return the ids of the messages of the branch with this end that are in view no more."""
+        """Return the ids of the messages on the branch up to `head` that are not in view."""
         if self._store is None or self._writer.head is None:
             return frozenset()
         await self._writer.flush()
@@ -173,13 +173,13 @@ class BranchLoader:
 
 def _has_what_is_sent(history: Sequence[Message]) -> bool:
     """Return whether nothing before the history would be sent: see `compacted_view`."""
-    place = next((index for index in range(len(history) - 1, -1, -1) if summary_of(history[index])), None)
-    summary = None if place is None else summary_of(history[place])
-    if summary is None or place is None:
+    position = next((index for index in range(len(history) - 1, -1, -1) if summary_of(history[index])), None)
+    summary = None if position is None else summary_of(history[position])
+    if summary is None or position is None:
         return False
     first_kept = next((index for index, message in enumerate(history) if message.id == summary.first_kept_id), None)
     # The prompt that the kept work is for follows the summary.
-    return first_kept is not None and any(map(is_own_prompt, history[: min(first_kept + 1, place)]))
+    return first_kept is not None and any(map(is_own_prompt, history[: min(first_kept + 1, position)]))
 
 
 def _is_summary_alone(message: Message) -> bool:

@@ -44,7 +44,7 @@ _LOCK_TIMEOUT = 60.0
 
 
 class ServerSecrets:
-    """Values of servers' variables, headers and client secrets in the keyring. Where there is no keyring, none."""
+    """Values of servers' variables, headers and client secrets in the keyring; none where there is no keyring."""
 
     def __init__(self, store: SecretStore) -> None:
         self.store = store
@@ -83,10 +83,10 @@ def validate_secrets(server: McpServer, secrets: Mapping[str, SecretStr]) -> Non
 
 
 def obsolete_secrets(old: McpServer, new: McpServer) -> set[str]:
-    """Return the names of secrets that the server as it is to be must not get."""
+    """Return the names of the secrets that the changed server must not get."""
     obsolete = {*old.all_secret_names} - {*new.all_secret_names}
     if _client_identity(old) != _client_identity(new):
-        # It was given for that id at that address, and goes to no other.
+        # It was given for that client id at that address, and goes to no other.
         obsolete.add(CLIENT_SECRET)
     # What was entered for one program or host is given to no other unseen.
     return obsolete | {*new.all_secret_names} if _secret_recipient(old) != _secret_recipient(new) else obsolete
@@ -137,11 +137,11 @@ class OAuthManager:
         return HttpTarget(url, allowed_private_hosts(url, self.private_hosts()))
 
     def is_signed_in(self, server_id: str) -> bool | None:
-        """Return whether the keyring has a sign-in, as far as is known; None before anybody looked."""
+        """Return whether the keyring has a sign-in, as far as is known; None before `check`."""
         return self._has_record.get(server_id)
 
     async def check(self, server: McpServer) -> None:
-        """Look whether the keyring has a sign-in. One that cannot be read counts as none."""
+        """Check whether the keyring has a sign-in. One that cannot be read counts as none."""
         connection, record = server.connection, None
         with suppress(SecretsUnavailable):
             if isinstance(connection, HttpConnection):

@@ -16,7 +16,7 @@ from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState
 _P = ParamSpec("_P")
 
 MAX_NOTICES = 100
-# Seconds: a server that says without end that its catalog changed is passed on this often.
+# Seconds between two notifications where a server says without end that its catalog changed.
 _NOTIFY_INTERVAL = 1.0
 # Seconds before a server that changes its tools without end is asked again: twice as long each time.
 _FIRST_REFRESH_PAUSE = 1.0
@@ -43,7 +43,7 @@ class Listeners(Generic[_P]):
 class McpNotifier:
     """Listeners for events of MCP servers, and the newest notices, oldest first.
 
-    `state` and `catalog` are told the id of a server, in any folder; `log` the id and a line.
+    Listeners of `state` and `catalog` get the id of a server, in any folder; those of `log` the id and a line.
     """
 
     def __init__(self) -> None:
@@ -106,12 +106,12 @@ class ServerInstance:
 
     @property
     def needs_refresh(self) -> bool:
-        """Whether its tools are not known yet. What a server that changes on and on said last is enough."""
+        """Whether its tools are not known yet. Of a server that changes without end, the last answer is enough."""
         is_first = not self.offer.listed and self._task is not None and not self._task.done()
         return (self.lifecycle.is_stale or is_first) and not self._is_paused
 
     def apply_settings(self, server: McpServer) -> None:
-        """Take settings with the same connection."""
+        """Apply settings with the same connection."""
         self.lifecycle.server = server
         self.offer = self.offer.with_settings(server)
 
@@ -138,7 +138,7 @@ class ServerInstance:
 
     async def close(self) -> None:
         """End the server and everything that it started."""
-        # Listeners that ask for this server get the one that took its place.
+        # Listeners that ask for the state of this server would get that of its successor.
         self.lifecycle.on_state = self.lifecycle.on_tools_changed = self.lifecycle.on_catalog_changed = lambda: None
         if self._task is not None:
             self._task.cancel()
@@ -164,7 +164,7 @@ class ServerInstance:
         self.offer, self.failure = offer.with_settings(client.lifecycle.server), None
         self._notifier.state.notify(client.lifecycle.server.id)
         if client.lifecycle.is_stale:
-            # Whoever waits for this answer has it; a server may say without end that there is another one.
+            # Callers that wait for this answer have it; a server may announce further changes without end.
             self._task = None
             self._next_pause = max(self._next_pause, _FIRST_REFRESH_PAUSE)
             self.schedule_refresh()

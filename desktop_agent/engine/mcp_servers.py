@@ -58,7 +58,7 @@ READY_TIMEOUT = 15.0
 class McpServers:
     """What conversations, the composer and the settings ask for: one instance of each server for each folder.
 
-    `configured` returns the servers of the preferences; `handlers` whoever answers requests of servers now.
+    `configured` returns the servers of the preferences; `handlers` those that answer requests of servers now.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class McpServers:
         self.notifier = notifier = McpNotifier()
         # What the person should know: a tool that changed, a server that did not start.
         self.on_notice = notifier.notice.add
-        # What failed that the person agreed to just now, each time.
+        # A failure of what the person has just agreed to; reported each time.
         self.on_failure = notifier.failure.add
         self.on_state, self.on_catalog_changed, self.on_log = notifier.state.add, notifier.catalog.add, notifier.log.add
         self._instances: dict[tuple[str, Path | None], ServerInstance] = {}
@@ -91,7 +91,7 @@ class McpServers:
         return self.notifier.notices
 
     def server(self, server_id: str, workspace: Path | None) -> McpClient | None:
-        """Return the server for a folder; its first question starts it. None for an unknown one, or one that is off."""
+        """Return the server for a folder; its first request starts it. None for an unknown one, or one that is off."""
         server = self._enabled().get(server_id)
         return None if server is None else self._instance(server, workspace).client
 
@@ -162,7 +162,7 @@ class McpServers:
         await self._oauth.close()
 
     async def check_sign_in(self, server_id: str) -> None:
-        """Look whether the keyring has a sign-in; the server's state says so from then on."""
+        """Check whether the keyring has a sign-in; the server's state says so from then on."""
         server = self._find(server_id)
         if server is not None and _uses_oauth(server):
             await self._oauth.check(server)
@@ -196,9 +196,9 @@ class McpServers:
             obsolete = obsolete_secrets(before, server) - {*secrets} if before else set[str]()
             stored = {name: await self._secrets.get(server, name) for name in (*secrets, *obsolete)}
             try:
-                # Before the server is saved: a keyring that fails must not leave them to whoever comes next.
+                # Before the server is saved: a keyring that fails must not leave obsolete secrets to the new one.
                 await self._secrets.write(server, {**dict.fromkeys(sorted(obsolete)), **secrets})
-                # After the keyring, for which others may have been saved meanwhile.
+                # Read after the keyring has answered: other servers may have been saved meanwhile.
                 await save_servers(_replace_server(self._configured(), before, server))
             except BaseException:
                 # Else what was meant for the new address would go to the old one.

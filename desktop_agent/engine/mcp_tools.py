@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT_SLACK = 5.0
-# Annotations of a tool that nobody reads, and that decide which calls are asked about.
+# Annotations of a tool that are not shown, but decide which calls need approval.
 _HINTS = {"read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"}
 
 
@@ -86,7 +86,7 @@ class ToolOffer:
         return tuple((described.tool.name, described.digest) for described in self.described)
 
     def with_settings(self, server: McpServer) -> "ToolOffer":
-        """Return the offer with the person's settings of today."""
+        """Return the offer with the person's current settings."""
         tools = [described.with_settings(server) for described in self.described]
         listed = tuple(
             McpToolInfo(
@@ -161,7 +161,7 @@ def _unusable_notice(server: McpServer, name: str, reason: Sentence | str) -> Se
 
 def _describe_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBudget) -> DescribedTool:
     """Convert what the server says of a tool. Raises WrongUse for one that cannot be used."""
-    # It takes a tenth of a second, which only those pay who have servers.
+    # Late: importing it takes a tenth of a second, and most people have no servers.
     from desktop_agent.tools.json_schema import JsonSchema
 
     server, redact = client.lifecycle.server, client.log.redact
@@ -186,7 +186,7 @@ def _describe_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBu
     if not budget.take(len(shown) + json_schema.size):
         raise WrongUse(f"the tools of a server may say {MAX_SCHEMA_CHARACTERS:,} characters together.")
     hints = annotations.model_dump(mode="json", exclude_none=True, include=_HINTS) if annotations is not None else {}
-    # How the person proves who they are does not make it another server.
+    # Another way to sign in does not make it another server.
     connection = server.connection.model_dump(mode="json", exclude={"sign_in", "client_id"})
     scope = f"{server.id}:{tool_digest(description, schema, hints, connection)}"
     only_reads = annotations.read_only_hint if annotations is not None else None
@@ -220,16 +220,17 @@ class ToolDigestStore:
         self._lock = asyncio.Lock()
 
     async def exchange(self, server_id: str, digests: dict[str, str]) -> tuple[dict[str, str], StorageFailed | None]:
-        """Remember these digests; return those before, and what the disk said against it.
+        """Save these digests; return the earlier ones, and the error of a disk that refused.
 
-        Those before are what this process saw last, else what any process did. These hold for this run in any case.
+        The earlier ones are those that this process saw last, else those in the file. The new ones count for this run
+        in any case.
         """
         async with self._lock:
             return await finish(asyncio.to_thread(self._exchange, server_id, digests))
 
     def _exchange(self, server_id: str, digests: dict[str, str]) -> tuple[dict[str, str], StorageFailed | None]:
         known, refusal = dict[str, str](), None
-        self._hold_file()
+        self._lock_file()
         try:
             servers = self._load()
             known = servers.get(server_id, {})
@@ -244,8 +245,8 @@ class ToolDigestStore:
         self._seen[server_id] = _merge(before, digests)
         return before, refusal
 
-    def _hold_file(self) -> None:
-        """Wait for another process that writes the file. That takes milliseconds: one that hangs is not waited for."""
+    def _lock_file(self) -> None:
+        """Lock the file. Another process writes it in milliseconds: one that hangs is not waited for."""
         pause, end = threading.Event(), time.monotonic() + _LOCK_SECONDS
         # Where no lock can be made the file is read and written all the same.
         with suppress(StorageFailed):
@@ -258,10 +259,10 @@ class ToolDigestStore:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            # Not to be written over: what is in it may be read again later.
+            # It must not be overwritten: its content may be readable later.
             raise file_error(error, self.path) from error
         except (ValidationError, RecursionError):
-            _log.info("the tools that were seen cannot be read and are left aside")
+            _log.info("the saved digests of tools cannot be read and are ignored")
             return {}
 
     def _save(self, servers: dict[str, dict[str, str]]) -> None:

@@ -65,7 +65,7 @@ class ModelListingsFile:
         except FileNotFoundError:
             return {}
         except (OSError, ValidationError, RecursionError):
-            _log.info("the saved listings cannot be read and are left aside")
+            _log.info("the saved listings cannot be read and are ignored")
             return {}
 
     def _save(self, listings: dict[str, Listing]) -> None:
@@ -80,7 +80,7 @@ def _listings_json(content: _Content) -> bytes:
     try:
         return content.model_dump_json(exclude_none=True).encode()
     except PydanticSerializationError:
-        # A lone half of a character in a name: no file can hold it, and the other names are still worth keeping.
+        # A lone surrogate in a name: no file can hold it, but the other names are worth saving.
         plain = content.model_dump(exclude_none=True)
         return json.dumps(plain, ensure_ascii=False, default=to_jsonable_python).encode(errors="replace")
 
@@ -178,7 +178,7 @@ class ModelListings:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if request.cancelled() and task is not None and not task.cancelling():
-                # `close` cancelled the request, and nobody whoever waits.
+                # `close` cancelled the request, not the caller that waits for it.
                 raise WrongUse("This was closed before the server answered.") from None
             raise
 
@@ -250,15 +250,15 @@ def _without_prices(listing: Listing) -> Listing:
 def _source_digest(endpoint: Endpoint) -> str:
     """Return a digest, because an address may hold a secret."""
     typed = [{"models": endpoint.models}] if endpoint.models else []
-    about = json.dumps([endpoint.dialect, endpoint.base_url, *endpoint.mirrors, *typed])
-    return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
+    identity = json.dumps([endpoint.dialect, endpoint.base_url, *endpoint.mirrors, *typed])
+    return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
 MODELS_FILE = "models.toml"
 
 
 async def load_model_overrides(folder: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...]]":
-    """Return the table, if there is one, and its faults in words. Call it in a thread; raises nothing."""
+    """Return the table, if there is one, and its faults in words. Raises nothing."""
     return await asyncio.to_thread(_read_overrides, folder / MODELS_FILE)
 
 
@@ -290,9 +290,9 @@ def _unusable_file(path: Path, why: str) -> Sentence:
     return Sentence("Your file “{name}” cannot be used: {why}.", {"name": path.name, "why": why})
 
 
-def _skipped_entry(path: Path, strange: "TableError") -> Sentence:
-    values = {"name": path.name, "place": strange.place, "why": strange.reason}
-    if strange.line is None:
+def _skipped_entry(path: Path, error: "TableError") -> Sentence:
+    values = {"name": path.name, "place": error.place, "why": error.reason}
+    if error.line is None:
         return Sentence("In your file “{name}”, {place} was left out: {why}.", values)
-    values["line"] = str(strange.line)
+    values["line"] = str(error.line)
     return Sentence("In your file “{name}”, line {line}, {place} was left out: {why}.", values)

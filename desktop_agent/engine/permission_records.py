@@ -116,11 +116,11 @@ class RuleBook:
 
     def replace_all(self, rules: Iterable[Rule]) -> None:
         """Replace all rules."""
-        now = {rule.id: rule for rule in rules}
-        for rule_id in self._rules.keys() - now.keys():
+        new_rules = {rule.id: rule for rule in rules}
+        for rule_id in self._rules.keys() - new_rules.keys():
             self.remove(rule_id)
-        added = [rule for rule_id, rule in now.items() if rule_id not in self._rules]
-        self._rules = now
+        added = [rule for rule_id, rule in new_rules.items() if rule_id not in self._rules]
+        self._rules = new_rules
         for rule in added:
             if rule.scope is not RuleScope.CONVERSATION:
                 for follower in self._other_followers(None):

@@ -1,8 +1,8 @@
 """The prices of models that the person sets, in the table `models.toml`.
 
 A price is changed in the text of that file without touching any other line: the standard library reads TOML but does
-not write it, and comments must survive. The result is parsed again, and used only when it says exactly what was
-wanted.
+not write it, and comments must survive. The result is parsed again, and used only when it says exactly what it
+should.
 """
 
 import asyncio
@@ -170,13 +170,13 @@ def _edit_lines(lines: list[str], vendor: str, model: str, price: JsonObject) ->
         return _join_lines([*begin, f"[{vendor}.{json.dumps(model, ensure_ascii=False)}]", *entry])
     end = next((index for index in range(heading + 1, len(lines)) if _TABLE_HEADING.match(lines[index])), len(lines))
     body = lines[heading + 1 : end]
-    at = next((number for number, line in enumerate(body) if _PRICE_LINE.match(line)), None)
-    if at is None:
+    index = next((number for number, line in enumerate(body) if _PRICE_LINE.match(line)), None)
+    if index is None:
         body = [*entry, *body]
     else:
-        # Nothing in a price is text, so that a sign in it could be no comment.
-        _, sign, comment = body[at].partition("#")
-        body = [*body[:at], *(f"{line} {sign}{comment}".rstrip() for line in entry), *body[at + 1 :]]
+        # A price has no strings, so "#" begins a comment.
+        _, sign, comment = body[index].partition("#")
+        body = [*body[:index], *(f"{line} {sign}{comment}".rstrip() for line in entry), *body[index + 1 :]]
     edited = lines[heading : heading + 1] if any(line.strip() for line in body) else []
     return _join_lines([*lines[:heading], *edited, *body, *lines[end:]])
 

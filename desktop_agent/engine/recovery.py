@@ -58,7 +58,7 @@ class OpenCalls:
 class Recovery:
     """What a journal still requires.
 
-    `messages` go behind the committed ones. `ended` has the last envelope of each run that is over. `specialist_usage`
+    `messages` follow the committed ones. `ended` has the last envelope of each run that is over. `specialist_usage`
     is what the last turns of specialists used, which nobody has counted.
     """
 
@@ -94,7 +94,7 @@ def recover(
 
 
 def _open_specialist_usage(journal: Sequence[Envelope]) -> Usage | None:
-    """Return what the turns of specialists used that were not over."""
+    """Return the usage of the turns of specialists that had not ended."""
     specialists = SpecialistUsage()
     for envelope in journal:
         if envelope.parent_run_id is not None:
@@ -211,7 +211,7 @@ def _turn_usages(journal: Sequence[Envelope], known: Container[str | None]) -> I
 
 
 def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:
-    """Return the time between its records, without waiting for a person and the gap between two processes."""
+    """Return the time between the run's events, without waits for a person and gaps between two processes."""
     seconds, before, clock = 0.0, None, _WorkTime(run_id)
     for envelope in sorted(journal, key=lambda row: row.at):
         if isinstance(envelope.event, RunStarted) and envelope.event.resumed:
@@ -224,7 +224,7 @@ def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:
 
 
 class _WorkTime:
-    """Says whether the clock of a run was running at an event, as its budget counted then. Calls go with their run."""
+    """Whether the clock of a run was running at an event, as its budget counted then. Nested runs belong to it."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
@@ -238,11 +238,11 @@ class _WorkTime:
         """Return whether the clock runs: while a person is asked, only if a call runs that does not wait itself."""
         if not self._open_approvals and not self._questions:
             return True
-        handed_on = Counter(self._parents.get(run_id) for run_id in self._waiting_runs())
+        waiting = Counter(self._parents.get(run_id) for run_id in self._waiting_runs())
         running = Counter(run_id for run_id, _ in self._running)
         if self._questions:
             del running[self._run_id]
-        return any(count > handed_on[run_id] for run_id, count in running.items())
+        return any(count > waiting[run_id] for run_id, count in running.items())
 
     def add(self, envelope: Envelope) -> None:
         event, run_id = envelope.event, envelope.run_id
@@ -280,10 +280,10 @@ class _WorkTime:
         """Return the runs with an open approval, and those above them."""
         run_ids: set[str] = set()
         for run_id, _ in self._open_approvals:
-            above: str | None = run_id
-            while above is not None and above not in run_ids:
-                run_ids.add(above)
-                above = self._parents.get(above)
+            ancestor: str | None = run_id
+            while ancestor is not None and ancestor not in run_ids:
+                run_ids.add(ancestor)
+                ancestor = self._parents.get(ancestor)
         return run_ids
 
 

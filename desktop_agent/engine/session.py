@@ -460,7 +460,7 @@ class Session:
 
     def _update_busy(self) -> None:
         journal_queue = self._writer.journal_queue
-        # Content that can never be written is here alone.
+        # Content that can never be written exists only in memory.
         if self._active_run.is_idle and journal_queue.is_flushed and journal_queue.unwritten is None:
             self._busy.discard(self)
         else:

@@ -88,7 +88,7 @@ class SessionBranches:
         index = self._index_of_prompt(message_id)
 
         def take() -> Message | None:
-            self._keep(index)
+            self._truncate_history(index)
             # Nothing waits, so it is the next.
             return self._controls.take_next(edited)
 
@@ -103,7 +103,7 @@ class SessionBranches:
         index = self._index_of_answer(message_id)
 
         def take() -> None:
-            self._keep(index)
+            self._truncate_history(index)
 
         self._start(take)
 
@@ -118,7 +118,7 @@ class SessionBranches:
         end = self._index_of(message_id) + 1
         while end < len(history) and history[end].role is Role.TOOL:
             end += 1
-        self._keep(end)
+        self._truncate_history(end)
 
     async def show(self, message_id: str, *, whole: bool = True) -> None:
         """Continue with a branch that has this message, which may be anywhere in the conversation.
@@ -148,7 +148,7 @@ class SessionBranches:
         return self._writer.head
 
     async def load_ids_left(self, head: str) -> frozenset[str]:
-        """Return the ids of the messages of the branch with this end that are in view no more. Raises StorageFailed."""
+        """Return the ids of the messages on the branch up to `head` that are not in view. Raises StorageFailed."""
         return await self._loader.load_ids_left(head)
 
     async def list_checkpoints(self, message_ids: Collection[str]) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ class SessionBranches:
         await self._writer.flush()
 
     def _changed_title(self, deletion: Deletion, branch: Sequence[Message]) -> ConversationChanges:
-        """Name the conversation anew where it may have its name from what goes."""
+        """Return a new title where the present one may come from what is deleted."""
         if not deletion.is_opening or not self._writer.record.title_is_automatic:
             return {}
         prompt = next(filter(is_own_prompt, branch), None)
@@ -202,8 +202,8 @@ class SessionBranches:
         if self._checkpoints is not None:
             self._checkpoints.refuse_while_restoring()
 
-    def _keep(self, count: int) -> None:
-        """Continue after so many messages."""
+    def _truncate_history(self, count: int) -> None:
+        """Continue after the first `count` messages."""
         self._writer.replace_history(self._writer.history()[:count])
 
     def _index_of(self, message_id: str) -> int:

@@ -61,12 +61,12 @@ class SessionSetup:
 
     Functions are called afresh for each run, so changes hold from the next prompt on; `modes` are read at each use,
     so changes hold at once, see `ModeSwitch.refresh_modes`. `open_provider` also takes the name of a model: a
-    specialist may have its own; `require_endpoint` raises WrongUse where it is certain to. A run begins with
+    specialist may have its own; `require_endpoint` raises WrongUse where it surely would. A run begins with
     `tools_ready`. `rules` hold while a session is open only; `rule_book` has the stored ones. `names` says which
     tools may be named at all. `own_folders` are the program's own, where no call writes. `questions`: the agent may ask
     the person, so somebody must be there to answer. `mode_requests`: it may ask for another mode. `execute_tools`
     False: the caller executes the calls. `title_model` returns the model that makes titles, on the conversation's
-    server; None leaves the first words. `spending` sums up what models use; None: nobody does.
+    server; None leaves the first words. `spending` sums up what models use; with None nothing is counted.
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
@@ -93,7 +93,7 @@ class SessionSetup:
     spending: "Spending | None" = None
 
     def count_answer(self, record: ConversationRecord, provider: Provider, answer: AnswerBuilder) -> None:
-        """Count what a model used for a conversation. Nothing says where one worked that is in memory alone."""
+        """Count what a model used for a conversation; without its project where it is in memory alone."""
         if self.spending is not None:
             project = "" if self.store is None else record.workspace or ""
             self.spending.count(record.endpoint_id, provider, answer, project)
@@ -148,7 +148,7 @@ class RuntimeControls:
             setup.modes,
             self._emit_and_save,
             removed,
-            lambda gone, now: writer.show_notice(_mode_removed_notice(gone, now)),
+            lambda removed, now: writer.show_notice(_mode_removed_notice(removed, now)),
             refuse,
         )
         self.policies = PromptPolicies(_unique_policies(state.policies), emit, self.save_state_soon, refuse)
@@ -296,13 +296,13 @@ def _restored_mode(
     state: ConversationState, modes: tuple[Mode, ...], show_notice: Callable[[Sentence], None]
 ) -> tuple[Mode | None, Mode | None]:
     """Return the mode that holds, None for the default; and the removed mode whose restrictions still hold."""
-    own, found = state.own_mode, next((mode for mode in modes if mode.name == state.mode), None)
-    if own is not None and (found is None or (state.is_mode_gone and found != own)):
+    own, current = state.own_mode, next((mode for mode in modes if mode.name == state.mode), None)
+    if own is not None and (current is None or (state.is_mode_gone and current != own)):
         fallback = fallback_mode(own)
         show_notice(_mode_removed_notice(own, fallback))
         return fallback, own if fallback.name == own.name else None
-    if found is not None or state.mode == DEFAULT_MODE.name:
-        return found, None
+    if current is not None or state.mode == DEFAULT_MODE.name:
+        return current, None
     return _strictest_mode(state.mode, modes, show_notice), None
 
 

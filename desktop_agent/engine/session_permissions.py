@@ -1,4 +1,4 @@
-"""What stores the permission policy of one conversation, and shares its rules."""
+"""Stores the rules and marks of the permission policy of one conversation, and shares its rules."""
 
 from collections.abc import Callable, Iterable
 
@@ -99,7 +99,7 @@ class SessionPolicyStore(PolicyStore):
         self.policy.add_shared(rule)
 
     def remove_shared_rule(self, rule_id: str) -> None:
-        """Remove a rule that somebody else deleted, unless this one's write of it still waits."""
+        """Remove a rule that somebody else deleted, also where its write is still queued here."""
         self.policy.remove_shared(rule_id)
         if rule_id in self._added:
             self._added.discard(rule_id)

@@ -125,16 +125,16 @@ class RunRecorder:
 class NestedRecorder(RunRecorder):
     """The recorder of a specialist's run: its messages are kept in memory while it works."""
 
-    def __init__(self, writer: SessionWriter, above: RunRecorder) -> None:
-        super().__init__(writer, parent_run_id=above.run_id)
-        self._parent = above
+    def __init__(self, writer: SessionWriter, parent: RunRecorder) -> None:
+        super().__init__(writer, parent_run_id=parent.run_id)
+        self._parent = parent
         self._messages: list[Message] = []
 
     def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
         """As in RunRecorder; the run above drops one that has ended."""
-        ends = isinstance(event, RunFinished) and not self.finished
+        is_end = isinstance(event, RunFinished) and not self.finished
         super().emit(event, pieces)
-        if ends:
+        if is_end:
             self._parent.on_nested_end(self)
 
     async def commit(self, *messages: Message) -> None:
@@ -155,7 +155,7 @@ class ConversationFolders:
     """The folders that a conversation is in; what is in memory alone is in none.
 
     `instructions` are those of the folders, outermost first. They are read anew each time, because folders and places
-    are changed by whoever shows the list.
+    may be changed at any time.
     """
 
     def __init__(self, writer: SessionWriter, store: Store | None) -> None:
@@ -225,10 +225,10 @@ class RunFactory:
         setup, controls = self._setup, self._controls
         tools, record = self._tools(recorder, budget), self._record()
         checkpointer = self._checkpointer(record.workspace)
-        # In one moment with the tools: rules of one folder never decide about tools of another.
+        # Together with the tools: rules of one folder never decide about tools of another.
         controls.permission_policy.set_workspace(record.workspace)
         return RunContext(
-            # Of one moment with the model: another server that is chosen while it runs is for the next run.
+            # Of the same record as the model: a server that is chosen while the run works is for the next run.
             open_provider=lambda model: setup.open_provider(record, model),
             history_ready=self._load_history,
             tools_ready=lambda: setup.tools_ready(record),
@@ -251,7 +251,7 @@ class RunFactory:
         )
 
     async def _load_history(self) -> None:
-        # Code of the caller's may look at all of it.
+        # Code of the caller may read all of it.
         if self._setup.guards or self._setup.hooks != Hooks():
             await self._history_loader.load_all()
         else:

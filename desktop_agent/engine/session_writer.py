@@ -91,7 +91,7 @@ class SessionWriter:
         return tuple(self._messages)
 
     def prepend(self, part: BranchPart) -> None:
-        """Take in the stored messages that come before the history."""
+        """Add the stored messages that come before the history."""
         self.above = part.above
         # Who follows what another process writes cannot go to another branch.
         points: BranchPoints = {} if self._is_followed else part.branch_points
@@ -282,7 +282,7 @@ class SessionWriter:
         self.known_ids.update(message.id for message in messages)
 
     def show_event(self, envelope: Envelope) -> None:
-        """Show an event; nothing is written, and nobody who listens to events gets it."""
+        """Show an event; nothing is written, and listeners for events are not notified."""
         changes = self.transcript.apply(envelope)
         if self._change_listeners:
             self.notify_changes(changes)
@@ -380,15 +380,15 @@ def _first_in_memory(part: BranchPart, history: Sequence[Message]) -> int | None
 
 
 def _join(history: Sequence[Message], above: str | None, part: BranchPart) -> Sequence[Message] | None:
-    """Return the end of another branch behind what the history has above it; None where they do not meet there.
+    """Return the messages of the history that a part of another branch continues, and that part; None where none are.
 
     `above` is the id of the message before the history.
     """
-    meeting = None if part.above is None else part.above.id
-    if meeting == above:
+    joint = None if part.above is None else part.above.id
+    if joint == above:
         return part.messages
     for index, message in enumerate(history, 1):
-        if message.id == meeting:
+        if message.id == joint:
             return (*history[:index], *part.messages)
     return None
 

@@ -58,7 +58,7 @@ class Spending:
         self._listeners.append(listener)
 
     def count(self, endpoint_id: str | None, provider: Provider, answer: AnswerBuilder, project: str = "") -> None:
-        """Count an answer, also one that broke off; where nothing came there is none."""
+        """Count an answer, also one that broke off, unless nothing of it came."""
         usage = answer.total_usage
         if endpoint_id == DEMO_ENDPOINT or (usage is None and not answer.has_content):
             return
@@ -67,7 +67,7 @@ class Spending:
         self._add(answer.model, project, UsageFigures.of(usage, saved))
 
     def count_recovered(self, record: ConversationRecord, model: str | None, usage: Usage | None) -> None:
-        """Count what a dead process had not: an answer that broke off with it. What the cache saved is not known."""
+        """Count an answer that broke off when its process died. What the cache saved is not known."""
         if usage is not None and record.endpoint_id != DEMO_ENDPOINT:
             self._add(model or record.model or "", record.workspace or "", UsageFigures.of(usage))
 

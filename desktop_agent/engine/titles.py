@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 TITLE_LENGTH = 60
-# Characters of a first prompt that are looked at: one may be a whole file.
+# Characters of a first prompt that are read: one may be a whole file.
 _READ = 4_000
 _SPACES = re.compile(r"\s+")
 _TABLE = load_table(__name__, "titles.toml")
@@ -86,9 +86,9 @@ _OUTPUT_TOKENS = 64
 # What a model may use that cannot be kept from reasoning: it reasons within the limit.
 _OUTPUT_TOKENS_WITH_REASONING = 1_024
 _MAX_CHARACTERS = 20_000
-# Of the model's server to answer in whole, in seconds: one on this computer may be slow.
+# Seconds for the whole answer of the model's server: one on this computer may be slow.
 MAX_SECONDS = 60.0
-# A title that was not asked for after the first answer, since the next prompt went first, is after one of these.
+# A title is asked for after one of so many prompts: a prompt that follows at once cancels the request before it.
 _MAX_PROMPTS = 3
 _USABLE_ENDS = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN})
 
@@ -109,7 +109,7 @@ def title_request(
     modes = capabilities.reasoning_modes
     can_be_off = capabilities.reasoning is False or (modes is not None and "disabled" in modes)
     limit = _OUTPUT_TOKENS if can_be_off else _OUTPUT_TOKENS_WITH_REASONING
-    asked = ProviderConfig(
+    title_config = ProviderConfig(
         max_tokens=min(limit, capabilities.max_output_tokens or limit),
         reasoning=None if capabilities.reasoning is False else ReasoningDisabled(),
         show_reasoning=False,
@@ -118,7 +118,7 @@ def title_request(
         extra_options=config.extra_options,
         timeouts=config.timeouts,
     )
-    return ModelRequest(model, (Message.user(f"<{mark}>\n{material}\n</{mark}>\n\nThe title:"),), config=asked)
+    return ModelRequest(model, (Message.user(f"<{mark}>\n{material}\n</{mark}>\n\nThe title:"),), config=title_config)
 
 
 def title_model(record: ConversationRecord, preferences: ChatPreferences, connections: Connections) -> str | None:
@@ -134,9 +134,9 @@ def title_model(record: ConversationRecord, preferences: ChatPreferences, connec
         return None
     if endpoint.kind == "demo":
         return None
-    wanted = preferences.title_model.strip()
-    listed = wanted and any(model.id == wanted for model in connections.listed_models(endpoint))
-    return wanted if listed else record.model
+    chosen = preferences.title_model.strip()
+    is_listed = chosen and any(model.id == chosen for model in connections.listed_models(endpoint))
+    return chosen if is_listed else record.model
 
 
 class TitleMaker:
@@ -179,12 +179,12 @@ class TitleMaker:
         self.on_change()
 
     def cancel(self) -> None:
-        """Break it off: the next prompt goes first. It is asked for again after the answer to that."""
+        """Cancel the request: the next prompt goes first. It is repeated after the answer to that."""
         if self._task is not None:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Break it off, and return when its connection is closed."""
+        """Cancel the request, and return when its connection is closed."""
         self._is_closed = True
         task = self._task
         if task is not None:

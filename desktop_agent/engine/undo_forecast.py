@@ -98,7 +98,7 @@ def is_irreversible(name: str, tools: ToolRegistry, *, has_checkpoints: bool = T
     """Return whether calls of this tool may have changed something that nothing here can undo."""
     tool = tools.get(name)
     if tool is None:
-        # What it did nobody here knows any more.
+        # Nothing is known any more of what it did.
         return name not in _SESSION_TOOLS
     if has_checkpoints and (tool.changes is not None or tool.undo is not None):
         return False
@@ -167,12 +167,12 @@ def _specialist_calls(message: Message, specialists: Collection[str]) -> Iterato
 def undo_note_for(done: Sequence[RestoreReport], note_id: str) -> Message | None:
     """Return the note about restores in a row, all of them undone or all redone; None where nothing changed."""
     is_redo = any(report.checkpoint.is_redo for report in done)
-    back, removed = map(str, REDONE_STATES if is_redo else UNDONE_STATES)
+    put_back, removed = map(str, REDONE_STATES if is_redo else UNDONE_STATES)
     changed: dict[str, str] = {}
     for report in done:
-        was = {displayed_path(file.path): file.before for file in report.checkpoint.files}
+        states = {displayed_path(file.path): file.before for file in report.checkpoint.files}
         for path in report.restored:
-            changed[path] = back if path in was and was[path] != FileState() else removed
+            changed[path] = put_back if path in states and states[path] != FileState() else removed
     skipped = [path for report in done for path in (*report.conflicts, *report.failed)]
     if is_redo:
         note = redo_note(changed, skipped)
@@ -196,7 +196,7 @@ _HAS_LINKS = "“{path}” is known on this disk by other names, too; under thos
 async def forecast_restore(
     checkpoints: Sequence[Checkpoint], why_not_undone: Callable[[Checkpoint], Sentence | None]
 ) -> RestorePlan:
-    """Forecast restoring these, newest first. `why_not_undone` is for calls whose tools owe an undo.
+    """Forecast restoring these, newest first. `why_not_undone` is for calls that their tools should undo.
 
     The disk is read in a thread, and nothing is changed.
     """
@@ -206,12 +206,12 @@ async def forecast_restore(
     for folder in folders:
         own = [checkpoint for checkpoint in checkpoints if checkpoint.workspace == folder]
         files += await run_in_thread(lambda sign, own=own, folder=folder: tuple(_forecast_files(folder, own, sign)))
-    owing = [(checkpoint.tool, why_not_undone(checkpoint)) for checkpoint in checkpoints if checkpoint.needs_undo]
+    undos = [(checkpoint.tool, why_not_undone(checkpoint)) for checkpoint in checkpoints if checkpoint.needs_undo]
     return RestorePlan(
         checkpoint_ids=tuple(checkpoint.id for checkpoint in checkpoints),
         files=tuple(files),
-        undo_tools=tuple(name for name, _ in groupby(tool.split(" @ ")[0] for tool, why in owing if why is None)),
-        undo_refusals=tuple(why for _, why in owing if why is not None),
+        undo_tools=tuple(name for name, _ in groupby(tool.split(" @ ")[0] for tool, why in undos if why is None)),
+        undo_refusals=tuple(why for _, why in undos if why is not None),
     )
 
 
@@ -237,9 +237,9 @@ def _file_forecast(folder: str, path: str, plain: ForecastState, willing: Foreca
     return FileRestorePlan(folder, path, plain.now, plain.then, willing.then, why, plain.stamp)
 
 
-def _link_warning(path: str, course: ForecastState) -> Sentence | None:
-    """Warn that replacing a file whole, so that no half of it is ever seen, breaks its hard links."""
-    if course.link_count < 2 or course.then in (course.now, FileState()):
+def _link_warning(path: str, forecast: ForecastState) -> Sentence | None:
+    """Warn that replacing a file, which is done atomically, breaks its hard links."""
+    if forecast.link_count < 2 or forecast.then in (forecast.now, FileState()):
         return None
     return Sentence(_HAS_LINKS, {"path": displayed_path(path)})
 

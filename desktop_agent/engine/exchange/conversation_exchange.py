@@ -307,7 +307,7 @@ class _Export:
         write_html(tree, file.write, self._store.read_picture, find_changes)
 
     def _write_markdown(self, path: Path, tree: ConversationTree) -> None:
-        # Before the pictures: they are not left beside a file that cannot be.
+        # Before the pictures, so that none is left beside a file that cannot be written.
         path = export_target(path, self._store.folder)
         exported = export_markdown(tree)
         for source in exported.pictures:
@@ -400,8 +400,8 @@ class ExportFolder:
 
     def path_for(self, title: str) -> Path:
         """Return a path that no other file has."""
-        seen = _HIDDEN.sub("", title)
-        plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", seen).encode("utf-8", "replace").decode())
+        visible = _HIDDEN.sub("", title)
+        plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", visible).encode("utf-8", "replace").decode())
         short = " ".join(plain.split())[:_MAX_NAME].encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
         stem = _DEVICE.sub(r"\1_", short.strip(" .")) or UNTITLED
         name, number = stem, 2
@@ -427,7 +427,7 @@ def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None
                 continue
             # A file from anywhere must not say where tools may work.
             tree = entry.model_copy(update={"workspace": None})
-            with _saying_what_came(result):
+            with _naming_imported(result):
                 _store_pictures(store, tree, source)
                 is_new = store.add(tree)
             if not is_new:
@@ -444,7 +444,7 @@ _IMPORT_AGAIN = "{remedy} Then import again; what is here already is left alone.
 
 
 @contextmanager
-def _saying_what_came(result: ImportResult) -> Generator[None]:
+def _naming_imported(result: ImportResult) -> Generator[None]:
     """Have an error of the disk say what was imported before it."""
     try:
         yield
@@ -456,12 +456,12 @@ def _saying_what_came(result: ImportResult) -> Generator[None]:
 
 
 def _import_found(
-    store: _BlockingStore, reader: HistoryReader, wanted: Sequence[str] | None, on_progress: Progress | None
+    store: _BlockingStore, reader: HistoryReader, chosen_ids: Sequence[str] | None, on_progress: Progress | None
 ) -> ImportResult:
     result = ImportResult()
-    found = {conversation.id: conversation.title for conversation in reader.list_conversations()}
+    titles = {conversation.id: conversation.title for conversation in reader.list_conversations()}
     result.report.add_all(reader.report)
-    ids = list(found) if wanted is None else wanted
+    ids = list(titles) if chosen_ids is None else chosen_ids
     for done, foreign_id in enumerate(ids):
         store.raise_if_stopped()
         if on_progress is not None:
@@ -469,9 +469,9 @@ def _import_found(
         try:
             loaded = load_found(reader, foreign_id)
         except HistoryUnreadable as error:
-            result.skipped.append(Skipped(found.get(foreign_id, foreign_id), error.sentence))
+            result.skipped.append(Skipped(titles.get(foreign_id, foreign_id), error.sentence))
             continue
-        with _saying_what_came(result):
+        with _naming_imported(result):
             is_new = store.add(loaded.tree)
         if not is_new:
             result.present += 1

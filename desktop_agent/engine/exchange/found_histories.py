@@ -43,8 +43,8 @@ T = TypeVar("T")
 _INDEX_LIMITS = Limits(file=64_000_000, database_copy=500_000_000)
 """Of one conversation so much is indexed: nobody waits for it, but others need the processor.
 
-It is a beginning of what is read when the conversation is opened. No line may be left out that is read then: where a
-program's messages have no ids, they are counted.
+It is the beginning of what is read when the conversation is opened. No line in between may be left out: where a
+program's messages have no ids, they are numbered.
 """
 
 
@@ -112,14 +112,14 @@ def load_found(reader: HistoryReader, conversation_id: str) -> LoadedConversatio
 
 
 class FoundHistorySource:
-    """What the search indexes of these programs: all branches of each conversation. Unknown ones are passed over.
+    """What the search indexes of these programs: all branches of each conversation. Unknown programs are ignored.
 
     Blocking, and for one thread at a time. See FoundSource of `desktop_agent.storage.search.found_indexer`.
     """
 
     def __init__(self, programs: Iterable[str]) -> None:
-        wanted = set(programs)
-        self._readers = [reader for reader in HISTORY_READERS if reader.program in wanted]
+        names = set(programs)
+        self._readers = [reader for reader in HISTORY_READERS if reader.program in names]
         self.titles = {reader.program: reader.title for reader in self._readers}
 
     def entries(self, pause: Callable[[], None]) -> tuple[Sequence[FoundEntry], Collection[str]]:
@@ -162,7 +162,7 @@ def _load_messages(reader: HistoryReader, conversation_id: str) -> Sequence[Mess
 
 
 def _list_entries(reader: HistoryReader) -> Sequence[FoundEntry] | None:
-    """Return what a program left; None where that cannot be told just now."""
+    """Return what a program left; None where that cannot be read just now."""
     try:
         entries = [_entry_of(reader.program, found) for found in reader.list_conversations()]
         # A database that is being written: all of it is missing, not one file of many.
