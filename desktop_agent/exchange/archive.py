@@ -1,4 +1,4 @@
-"""Archives of conversations with their pictures, and reading members of archives and folders of strangers.
+"""Archives of conversations with their pictures, and reading of archives and folders that anybody may have made.
 
 An archive of ours has `conversations.json` and `pictures/DIGEST.EXTENSION`. Equal conversations give equal bytes where
 zlib is the same.
@@ -67,7 +67,7 @@ def pictures_of(message: Message) -> Iterator[Image]:
 
 
 def write_archive(file: IO[bytes], trees: Iterable[ConversationTree], read_picture: ReadPicture) -> ExportCounts:
-    """Write a zip with the conversations and each of their stored pictures once. `trees` is gone through once."""
+    """Write a zip with the conversations and each of their stored pictures once. `trees` is iterated once."""
     sources: dict[str, StoredSource] = {}
 
     def collected() -> Iterator[ConversationTree]:
@@ -109,7 +109,7 @@ class ImportFiles(Protocol):
         ...
 
     def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
-        """Return why no conversations are found in these files, if not for what they hold. It reads all of them."""
+        """Return why no conversations are found in these files, if they are damaged or locked. It reads all of them."""
         ...
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class _SingleFile:
         return self._path.open("rb")
 
     def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
-        # Of a zip the beginning is damaged.
+        # A zip that was not recognised as one has a damaged beginning.
         is_damaged = self._path.suffix.lower() == ".zip" or not _can_be_read(self, names)
         return _damaged(self._path) if is_damaged else None
 
@@ -172,7 +172,7 @@ class _Folder:
         for folder, _, names in os.walk(self._path, followlinks=False):
             for name in names:
                 path = Path(folder, name)
-                with suppress(OSError):  # it was deleted meanwhile, or nobody may look at it
+                with suppress(OSError):  # it was deleted meanwhile, or may not be read
                     details = path.lstat()
                     if stat.S_ISREG(details.st_mode):
                         sizes[path.relative_to(self._path).as_posix()] = details.st_size
@@ -250,7 +250,7 @@ def _is_plain_file(member: zipfile.ZipInfo) -> bool:
 
 
 def _can_be_read(files: ImportFiles, names: Iterable[str]) -> bool:
-    """Return whether the files can be read to their ends, where an archive has the sums of them."""
+    """Return whether the files can be read to their ends, where an archive verifies their checksums."""
     try:
         for name in names:
             with files.open(name) as file:

@@ -38,7 +38,7 @@ class ShownCall:
 
 @dataclass(slots=True)
 class Turn:
-    """What one speaker said until another one did. `author` is who of the program it was."""
+    """What one speaker said until another one did. `author` is the part of the program that said it."""
 
     speaker: Speaker
     at: datetime

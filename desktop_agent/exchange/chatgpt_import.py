@@ -36,7 +36,7 @@ from desktop_agent.types.messages import MessageState, Role
 PROGRAM = "chatgpt"
 
 FindPicture = Callable[[str, str], Image | None]
-"""Returns the picture whose file in the export begins with this, under this name; None if there is none."""
+"""Returns the picture whose file name in the export begins with an id, under a name; None if there is none."""
 
 _ASSET = re.compile(r"(?:file-service|sediment)://(file[-_]\w+)")
 # How the service marks citations in texts: characters for private use around them.
@@ -69,7 +69,9 @@ def read_chatgpt_conversation(raw: dict[str, Any], find_picture: FindPicture, re
 
 def _in_order(mapping: dict[str, Any]) -> Iterator[str]:
     """Yield the ids, each after its parent; children in the order that it has them in, which is that of versions."""
-    children = {id_: [c for c in list_in(mapping[id_], "children") if isinstance(c, str)] for id_ in mapping}
+    children = {
+        id_: [child for child in list_in(mapping[id_], "children") if isinstance(child, str)] for id_ in mapping
+    }
     below = {child for listed in children.values() for child in listed}
     seen: set[str] = set()
     for start in (*(id_ for id_ in mapping if id_ not in below), *mapping):
@@ -273,11 +275,11 @@ def _resolve_references(text: str, metadata: dict[str, Any]) -> str:
 
 def _citations(metadata: dict[str, Any]) -> tuple[Citation, ...]:
     """Return the sources of a text, each once."""
-    named = [object_in(citation, "metadata") for citation in list_in(metadata, "citations")]
+    candidates = [object_in(citation, "metadata") for citation in list_in(metadata, "citations")]
     for reference in list_in(metadata, "content_references"):
-        named += [reference, *list_in(reference, "items")]
+        candidates += [reference, *list_in(reference, "items")]
     sources: dict[str, Citation] = {}
-    for source in named[:_MAX_CITATIONS]:
+    for source in candidates[:_MAX_CITATIONS]:
         url = text_in(source, "url")
         if url.startswith(("http://", "https://")):
             sources.setdefault(url, Citation(title=text_in(source, "title") or None, url=url))

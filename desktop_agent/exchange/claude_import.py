@@ -32,7 +32,7 @@ PROGRAM = "claude"
 
 _ROOT = "00000000-0000-4000-8000-000000000000"
 _ROLES = {"human": Role.USER, "user": Role.USER, "assistant": Role.ASSISTANT}
-# How much of a limit is left; nobody wrote it.
+# Blocks about limits, which nobody wrote.
 _BOOKKEEPING = frozenset({"token_budget", "flag"})
 
 

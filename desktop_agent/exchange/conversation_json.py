@@ -100,16 +100,16 @@ def read_conversation(raw: dict[str, Any], report: ImportReport) -> Conversation
 
 
 def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree | Skipped:
-    """Refuse ids that nobody of ours makes, and count what the window would not show."""
+    """Refuse ids that this program never makes, and count what the window would not show."""
     ids = [node.message.id for node in tree.messages]
     is_plain = all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids))
     if not is_plain or tree.id.startswith(FOUND_PREFIX):
         return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
     tree = _change_notes(_with_plain_places(_with_zones(tree), report), _mark_note)
-    unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
-    if unseen:
+    hidden = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
+    if hidden:
         report.add(
-            Sentence("Instructions that are in a conversation, and are not shown in it, were kept."), len(unseen)
+            Sentence("Instructions that are in a conversation, and are not shown in it, were kept."), len(hidden)
         )
     return tree
 
@@ -149,8 +149,8 @@ def _unmark_note(note: Sentence) -> Sentence:
 
 def _with_zones(tree: ConversationTree) -> ConversationTree:
     """Return the tree with every moment in a time zone: those that name none are in UTC."""
-    places = [moment for moment in (tree.pinned_at, tree.archived_at) if moment is not None]
-    moments = (tree.created_at, tree.updated_at, *places, *(node.message.created_at for node in tree.messages))
+    optional = [moment for moment in (tree.pinned_at, tree.archived_at) if moment is not None]
+    moments = (tree.created_at, tree.updated_at, *optional, *(node.message.created_at for node in tree.messages))
     if all(moment.tzinfo is not None for moment in moments):
         return tree
     messages = [node.message for node in tree.messages]

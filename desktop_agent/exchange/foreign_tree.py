@@ -1,4 +1,4 @@
-"""Builds a tree of the messages of another program, whatever order, circles or gaps its file has."""
+"""Builds a tree of the messages of another program, whatever order, cycles or gaps its file has."""
 
 import hashlib
 from collections import Counter
@@ -22,7 +22,7 @@ _MAX_ID_LENGTH = 200
 
 
 def derived_id(program: str, *foreign: str) -> str:
-    """Return our id of what a program calls so: the same at every import. Equal names of two programs differ."""
+    """Return our id of something in another program: the same at every import, and another one for each program."""
     text = "\0".join((program, *foreign))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -52,7 +52,7 @@ class Draft:
         return Message(
             id=message_id,
             role=self.role,
-            blocks=list(self._apart()),
+            blocks=list(self._separated_blocks()),
             created_at=self.created_at,
             model=self.model,
             usage=self.usage,
@@ -61,8 +61,8 @@ class Draft:
             injected_by=self.injected_by,
         )
 
-    def _apart(self) -> Iterator[Block]:
-        """Set texts apart: those of one message are shown as one, without anything between them."""
+    def _separated_blocks(self) -> Iterator[Block]:
+        """Yield the blocks, with blank lines between texts: those of one message are shown as one."""
         before: Block | None = None
         for block in self.blocks:
             if isinstance(before, Text) and isinstance(block, Text) and not block.text.startswith("\n"):
@@ -74,7 +74,7 @@ class Draft:
                 before = block
 
     def take(self, other: "Draft") -> bool:
-        """Join an answer in pieces, or results of one call; return False for anything else."""
+        """Add another piece of the same answer, or another result of the same call; return False for anything else."""
         if self.role is not other.role or not self.blocks:
             return False
         first = self.blocks[0]
@@ -112,7 +112,7 @@ class TreeBuilder:
         return entry_id in self._parents
 
     def add(self, draft: Draft) -> bool:
-        """Take a draft; one whose id is known, or that is one too many, is counted and left out."""
+        """Add a draft; one whose id is known, or that is one too many, is counted and left out."""
         if draft.id in self._parents:
             self.report.omit(Omission.REPEATED)
             return False
@@ -154,9 +154,9 @@ class TreeBuilder:
         """Join the pieces of an answer, and the results of a call, where no other branch begins between them."""
         children = Counter(self._parents.values())
         for draft in self._drafts.values():
-            above = self.draft(draft.parent)
-            if above is not None and above is not draft and children[draft.parent] == 1 and above.take(draft):
-                # What is empty is passed over.
+            before = self.draft(draft.parent)
+            if before is not None and before is not draft and children[draft.parent] == 1 and before.take(draft):
+                # An empty draft is passed over.
                 draft.blocks = []
 
     def build(self, head: str | None) -> tuple[tuple[TreeMessage, ...], str | None]:
@@ -188,23 +188,23 @@ class TreeBuilder:
 
 
 def parents_first(parents: Mapping[str, str | None], report: ImportReport) -> Iterator[tuple[str, str | None]]:
-    """Yield all ids with their parents, each after its parent. A circle is opened where it is met, and counted."""
+    """Yield all ids with their parents, each after its parent. A cycle is broken where it is met, and counted."""
     written: set[str] = set()
     for entry_id in parents:
         chain: list[str] = []
         waiting: set[str] = set()
-        place: str | None = entry_id
-        while place is not None and place not in written and place not in waiting:
-            chain.append(place)
-            waiting.add(place)
-            place = parents[place]
-        if place in waiting:
+        parent: str | None = entry_id
+        while parent is not None and parent not in written and parent not in waiting:
+            chain.append(parent)
+            waiting.add(parent)
+            parent = parents[parent]
+        if parent in waiting:
             report.omit(Omission.CIRCLE)
-            place = None
+            parent = None
         for link in reversed(chain):
             written.add(link)
-            yield link, place
-            place = link
+            yield link, parent
+            parent = link
 
 
 def _short_id(entry_id: str) -> str:
@@ -224,7 +224,7 @@ class Overview:
     workspace: str = ""
 
     def note_time(self, time: datetime | None) -> None:
-        """Take the time of a message."""
+        """Note the time of a message."""
         self.created_at = self.created_at or time
         self.updated_at = max(filter(None, (time, self.updated_at)), default=None)
 
@@ -232,7 +232,7 @@ class Overview:
 def conversation_tree(
     origin: ConversationOrigin, overview: Overview, tree: TreeBuilder, head: str | None, changed: datetime
 ) -> ConversationTree:
-    """Return the whole; `changed`, when its file was, stands in for times that are missing."""
+    """Return the conversation; `changed`, when its file was changed, stands in for missing times."""
     messages, head = tree.build(head)
     created = overview.created_at or changed
     return ConversationTree(
@@ -250,7 +250,7 @@ def conversation_tree(
 
 
 class Calls:
-    """Puts results into one message behind the answer with their calls, whenever they come."""
+    """Puts results into one message after the answer with their calls, whenever they come."""
 
     def __init__(self, tree: TreeBuilder) -> None:
         self._tree = tree
@@ -263,7 +263,7 @@ class Calls:
         return self._callers.get(call_id or "")
 
     def note(self, draft: Draft, block: Block) -> None:
-        """Take the block of an answer; of calls with one id the first counts."""
+        """Note the block of an answer; of calls with one id the first counts."""
         if isinstance(block, ToolUse):
             self._callers.setdefault(block.id, draft)
 
@@ -290,7 +290,7 @@ class Calls:
 class Thread:
     """Adds messages to a tree one after another: an answer takes blocks until a result or a prompt comes.
 
-    `tail` is the id of the last message; setting it goes back, and what is added then is another branch.
+    `tail` is the id of the last message; where it is set back, what is added then is another branch.
     """
 
     def __init__(self, tree: TreeBuilder) -> None:
@@ -326,7 +326,7 @@ class Thread:
         return draft
 
     def add_result(self, result: ToolResult, created_at: datetime) -> None:
-        """Put a result behind the answer with its call."""
+        """Put a result after the answer with its call."""
         message = self._calls.add_result(result, created_at)
         if message is not None and self.tail == message.parent:
             self.tail = message.id

@@ -67,7 +67,7 @@ _UNDONE = ("✓ Undone", "muted")
 _MAX_LABEL = 110
 _MAX_HIGHLIGHTED = 200_000
 _MAX_FAILURES = 3
-# Of an em, by which formulas are lowered below the line they stand on.
+# Formulas are lowered below their line by so many steps of a sixteenth of an em.
 _STEPS, _DEPTHS = 16, 97
 _SVG = re.compile(
     r'<svg xmlns="http://www\.w3\.org/2000/svg" viewBox="[-\d. ]+">'
@@ -111,15 +111,15 @@ def write_html(
 
 @contextmanager
 def open_page(read_picture: ReadPicture, find_changes: FindChanges) -> Generator["HtmlPage"]:
-    """Open what writes a page. Raises ExtraMissing where the Markdown parser is missing."""
+    """Open a writer of pages. Raises ExtraMissing where the Markdown parser is missing."""
     if not all(find_spec(name) for name in ("markdown_it", "mdit_py_plugins")):
         raise ExtraMissing.of("Exporting as HTML", "window")
     with closing(_Highlighter()) as highlighter, closing(_Typesetter()) as typesetter:
         yield HtmlPage(highlighter, typesetter, read_picture, find_changes)
 
 
-class _Reader:
-    """Asks a worker process about texts. After three failures it is not asked again: a text may be made to be slow."""
+class _WorkerClient:
+    """Asks a worker process about texts. After three failures it stops: a text may be made to be slow."""
 
     def __init__(self, task: str, answers: type[list[Any]], library: str) -> None:
         self._failures = 0
@@ -143,18 +143,18 @@ class _Reader:
             self._worker.close()
 
 
-class _Highlighter(_Reader):
+class _Highlighter(_WorkerClient):
     def __init__(self) -> None:
         task = "desktop_agent.markdown.code_highlighting:highlight_code"
         super().__init__(task, list[list[tuple[str, str]]], "pygments")
 
     def __call__(self, code: str, language: str) -> Sequence[tuple[str, str]] | None:
         pieces: list[tuple[str, str]] | None = None if len(code) > _MAX_HIGHLIGHTED else self.ask(code, language)
-        # What reads texts of strangers decides about colours, never about words.
+        # The worker reads untrusted text: it decides about colours, never about words.
         return pieces if pieces is not None and "".join(text for text, _ in pieces) == code else None
 
 
-class _Typesetter(_Reader):
+class _Typesetter(_WorkerClient):
     """Formulas as SVG in the colour of the text around them."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class _Typesetter(_Reader):
 
     def __call__(self, latex: str, display: bool) -> str | None:  # noqa: FBT001  as the worker's task has it
         answer = self.ask(latex, display, {})
-        # What reads texts of strangers decides about shapes, never about tags and words.
+        # The worker reads untrusted text: it decides about shapes, never about tags and words.
         if not isinstance(answer, TypesetFormula) or not _SVG.fullmatch(answer.svg):
             return None
         height, depth = answer.ascent + answer.descent, min(round(answer.descent * _STEPS), _DEPTHS - 1)
@@ -332,7 +332,7 @@ def _summary(call: ToolUse) -> str:
 
 
 def _changed(change: ShownChange) -> str:
-    """Return a file with the numbers of lines that are added and removed, as the window has it: no zeros."""
+    """Return a file with the numbers of added and removed lines, as the window shows them: without zeros."""
     if change.is_nothing:
         return f"{change.path} · nothing changed"
     counts = (f"{sign}{count}" for sign, count in zip("+\N{MINUS SIGN}", change.counts, strict=True) if count)

@@ -193,7 +193,7 @@ class MarkdownRenderer:
                 return escape_text(token.content) if in_link else _with_links(token.content)
 
     def _formula(self, latex: str, *, display: bool) -> str:
-        # Within a line what can be letters is: they can be selected, and found.
+        # Within a line a simple formula is made of letters, which can be selected and found.
         simple = simple_math(latex)
         if simple is None or display:
             svg = self._typeset(latex, display)

@@ -42,7 +42,7 @@ class ExportKind(StrEnum):
 class ConversationImport:
     """One export that is being read. Iterating goes through it once; `report` grows meanwhile.
 
-    A picture of a tree that is a StoredSource is given by `read_picture` while this is open.
+    While it is open, `read_picture` returns the bytes of pictures that are a StoredSource.
     """
 
     def __init__(self, path: Path, on_progress: Progress | None = None) -> None:
@@ -116,7 +116,7 @@ class ConversationImport:
         return named or (list(self._sizes) if len(self._sizes) == 1 else [])
 
     def _note_other_files(self) -> None:
-        """Say which tables of the account are left alone: people, projects, feedback."""
+        """Report which files of the account are not read: people, projects, feedback."""
         for name in sorted(self._sizes):
             if name.lower().endswith(".json") and name not in self._names:
                 self.report.add(
@@ -124,7 +124,7 @@ class ConversationImport:
                 )
 
     def _detect(self) -> ExportKind:
-        """Look at the first entry that says what it is."""
+        """Return the kind of the first entry that says what it is. Raises ExchangeFailed where none does."""
         for name in self._names:
             try:
                 with self._files.open(name) as file:
@@ -151,7 +151,7 @@ class ConversationImport:
     def _entries(self, name: str) -> Iterator[ConversationTree | Skipped]:
         try:
             with self._files.open(name) as file:
-                reader = JsonArrayReader(self._counted(file))
+                reader = JsonArrayReader(self._reporting_read(file))
                 reader.read_head()
                 for number, entry in enumerate(reader, 1):
                     yield self._read_entry(entry, f"{base_name(name)}: {number}")
@@ -160,7 +160,7 @@ class ConversationImport:
         except DAMAGE:
             yield Skipped(base_name(name), Sentence("The rest of this file is damaged and cannot be read."))
 
-    def _counted(self, file: IO[bytes]) -> Callable[[int], bytes]:
+    def _reporting_read(self, file: IO[bytes]) -> Callable[[int], bytes]:
         total = sum(self._sizes[name] for name in self._names)
 
         def read(size: int) -> bytes:

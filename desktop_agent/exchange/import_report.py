@@ -20,7 +20,7 @@ class ExchangeFailed(AgentError):
 
 
 class Omission(StrEnum):
-    """What other programs' histories have that a conversation has not."""
+    """What is left out of other programs' histories."""
 
     HIDDEN = "hidden"
     UNKNOWN = "unknown"
@@ -63,7 +63,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A conversation that was left out. `title` is what it is called there, or where it stands."""
+    """A conversation that was left out. `title` is its title there, or its place in the file."""
 
     title: str
     reason: Sentence

@@ -24,7 +24,7 @@ MAX_DEPTH = 200
 
 _CHUNK = 1 << 16
 _MAX_HEAD_MEMBERS = 100
-# An error so far before the end of the window is no mark that the window cut through: \uXXXX and -Infinity are shorter.
+# An error further from the end of the window is not caused by its cut: \uXXXX and -Infinity are shorter.
 _LONGEST_MARK = 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BETWEEN = re.compile(r"[ \t\r\n,]*")

@@ -31,7 +31,7 @@ _MAX_PICTURE_HEIGHT = 760
 # Two pixels of a picture for one of CSS: about 190 a printed inch.
 _PICTURE_DENSITY = 2
 _MAX_PIXELS = 60_000_000
-# Characters of a part. Laying out more of it at once could be felt in the window.
+# Characters of a part. Laying out more at once would make the window lag.
 _PART = 800
 _MAX_PART = 2_000
 
@@ -41,7 +41,7 @@ _EM = 10 / 72 * 96
 _FORMULA_DENSITY = 6
 _DEEP = 4
 _FORMULA_PICTURE = '<img src="data:image/svg+xml;base64,'
-# Characters that take as long to lay out.
+# As many characters take as long to lay out.
 _FORMULA_LENGTH = 80
 _FORMULA = re.compile(
     r'<svg class="typeset d(?P<depth>\d+)"[^>]* width="(?P<width>[\d.]+)em" height="(?P<height>[\d.]+)em"'
@@ -57,7 +57,7 @@ _BOX = '<table width="100%" cellspacing="0" cellpadding="8" bgcolor="{color}"{mo
 _CODE_BOX = '<table width="100%" cellspacing="0" cellpadding="0" bgcolor="#f5f5f3"><tr><td width="12"></td><td>'
 _BOX_END = "</td></tr></table>"
 _PAD = '<p class="pad">&nbsp;</p>'
-# They have no margins of their own, so that one that goes on below shows no seam.
+# Without margins of their own, so that one that continues in the next part shows no seam.
 _BOXES = frozenset({"figure", "blockquote", "table"})
 _OPENINGS = {
     ("figure", "code"): (_CODE_BOX, _BOX_END),
@@ -84,9 +84,9 @@ _OPENINGS = {
 
 @dataclass(frozen=True, slots=True)
 class PrintedPart:
-    """HTML for one document of Qt, to be set below the part before; close below it where it `continues` that.
+    """HTML for one document of Qt, to be placed below the part before; without a gap where it `continues` that.
 
-    `done`: turns behind it, of `total`.
+    `done` is the number of its turn, of `total`.
     """
 
     html: str
@@ -133,7 +133,7 @@ def _printed_formula(match: re.Match[str]) -> str:
     size = f'width="{width * _FORMULA_DENSITY:.0f}" height="{height * _FORMULA_DENSITY:.0f}"'
     svg = f"<svg {size} {match['inside']}".replace("currentColor", _INK)
     data = base64.b64encode(svg.encode()).decode()
-    # Qt knows no other place below the line.
+    # Qt has no other alignment below the line.
     style = ' style="vertical-align: middle"' if int(match["depth"]) >= _DEEP else ""
     return f'{_FORMULA_PICTURE}{data}" width="{width:.0f}" height="{height:.0f}"{style}>'
 
@@ -201,11 +201,11 @@ class _Splitter:
         in_pre = any(tag.name == "pre" for tag in self._open)
         limit = _PART if in_pre else _MAX_PART
         while self._length + len(text) > limit:
-            place = _place_to_cut(
-                text, limit - self._length, at="\n" if in_pre else " ", is_full=self._length * 2 > limit
+            fitting = _fitting_length(
+                text, limit - self._length, "\n" if in_pre else " ", is_full=self._length * 2 > limit
             )
-            self._add(text[:place])
-            text = text[place:] if place or not in_pre else text.removeprefix("\n")
+            self._add(text[:fitting])
+            text = text[fitting:] if fitting or not in_pre else text.removeprefix("\n")
             yield from self._cut()
         self._add(text)
 
@@ -231,14 +231,14 @@ class _Splitter:
             self._begin(name, token)
 
     def _begin(self, name: str, token: str) -> None:
-        found = _CLASS.search(token)
-        kind = found[1] if found else ""
-        around = self._open[-1] if self._open else None
-        if name == "code" and around is not None and around.name == "pre":
+        match = _CLASS.search(token)
+        kind = match[1] if match else ""
+        parent = self._open[-1] if self._open else None
+        if name == "code" and parent is not None and parent.name == "pre":
             kind = "in pre"
-        if name == "summary" and around is not None and around.kind == "card":
+        if name == "summary" and parent is not None and parent.kind == "card":
             kind = "in card"
-        if name == "p" and around is not None and around.kind == "footnote":
+        if name == "p" and parent is not None and parent.kind == "footnote":
             kind = "in footnote"
         opening, closing = _OPENINGS.get((name, kind), (token, f"</{name}>"))
         tag = _OpenTag(name, kind, opening, closing)
@@ -270,14 +270,14 @@ class _Splitter:
             yield from self._cut()
 
 
-def _place_to_cut(text: str, room: int, at: str, *, is_full: bool) -> int:
-    """Return how much of the text still fits: up to a line, or a word. Nothing where there is enough before it."""
-    place = text.rfind(at, 0, max(0, room)) + 1
-    if place or is_full:
-        return place
-    place = text.rfind(" ", 0, room) + 1
-    if place:
-        return place
+def _fitting_length(text: str, room: int, separator: str, *, is_full: bool) -> int:
+    """Return how many characters still fit, up to the end of a line or a word; 0 if the part `is_full` without them."""
+    length = text.rfind(separator, 0, max(0, room)) + 1
+    if length or is_full:
+        return length
+    length = text.rfind(" ", 0, room) + 1
+    if length:
+        return length
     # Within a word, but within no character reference, such as &amp;.
     start = text.rfind("&", max(0, room - 12), room)
     is_within = start > 0 and room <= text.find(";", start, start + 12)

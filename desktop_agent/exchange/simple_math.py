@@ -44,7 +44,7 @@ def _row(tokens: list[re.Match[str]]) -> str | None:
 
 
 def _argument(tokens: list[re.Match[str]], place: int) -> tuple[str | None, int]:
-    """Return the HTML of an exponent or an index, which has none of its own, and the place behind it."""
+    """Return the HTML of an exponent or an index, which has none of its own, and the place after it."""
     if place >= len(tokens):
         return None, place
     if tokens[place][0] != "{":

@@ -183,10 +183,10 @@ class _Messages(ThreadReader):
     def _add_answer(
         self, message: dict[str, Any], message_id: str, time: datetime, parts: list[dict[str, Any]]
     ) -> None:
-        asked, tail = text_in(message, "askId"), self.thread.tail
-        is_version = asked in self._prompts and tail != asked
+        prompt_id, tail = text_in(message, "askId"), self.thread.tail
+        is_version = prompt_id in self._prompts and tail != prompt_id
         if is_version:
-            self.thread.tail = asked
+            self.thread.tail = prompt_id
         draft: Draft | None = None
         for number, part in enumerate(parts):
             for block in self._blocks(part):

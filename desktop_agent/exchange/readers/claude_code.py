@@ -177,7 +177,7 @@ class _Head:
         return bool(self.prompt and self.created and self.model)
 
     def read_title(self, entry: dict[str, Any], *, newest: bool = False) -> None:
-        """Take a title; `newest`: the file is read from its end, so the first one of a kind counts."""
+        """Read a title; `newest`: the file is read from its end, so the first one of a kind counts."""
         kind = text_in(entry, "type")
         if kind not in _TITLES or kind in self._newest:
             return
@@ -369,7 +369,7 @@ class _Session:
         if entry.get("isMeta") is True:
             self._pass_over(entry, Omission.HIDDEN, "meta")
             return
-        # Without the messages that it tells of, it is the prompt with which the session goes on.
+        # Where the messages that it sums up are missing, it is the prompt with which the session goes on.
         if entry.get("isCompactSummary") is True and self.tree.draft(text_in(entry, "parentUuid")) is not None:
             self._pass_over(entry, Omission.SUMMARY)
             return
@@ -403,7 +403,7 @@ class _Session:
         return True
 
     def _add_results(self, entry: dict[str, Any], parts: list[Any]) -> Draft | None:
-        """Put results behind the answer with their calls, and return the message that has them."""
+        """Put results after the answer with their calls, and return the message that has them."""
         message: Draft | None = None
         for part in parts:
             call_id = text_in(part, "tool_use_id")

@@ -61,7 +61,7 @@ from desktop_agent.types.messages import MessageState, Role
 _SUFFIX = ".jsonl"
 _HEAD = 1_000_000
 _TAIL = 16_384
-_MAX_LOOKED = 5_000
+_MAX_SEARCHED = 5_000
 """Rollouts among which the subagents of one session are looked for."""
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _REQUEST = "## My request for Codex:"
@@ -171,7 +171,7 @@ class CodexReader(HistoryReader):
             return
         later = sorted((other for _, other in self._files(ImportReport()) if other.name > path.name), key=_name_of)
         room = self._limits.file
-        for other in later[:_MAX_LOOKED]:
+        for other in later[:_MAX_SEARCHED]:
             if not agents.is_any_missing:
                 return
             self._limits.pause()
@@ -183,7 +183,7 @@ class CodexReader(HistoryReader):
                 if room < 0:
                     agents.report.omit(Omission.TOO_LARGE)
                     return
-                caller = agents.take(meta)
+                caller = agents.take_caller(meta)
                 file.seek(0)
                 _Rollout(self._limits, agents, caller.id if caller else session.thread.tail).read_file(file)
 
@@ -226,7 +226,7 @@ class _Agents:
         self.tree = TreeBuilder(self.report, limits.messages)
         self.threads: set[str] = set()
         self.items: set[int] = set()
-        """What was read, by which a rollout that repeats it is known."""
+        """Hashes of the items that were read, by which other rollouts that repeat them are recognised."""
         self._callers: dict[str, Draft] = {}
         self._calls: dict[str, str] = {}
 
@@ -235,16 +235,16 @@ class _Agents:
         return bool(self._callers)
 
     def note_call(self, draft: Draft, block: Block) -> None:
-        """Take the block of an answer."""
+        """Note the block of an answer."""
         if isinstance(block, ToolUse) and block.name == "spawn_agent":
             self._callers[block.id] = draft
 
     def note_agent(self, call_id: str, thread: str, *names: str) -> None:
-        """Take the thread that a call has started, or its name in the `thread` of the call."""
+        """Note the thread that a call has started, or its name in the `thread` of the call."""
         self._calls |= {f"{thread} {name}" if name.startswith("/") else name: call_id for name in names if name}
 
     def note_result(self, item: dict[str, Any], thread: str) -> None:
-        """Take the result of a call: one that names no subagent has started none."""
+        """Note the result of a call: one that names no subagent has started none."""
         call_id = text_in(item, "call_id")
         if call_id in self._callers:
             started = object_of(parse_json(text_in(item, "output")))
@@ -252,7 +252,7 @@ class _Agents:
             if call_id not in self._calls.values():
                 del self._callers[call_id]
 
-    def take(self, meta: dict[str, Any]) -> Draft | None:
+    def take_caller(self, meta: dict[str, Any]) -> Draft | None:
         """Return the answer whose call has started this thread; once."""
         path = text_in(meta, "source", "subagent", "thread_spawn", "agent_path")
         names = (text_in(meta, "id"), f"{_caller_of(meta)} {path}")
@@ -293,7 +293,7 @@ class _Rollout:
             case "session_meta" if not self.thread_id:
                 self._read_meta(payload)
             case "session_meta" if self._author:
-                # That of the session that started it, with a copy of what was said there.
+                # The one of the session that started it, followed by a copy of what was said there.
                 self._repeats = True
             case "response_item" if self._is_repeated(entry, payload):
                 self.report.omit(Omission.REPEATED)
@@ -322,7 +322,7 @@ class _Rollout:
             self._begins_at = start if isinstance(start, int) else 0
 
     def _is_repeated(self, entry: dict[str, Any], item: dict[str, Any]) -> bool:
-        """Return whether a subagent that knows what was said before has this from the session that started it."""
+        """Return whether a subagent's rollout has this item from the session that started it."""
         ordinal = entry.get("ordinal")
         if self._begins_at and isinstance(ordinal, int):
             return ordinal < self._begins_at

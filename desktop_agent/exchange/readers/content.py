@@ -41,7 +41,7 @@ def picture(data: str, limits: Limits, report: ImportReport, name: str = "") -> 
 
 
 def picture_from_url(url: str, limits: Limits, report: ImportReport, name: str = "") -> tuple[Image, ...]:
-    """Return the picture of a data URL. Any other address is counted: it is not fetched, and nobody else shall."""
+    """Return the picture of a data URL. Any other address is counted, and neither fetched nor passed on."""
     match = _DATA_URL.match(url[:200])
     return picture(url[match.end() :] if match else "", limits, report, name)
 

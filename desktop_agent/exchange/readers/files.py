@@ -199,14 +199,14 @@ def describe_files(
         seen.add(conversation_id)
         try:
             with open_file(path) as file:
-                # First: what is written meanwhile is a change.
+                # Before it is read: what is written meanwhile counts as a change.
                 state = _state_of(file)
-                found = describe(conversation_id, file)
+                conversation = describe(conversation_id, file)
         except (NotReadable, OSError):
             report.omit(Omission.UNREADABLE_FILE)
             continue
-        if found is not None:
-            yield replace(found, file_state=state)
+        if conversation is not None:
+            yield replace(conversation, file_state=state)
 
 
 def _state_of(file: BinaryIO) -> str:

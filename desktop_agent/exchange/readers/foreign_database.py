@@ -122,7 +122,7 @@ def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
 @contextmanager
 def _folder_for_copies() -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix=_FOLDER_PREFIX, ignore_cleanup_errors=True) as name, ExitStack() as stack:
-        # It waits for whoever looks at the folder just now and finds it empty.
+        # Wait for `remove_left_copies` of another process, which may have locked the folder while it is empty.
         handle = _lock_folder(Path(name), waits=True)
         if handle is not None:
             stack.callback(os.close, handle)
@@ -150,9 +150,9 @@ else:
     import fcntl
 
     def _lock_folder(folder: Path, *, waits: bool) -> int | None:
-        """Return a handle that holds the lock until it is closed; None where that cannot be.
+        """Return a handle that holds the lock until it is closed; None where it cannot be locked.
 
-        Nor is a link locked, or a folder of somebody else: all may write in the folder for temporary files.
+        Links and other users' folders are not locked: anybody may write in the folder for temporary files.
         """
         try:
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -121,7 +121,7 @@ class GeminiCliReader(HistoryReader):
             return ""
 
     def _read(self, conversation_id: str) -> ReadConversation:
-        """Return a session; what was gone back from is a branch."""
+        """Return a session; what was rewound is a branch."""
         report = ImportReport()
         path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
         log, changed = self._read_log(path, report)
@@ -157,7 +157,7 @@ class GeminiCliReader(HistoryReader):
         if folder.is_symlink():
             return
         size = self._limits.file
-        # The list grows while it is gone through.
+        # The list grows while it is iterated.
         for agent, call_id in islice(messages.agents, _MAX_AGENTS):
             path = next((path for path in (folder / f"{agent}{end}" for end in _SUFFIXES) if path.is_file()), None)
             with suppress(NotReadable, OSError):
@@ -175,7 +175,7 @@ def _is_session(name: str) -> bool:
 
 
 class _Log:
-    """The entries of a session, played through: which messages there were, and which are the conversation now."""
+    """The entries of a session, replayed: which messages there were, and which are the conversation now."""
 
     def __init__(self, report: ImportReport) -> None:
         self.report = report
@@ -215,7 +215,7 @@ class _Log:
             self.report.omit(Omission.UNKNOWN, next(iter(entry), ""))
 
     def _put(self, record: dict[str, Any]) -> None:
-        """Take a message, or its newer state."""
+        """Store a message, or its newer state."""
         record_id = record["id"]
         if record_id not in self._records:
             self._parents[record_id] = self.last
@@ -228,7 +228,7 @@ class _Log:
             self.prompt = next((text for text in texts if text and not text.startswith(_CONTEXT)), "")
 
     def _replace(self, messages: list[Any]) -> None:
-        """Take a new list of messages: what is new before what is known already is a summary."""
+        """Apply a new list of messages: what is new in front of known ones is a summary."""
         records = [object_of(message) for message in messages if isinstance(object_of(message).get("id"), str)]
         known = [index for index, record in enumerate(records) if record["id"] in self._records]
         if records:

@@ -206,7 +206,7 @@ class _Session(ThreadReader):
             case "text" if text_in(part, "text").strip():
                 yield Text(text=text_in(part, "text"))
             case "thinking" if text_in(part, "thinking").strip():
-                # Without its signature: whose it is, is not said.
+                # Without its signature: the session does not say whose it is.
                 yield Thinking(text=text_in(part, "thinking"), provider=_PROGRAM)
             case "image":
                 yield from self._images(part)

@@ -92,9 +92,9 @@ class OpenWebUiReader(HistoryReader):
     def _find(self, chat_id: str) -> tuple[Row, dict[str, Any]]:
         for path in self.locations():
             if path.exists():
-                found = read_database(path, self._limits, lambda database: _read_chat(database, chat_id))
-                if found is not None:
-                    return found
+                chat = read_database(path, self._limits, lambda database: _read_chat(database, chat_id))
+                if chat is not None:
+                    return chat
         reason = "it is not there any more"
         raise NotReadable(reason)
 

@@ -132,15 +132,15 @@ class OpencodeReader(HistoryReader):
             if location.name == "storage":
                 return self._read_files(session_id, report)
             if location.exists():
-                found = read_database(location, self._limits, lambda database: _read_rows(database, session_id))
-                if found is not None:
-                    return found
+                session = read_database(location, self._limits, lambda database: _read_rows(database, session_id))
+                if session is not None:
+                    return session
         reason = "it is not there any more"
         raise NotReadable(reason)
 
     def _read_files(self, session_id: str, report: ImportReport) -> tuple[Row, list[_Entry]]:
-        storage, wanted = self._folder / "storage", {f"{session_id}.json"}
-        for path in walk_files(storage / "session", 1, wanted.__contains__, self._limits, report):
+        storage, file_names = self._folder / "storage", {f"{session_id}.json"}
+        for path in walk_files(storage / "session", 1, file_names.__contains__, self._limits, report):
             row = _row_of_file(path, read_document(path, self._limits))
             messages = self._files_in(storage / "message" / session_id, report)
             parts = (part for message in messages for part in self._files_in(storage / "part" / message.stem, report))

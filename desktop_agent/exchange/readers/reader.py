@@ -50,8 +50,8 @@ class Machine:
         return self.folder("XDG_CONFIG_HOME", ".config")
 
 
-def _go_on() -> None:
-    """Read as fast as it goes."""
+def _no_pause() -> None:
+    """Continue at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Limits:
     entries: int = 400_000
     files: int = 200_000
     database_copy: int = 2_000_000_000
-    pause: Callable[[], None] = _go_on
+    pause: Callable[[], None] = _no_pause
     """Called between the pieces that are read: it may wait, and what it raises ends the reading."""
 
 
@@ -78,9 +78,9 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class FoundConversation:
-    """A conversation in a list. `id` is stable and unique in its program; `message_count` is None where it costs.
+    """A conversation in a list. `id` is stable and unique in its program; `message_count` is None where that is slow.
 
-    `file_state` differs after each change of the file that is its own; empty where `updated_at` alone tells.
+    `file_state` differs after each change of its own file; empty where `updated_at` alone shows changes.
     """
 
     id: str
@@ -96,7 +96,7 @@ class FoundConversation:
 def found_conversation(
     id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None
 ) -> FoundConversation:
-    """Return the row of a list for an overview; `changed`, when its file was, stands in for times that are missing."""
+    """Return the row of a list for an overview; `changed`, when its file was changed, stands in for missing times."""
     created = overview.created_at or changed
     return FoundConversation(
         id=id_,
@@ -135,7 +135,7 @@ class NotReadable(Exception):
 
 
 class ReadConversation(NamedTuple):
-    """What was read of a conversation. `changed`: when its file was, for times that are missing."""
+    """What was read of a conversation. `changed` is when its file was changed, for missing times."""
 
     overview: Overview
     tree: TreeBuilder
@@ -183,12 +183,12 @@ class HistoryReader(ABC):
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return one by its id. Raises HistoryUnreadable."""
         try:
-            found = self._read(conversation_id)
+            content = self._read(conversation_id)
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        tree = conversation_tree(origin, found.overview, found.tree, found.head, found.changed)
-        return LoadedConversation(tree, found.tree.report)
+        tree = conversation_tree(origin, content.overview, content.tree, content.head, content.changed)
+        return LoadedConversation(tree, content.tree.report)
 
     @abstractmethod
     def _read(self, conversation_id: str) -> ReadConversation:
