@@ -1,6 +1,6 @@
-"""What the packaged program must do when a model calls tools: every part that it starts of itself is in the folder.
+"""What the packaged program must do when a model calls tools: all parts of itself that it starts are in the folder.
 
-A model on loopback wants one call after the other, and its last question has all the results.
+A model on loopback makes one call after the other, and the last request to it has all the results.
 """
 
 import json
@@ -31,7 +31,7 @@ LINE = "echo inside > inside.txt; echo outside > {outside}; echo ran; exit 0"
 
 
 class Model(ThreadingHTTPServer):
-    """Wants `calls`, then says its last words; `results` are those of the calls. Also a page, and a server of tools."""
+    """Makes `calls`, one after the other, then answers; `results` has their results. Serves a page and MCP too."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -41,7 +41,7 @@ class Model(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A page to read, a model to ask, a server of tools to call."""
+    """Serves a page to read, a model to ask and an MCP server to call."""
 
     server: Model
     protocol_version = "HTTP/1.1"
@@ -50,25 +50,25 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/page":
             self._send(200, "text/html; charset=utf-8", PAGE)
         else:
-            # A server of tools need not open a stream of its own accord.
+            # An MCP server need not offer a stream of its own.
             self._send(405, "text/plain", b"")
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+        request = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
         if self.path == "/tools":
-            told = answered(asked)
-            self._send(200 if told else 202, "application/json", json.dumps(told).encode() if told else b"")
+            reply = answered(request)
+            self._send(200 if reply else 202, "application/json", json.dumps(reply).encode() if reply else b"")
             return
-        said = [each for each in asked["messages"] if each["role"] == "tool"]
-        self.server.results = [written(each["content"]) for each in said]
-        frames = b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in self._chunks(len(said)))
+        results = [message for message in request["messages"] if message["role"] == "tool"]
+        self.server.results = [written(message["content"]) for message in results]
+        frames = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in self._chunks(len(results)))
         self._send(200, "text/event-stream", frames + b"data: [DONE]\n\n")
 
     def do_DELETE(self) -> None:
         self._send(405, "text/plain", b"")
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
     def _chunks(self, done: int) -> list[dict[str, Any]]:
         if done < len(self.server.calls):
@@ -78,8 +78,8 @@ class Handler(BaseHTTPRequestHandler):
             deltas = (({"role": "assistant", "tool_calls": [call]}, None), ({}, "tool_calls"))
         else:
             deltas = (({"role": "assistant", "content": ANSWER}, None), ({}, "stop"))
-        about = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
-        return [{**about, "choices": [{"index": 0, "delta": each, "finish_reason": end}]} for each, end in deltas]
+        chunk = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+        return [{**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": end}]} for delta, end in deltas]
 
     def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
@@ -90,33 +90,33 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def written(content: str | list[dict[str, Any]]) -> str:
-    """The text of a result, which may come in parts."""
+    """Return the text of a result, which may come in parts."""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 @contextmanager
 def model() -> Iterator[Model]:
-    """A model that listens."""
+    """Yield a model that listens."""
     server = Model()
     with listening(server):
         yield server
 
 
 def acting(program: Path, environment: dict[str, str], home: Path) -> Iterator[Check]:
-    """All of it."""
+    """Yield all checks."""
     workspace, outside = home / "workspace", home / "outside.txt"
     workspace.mkdir(parents=True)
     (workspace / "notes.txt").write_text("nothing\nthe number is 4711\n")
-    with model() as asked:
-        asked.calls = [
-            ("fetch_page", {"url": f"{asked.root}/page"}),
+    with model() as server:
+        server.calls = [
+            ("fetch_page", {"url": f"{server.root}/page"}),
             ("search_files", {"pattern": r"\d{4}", "is_expression": True}),
             ("run_command", {"command": LINE.format(outside=f"'{outside}'")}),
             ("packed__echo", {"said": "over standard streams"}),
             ("web__echo", {"said": "over HTTP"}),
         ]
-        data = kept_preferences(home, asked)
-        words = ("--data-dir", str(data), "--base-url", f"{asked.root}/v1", "--model", "m", "--tools", "all")
+        data = data_folder_with_servers(home, server)
+        words = ("--data-dir", str(data), "--base-url", f"{server.root}/v1", "--model", "m", "--tools", "all")
         run = subprocess.run(
             [program, "ask", *words, "--workspace", str(workspace), "--approve", "always", "Call them."],
             env=environment,
@@ -125,25 +125,26 @@ def acting(program: Path, environment: dict[str, str], home: Path) -> Iterator[C
             check=False,
             timeout=PATIENCE,
         )
-        results = [*asked.results, *[""] * len(asked.calls)]
-    told = run.stderr.strip()[-300:]
-    page, found, ran, streams, web = results[: len(asked.calls)]
-    yield "a model calls tools", run.returncode == 0 and ANSWER in run.stdout, f"{len(asked.results)} results {told}"
-    yield "a page is read", all(each in page for each in READ) and "none of this" not in page, in_short(page)
-    yield "files are searched", "4711" in found and "notes.txt" in found, in_short(found)
+        results = [*server.results, *[""] * len(server.calls)]
+    errors = run.stderr.strip()[-300:]
+    page, matches, output, streams, web = results[: len(server.calls)]
+    is_answered = run.returncode == 0 and ANSWER in run.stdout
+    yield "a model calls tools", is_answered, f"{len(server.results)} results {errors}"
+    yield "a page is read", all(text in page for text in READ) and "none of this" not in page, in_short(page)
+    yield "files are searched", "4711" in matches and "notes.txt" in matches, in_short(matches)
     inside = (workspace / "inside.txt").is_file()
-    yield "a command runs, confined", inside and not outside.exists() and "ran" in ran, in_short(ran)
-    yield "a server of tools that is a program", "Heard: over standard streams" in streams, in_short(streams)
-    yield "a server of tools over HTTP", "Heard: over HTTP" in web, in_short(web)
+    yield "a command runs, confined", inside and not outside.exists() and "ran" in output, in_short(output)
+    yield "an MCP server that is a program", "Heard: over standard streams" in streams, in_short(streams)
+    yield "an MCP server over HTTP", "Heard: over HTTP" in web, in_short(web)
     yield from launched(program, environment, home)
 
 
-def kept_preferences(home: Path, asked: Model) -> Path:
-    """A data folder with two servers of tools, and leave to read a page of this machine."""
+def data_folder_with_servers(home: Path, server: Model) -> Path:
+    """Return a data folder with two MCP servers, and with permission to read a page of this machine."""
     script = home / "tool_server.py"
     shutil.copyfile(tool_server.__file__, script)
     streams = {"type": "stdio", "command": sys.executable, "args": ["-I", str(script)]}
-    web = {"type": "http", "url": f"{asked.root}/tools"}
+    web = {"type": "http", "url": f"{server.root}/tools"}
     servers = [
         {"id": "packed", "title": "Packed", "connection": streams},
         {"id": "web", "title": "Web", "connection": web},
@@ -156,7 +157,7 @@ def kept_preferences(home: Path, asked: Model) -> Path:
 
 
 def launched(program: Path, environment: dict[str, str], home: Path) -> Iterator[Check]:
-    """The part that closes itself in and becomes the command, also where another way is taken first."""
+    """Check the launcher, which confines itself and becomes the command; other backends may be preferred to it."""
     policy = SandboxPolicy(writable=(home,), hidden=())
     from_source = namespace_command(("/bin/echo", "launched"), policy, ())
     words = [program, *from_source[from_source.index(CHILD) :]]
@@ -165,6 +166,6 @@ def launched(program: Path, environment: dict[str, str], home: Path) -> Iterator
 
 
 def in_short(text: str) -> str:
-    """Of a result, on one line."""
+    """Return the beginning of a result, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= 100 else f"{line[:99]}…"

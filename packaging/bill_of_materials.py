@@ -1,7 +1,7 @@
 """The bill of materials of the packaged program (CycloneDX 1.6, JSON), from the metadata of what is really in it.
 
 Every file of the folder belongs to a component: a distribution that recorded it, Python, PyInstaller, or a package of
-the system that a library was copied from. A file of nobody ends the build.
+the system that a library was copied from. A file without an owner ends the build.
 """
 
 import json
@@ -30,7 +30,7 @@ from ui.bridge.desktop.licences import (
 
 OURS = ("desktop_agent", "ui", "resources")
 UNPACKED_PYSIDE = ("shiboken6", "files.dir")
-"""Comes out of a library of PySide6: packaging/desktop-agent.spec."""
+"""Unpacked from a library of PySide6: packaging/desktop-agent.spec."""
 PYTHONS_FILES = re.compile(
     r"base_library\.zip|(lib)?python3[^/]*|lib-dynload|_sysconfigdata_[^/]*|vcruntime.*\.dll|api-ms-.*\.dll"
 )
@@ -46,30 +46,30 @@ def write_bill(folder: Path, version: str) -> Path:
 
 
 def components_of(folder: Path) -> list[Component]:
-    """Find whose files are in the folder. Ends the program if a file is nobody's."""
-    recorded = {str(path): found for found in distributions() for path in found.files or ()}
+    """Find the components whose files are in the folder. Ends the program if a file has no owner."""
+    recorded = {str(path): owner for owner in distributions() for path in owner.files or ()}
     owners: dict[str, Distribution] = {}
-    components, nobodys = [python_component(), component_of(distribution("pyinstaller"))], list[Path]()
+    components, unowned = [python_component(), component_of(distribution("pyinstaller"))], list[Path]()
     libraries: set[str] = set()
     for path in inside(folder):
-        found = recorded.get(str(path)) or recorded.get(str(path.with_suffix(".py")))
+        owner = recorded.get(str(path)) or recorded.get(str(path.with_suffix(".py")))
         if path.parts[0].split("-")[0] in OURS:
-            found = distribution(PROGRAM)
+            owner = distribution(PROGRAM)
         elif path.parts[:2] == UNPACKED_PYSIDE:
-            found = distribution("shiboken6")
-        if found is not None:
-            owners[canonical_name(found.metadata["Name"])] = found
+            owner = distribution("shiboken6")
+        if owner is not None:
+            owners[canonical_name(owner.metadata["Name"])] = owner
         elif not is_pythons(path) and not is_pyinstallers(path):
-            (libraries.add(path.name) if ".so" in path.name else nobodys.append(path))
-    components += (component_of(found) for found in owners.values())
+            (libraries.add(path.name) if ".so" in path.name else unowned.append(path))
+    components += (component_of(owner) for owner in owners.values())
     components += (component for component in system_components(libraries) if component not in components)
-    if nobodys:
-        sys.exit("Nobody is known to own these files of the package:\n" + "\n".join(map(str, nobodys)))
+    if unowned:
+        sys.exit("Nobody is known to own these files of the package:\n" + "\n".join(map(str, unowned)))
     return by_name(components)
 
 
 def inside(folder: Path) -> Iterator[Path]:
-    """All files, as their modules are imported: relative to where PyInstaller puts them."""
+    """Yield all files, relative to the folder from which PyInstaller imports modules."""
     internal = folder / "_internal"
     for file in sorted(folder.rglob("*")):
         if file.is_file() and not file.is_symlink():
@@ -77,14 +77,14 @@ def inside(folder: Path) -> Iterator[Path]:
 
 
 def is_pythons(path: Path) -> bool:
-    """Whether a file is Python itself or of its standard library."""
+    """Return whether a file is Python itself or belongs to its standard library."""
     first = path.parts[0]
     module = first.partition(".")[0]
     return bool(PYTHONS_FILES.match(first)) or module in sys.stdlib_module_names
 
 
 def is_pyinstallers(path: Path) -> bool:
-    """Whether a file is the launcher or what it runs first."""
+    """Return whether a file is PyInstaller's launcher or what that runs first."""
     return path.stem == PROGRAM or path.parts[0].startswith(("pyimod", "pyi_", "_pyi_"))
 
 
@@ -92,20 +92,21 @@ def system_components(libraries: set[str]) -> Iterator[Component]:
     """Find the packages of Debian that these libraries were copied from. Ends the program if one has none."""
     if not libraries:
         return
-    found = dpkg("--search", *(f"*/{name}" for name in sorted(libraries)))
-    owners = {Path(path).name: package for package, path in re.findall(r"^([^:,\s]+):.* (/\S+)$", found, re.MULTILINE)}
+    lines = dpkg("--search", *(f"*/{name}" for name in sorted(libraries)))
+    owners = {Path(path).name: package for package, path in re.findall(r"^([^:,\s]+):.* (/\S+)$", lines, re.MULTILINE)}
     if without := sorted(libraries - owners.keys()):
         sys.exit(f"Copied from this system, though no package has it: {', '.join(without)}")
     packages = sorted({owners[name] for name in libraries})
-    shown = dpkg("--show", "--showformat=${Package} ${Version}\\n", *packages)
-    versions = dict(line.split() for line in shown.splitlines())
+    versions = dict(
+        line.split() for line in dpkg("--show", "--showformat=${Package} ${Version}\\n", *packages).splitlines()
+    )
     for package in packages:
         text = Path("/usr/share/doc", package, "copyright").read_text(encoding="utf-8", errors="replace").strip()
         yield Component(package, versions[package], debian_licence(text), text, "deb")
 
 
 def dpkg(*words: str) -> str:
-    """Ask the list of packages of this system."""
+    """Return what dpkg-query prints about the packages of this system."""
     return subprocess.run(("dpkg-query", *words), capture_output=True, text=True, check=False).stdout
 
 
@@ -133,9 +134,9 @@ def bill(components: list[Component], version: str) -> dict[str, Any]:
 
 
 def entry(component: Component) -> dict[str, Any]:
-    """Return a component as CycloneDX has it."""
+    """Return a component in the form of CycloneDX."""
     url = package_url(component)
-    made: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "type": "application" if component.name == PROGRAM else "library",
         "bom-ref": url,
         "name": component.name,
@@ -143,25 +144,25 @@ def entry(component: Component) -> dict[str, Any]:
         "purl": url,
     }
     if component.licence or component.text:
-        named = spdx_name(component.licence)
-        licence: dict[str, Any] = {"id": named} if named else {"name": component.licence or UNNAMED}
+        spdx_id = spdx_name(component.licence)
+        licence: dict[str, Any] = {"id": spdx_id} if spdx_id else {"name": component.licence or UNNAMED}
         if component.text:
             licence["text"] = {"contentType": "text/plain", "content": component.text}
-        made["licenses"] = [{"license": licence}]
-    return made
+        properties["licenses"] = [{"license": licence}]
+    return properties
 
 
 def spdx_name(licence: str) -> str:
-    """Return the identifier of SPDX, if it is exactly one; else nothing."""
+    """Return the identifier of SPDX, if it is exactly one; else ""."""
     try:
-        named = str(canonicalize_license_expression(licence))
+        expression = str(canonicalize_license_expression(licence))
     except InvalidLicenseExpression:
         return ""
-    return "" if " " in named else named
+    return "" if " " in expression else expression
 
 
 def package_url(component: Component) -> str:
-    """Return the address by which databases of faults know it: purl."""
+    """Return the package URL (purl), by which databases of vulnerabilities know a component."""
     version = component.version.replace("+", "%2B").replace(":", "%3A")
     if component.kind == "deb":
         return f"pkg:deb/debian/{component.name}@{version}"

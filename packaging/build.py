@@ -30,12 +30,12 @@ def set_source_date() -> None:
     """Date everything by the commit, unless SOURCE_DATE_EPOCH says otherwise (reproducible-builds.org)."""
     if "SOURCE_DATE_EPOCH" not in os.environ:
         command = ("git", "log", "-1", "--format=%ct")
-        asked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        os.environ["SOURCE_DATE_EPOCH"] = asked.stdout.strip() or str(int((ROOT / "pyproject.toml").stat().st_mtime))
+        commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        os.environ["SOURCE_DATE_EPOCH"] = commit.stdout.strip() or str(int((ROOT / "pyproject.toml").stat().st_mtime))
 
 
 def draw_other_icons(folder: Path) -> None:
-    """Draw the icon as Windows and macOS have theirs, where the recipe of PyInstaller looks for it."""
+    """Draw the icon in the formats of Windows and macOS, where the recipe of PyInstaller expects it."""
     from PIL import Image
 
     folder.mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ def write_update_feed(folder: Path, feed: str) -> Path | None:
 def freeze() -> None:
     """Make the folder, with its bill of materials."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # Kept work of an earlier time would be taken over; sets are written in the order of their hashes.
+    # Work files of an earlier build would be reused; and sets are written in the order of their hashes.
     work = BUILD / "pyinstaller"
     shutil.rmtree(work, ignore_errors=True)
     draw_other_icons(BUILD)
@@ -76,7 +76,7 @@ def freeze() -> None:
 
 
 def main() -> None:
-    """Build all, and say how large it is."""
+    """Build all, and print the sizes."""
     set_source_date()
     freeze()
     sys.stdout.write(f"{FOLDER.relative_to(ROOT)}: {size_of(FOLDER) / 1e6:.0f} MB\n")

@@ -1,9 +1,9 @@
 """`make package-check`: tries what `make package` built, from another folder: `python packaging/check.py [FOLDER]`.
 
 Without a screen: version, answers, pictures, certificates, the keyring, libraries; the bill of materials; tools, whose
-children are parts of the program, and servers of tools; the other packages and the recipes for other systems. With one:
-the window answers, looks like the one from source, and starts as fast; spelling, keys that work everywhere, a model
-file and the search for a new version work. At last the Debian package, installed into a folder of its own.
+child processes are parts of the program, and MCP servers; the other packages and the recipes for other systems. With
+one: the window answers, looks like the one from source, and starts as fast; spelling, global keys, a model file and the
+check for a new version work. Finally the Debian package, installed into a folder of its own.
 """
 
 import json
@@ -29,7 +29,7 @@ from windows import windows
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Little: no Python, nobody's home."""
+    """Return a minimal environment: without Python, with an empty home."""
     runtime = home / "run"
     runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
     kept = {"PATH": "/usr/bin:/bin", "HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "LC_ALL": "C.UTF-8"}
@@ -37,12 +37,12 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def checks(program: Path, elsewhere: Path) -> Iterator[tuple[str, bool, str]]:
-    """Name, whether it passed, and what was seen."""
+    """Yield for each check its name, whether it passed, and what was seen."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    asked = subprocess.run(
+    run = subprocess.run(
         [program, "--version"], env=environment(elsewhere / "v"), capture_output=True, text=True, check=False
     )
-    yield "version", asked.stdout.strip() == f"desktop-agent {version}", asked.stdout.strip() or asked.stderr
+    yield "version", run.stdout.strip() == f"desktop-agent {version}", run.stdout.strip() or run.stderr
     yield from headless(program, environment(elsewhere / "headless"), elsewhere / "headless")
     yield listed_components(program.parent)
     yield from acting(program, environment(elsewhere / "acting"), elsewhere / "acting")
@@ -59,19 +59,19 @@ def checks(program: Path, elsewhere: Path) -> Iterator[tuple[str, bool, str]]:
 
 
 def listed_components(folder: Path) -> tuple[str, bool, str]:
-    """Every component of the folder is in its list of licences, with a text."""
+    """Check that every component of the folder is in its list of licences, with a text."""
     (file,) = folder.rglob(BILL_OF_MATERIALS)
     listed = parse_bill_of_materials(file.read_text(encoding="utf-8"))
     bare = [component.name for component in listed if not component.text]
     complete = {component.name for component in listed} == {component.name for component in components_of(folder)}
     kinds = json.loads(file.read_text(encoding="utf-8"))["components"]
     system = sum(component["purl"].startswith("pkg:deb/") for component in kinds)
-    told = f"{len(listed)} components, {system} of them of the system; without a text: {', '.join(bare) or 'none'}"
-    return "bill of materials", complete and not bare, told
+    seen = f"{len(listed)} components, {system} of them of the system; without a text: {', '.join(bare) or 'none'}"
+    return "bill of materials", complete and not bare, seen
 
 
 def main() -> int:
-    """All of it; 1 when something is wrong."""
+    """Run all checks. Returns 1 when one failed."""
     set_source_date()
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     failed = 0

@@ -18,18 +18,18 @@ def compile_stale() -> list[Path]:
         target = source.with_suffix(".qm")
         if not target.exists() or target.stat().st_mtime_ns < source.stat().st_mtime_ns:
             # Through another name: a window that starts meanwhile finds the old file or the new one.
-            made = target.with_suffix(".new")
-            subprocess.run([_lrelease(), "-silent", source, "-qm", made], check=True)
-            made.replace(target)
+            unfinished = target.with_suffix(".new")
+            subprocess.run([_lrelease(), "-silent", source, "-qm", unfinished], check=True)
+            unfinished.replace(target)
         compiled.append(target)
     return compiled
 
 
 def _lrelease() -> Path:
-    found = find_spec("PySide6")
-    if found is None or found.origin is None:
+    spec = find_spec("PySide6")
+    if spec is None or spec.origin is None:
         raise FileNotFoundError("lrelease is missing: it comes with PySide6-Essentials")
-    folder = Path(found.origin).parent
+    folder = Path(spec.origin).parent
     return folder / ("lrelease.exe" if sys.platform == "win32" else "lrelease")
 
 

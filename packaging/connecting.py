@@ -1,6 +1,6 @@
-"""On the system with the Debian package: a person connects a server with a key, which goes into the secret service.
+"""Checks the installed Debian package: a person connects a server with a key, which goes into the secret service.
 
-The system gets what every desktop has for it: a session bus, a keyring, and what screen readers read windows with.
+The system gets what every desktop has for that: a session bus, a keyring, and the bus of screen readers.
 """
 
 import shutil
@@ -38,7 +38,7 @@ def session(words: str) -> str:
 
 
 class ScreenInside(Screen):
-    """Reads a window inside of the root, by a reader that runs there."""
+    """Reads a window inside the root, through a reader that runs there."""
 
     def __init__(self, environment: dict[str, str], process: "subprocess.Popen[bytes]") -> None:
         self._environment = environment
@@ -48,7 +48,7 @@ class ScreenInside(Screen):
 
 @contextmanager
 def window_inside(root: Path, shown: dict[str, str]) -> Iterator[Screen]:
-    """The window of the installed program in a session of its own; it is closed as a person closes it."""
+    """Yield the window of the installed program in a session of its own; it is closed as a person closes it."""
     shutil.copyfile(a11y.SCRIPT, root / READER[1:])
     words = f"desktop-agent </dev/null >/dev/null 2>&1 & exec python3 {READER} $! serve"
     settings = {"DISPLAY": shown["DISPLAY"], "XDG_RUNTIME_DIR": RUNTIME, "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1"}
@@ -61,7 +61,7 @@ def window_inside(root: Path, shown: dict[str, str]) -> Iterator[Screen]:
         yield screen
         screen.close_by_key(lambda: not screen.has_window())
     finally:
-        # With the reader everything in there ends.
+        # When the reader ends, everything inside the root does.
         screen.close()
 
 
@@ -84,14 +84,14 @@ def connecting(root: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Ch
             screen.wait_says(ANSWER)
             picture_of_screen(shown, pictures / "5-answer-of-a-server.png")
             yield "a server answers", server.keys[-1:] == [KEY], "with the key; 5-answer-of-a-server.png"
-        asked = session(f'desktop-agent ask --base-url {server.url} --model m "And again?"')
-        started = command_inside(root, asked, USER, XDG_RUNTIME_DIR=RUNTIME)
-        done = subprocess.run(**started, capture_output=True, text=True, check=False, timeout=PATIENCE)
-        is_kept = ANSWER in done.stdout and server.keys[-1:] == [KEY] and len(server.keys) > 1
-        seen = "another session sends it" if is_kept else done.stderr[-300:]
-        yield "the key is kept in the secret service", is_kept, seen
+        script = session(f'desktop-agent ask --base-url {server.url} --model m "And again?"')
+        command = command_inside(root, script, USER, XDG_RUNTIME_DIR=RUNTIME)
+        run = subprocess.run(**command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        is_stored = ANSWER in run.stdout and server.keys[-1:] == [KEY] and len(server.keys) > 1
+        seen = "another session sends it" if is_stored else run.stderr[-300:]
+        yield "the key is kept in the secret service", is_stored, seen
     files = [file for file in (root / HOME[1:]).rglob("*") if file.is_file() and not file.is_symlink()]
-    bare = [str(file.relative_to(root)) for file in files if KEY.encode() in file.read_bytes()]
-    kept = [file.name for file in (root / KEYRINGS[1:]).glob("*.keyring")]
-    seen = ", ".join(bare) or f"only in {KEYRINGS}/{', '.join(kept)}"
-    yield "and in no file that can be read", not bare and bool(kept), seen
+    readable = [str(file.relative_to(root)) for file in files if KEY.encode() in file.read_bytes()]
+    keyrings = [file.name for file in (root / KEYRINGS[1:]).glob("*.keyring")]
+    seen = ", ".join(readable) or f"only in {KEYRINGS}/{', '.join(keyrings)}"
+    yield "and in no file that can be read", not readable and bool(keyrings), seen

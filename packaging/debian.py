@@ -17,7 +17,7 @@ STARTER = "usr/share/applications/desktop-agent.desktop"
 
 
 def debian(package: Path, shown: dict[str, str], root: Path) -> Iterator[Check]:
-    """All of it."""
+    """Yield all checks."""
     how = install(package, root)
     program = root / "usr/bin/desktop-agent"
     version = subprocess.run([program, "--version"], env=shown, capture_output=True, text=True, check=False)
@@ -29,14 +29,14 @@ def debian(package: Path, shown: dict[str, str], root: Path) -> Iterator[Check]:
     is_drawing = icon.is_file() and b"<svg" in icon.read_bytes()[:400]
     yield "icons", is_drawing and len(drawn) == len(ICON_SIZES), f"{ICON} and {len(drawn)} sizes"
     places = [STARTER, "usr/share/man/man1/desktop-agent.1.gz", f"usr/share/metainfo/{APPLICATION_ID}.metainfo.xml"]
-    absent = [each for each in places if not (root / each).is_file()]
+    absent = [place for place in places if not (root / place).is_file()]
     yield "entry, page and metadata", not absent, ", ".join(absent) or ", ".join(places)
     missing = undeclared(package, root)
     yield "dependencies", not missing, "; ".join(missing) or field(package, "Depends")
 
 
 def install(package: Path, root: Path) -> str:
-    """With dpkg into a root of its own, where one may; else unpacked."""
+    """Install it with dpkg into a root of its own, if root may; else unpack it. Returns how it was done."""
     if os.geteuid() == 0:
         (root / "var/lib/dpkg/updates").mkdir(parents=True)
         (root / "var/lib/dpkg/info").mkdir()
@@ -50,13 +50,13 @@ def install(package: Path, root: Path) -> str:
 
 
 def field(package: Path, name: str) -> str:
-    """One line of its description."""
+    """Return a field of the package's control file."""
     return subprocess.run(["dpkg-deb", "-f", package, name], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def undeclared(package: Path, root: Path) -> list[str]:
-    """System libraries that the program loads although no package that it depends on brings them."""
-    declared = {re.split(r"[ (|]", each.strip())[0] for each in field(package, "Depends").split(",")}
+    """Return system libraries that the program loads although no package that it depends on brings them."""
+    declared = {re.split(r"[ (|]", entry.strip())[0] for entry in field(package, "Depends").split(",")}
     # These come with libc6 and the C++ runtime of every system, and with libxcb1, libgl1 and libfontconfig1.
     declared |= with_their_own(declared)
     inside = root / "usr/lib/desktop-agent"
@@ -74,22 +74,22 @@ def undeclared(package: Path, root: Path) -> list[str]:
 
 
 def with_their_own(names: set[str]) -> set[str]:
-    """What those packages depend on in turn, where dpkg knows them."""
+    """Return these packages and what they depend on in turn, as far as dpkg knows it."""
     known: set[str] = set()
     waiting = set(names)
     while waiting:
         name = waiting.pop()
         known.add(name)
-        asked = ["dpkg-query", "-W", "-f=${Depends}, ${Pre-Depends}", name]
-        said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-        waiting |= {found for each in said.split(",") if (found := re.split(r"[ (:|]", each.strip())[0])} - known
+        command = ["dpkg-query", "-W", "-f=${Depends}, ${Pre-Depends}", name]
+        entries = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split(",")
+        waiting |= {other for entry in entries if (other := re.split(r"[ (:|]", entry.strip())[0])} - known
     return known
 
 
 def owner_of(path: str) -> str:
-    """The package that brought a file."""
+    """Return the package that brought a file."""
     for candidate in (path, path.removeprefix("/usr"), str(Path(path).resolve())):
-        said = subprocess.run(["dpkg-query", "-S", candidate], capture_output=True, text=True, check=False).stdout
-        if said:
-            return said.split(":")[0]
+        output = subprocess.run(["dpkg-query", "-S", candidate], capture_output=True, text=True, check=False).stdout
+        if output:
+            return output.split(":")[0]
     return f"nobody ({path})"

@@ -31,7 +31,7 @@ def features(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check
 
 
 def spelling(program: Path, shown: dict[str, str], data: Path) -> Check:
-    """The menu of a wrong word offers others: the worker process has the library and its dictionaries."""
+    """Check that the menu of a wrong word offers others: the worker process has the library and its dictionaries."""
     write_dictionary(data / "hunspell", "de_DE", GERMAN)
     write_preferences(data, spelling={"languages": ["de_DE", "en_US"]})
     with opened(shown, data, "--demo", command=[str(program)]) as (_, screen):
@@ -56,12 +56,12 @@ def is_offered(screen: Screen, word: str) -> bool:
 
 
 def keys_everywhere(program: Path, shown: dict[str, str], data: Path) -> Check:
-    """The keys of the quick question are taken from the X server."""
+    """Check that the keys of the quick question are grabbed from the X server."""
     write_preferences(data, chat={**NO_TITLES["chat"], "quick_ask_keys": KEYS})
     press = [installed("xdotool"), "key", KEYS.lower()]
 
     def is_open() -> bool:
-        # They are taken after the first paint.
+        # They are grabbed after the first paint.
         subprocess.run(press, env=shown, check=True)
         return screen.find("Quick question") is not None
 
@@ -72,11 +72,11 @@ def keys_everywhere(program: Path, shown: dict[str, str], data: Path) -> Check:
 
 
 def model_file(program: Path, shown: dict[str, str], home: Path) -> Check:
-    """A model file answers: its server is a program of the system, sent to no library or plugin of ours."""
+    """Check that a model file answers: its server, a program of the system, gets no library or plugin of ours."""
     model = write_model(home / ".lmstudio/models/a/b" / f"{MODEL}.gguf")
-    server, given = Path(install_server(home)), home / "environment"
+    server, variables = Path(install_server(home)), home / "environment"
     script = server.read_text()
-    server.write_text(script.replace("exec ", f'env > "{given}"\nexec '))
+    server.write_text(script.replace("exec ", f'env > "{variables}"\nexec '))
     environment = {**shown, "HOME": str(home), "DESKTOP_AGENT_LLAMA_SERVER": str(server)}
     with opened(environment, home / "modelled", command=[str(program)]) as (_, screen):
         screen.wait_for("Run a model file…")
@@ -87,12 +87,12 @@ def model_file(program: Path, shown: dict[str, str], home: Path) -> Check:
         screen.send("Hello")
         screen.wait_says(f"Hello from {MODEL}")
     wait_until("its server ends", lambda: not servers_of(model))
-    own = [line for line in given.read_text().splitlines() if str(program.parent) in line]
+    own = [line for line in variables.read_text().splitlines() if str(program.parent) in line]
     return "a model file", own == [], f"answers; variables of its server that point into the program: {own or 'none'}"
 
 
 def new_version(program: Path, shown: dict[str, str], data: Path) -> Check:
-    """A build with an address asks there when the person presses the button."""
+    """Check that a build with a feed asks it when the person presses the button."""
     with serving() as server, with_update_feed(program, server.url.replace("/v1", "/newest.json")):
         server.documents["/newest.json"] = {"version": NEWER, "date": "2026-12-01", "page": "https://example.org/"}
         with opened(shown, data, "--demo", command=[str(program)]) as (_, screen):
@@ -100,14 +100,14 @@ def new_version(program: Path, shown: dict[str, str], data: Path) -> Check:
             command_by_keys(screen, "About Desktop Agent")
             screen.wait_for("Check for a new version")
             screen.press("Check for a new version")
-            said = screen.wait_says(NEWER)
-    line = next(line for line in said.splitlines() if NEWER in line)
+            text = screen.wait_says(NEWER)
+    line = next(line for line in text.splitlines() if NEWER in line)
     return "a new version is found", True, line
 
 
 @contextmanager
 def with_update_feed(program: Path, feed: str) -> Iterator[None]:
-    """The program has this address for new versions, in place of the one of its build."""
+    """Give the program this feed of new versions, in place of the one of its build."""
     file = next(program.parent.rglob("resources/guide.md")).with_name("updates.json")
     before = file.read_bytes() if file.exists() else None
     file.write_text(json.dumps({"feed": feed}))

@@ -1,4 +1,4 @@
-"""What `make run` must do on a screen: open the window, keep it, answer, and end without a complaint.
+"""What `make run` must do on a screen: open the window, keep it open, answer, and end without an error.
 
 `python packaging/from_source.py`; packaging/systems.py runs it on other systems.
 """
@@ -24,36 +24,37 @@ STAY = 10.0
 
 
 def make_run(shown: dict[str, str], home: Path) -> Iterator[Check]:
-    """The window of `make run` opens, is still there after a while, and goes when it is told to."""
+    """Check that the window of `make run` opens, is still there after a while, and closes on SIGTERM."""
     log = home / "make.out"
     words = ["make", "--silent", "run", f"ARGS=--demo --data-dir {home / 'made'}"]
     with log.open("wb") as output:
-        made = subprocess.Popen(
+        process = subprocess.Popen(
             words, cwd=ROOT, env=shown, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
-        begun = time.monotonic()
-        while not window_of("desktop-agent", shown) and made.poll() is None and time.monotonic() < begun + PATIENCE:
+        deadline = time.monotonic() + PATIENCE
+        while not window_of("desktop-agent", shown) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
         is_open = window_of("desktop-agent", shown)
         time.sleep(STAY if is_open else 0)
-        stays = window_of("desktop-agent", shown) and made.poll() is None
+        stays = window_of("desktop-agent", shown) and process.poll() is None
         for pid in window_pids(shown):
             os.kill(pid, signal.SIGTERM)
         if not is_open:
-            end_group(made)
-        code = made.wait(PATIENCE)
-    said = log.read_text(errors="replace").strip()
-    yield "make run opens a window", is_open and stays and code == 0, f"stays: {stays}, ends with {code} {said}".strip()
+            end_group(process)
+        code = process.wait(PATIENCE)
+    output = log.read_text(errors="replace").strip()
+    seen = f"stays: {stays}, ends with {code} {output}".strip()
+    yield "make run opens a window", is_open and stays and code == 0, seen
 
 
 def window_pids(shown: dict[str, str]) -> set[int]:
-    """The processes of the program's windows."""
+    """Return the processes of the program's windows."""
     command = [shutil.which("xdotool") or "xdotool", "search", "--class", "desktop-agent", "getwindowpid", "%@"]
     return {int(pid) for pid in subprocess.run(command, env=shown, capture_output=True, check=False).stdout.split()}
 
 
 def answers(shown: dict[str, str], home: Path) -> Iterator[Check]:
-    """It answers, as a screen reader reads it."""
+    """Check that the window answers, as a screen reader reads it."""
     with opened(shown, home / "data", "--demo") as (_, screen):
         screen.wait_for("Message")
         screen.send("Hello there")
@@ -64,7 +65,7 @@ def answers(shown: dict[str, str], home: Path) -> Iterator[Check]:
 
 
 def main() -> int:
-    """All of it; 1 when something is wrong."""
+    """Run all checks. Returns 1 when one failed."""
     failed = 0
     with tempfile.TemporaryDirectory(prefix="desktop-agent-", ignore_cleanup_errors=True) as name:
         home = Path(name)

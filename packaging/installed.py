@@ -43,45 +43,45 @@ gio launch {ENTRY}
 sleep 5
 while grep -qs desktop-agent /proc/[0-9]*/comm; do sleep 1; done
 """
-"""What was started ends with the first process of the root, so this one waits for it."""
+"""A program ends with the first process of the root, so this script waits for it."""
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow", "subuid", "subgid")
 BOOKS = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "etc/ld.so.cache", "etc/shells", "run", "tmp", "root")
 """What apt and the system itself write at every installation."""
 OURS = ("proc", "sys", "dev", ".machine")
-"""What whoever goes into a root mounts there."""
+"""What `systems.ENTER` mounts in a root."""
 
 
 def fresh_root(suite: str, folder: Path, address: str | None) -> Path:
-    """Return a copy of a root that was never used; it is made first where there is none."""
-    kept, root = folder / f"{suite}-bare", folder / f"{suite}-installed"
-    if not kept.exists():
+    """Return a copy of an unused root; that is made first where there is none."""
+    unused, root = folder / f"{suite}-bare", folder / f"{suite}-installed"
+    if not unused.exists():
         sys.stdout.write(f"{suite}: making a root of it, in some minutes\n")
         sys.stdout.flush()
-        make_root(suite, kept, address or mirror(), PACKAGES)
+        make_root(suite, unused, address or mirror(), PACKAGES)
     subprocess.run(("rm", "-rf", root), check=True)
-    subprocess.run(("cp", "-a", "--reflink=auto", kept, root), check=True)
+    subprocess.run(("cp", "-a", "--reflink=auto", unused, root), check=True)
     return root
 
 
 def files_of(root: Path) -> set[str]:
-    """Everything in a root, except for the books that are kept of it."""
-    found: set[str] = set()
+    """Return all files and folders of a root but those of BOOKS and OURS."""
+    paths: set[str] = set()
     for folder, folders, names in os.walk(root):
         here = Path(folder).relative_to(root)
         folders[:] = [name for name in folders if str(here / name) not in (*BOOKS, *OURS)]
-        found |= {str(here / name) for name in (*names, *folders) if str(here / name) not in BOOKS}
-    return found
+        paths |= {str(here / name) for name in (*names, *folders) if str(here / name) not in BOOKS}
+    return paths
 
 
 def output_of(root: Path, script: str) -> str:
-    """What a script of the user prints."""
+    """Return what a script of the user prints."""
     started = command_inside(root, script, USER)
     return subprocess.run(**started, capture_output=True, text=True, check=False, timeout=PATIENCE).stdout
 
 
 @contextmanager
 def opened(root: Path, script: str, shown: dict[str, str]) -> Iterator[None]:
-    """A program of the user with its window open; it is ended afterwards as the system ends one."""
+    """Run a program of the user with its window open; afterwards the window is closed, or the program killed."""
     started = command_inside(root, script, USER, SOCKETS, DISPLAY=shown["DISPLAY"])
     process = subprocess.Popen(**started, start_new_session=True)
     try:
@@ -97,12 +97,12 @@ def opened(root: Path, script: str, shown: dict[str, str]) -> Iterator[None]:
 
 
 def xdotool(shown: dict[str, str], *words: str) -> None:
-    """Move hands."""
+    """Move the pointer or press keys, with xdotool."""
     subprocess.run((shutil.which("xdotool") or "xdotool", *words), env=shown, check=False, capture_output=True)
 
 
 def wait_until(what: str, is_so: Callable[[], bool]) -> None:
-    """Wait for a fact; end the program if it does not come."""
+    """Wait until something is so; end the program if that takes too long."""
     until = time.monotonic() + PATIENCE
     while not is_so():
         if time.monotonic() > until:
@@ -111,7 +111,7 @@ def wait_until(what: str, is_so: Callable[[], bool]) -> None:
 
 
 def answer_in(root: Path) -> str:
-    """The stored answer of the only conversation, as another process of the user reads it."""
+    """Return the stored answer of the only conversation, as another process of the user reads it."""
     listed = output_of(root, "desktop-agent conversations list --json")
     conversations = json.loads(listed) if listed.strip() else []
     if not conversations:
@@ -120,7 +120,7 @@ def answer_in(root: Path) -> str:
 
 
 def checks(root: Path, package: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Check]:
-    """All of it, in the order in which a person does it."""
+    """Yield all checks, in the order in which a person does these things."""
     before = files_of(root)
     shutil.copy(package, root / "root")
     code = inside(root, INSTALL, "root")
@@ -153,7 +153,7 @@ def checks(root: Path, package: Path, pictures: Path, shown: dict[str, str]) -> 
 def with_keyring(root: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Check]:
     """Install it again, together with a keyring, connect a server with a key, and remove it.
 
-    What apt keeps of a keyring's dependencies afterwards is its own affair, so nobody counts the files of the system.
+    Apt may leave dependencies of the keyring behind, so the files of the system are not compared.
     """
     code = inside(root, ADD, "root")
     yield "installs again, with a keyring", code == 0, PARTS
@@ -162,12 +162,12 @@ def with_keyring(root: Path, pictures: Path, shown: dict[str, str]) -> Iterator[
 
 
 def has_conversations(paths: list[str]) -> bool:
-    """Whether the store of the person's conversations is among them."""
+    """Return whether the database of the person's conversations is among them."""
     return any(path.endswith("/conversations.sqlite3") for path in paths)
 
 
 def write_left(file: Path, listed: str, own: list[str], system: list[str]) -> None:
-    """Write what is left after the removal, in words: there is no window any more."""
+    """Write what is left after the removal, as text: there is no window to take a picture of."""
     lines = ["$ dpkg-query --list desktop-agent", listed.strip(), ""]
     for where, paths in ((f"In {HOME}, of the person", own), ("Elsewhere", system)):
         lines += [f"{where}: {len(paths)} files and folders", *(f"    /{path}" for path in paths)]
@@ -175,26 +175,26 @@ def write_left(file: Path, listed: str, own: list[str], system: list[str]) -> No
 
 
 def is_users(path: str) -> bool:
-    """Whether a file is there because the user is."""
+    """Return whether a file is there because the user account is."""
     return path in {f"etc/{name}-" for name in ACCOUNTS} or path == f"var/mail/{USER}"
 
 
 def main() -> int:
-    """All of it; 1 when something is wrong."""
+    """Run all checks. Returns 1 when one failed."""
     parser = argparse.ArgumentParser(description="Tries the Debian package on a system that has nothing else.")
     parser.add_argument("suite", nargs="?", default="trixie")
     parser.add_argument("--folder", type=Path, default=cache())
     parser.add_argument("--mirror", help="where the packages are, instead of where this machine has its own from")
     parser.add_argument("--pictures", type=Path, default=DIST / "pictures")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     if os.geteuid():
         sys.exit("This needs root: it makes a root of another system, and goes into it.")
     (package,) = DIST.glob("*.deb")
-    given.pictures.mkdir(parents=True, exist_ok=True)
-    root = fresh_root(given.suite, given.folder.resolve(), given.mirror)
+    arguments.pictures.mkdir(parents=True, exist_ok=True)
+    root = fresh_root(arguments.suite, arguments.folder.resolve(), arguments.mirror)
     failed = 0
     with tempfile.TemporaryDirectory() as home, display(base_environment(Path(home)), "1280x860") as shown:
-        for name, passed, seen in checks(root, package, given.pictures, shown):
+        for name, passed, seen in checks(root, package, arguments.pictures, shown):
             failed += not passed
             sys.stdout.write(f"{'ok  ' if passed else 'BAD '} {name}: {seen}\n")
             sys.stdout.flush()

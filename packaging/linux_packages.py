@@ -72,44 +72,44 @@ cp -a {tree}/. %{{buildroot}}/
 
 
 def packages(tree: Path, target: Path, project: dict[str, str]) -> list[Path]:
-    """Build whatever the tools of this machine can. Returns the files."""
-    made = [archive(tree, target, project["version"])]
+    """Build the packages for which this machine has the tools. Returns the files."""
+    files = [archive(tree, target, project["version"])]
     if shutil.which("dpkg-deb"):
-        made.append(debian_package(tree, target, project))
+        files.append(debian_package(tree, target, project))
     else:
         sys.stdout.write("No dpkg-deb here, so no Debian package.\n")
     if shutil.which("rpmbuild"):
-        made.append(rpm_package(tree, target, project))
+        files.append(rpm_package(tree, target, project))
     else:
         sys.stdout.write("No rpmbuild here, so no RPM package.\n")
-    return made
+    return files
 
 
 def archive(tree: Path, target: Path, version: str) -> Path:
     """Pack `usr` as an archive, whose content may be put below any folder, such as ~/.local."""
     name = f"desktop-agent-{version}-linux-{platform.machine()}"
     file = target / f"{name}.tar.xz"
-    same = ("--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu")
+    reproducible = ("--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu")
     rename = ("--transform", f"s,^usr,{name},", "-C", str(tree), "usr")
-    run("tar", *same, "--use-compress-program=xz -T2 -4", "-cf", str(file), *rename)
+    run("tar", *reproducible, "--use-compress-program=xz -T2 -4", "-cf", str(file), *rename)
     return file
 
 
 def debian_package(tree: Path, target: Path, project: dict[str, str]) -> Path:
     """Build the Debian package."""
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
-    described = tree / "DEBIAN"
-    described.mkdir()
-    (described / "control").write_text(control(tree, architecture, project))
+    metadata = tree / "DEBIAN"
+    metadata.mkdir()
+    (metadata / "control").write_text(control(tree, architecture, project))
     files = [path for path in sorted((tree / "usr").rglob("*")) if path.is_file() and not path.is_symlink()]
     sums = (f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(tree)}\n" for path in files)  # noqa: S324
-    (described / "md5sums").write_text("".join(sums))
-    settle(described)
+    (metadata / "md5sums").write_text("".join(sums))
+    settle(metadata)
     file = target / f"desktop-agent_{project['version']}_{architecture}.deb"
     try:
         run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=2", "--build", str(tree), str(file))
     finally:
-        shutil.rmtree(described)
+        shutil.rmtree(metadata)
     return file
 
 
@@ -164,11 +164,11 @@ def rpm_package(tree: Path, target: Path, project: dict[str, str]) -> Path:
 
 def needed_glibc(folder: Path) -> str:
     """Return the newest symbol version of the C library that any part asks for."""
-    asked = {(2, 17)}
+    versions = {(2, 17)}
     for file in libraries(folder):
         symbols = subprocess.run(["objdump", "-T", file], capture_output=True, text=True, check=False).stdout
-        asked |= {(int(a), int(b)) for a, b in re.findall(r"\(?GLIBC_(\d+)\.(\d+)", symbols)}
-    return "{}.{}".format(*max(asked))
+        versions |= {(int(a), int(b)) for a, b in re.findall(r"\(?GLIBC_(\d+)\.(\d+)", symbols)}
+    return "{}.{}".format(*max(versions))
 
 
 def size_of(folder: Path) -> int:
@@ -177,7 +177,7 @@ def size_of(folder: Path) -> int:
 
 
 def run(*command: str | Path, **environment: str) -> None:
-    """Run, and end with its code when it fails."""
+    """Run a command, and end the program with its exit code when it fails."""
     result = subprocess.run(command, env={**os.environ, **environment}, check=False)
     if result.returncode != 0:
         sys.exit(result.returncode)

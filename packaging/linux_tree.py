@@ -50,7 +50,7 @@ def lay_out(program: Path, tree: Path, version: str, application_id: str) -> Non
 
 
 def settle(tree: Path) -> None:
-    """Give all files the same time and plain rights: who built it, and when, makes no difference."""
+    """Give all files the same time and plain permissions, whoever built it and whenever."""
     moment = int(os.environ["SOURCE_DATE_EPOCH"])
     for path in [*tree.rglob("*"), tree]:
         if not path.is_symlink():
@@ -74,17 +74,17 @@ def application_metadata(version: str, application_id: str) -> str:
 
 def draw_icons(folder: Path, sizes: tuple[int, ...] = ICON_SIZES) -> list[Path]:
     """Draw the icon as PNG in a folder of the hicolor theme. Returns the files."""
-    made: list[Path] = []
+    files: list[Path] = []
     for side in sizes:
         target = folder / f"{side}x{side}" / "apps" / "desktop-agent.png"
         target.parent.mkdir(parents=True)
         draw_icon(target, side)
-        made.append(target)
-    return made
+        files.append(target)
+    return files
 
 
 def draw_icon(target: Path, side: int) -> None:
-    """Draw the icon into a picture; the ending of its name says which format."""
+    """Draw the icon into a picture file, in the format that its suffix names."""
     from PySide6.QtCore import Qt
     from PySide6.QtGui import QImage, QPainter
     from PySide6.QtSvg import QSvgRenderer

@@ -15,7 +15,7 @@ ANSWER = "Packed and well."
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Streams one answer, remembers the keys that came with the questions, and gives out documents."""
+    """Streams one answer, records the keys that came with requests, and serves documents."""
 
     server: "Server"
 
@@ -41,11 +41,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"data: [DONE]\n\n")
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 class Server(ThreadingHTTPServer):
-    """On a free port. `keys` are those that came with questions; `documents` are what it gives out, by path."""
+    """Listens on a free port. `keys` are those that came with requests; `documents` are what it serves, by path."""
 
     def __init__(self, answer: str) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -56,16 +56,16 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The base URL."""
+        """Return the base URL."""
         return f"{self.scheme}://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, *_: object) -> None:
-        """A client that refuses a certificate hangs up: no news."""
+        """Ignore that a client which refuses a certificate hangs up."""
 
 
 @contextmanager
 def listening(server: socketserver.BaseServer) -> Iterator[None]:
-    """It serves in a thread."""
+    """Let a server serve in a thread."""
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -78,7 +78,7 @@ def listening(server: socketserver.BaseServer) -> Iterator[None]:
 
 @contextmanager
 def serving(certificate: Path | None = None, answer: str = ANSWER) -> Iterator[Server]:
-    """A server; over TLS with `certificate`, a file with the key in it too."""
+    """Yield a server; over TLS with `certificate`, a file that has its key too."""
     server = Server(answer)
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -90,7 +90,7 @@ def serving(certificate: Path | None = None, answer: str = ANSWER) -> Iterator[S
 
 
 def own_certificate(folder: Path) -> Path:
-    """A certificate for 127.0.0.1 that nobody has signed, and its key, in one file."""
+    """Return a file with a self-signed certificate for 127.0.0.1 and its key."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
     command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]

@@ -13,7 +13,7 @@ OTHER_SYSTEMS = ROOT / "packaging" / "other_systems"
 
 
 def recipes(environment: dict[str, str], place: Path) -> Iterator[Check]:
-    """All of it; tools that this machine lacks are said."""
+    """Yield all checks; one whose tool this machine lacks fails."""
     place.mkdir()
     metadata = place / f"{APPLICATION_ID}.metainfo.xml"
     metadata.write_text(application_metadata(PROJECT["version"], APPLICATION_ID), encoding="utf-8")
@@ -31,12 +31,12 @@ def recipes(environment: dict[str, str], place: Path) -> Iterator[Check]:
 
 
 def judged(what: str, *command: str | Path) -> Check:
-    """Run a tool that says nothing, or succeeds, when all is well."""
+    """Run a tool that succeeds when all is well."""
     if not shutil.which(str(command[0])):
         return what, False, f"{command[0]} is not installed"
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = " ".join((done.stdout + done.stderr).split())
-    return what, done.returncode == 0, f"{command[0]}: {said[:400] or 'nothing to say'}"
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    output = " ".join((run.stdout + run.stderr).split())
+    return what, run.returncode == 0, f"{command[0]}: {output[:400] or 'nothing to say'}"
 
 
 def installer_of_windows(place: Path) -> Check:
@@ -68,6 +68,6 @@ def unpacked(package: Path, environment: dict[str, str], root: Path) -> Check:
     program = next((file for file in places if file.exists()), None)
     if done.returncode or program is None:
         return package.name, False, done.stderr.strip()[-300:] or "it has no program"
-    asked = [program, "ask", "--demo", "--data-dir", root / "data", "Hello there"]
-    ran = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False, timeout=120)
-    return package.name, "demo model" in ran.stdout, f"unpacked, and answers in {len(ran.stdout)} characters"
+    ask = [program, "ask", "--demo", "--data-dir", root / "data", "Hello there"]
+    run = subprocess.run(ask, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return package.name, "demo model" in run.stdout, f"unpacked, and answers in {len(run.stdout)} characters"

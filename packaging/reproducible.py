@@ -1,6 +1,6 @@
 """`make reproducible`: builds what was last committed twice, in two folders, and compares the bytes.
 
-The second build is somewhere else, has other rights for new files, another language and time zone. Every file that
+The second build has another folder, umask, language and time zone. Every file that
 differs is named. `--first FOLDER` takes a build of the same commit for the first one.
 """
 
@@ -24,26 +24,26 @@ def build(folder: Path, environment: dict[str, str], umask: int) -> Path:
 
 
 def sums(folder: Path) -> dict[str, str]:
-    """The digest of every file below a folder, and where every link points to."""
-    found: dict[str, str] = {}
+    """Return the digest of every file below a folder, and the target of every link."""
+    sums_by_name: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.is_symlink():
-            found[name] = f"-> {path.readlink()}"
+            sums_by_name[name] = f"-> {path.readlink()}"
         elif path.is_file():
             with path.open("rb") as opened:
-                found[name] = hashlib.file_digest(opened, "sha256").hexdigest()
-    return found
+                sums_by_name[name] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return sums_by_name
 
 
 def main() -> int:
-    """Both builds; 1 when they differ."""
+    """Compare both builds. Returns 1 when they differ."""
     parser = argparse.ArgumentParser(description="Builds twice, and compares the bytes.")
     parser.add_argument("--first", type=Path, help="a checkout in which `make package` has built the same commit")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="desktop-agent-builds-") as name:
         folder = Path(name)
-        first = given.first or build(folder / "one", dict(os.environ), 0o022)
+        first = arguments.first or build(folder / "one", dict(os.environ), 0o022)
         second = build(folder / "two" / "and-somewhere-else", {**os.environ, **OTHER}, 0o027)
         one, two = sums(first / "dist"), sums(second / "dist")
     differing = sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))

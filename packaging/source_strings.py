@@ -29,8 +29,8 @@ class SourceString:
 def source_strings() -> list[SourceString]:
     """Return all of them, each once, by context and then in the order of the sources. Raises ValueError."""
     runtime, window = dict(modules("desktop_agent")), dict(modules("ui"))
-    found = [*_window_strings(window), *_sentences(runtime, window), *_startup_words(), *_preferences()]
-    unique = dict.fromkeys(found)
+    strings = [*_window_strings(window), *_sentences(runtime, window), *_startup_words(), *_preferences()]
+    unique = dict.fromkeys(strings)
     return sorted(unique, key=lambda string: string.context)
 
 
@@ -41,7 +41,7 @@ def _sentences(runtime: Parsed, window: Parsed) -> Iterator[SourceString]:
         if parsed is runtime and unread:
             raise ValueError(f"sentences whose template cannot be read: {', '.join(unread)}")
         for template in sorted(templates):
-            # "{text}" alone has nothing to translate; what joins two sentences does, and be it a space.
+            # "{text}" alone has nothing to translate; what joins two sentences has, even a space.
             if any(_outside_braces(template)):
                 yield SourceString("Sentence", template)
 
@@ -51,7 +51,7 @@ def _outside_braces(template: str) -> list[str]:
 
 
 def _startup_words() -> Iterator[SourceString]:
-    """Yield when programs run their startup files, and which programs, where that is more than a name."""
+    """Yield the texts that say when a startup file is run, and by which program, unless that is a mere name."""
     from desktop_agent.sandbox.startup_files import startup_file_table
 
     for entry in startup_file_table():
@@ -101,14 +101,14 @@ def _window_strings(window: Parsed) -> Iterator[SourceString]:
     for path, tree in window.items():
         reader = _Reader(path, tree)
         reader.visit(tree)
-        yield from reader.found
+        yield from reader.strings
 
 
 class _Reader(ast.NodeVisitor):
     """Reads the calls of one module. Functions of one line that call `translate` with their argument count too."""
 
     def __init__(self, path: str, tree: ast.Module) -> None:
-        self.found: list[SourceString] = []
+        self.strings: list[SourceString] = []
         self._path = path
         self._classes: list[str] = []
         self._constants: list[dict[str, str]] = []
@@ -153,11 +153,11 @@ class _Reader(ast.NodeVisitor):
     def _add(self, node: ast.Call, context: str, words: list[ast.expr]) -> None:
         text = self._text(words[0]) if words else None
         if text is None:
-            if context == "Preferences":  # of the declarations, which are read where they are
+            if context == "Preferences":  # those are read from the declarations; see _preferences
                 return
             raise ValueError(f"{self._path}:{node.lineno}: not a literal: {ast.unparse(node)}")
         comment = self._text(words[1]) if len(words) > 1 else None
-        self.found.append(SourceString(context, text, comment or "", numerus=len(words) > 2))
+        self.strings.append(SourceString(context, text, comment or "", numerus=len(words) > 2))
 
     def _text(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -7,13 +7,13 @@ set -eu
 run="libglib2.0-0 libgl1 libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libfreetype6
      libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0
      libxcb-xkb1 libxkbcommon-x11-0 fonts-dejavu-core"
-# A private screen with a window manager, keys and clipboard; what a screen reader sees; a keyring; what confines
-# commands, and one that tries to get out; a file system made by a test; what packs an archive; many writing systems
+# A private screen with a window manager, keys and clipboard; the bus of screen readers; a keyring; what confines
+# commands, and curl, which tries to get out; file systems made by tests; what packs an archive; many writing systems
 # and time zones.
 test="$run xvfb openbox xdotool xclip x11-utils dbus at-spi2-core python3-pyatspi gnome-keyring dunst bubblewrap curl fuse3
       xz-utils fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji tzdata"
 # What PyInstaller reads libraries with, what packs the result and shows it, what makes roots of other releases to try it
-# in, and what judges its certificates, its desktop entry, its page of the manual and its recipes.
+# in, and what checks certificates, the desktop entry, the manual page and the recipes.
 package="$run binutils rpm xz-utils mmdebstrap xvfb openbox x11-utils openssl desktop-file-utils appstream mandoc nsis
          shellcheck yamllint"
 

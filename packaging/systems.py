@@ -1,9 +1,9 @@
 """`make systems`: the program and its quick tests on other releases of Debian, `python packaging/systems.py [SUITE...]`
 
-Each release is a root of its own, made by mmdebstrap from the packages that this machine knows, with the release's own
-Python. In it a user without rights installs what the lock files say, opens the window (`packaging/from_source.py`) and
-runs `make check ARGS=--all`. What was last committed is tried. Needs Linux, root and mmdebstrap. The roots stay for the
-next time: in a folder of the person's cache, or in --folder.
+Each release is a root of its own, made by mmdebstrap from the mirror of this machine, with the release's own Python. In
+it a user without rights installs what the lock files list, opens the window (`packaging/from_source.py`) and runs
+`make check ARGS=--all`, all of what was last committed. Needs Linux, root and mmdebstrap. The roots stay for the next
+time: in a folder of the person's cache, or in --folder.
 """
 
 import argparse
@@ -81,9 +81,9 @@ def cache() -> Path:
 
 
 def mirror() -> str:
-    """Where this machine has Debian's packages from."""
-    asked = ("apt-get", "indextargets", "--format", "$(LABEL)|$(COMPONENT)|$(REPO_URI)", "Created-By: Packages")
-    for line in subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines():
+    """Return the address from which this machine has Debian's packages."""
+    command = ("apt-get", "indextargets", "--format", "$(LABEL)|$(COMPONENT)|$(REPO_URI)", "Created-By: Packages")
+    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
         label, component, address = line.split("|")
         if (label, component) == ("Debian", "main"):
             return address
@@ -103,7 +103,7 @@ def make_root(suite: str, root: Path, address: str, packages: str = PACKAGES) ->
 
 
 def take_source(root: Path) -> None:
-    """Bring what was last committed; the environment of an earlier time stays."""
+    """Check out what was last committed; the virtual environment of an earlier run stays."""
     target = root / HOME[1:] / "desktop-agent"
     # Its files belong to another user.
     git = ("git", "-c", f"safe.directory={target}", "-C", str(target))
@@ -118,12 +118,12 @@ def take_source(root: Path) -> None:
 
 
 def inside(root: Path, script: str, user: str) -> int:
-    """Run a script in there. Returns its exit code."""
+    """Run a script inside a root. Returns its exit code."""
     return subprocess.run(**command_inside(root, script, user), check=False).returncode
 
 
 def command_inside(root: Path, script: str, user: str, shared: str = "", **more: str) -> dict[str, Any]:
-    """Return what starts a script in there: the arguments of subprocess.run. `shared` is a folder of this machine."""
+    """Return the arguments of subprocess.run for a script inside a root. `shared` is a folder of this machine."""
     home = HOME if user == USER else "/root"
     settings = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     settings |= {"HOME": home, "USER": user, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
@@ -149,15 +149,15 @@ def try_system(suite: str, folder: Path, address: str | None) -> bool:
 
 
 def main() -> int:
-    """All of them; 1 when something is wrong."""
+    """Try all of them. Returns 1 when something failed."""
     parser = argparse.ArgumentParser(description="Tries the program on other releases of Debian.")
     parser.add_argument("suites", nargs="*", default=SUITES, metavar="SUITE")
     parser.add_argument("--folder", type=Path, default=cache())
     parser.add_argument("--mirror", help="where the packages are, instead of where this machine has its own from")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     if os.geteuid():
         sys.exit("This needs root: it makes roots of other systems, and goes into them.")
-    passed = [try_system(suite, given.folder.resolve(), given.mirror) for suite in given.suites]
+    passed = [try_system(suite, arguments.folder.resolve(), arguments.mirror) for suite in arguments.suites]
     return 0 if all(passed) else 1
 
 

@@ -1,6 +1,6 @@
-"""A server of tools of a few lines (Model Context Protocol 2025-06-18), for the check of the packaged program.
+"""An MCP server in a few lines (Model Context Protocol 2025-06-18), for the check of the packaged program.
 
-Run as a program it speaks over its standard streams, with any Python and nothing else.
+Run as a program it uses its standard streams; any Python is enough for it.
 """
 
 import json
@@ -11,20 +11,20 @@ UNKNOWN = {"code": -32601, "message": "unknown"}
 
 
 def answered(message: dict[str, Any]) -> dict[str, Any] | None:
-    """What goes back for one message; None where nothing does."""
+    """Return the reply to one message; None where there is none."""
     if "id" not in message or "method" not in message:
         return None
     result = result_of(message["method"], message.get("params") or {})
-    about = {"jsonrpc": "2.0", "id": message["id"]}
-    return {**about, "error": UNKNOWN} if result is None else {**about, "result": result}
+    reply = {"jsonrpc": "2.0", "id": message["id"]}
+    return {**reply, "error": UNKNOWN} if result is None else {**reply, "result": result}
 
 
 def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """One tool that gives back what it got."""
+    """Return the result of a method; there is one tool, which returns what it got."""
     match method:
         case "initialize":
-            about = {"name": "packed", "version": "1"}
-            return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
+            info = {"name": "packed", "version": "1"}
+            return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
         case "tools/list":
             schema = {"type": "object", "properties": {"said": {"type": "string"}}}
             return {"tools": [{"name": "echo", "description": "Says it again.", "inputSchema": schema}]}
@@ -35,7 +35,7 @@ def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    """Line by line until the other end closes."""
+    """Answer line by line until the other end closes."""
     for line in sys.stdin:
         if answer := answered(json.loads(line)):
             sys.stdout.write(json.dumps(answer) + "\n")

@@ -1,8 +1,8 @@
 """`make translations`: brings the .ts files in resources/translations up to date with the sources.
 
-A new string comes in unfinished, with the translation of the same words elsewhere if there is one; a string that is
-gone goes. `--check` writes nothing: it prints what has no translation in each language, and ends with 1 if there is
-any.
+A new string is added as unfinished, with the translation of the same words elsewhere if there is one; a string that
+the sources have no more is removed. `--check` writes nothing: it prints what has no translation in each language, and
+ends with 1 if there is any.
 """
 
 import argparse
@@ -34,16 +34,16 @@ def check(strings: list[SourceString]) -> int:
         catalog = read_ts(ts_path(language))
         missing = [string for string in strings if string not in catalog or not catalog[string].is_complete]
         wrong = {
-            string: found
+            string: faults
             for string, translation in catalog.items()
-            if translation.finished and (found := problems(string, translation, language))
+            if translation.finished and (faults := problems(string, translation, language))
         }
         gone = len(catalog.keys() - set(strings))
         sys.stdout.write(f"{language}: {len(strings)} strings, {len(missing)} without translation, {gone} gone\n")
         for string in missing:
             sys.stdout.write(f"    {string.context}: {string.text}\n")
-        for string, found in wrong.items():
-            sys.stdout.write(f"    {string.context}: {string.text}: {'; '.join(found)}\n")
+        for string, faults in wrong.items():
+            sys.stdout.write(f"    {string.context}: {string.text}: {'; '.join(faults)}\n")
         lacking += len(missing) + len(wrong)
     return lacking
 

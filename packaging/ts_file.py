@@ -76,18 +76,18 @@ def write_ts(path: Path, language: str, catalog: Catalog) -> None:
 
 def problems(string: SourceString, translation: Translation, language: str) -> list[str]:
     """Return what is wrong with a translation: a form or a placeholder is missing, or one is not of the source."""
-    found: list[str] = []
+    faults: list[str] = []
     if len(translation.forms) != (LANGUAGES[language] if string.numerus else 1):
-        found.append("it has not as many forms as the language has")
-    wanted = set(PLACEHOLDER.findall(string.text))
+        faults.append("it has not as many forms as the language has")
+    placeholders = set(PLACEHOLDER.findall(string.text))
     for form in translation.forms:
         if not form.strip():
-            found.append("it is empty")
-        elif set(PLACEHOLDER.findall(form)) != wanted:
-            found.append(f"“{form}” has other placeholders than {sorted(wanted)}")
+            faults.append("it is empty")
+        elif set(PLACEHOLDER.findall(form)) != placeholders:
+            faults.append(f"“{form}” has other placeholders than {sorted(placeholders)}")
         elif string.text.endswith("…") != form.endswith("…"):
-            found.append(f"“{form}” lost or gained the ellipsis")
-    return found
+            faults.append(f"“{form}” lost or gained the ellipsis")
+    return faults
 
 
 def _message(string: SourceString, translation: Translation) -> list[str]:

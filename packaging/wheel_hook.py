@@ -1,4 +1,4 @@
-"""Hatchling's hook of the wheel: compiles the translations and takes them along."""
+"""Hatchling's hook of the wheel: compiles the translations and adds them to the wheel."""
 
 import subprocess
 import sys

@@ -62,15 +62,16 @@ def expected(lock: str, platform: str, python: str) -> dict[str, set[str]]:
     }
 
 
-def judge(wanted: dict[str, set[str]], resolved: dict[str, Any]) -> list[str]:
+def judge(pinned: dict[str, set[str]], resolved: dict[str, Any]) -> list[str]:
     """Return what is wrong with a resolution (pylock.toml, PEP 751); nothing if it is what the lock pins, as wheels."""
-    found = {f"{each['name']}=={each['version']}": each.get("wheels", []) for each in resolved.get("packages", [])}
-    faults = [f"{name} is not found" for name in sorted(wanted.keys() - found.keys())]
-    faults += [f"{name} is not pinned" for name in sorted(found.keys() - wanted.keys())]
-    for name in sorted(wanted.keys() & found.keys()):
-        if not found[name]:
+    packages = resolved.get("packages", [])
+    wheels = {f"{package['name']}=={package['version']}": package.get("wheels", []) for package in packages}
+    faults = [f"{name} is not found" for name in sorted(pinned.keys() - wheels.keys())]
+    faults += [f"{name} is not pinned" for name in sorted(wheels.keys() - pinned.keys())]
+    for name in sorted(pinned.keys() & wheels.keys()):
+        if not wheels[name]:
             faults.append(f"{name} has no wheel")
-        elif not {wheel["hashes"]["sha256"] for wheel in found[name]} <= wanted[name]:
+        elif not {wheel["hashes"]["sha256"] for wheel in wheels[name]} <= pinned[name]:
             faults.append(f"{name} has a wheel whose hash is not pinned")
     return faults
 
@@ -78,28 +79,28 @@ def judge(wanted: dict[str, set[str]], resolved: dict[str, Any]) -> list[str]:
 def resolve(lock: str, platform: str, python: str) -> tuple[dict[str, Any], str]:
     """Let uv choose wheels for a lock file. Returns the resolution, and what uv said if it found none."""
     with tempfile.TemporaryDirectory() as folder:
-        # It holds addresses of files: nothing to keep.
+        # The lock has addresses of files, so it is not kept.
         target = Path(folder) / "pylock.wheels.toml"
         where = ("--python-platform", platform, "--python-version", python, "--only-binary", ":all:")
         command = (UV, "pip", "compile", lock, *where, "--no-deps", "--quiet", "--output-file", target)
         environment = {**os.environ, **MACOS}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            return {}, done.stderr.strip() or f"uv ended with {done.returncode}"
+        run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if run.returncode:
+            return {}, run.stderr.strip() or f"uv ended with {run.returncode}"
         return tomllib.loads(target.read_text(encoding="utf-8")), ""
 
 
 def main() -> int:
-    """Look everywhere; 1 when something is missing."""
+    """Check every system, Python and lock file. Returns 1 when something is missing."""
     failed = 0
     for platform in PLATFORMS:
         for python in PYTHONS:
             for lock in LOCKS:
-                wanted = expected((ROOT / lock).read_text(encoding="utf-8"), platform, python)
+                pinned = expected((ROOT / lock).read_text(encoding="utf-8"), platform, python)
                 resolved, problem = resolve(lock, platform, python)
-                faults = [problem] if problem else judge(wanted, resolved)
+                faults = [problem] if problem else judge(pinned, resolved)
                 failed += bool(faults)
-                words = f"{'BAD' if faults else 'ok '} {platform}, Python {python}, {lock}: {len(wanted)} packages"
+                words = f"{'BAD' if faults else 'ok '} {platform}, Python {python}, {lock}: {len(pinned)} packages"
                 sys.stdout.write("\n    ".join([words, *faults]) + "\n")
                 sys.stdout.flush()
     return 1 if failed else 0

@@ -23,7 +23,7 @@ PATIENCE = 30.0
 KEYWORD = (0x8A, 0x2F, 0xA8)
 """The colour of Python's keywords in the light theme: ui/transcript/style.py."""
 STILL = 3
-"""Pictures that must be the same."""
+"""So many pictures in a row must be the same."""
 WRITTEN = r"""
 $$\int_0^\infty e^{-x^2}\,dx = \frac{\sqrt{\pi}}{2} \qquad \sum_{n=1}^\infty \frac{1}{n^2} = \frac{\pi^2}{6}$$
 
@@ -57,12 +57,12 @@ app.primaryScreen().grabWindow(0).save(sys.argv[1])
 
 
 def source_program() -> list[str]:
-    """The same program from the environment that it was built in."""
+    """Return the command of the same program from the environment that it was built in."""
     return [sys.executable, "-m", "ui"]
 
 
 def windows(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check]:
-    """All of it."""
+    """Yield all checks."""
     looks: dict[str, Image.Image] = {}
     for name, command in (("packaged", [str(program)]), ("source", source_program())):
         with opened(shown, home / f"data-{name}", "--demo", command=command) as (_, screen):
@@ -84,7 +84,7 @@ def windows(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check]
 
 
 def formulas(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check]:
-    """What is set by libraries that are loaded late: mathematics, and code of a language that is seldom."""
+    """Check what needs libraries that are loaded late: formulas, and highlighting of an uncommon language."""
     looks: dict[str, Image.Image] = {}
     with serving(answer=WRITTEN) as server:
         words = ("--base-url", server.url, "--model", "m")
@@ -101,32 +101,32 @@ def formulas(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check
 
 
 def picture_of_screen(shown: dict[str, str], file: Path) -> Image.Image:
-    """What is on the display once nothing changes there any more: colours and formulas come a moment later."""
-    taken: list[Image.Image] = []
+    """Return a picture of the display once nothing changes there: highlighting and formulas appear a moment later."""
+    pictures: list[Image.Image] = []
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         subprocess.run([sys.executable, "-c", GRAB, str(file)], env=shown, check=True, capture_output=True)
-        taken.append(Image.open(file).convert("RGB"))
-        if len(taken) > STILL and all(difference(taken[-1], each) < 0.0002 for each in taken[-STILL:]):
+        pictures.append(Image.open(file).convert("RGB"))
+        if len(pictures) > STILL and all(difference(pictures[-1], last) < 0.0002 for last in pictures[-STILL:]):
             break
         time.sleep(0.3)
-    return taken[-1]
+    return pictures[-1]
 
 
 def colours_of(picture: Image.Image) -> dict[tuple[int, ...], int]:
-    """How many pixels have which colour."""
-    found = picture.getcolors(1 << 24) or ()
-    return {colour: count for count, colour in found if isinstance(colour, tuple)}
+    """Return how many pixels have each colour."""
+    counts = picture.getcolors(1 << 24) or ()
+    return {colour: count for count, colour in counts if isinstance(colour, tuple)}
 
 
 def difference(one: Image.Image, other: Image.Image) -> float:
-    """The share of pixels that are not the same."""
+    """Return the share of pixels that differ."""
     changed = ImageChops.difference(one, other).convert("L").point(lambda value: 255 if value > 24 else 0)
     return changed.histogram()[255] / (one.width * one.height)
 
 
 def starts(program: Path, shown: dict[str, str]) -> Iterator[Check]:
-    """Size and start beside the bare window, and beside the same program from source."""
+    """Compare size and start with those of a bare window, and of the same program from source."""
     bare = bare_program()
     ours, theirs = size_of(program.parent) / 1e6, size_of(bare.parent) / 1e6
     yield "size", ours < 260, f"{ours:.0f} MB, a bare window {theirs:.0f} MB"
@@ -141,13 +141,13 @@ def starts(program: Path, shown: dict[str, str]) -> Iterator[Check]:
             seconds = run()
             if number:  # the first start of each finds cold files
                 times[name].append(seconds)
-    medians = {name: statistics.median(found) for name, found in times.items()}
-    told = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in medians.items())
-    yield "start", medians["packaged"] <= 1.05 * medians["from source"], f"{told} (medians of {ROUNDS}, in turn)"
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+    seen = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in medians.items())
+    yield "start", medians["packaged"] <= 1.05 * medians["from source"], f"{seen} (medians of {ROUNDS}, in turn)"
 
 
 def bare_program() -> Path:
-    """A label in a window, packaged the same way."""
+    """Return a program with a label in a window, packaged the same way."""
     folder = BUILD / "bare"
     program = folder / "dist" / "bare" / "bare"
     if not program.exists():
@@ -169,21 +169,21 @@ def bare_program() -> Path:
 
 
 def start_seconds(command: list[str], name: str, shown: dict[str, str]) -> float:
-    """From the start of the program to its visible window; the program is ended afterwards."""
-    begun = time.perf_counter()
+    """Return the seconds from the start of a program to its visible window; the program is ended afterwards."""
+    started = time.perf_counter()
     with ended(subprocess.Popen(command, env=shown, stdin=subprocess.DEVNULL)) as program:
         while not window_of(name, shown):
             if program.poll() is not None:
                 sys.exit(f"{name} ended with {program.returncode} before it showed a window")
-            if time.perf_counter() - begun > PATIENCE:
+            if time.perf_counter() - started > PATIENCE:
                 sys.exit(f"{name} showed no window within {PATIENCE:.0f} s")
             time.sleep(0.005)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
 
 @contextmanager
 def ended(program: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, ended at the end."""
+    """Yield the process, and end it afterwards."""
     try:
         yield program
     finally:
@@ -196,6 +196,6 @@ def ended(program: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
 
 
 def window_of(name: str, shown: dict[str, str]) -> bool:
-    """Whether a window of this class is visible."""
+    """Return whether a window of this class is visible."""
     command = [installed("xdotool"), "search", "--onlyvisible", "--class", name]
     return bool(subprocess.run(command, env=shown, capture_output=True, check=False).stdout.strip())

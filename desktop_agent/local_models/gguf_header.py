@@ -1,7 +1,7 @@
 """Read the header of a model file in the GGUF format, within limits.
 
 The format is documented at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (version 3). Only what a person
-chooses a model by is read; arrays, such as the words of the tokenizer, are skipped. Files come from strangers.
+chooses a model by is read; arrays, such as the words of the tokenizer, are skipped. Files may come from anybody.
 """
 
 import os
@@ -27,7 +27,7 @@ _MAX_HEADER_BYTES = 256 * 1024 * 1024
 _MAX_DEPTH = 4
 _BUFFER_BYTES = 1 << 20
 _STRING, _ARRAY = 8, 9
-# What struct calls each type of value: all but strings and arrays.
+# The format of struct for each type of value but strings and arrays.
 _FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _QUANTISATION_IN_NAME = re.compile(r"(?:^|[-_.])(I?Q\d(?:_[A-Z0-9]+){0,2}|B?F16|F32|MXFP4)(?=[-_.]|$)", re.IGNORECASE)
 
@@ -61,7 +61,7 @@ def read_header(path: Path) -> GgufHeader:
 def _header(path: Path, values: dict[str, object]) -> GgufHeader:
     architecture = _text(values.get("general.architecture"))
     kind = _text(values.get("general.type"))
-    file_type, named = values.get("general.file_type"), _QUANTISATION_IN_NAME.search(path.stem)
+    file_type, match = values.get("general.file_type"), _QUANTISATION_IN_NAME.search(path.stem)
     quantisation = _quantisations().get(str(file_type))
     context = values.get(f"{architecture}.context_length")
     is_length = isinstance(context, int) and not isinstance(context, bool) and context > 0
@@ -69,7 +69,7 @@ def _header(path: Path, values: dict[str, object]) -> GgufHeader:
         name=_text(values.get("general.name")),
         architecture=architecture,
         context_length=context if is_length and isinstance(context, int) else None,
-        quantisation=quantisation or (named[1].upper() if named else None),
+        quantisation=quantisation or (match[1].upper() if match else None),
         is_chat_model=architecture != "clip" and kind in (None, "model"),
     )
 
@@ -81,7 +81,7 @@ def _quantisations() -> dict[str, str]:
 
 
 def _text(value: object) -> str | None:
-    """Return a name in one line, without characters that nobody sees."""
+    """Return a name on one line, without invisible characters."""
     if not isinstance(value, str):
         return None
     return "".join(letter if letter.isprintable() else " " for letter in value).strip()[:200] or None
@@ -103,11 +103,11 @@ class _InvalidHeaderError(ValueError):
 class _Reader:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
-        self._left = size
+        self._remaining = size
         self._items = 0
 
     def read_values(self, name_says_quantisation: bool) -> dict[str, object]:  # noqa: FBT001
-        """Read the values that count; stop early where all of them are known."""
+        """Read the values that are not arrays; stop early where all that are used are known."""
         if self._take(4) != b"GGUF":
             raise _InvalidHeaderError("it does not begin like one")
         version = self._number("<I")
@@ -163,8 +163,8 @@ class _Reader:
             raise _InvalidHeaderError("its header has a value of an unknown type")
         return _FORMATS[kind]
 
-    def _number(self, how: str) -> int:
-        return struct.unpack(how, self._take(struct.calcsize(how)))[0]
+    def _number(self, value_format: str) -> int:
+        return struct.unpack(value_format, self._take(struct.calcsize(value_format)))[0]
 
     def _take(self, length: int) -> bytes:
         self._claim(length)
@@ -178,8 +178,8 @@ class _Reader:
         self._file.seek(length, os.SEEK_CUR)
 
     def _claim(self, length: int) -> None:
-        self._left -= length
-        if self._left < 0:
+        self._remaining -= length
+        if self._remaining < 0:
             raise _InvalidHeaderError("it ends in its header")
 
 

@@ -25,7 +25,7 @@ LOOPBACK = "127.0.0.1"
 _PORT_ATTEMPTS = 3
 _POLL_SECONDS = 0.1
 _PROBE_TIMEOUT = 5.0
-# The largest models come from slow disks; as long as requests to a server wait that loads a model itself.
+# Large models on slow disks take long; requests wait as long for a server that loads a model itself.
 _START_TIMEOUT = 900.0
 _END_GRACE = 5.0
 _LOG_LINES = 200
@@ -65,7 +65,7 @@ class LlamaServer:
     async def start(
         cls, model: LocalModel, options: ServerOptions, on_memory: Callable[[int], None] = lambda _: None
     ) -> "LlamaServer":
-        """Start a server and wait until its model is loaded; `on_memory` is told the bytes it takes meanwhile.
+        """Start a server and wait until its model is loaded; `on_memory` gets the bytes that it takes meanwhile.
 
         A cancel ends it again. Raises LocalModelFailed.
         """
@@ -204,7 +204,7 @@ async def _health(port: int) -> int | None:
                 await writer.wait_closed()
 
 
-def _family(pid: int) -> list[psutil.Process]:
+def _descendants(pid: int) -> list[psutil.Process]:
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.Error:
@@ -213,18 +213,18 @@ def _family(pid: int) -> list[psutil.Process]:
 
 def _memory_below(pid: int) -> int:
     total = 0
-    for process in _family(pid):
+    for process in _descendants(pid):
         with contextlib.suppress(psutil.Error):
             total += process.memory_info().rss
     return total
 
 
 def _listens(pid: int, port: int) -> bool:
-    for process in _family(pid):
+    for process in _descendants(pid):
         with contextlib.suppress(psutil.Error):
             if any(
-                one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
-                for one in process.net_connections("tcp4")
+                connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port
+                for connection in process.net_connections("tcp4")
             ):
                 return True
     return False

@@ -32,15 +32,15 @@ _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 def find_models(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> FoundModels:
     """Return the models of all programs, by name, and the path of the server; blocks. Raises nothing."""
     home = home or Path.home()
-    found: dict[Path, LocalModel] = {}
+    models_by_path: dict[Path, LocalModel] = {}
     for path, id_, source in _candidates(environment, home):
-        if len(found) >= _MAX_MODELS:
+        if len(models_by_path) >= _MAX_MODELS:
             break
         with suppress(OSError, WrongUse, ValueError):
-            real = path.resolve(strict=True)
-            if real not in found and (model := _read(path, id_, source)) is not None:
-                found[real] = model
-    models = sorted(found.values(), key=lambda model: (model.id.casefold(), model.source))
+            real_path = path.resolve(strict=True)
+            if real_path not in models_by_path and (model := _read(path, id_, source)) is not None:
+                models_by_path[real_path] = model
+    models = sorted(models_by_path.values(), key=lambda model: (model.id.casefold(), model.source))
     return FoundModels(tuple(models), find_server(environment, home))
 
 
@@ -157,7 +157,7 @@ def _gguf_files(root: Path, depth: int = _MAX_DEPTH) -> Iterator[Path]:
 
 
 def _files(root: Path, depth: int) -> Iterator[Path]:
-    """Yield the files below a folder, not through links to other folders, and not without end."""
+    """Yield up to `_MAX_ENTRIES` files below a folder; links to folders are not followed."""
     seen = 0
     folders = [(root, 0)]
     while folders:

@@ -38,8 +38,8 @@ _NO_SERVER = Sentence("There is no llama.cpp server on this computer.")
 class LocalModels:
     """The models that the person has chosen, and the server of the one that runs.
 
-    `connect` makes the provider of an address and its key. `watch_seconds` is how often memory and idle time are looked
-    at.
+    `connect` makes the provider of an address and its key. `watch_seconds` pass between two checks of memory and idle
+    time.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class LocalModels:
         return tuple(self.model_info(model.id) for model in self._preferences().models)
 
     async def start(self, model: LocalModel) -> Provider:
-        """Load a model, unless it runs; another one is ended first. `stop` and a cancel of all who wait end it.
+        """Load a model, unless it runs; another one is ended first. `stop` and a cancel of the caller end the loading.
 
         Raises LocalModelFailed, and WrongUse while another model answers.
         """
@@ -111,7 +111,7 @@ class LocalModels:
             except asyncio.CancelledError:
                 self._start.cancel()
                 await asyncio.gather(self._start, return_exceptions=True)
-                # It may have been loaded in the same moment.
+                # The model may have been loaded at the same moment.
                 await self._end()
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     self._set_state(LocalState())
@@ -132,7 +132,7 @@ class LocalModels:
             self._set_state(LocalState())
 
     async def close(self) -> None:
-        """End the server; nobody is told any more."""
+        """End the server; listeners are not notified any more."""
         self._listeners.clear()
         await self.stop()
 
@@ -150,7 +150,7 @@ class LocalModels:
             yield inner
         except ProviderError as error:
             if server is not None:
-                # It is known a moment after its connections are closed.
+                # Its exit is noticed a moment after its connections are closed.
                 await wait_at_most(server.exited, _EXIT_GRACE)
             if server is self._server and server is not None and not server.exited.is_set():
                 raise
@@ -174,7 +174,7 @@ class LocalModels:
             raise
         self._server, self._inner = server, self._connect(server.base_url, server.key)
         try:
-            # What it is asked for first says which server this is, and what its model can do.
+            # The first request shows which server this is, and what its model can do.
             await self._inner.list_models()
             self._last_use = self._clock()
             self._set_state(LocalState(LocalPhase.READY, model, await server.memory()))
@@ -234,8 +234,8 @@ class LocalModels:
         return next((model for model in self._preferences().models if model.id == model_id), None)
 
     def _context(self, model: LocalModel) -> int:
-        wanted = self._preferences().context_tokens
-        return min(wanted, model.context_length or wanted)
+        chosen = self._preferences().context_tokens
+        return min(chosen, model.context_length or chosen)
 
     def _set_state(self, state: LocalState) -> None:
         if state == self._state:
@@ -255,7 +255,7 @@ class LocalProvider:
         self.state = ProviderState()
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Ask, once the model is loaded. Raises LocalModelFailed besides."""
+        """Stream the answer, once the model is loaded. Raises LocalModelFailed too."""
         return EventBatches(self._batches(request))
 
     async def _batches(self, request: ModelRequest) -> AsyncGenerator[Sequence[ProviderEvent], None]:
@@ -275,7 +275,7 @@ class LocalProvider:
         return self._models.model_info(model)
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002
-        """Return no limits: they are the server's."""
+        """Return no limits: the server has its own."""
         return ImageLimits()
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:

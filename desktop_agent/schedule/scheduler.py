@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 LONGEST_SLEEP = 15.0
-"""Seconds between two looks at the clock: it may be set, and the machine may sleep."""
+"""Seconds between two checks of the clock: it may be set, and the machine may sleep."""
 _SHORTEST_SLEEP = 0.2
 _LOCK_SECONDS = 5.0
 _BACK_TOLERANCE = timedelta(seconds=1)
@@ -56,7 +56,7 @@ class SchedulerListener(Protocol):
         """Something went wrong that no run can show."""
 
     def release(self, session: "Session") -> None:
-        """The scheduler has done with a session: it may be closed, unless somebody else uses it."""
+        """The scheduler does not need a session any more: it may be closed, unless somebody else uses it."""
 
 
 class BudgetWaits:
@@ -66,7 +66,7 @@ class BudgetWaits:
         self._engine = engine
         self._listener = listener
         self.reached: dict[str, BudgetReached] = {}
-        """The budget that each of them waits for, by the id of the prompt."""
+        """The budget that each prompt waits for, by its id."""
 
     async def check(self, schedule: StoredSchedule) -> bool:
         """Return whether a budget would stop a run of this prompt, and note it. Raises StorageFailed."""
@@ -96,10 +96,10 @@ class BudgetWaits:
 
 
 class Scheduler:
-    """Runs the scheduled prompts of one data folder while `run` does. Among all processes, one at a time is at work.
+    """Runs the scheduled prompts of one data folder while `run` does. Of all processes, one at a time does so.
 
-    It holds a lock on the folder, and each run is claimed in the database besides: a claim that its process left is
-    sent by the next one, and what was sent is recovered as any other run, and not sent again.
+    It holds a lock on the folder, and claims each run in the database as well. Where its process dies, the next one
+    sends a claimed prompt that was not sent; one that was sent is recovered as any other run, and not sent again.
     """
 
     def __init__(
@@ -181,11 +181,11 @@ class Scheduler:
                 raise WrongUse("Its last run has not ended yet.", "Wait, or open its conversation and stop it.")
 
     def check_soon(self) -> None:
-        """Look again what is due."""
+        """Check soon what is due."""
         self._wake.set()
 
     async def _hold_lock(self) -> bool:
-        def hold(_token: CancelToken) -> bool:
+        def acquire(_token: CancelToken) -> bool:
             holder = Holder.this_process(self._program)
             # Its file may have been removed, and another process may hold a new one.
             if self._lock.is_held and self._lock.retake(holder) is RetakeResult.REFUSED:
@@ -193,14 +193,14 @@ class Scheduler:
             return self._lock.acquire(holder)
 
         try:
-            # To its end, also when this is cancelled: what is taken is given back after.
-            return await run_in_thread(hold)
+            # To its end, also when this is cancelled: a lock that was taken is released afterwards.
+            return await run_in_thread(acquire)
         except StorageFailed as error:
             _log.info("scheduled prompts do not run: %s", error)
             return False
 
     async def _check(self) -> float | None:
-        """Begin what is due; return after how many seconds to look again, None where nothing will be due."""
+        """Begin what is due; return the seconds until the next check, None where nothing will be due."""
         if self._engine.store.read_only is not None:
             return self._longest_sleep
         try:
@@ -210,7 +210,7 @@ class Scheduler:
             stays_due = [await _stays_due(check) for check in checks]
             self._budget_waits.keep({schedule.prompt.id for schedule in schedules if schedule.prompt.is_on})
         except StorageFailed as error:
-            # The disk is watched elsewhere; what is due stays due.
+            # The disk watch reports the trouble; what is due stays due.
             _log.warning("scheduled prompts wait for the disk: %s", error)
             return self._longest_sleep
         return self._seconds_until_next(schedules, stays_due=any(stays_due))
@@ -229,7 +229,7 @@ class Scheduler:
         """Begin the run of a prompt if one is due; return whether one stays due."""
         now = self.clock.now()
         if now < schedule.checked_until - _BACK_TOLERANCE:
-            # The clock was set back. What has run is known by its slot.
+            # The clock was set back. The slots of past runs are stored, so that none runs again.
             await self._rows.runs.set_checked(schedule, now)
             return False
         if schedule.last_run is not None and schedule.last_run.state != "ended":
@@ -248,7 +248,7 @@ class Scheduler:
         return waits or not await self._begin(schedule, slot, now, is_due=True)
 
     async def _begin(self, schedule: StoredSchedule, slot: Slot, now: datetime, *, is_due: bool) -> bool:
-        """Claim the run that was decided upon `now`, and send its prompt; return whether it was claimed.
+        """Claim the run that was found due at `now`, and send its prompt; return whether it was claimed.
 
         Raises StorageFailed, also where another process works in its conversation.
         """
@@ -289,7 +289,7 @@ class Scheduler:
         self._listener.on_changed()
 
     def _follow(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session") -> None:
-        """Note the end of a run that was begun, when it comes."""
+        """Note the end of a run that was begun, once it ends."""
         self._followed[prompt.id] = session
 
         def on_event(envelope: Envelope) -> None:
@@ -297,7 +297,7 @@ class Scheduler:
                 session.unsubscribe(on_event)
                 self._followed.pop(prompt.id, None)
                 if not session.is_closed:
-                    # Otherwise the program ends: the next start says what became of it.
+                    # Otherwise the program ends: the next start notes what became of the run.
                     self._start(self._end(prompt, run, session, _RESULTS[envelope.event.reason]))
 
         session.subscribe(on_event=on_event, pieces=False)
@@ -314,13 +314,13 @@ class Scheduler:
         self.check_soon()
 
     async def _settle_unfinished(self) -> None:
-        """Send what was claimed by a process that is gone; note the end of what ended without it."""
-        runs = await self._rows.runs.unfinished()
-        waiting = [run for run in runs if run.schedule_id not in self._followed]
+        """Send prompts that dead processes claimed; note the end of runs that ended without being followed."""
+        unfinished = await self._rows.runs.unfinished()
+        waiting = [run for run in unfinished if run.schedule_id not in self._followed]
         if not waiting:
             return
         schedules = {schedule.prompt.id: schedule for schedule in await self._rows.all()}
-        interrupted = {left.conversation_id: left for left in await self._engine.interrupted_conversations()}
+        interrupted = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
         for run in waiting:
             schedule = schedules.get(run.schedule_id)
             if schedule is None:
@@ -354,7 +354,7 @@ class Scheduler:
         return False
 
     async def _recover(self, prompt: ScheduledPrompt, run: ScheduledRun) -> None:
-        """Open the conversation of a run whose process died: the engine puts it in order, or goes on with its calls."""
+        """Open the conversation of a run whose process died: the engine recovers it, or resumes its calls."""
         try:
             session = await self._engine.session(run.conversation_id, whole=False)
             self._listener.on_run_begun(session)
@@ -373,13 +373,13 @@ class Scheduler:
 
 
 async def _stays_due(check: Awaitable[bool]) -> bool:
-    """Return what the check of one prompt says. One whose conversation cannot be opened stays due; others go on."""
+    """Return what the check of one prompt returns; True where its conversation cannot be opened now."""
     try:
         return await check
     except ConversationInUse:
         return True  # another process works there
     except StorageFailed as error:
-        # The disk is watched elsewhere.
+        # The disk watch reports the trouble.
         _log.warning("a scheduled prompt waits for the disk: %s", error)
         return True
 

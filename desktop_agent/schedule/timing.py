@@ -1,8 +1,8 @@
 """When a scheduled prompt runs.
 
 Times are those of the wall clock, without a zone: a slot is a minute that the clock on the wall shows, and no slot is
-used twice. So an hour that the clock repeats in autumn repeats no run, and what lies in the hour that it leaves out in
-spring is due when it has passed, as in cron. Only intervals are counted by the time that passes.
+used twice. So an hour that the clock repeats in autumn repeats no run, and a slot in the hour that it skips in spring
+is due after that hour, as in cron. Only intervals are counted by the time that passes.
 """
 
 import time
@@ -32,7 +32,7 @@ class Clock:
     def now(self) -> datetime:
         """Return the moment, in UTC."""
         if self.zone is None and hasattr(time, "tzset"):
-            # The person may have travelled: the C library looks again only when it is told to.
+            # The person may have travelled: the C library reads the zone again only when asked to.
             time.tzset()
         return datetime.fromtimestamp(self.seconds(), UTC)
 
@@ -41,8 +41,9 @@ class Clock:
         return moment.astimezone(self.zone).replace(tzinfo=None, fold=0)
 
     def moments(self, wall: datetime) -> tuple[datetime, ...]:
-        """Return the moments at which the clock on the wall shows this, in order: mostly one, and two where it comes
-        twice. For a time that the clock leaves out it is the one that it would be without the change.
+        """Return the moments at which the clock on the wall shows this, in order: mostly one, two where it comes twice.
+
+        For a time that the clock skips it is the moment that it would be without the change.
         """
         before, after = (wall.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         return (before,) if after <= before else (before, after)
@@ -76,11 +77,11 @@ def newest_slot(timing: Timing, clock: Clock, since: datetime, now: datetime) ->
         count = (now - timing.start) // step
         moment = timing.start + count * step
         return _interval_slot(clock, moment, now) if count > 0 and moment > since else None
-    shown = clock.wall(now)
-    wall = _last_until(timing, shown)
+    current_wall = clock.wall(now)
+    wall = _last_until(timing, current_wall)
     if wall is None or wall <= clock.wall(since):
         return None
-    # Of an hour that comes twice, whichever has just been. What the clock left out may lie ahead still.
+    # In an hour that comes twice, the later one that has passed. A time that the clock skips may still be ahead.
     passed = [moment for moment in clock.moments(wall) if moment <= now]
     return Slot(_key(wall), wall, passed[-1] if passed else now, is_late=bool(passed) and now - passed[-1] > GRACE)
 
@@ -114,24 +115,24 @@ def _interval_slot(clock: Clock, moment: datetime, now: datetime) -> Slot:
     return Slot(key, clock.wall(moment), moment, is_late=now - moment > GRACE)
 
 
-def _last_until(timing: Once | Weekly | Monthly | Cron, shown: datetime) -> datetime | None:
+def _last_until(timing: Once | Weekly | Monthly | Cron, wall: datetime) -> datetime | None:
     if isinstance(timing, Once):
-        return timing.at if timing.at <= shown else None
-    after = shown.replace(second=0, microsecond=0) + _MINUTE
+        return timing.at if timing.at <= wall else None
+    after = wall.replace(second=0, microsecond=0) + _MINUTE
     return next(_cron(timing, after, reverse=True), None)
 
 
-def _walls_after(timing: Once | Weekly | Monthly | Cron, shown: datetime) -> Iterator[datetime]:
+def _walls_after(timing: Once | Weekly | Monthly | Cron, wall: datetime) -> Iterator[datetime]:
     if isinstance(timing, Once):
-        if timing.at > shown:
+        if timing.at > wall:
             yield timing.at
         return
-    yield from _cron(timing, shown, reverse=False)
+    yield from _cron(timing, wall, reverse=False)
 
 
-def _cron(timing: Weekly | Monthly | Cron, shown: datetime, *, reverse: bool) -> Iterator[datetime]:
+def _cron(timing: Weekly | Monthly | Cron, start: datetime, *, reverse: bool) -> Iterator[datetime]:
     try:
-        return CronSim(_line_of(timing), shown, reverse=reverse)
+        return CronSim(_line_of(timing), start, reverse=reverse)
     except CronSimError:
         # Stored by another version.
         return iter(())

@@ -39,7 +39,7 @@ VIAddVersionKey /LANG=0 "FileDescription" "${NAME}"
 VIAddVersionKey /LANG=0 "LegalCopyright" "The Desktop Agent authors"
 
 Section "Install"
-    ; Of an earlier version nothing may stay: PyInstaller loads what lies beside the program.
+    ; No file of an earlier version may stay: PyInstaller loads what lies beside the program.
     RMDir /r "$INSTDIR\_internal"
     SetOutPath "$INSTDIR"
     File /r "${SOURCE}/*"

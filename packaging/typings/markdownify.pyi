@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the library's own methods
-# What tools/web/html_to_markdown.py uses of the library; its own types leave these out.
+# What desktop_agent/tools/web/html_to_markdown.py uses of the library; its own types lack these.
 
 from typing import Any
 
