@@ -1,4 +1,4 @@
-"""Looks at a window the way a screen reader does: over AT-SPI, from another process.
+"""Reads a window as a screen reader does: over AT-SPI, from another process.
 
 The bindings of AT-SPI and GLib belong to the system's Python (Debian's python3-pyatspi), so a small reader runs there
 and answers in JSON.
@@ -29,7 +29,7 @@ class Reader:
         self._application = application
 
     def tree(self) -> list[Node]:
-        """Everything it shows, depth first; empty while it is not on the bus yet."""
+        """All nodes of the application, depth first; empty while it is not on the bus yet."""
         return self._ask("tree")
 
     def find(self, name: str, role: str | None = None) -> Node | None:
@@ -40,10 +40,10 @@ class Reader:
         return None
 
     def wait_for(self, name: str, role: str | None = None, seconds: float = PATIENCE) -> Node:
-        """The same, waiting; fails with all the names it saw."""
-        until = time.monotonic() + seconds
+        """Wait for such a node; fail the test with the names of all nodes when there is none in time."""
+        deadline = time.monotonic() + seconds
         while (node := self.find(name, role)) is None:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 seen = sorted({f"{node['name']} ({node['role']})" for node in self.tree() if node["name"]})
                 pytest.fail(f"no {name!r} in {self._application}; it shows {seen}")
             time.sleep(0.1)
@@ -58,7 +58,7 @@ class Reader:
         self._ask("write", name, text)
 
     def focus(self, name: str) -> None:
-        """Give it the keyboard."""
+        """Give the node of this name the keyboard focus."""
         self._ask("focus", name)
 
     def _ask(self, *words: str) -> Any:

@@ -2,11 +2,11 @@
 tree | screen | words | focused | find NAME ROLE | texts NAME | press NAME [DESCRIPTION] | write NAME TEXT |
 focus NAME | bus | serve.
 
-`serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
-{"error": …}. It spares the start of a Python for each question.
+`serve` reads such words from standard input, one JSON array a line, and answers each with a line: {"answer": …} or
+{"error": …}. So not every question starts another Python.
 
-AT-SPI is spoken over D-Bus itself: its library asks one question after the other and waits for each answer, which
-costs the program four times as much as answering many at once.
+AT-SPI is spoken over D-Bus itself: the library of AT-SPI asks one question after the other and waits for each answer,
+which costs the program four times as much as answering many at once.
 """
 
 import json
@@ -16,14 +16,14 @@ import time
 import gi
 
 gi.require_version("Atspi", "2.0")
-from gi.repository import Atspi, Gio, GLib  # noqa: E402 - the version is to be said first
+from gi.repository import Atspi, Gio, GLib  # noqa: E402 - the version must be required first
 
 PATIENCE = 30_000  # milliseconds for one answer of the program
 _MENU_DEPTH = 3  # below the application, a window and its menu bar
-_MOST = 500  # children of one node that are looked at
+_MOST = 500  # children of one node that are read
 _REGISTRY = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
 _DAEMON = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
-# What Qt says of a widget that is no more, and of one that is just going.
+# The errors of Qt about a widget that was deleted, and about one that is being deleted.
 _GONE = ("No such object", "was not found in object")
 _NOTHING = "/org/a11y/atspi/null"
 _ON_SCREEN = int(Atspi.CoordType.SCREEN)
@@ -31,8 +31,8 @@ _ON_SCREEN = int(Atspi.CoordType.SCREEN)
 
 def accessibility_bus():
     session = Gio.bus_get_sync(Gio.BusType.SESSION)
-    place = ("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
-    address = session.call_sync(*place, None, None, Gio.DBusCallFlags.NONE, PATIENCE, None).unpack()[0]
+    method = ("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
+    address = session.call_sync(*method, None, None, Gio.DBusCallFlags.NONE, PATIENCE, None).unpack()[0]
     kind = Gio.DBusConnectionFlags
     return Gio.DBusConnection.new_for_address_sync(
         address, kind.AUTHENTICATION_CLIENT | kind.MESSAGE_BUS_CONNECTION, None, None
@@ -43,9 +43,9 @@ BUS = accessibility_bus()
 
 
 def ask_all(questions):
-    """Ask (node, interface, method, arguments) all at once.
+    """Ask all questions (node, interface, method, arguments) at once.
 
-    Returns an answer for each, None where the node went, as rows do while text streams.
+    Returns an answer for each; None where the node was deleted, as rows are while text streams.
     """
     answers, errors, open_questions = {}, [], len(questions)
 
@@ -58,12 +58,12 @@ def ask_all(questions):
             if not any(words in str(error) for words in _GONE):
                 errors.append(error)
         else:
-            # Methods have one result at most, or, like a state, are meant as a whole.
+            # Methods have one result at most, or a result that is one whole, like a state.
             answers[index] = answer[0] if answer else True
 
     for index, ((name, path), interface, method, arguments) in enumerate(questions):
-        said = (name, path, interface, method, arguments, None, Gio.DBusCallFlags.NONE, PATIENCE, None)
-        BUS.call(*said, take, index)
+        message = (name, path, interface, method, arguments, None, Gio.DBusCallFlags.NONE, PATIENCE, None)
+        BUS.call(*message, take, index)
     while open_questions:
         GLib.MainContext.default().iteration(may_block=True)
     if errors:
@@ -72,15 +72,15 @@ def ask_all(questions):
 
 
 def ask_each(nodes, method, arguments=None, interface="Accessible"):
-    """Ask each node; return the answers by node, without those that went."""
+    """Ask each node; return the answers by node, without nodes that were deleted."""
     answers = ask_all([(node, f"org.a11y.atspi.{interface}", method, arguments) for node in nodes])
     return {node: answer for node, answer in zip(nodes, answers, strict=True) if answer is not None}
 
 
 def read_property(nodes, name, interface="Accessible"):
-    """Read a property of each node; return the values by node, without those that went."""
-    said = GLib.Variant("(ss)", (f"org.a11y.atspi.{interface}", name))
-    answers = ask_all([(node, "org.freedesktop.DBus.Properties", "Get", said) for node in nodes])
+    """Read a property of each node; return the values by node, without nodes that were deleted."""
+    arguments = GLib.Variant("(ss)", (f"org.a11y.atspi.{interface}", name))
+    answers = ask_all([(node, "org.freedesktop.DBus.Properties", "Get", arguments) for node in nodes])
     return {node: answer for node, answer in zip(nodes, answers, strict=True) if answer is not None}
 
 
@@ -100,31 +100,33 @@ def applications():
 
 def application(name):
     if name.isdigit():
-        # The bus itself knows the process: another program on it that does not answer holds up nobody.
+        # The bus itself knows the process, so another program on it that does not answer delays nobody.
         return next((child for child in applications() if str(process_of(child[0])) == name), None)
-    return next((child for child, said in read_property(applications(), "Name").items() if said == name), None)
+    return next((child for child, title in read_property(applications(), "Name").items() if title == name), None)
 
 
 def children_of(counts):
-    """The first children of each node, by how many it has."""
-    found = ask_each([node for node, count in counts.items() if 0 < count <= _MOST], "GetChildren")
+    """The first children of each node, by the node. `counts` says how many it has."""
+    children_by_node = ask_each([node for node, count in counts.items() if 0 < count <= _MOST], "GetChildren")
     for node in [node for node, count in counts.items() if count > _MOST]:
         numbers = [GLib.Variant("(i)", (index,)) for index in range(_MOST)]
-        found[node] = ask_all([(node, "org.a11y.atspi.Accessible", "GetChildAtIndex", number) for number in numbers])
+        questions = [(node, "org.a11y.atspi.Accessible", "GetChildAtIndex", number) for number in numbers]
+        children_by_node[node] = ask_all(questions)
     return {
-        node: [tuple(child) for child in children if child and child[1] != _NOTHING] for node, children in found.items()
+        node: [tuple(child) for child in children if child and child[1] != _NOTHING]
+        for node, children in children_by_node.items()
     }
 
 
 def walk(root, *, include_hidden=False):
-    """The node and all that is showing below it with their depths, depth first; it is asked for level by level."""
+    """The node and all nodes showing below it with their depths, depth first. They are asked for level by level."""
     below, level = {}, [root]
     while level:
-        found = children_of(read_property(level, "ChildCount"))
-        every = [child for children in found.values() for child in children]
-        seen = every if include_hidden else with_state(every, Atspi.StateType.SHOWING)
-        below |= {node: [child for child in children if child in seen] for node, children in found.items()}
-        level = list(dict.fromkeys(child for node in found for child in below[node] if child not in below))
+        children_by_node = children_of(read_property(level, "ChildCount"))
+        every = [child for children in children_by_node.values() for child in children]
+        kept = every if include_hidden else with_state(every, Atspi.StateType.SHOWING)
+        below |= {node: [child for child in children if child in kept] for node, children in children_by_node.items()}
+        level = list(dict.fromkeys(child for node in children_by_node for child in below[node] if child not in below))
     return dict(depth_first(root, below, 0))
 
 
@@ -135,44 +137,45 @@ def depth_first(node, below, depth):
 
 
 def with_state(nodes, state):
-    """Those that have this state."""
+    """The nodes that have this state."""
     return {node for node, bits in ask_each(nodes, "GetState").items() if has(bits, state)}
 
 
 def has(bits, state):
-    """Whether a state is set; they are the bits of two words."""
+    """Whether a state is set: `bits` is two words, with one bit for each state."""
     return bool(bits[int(state) // 32] >> int(state) % 32 & 1)
 
 
 def by_name(nodes):
     """The nodes of a walk in the order in which a name is looked up: the menus of the menu bar last.
 
-    They are the first thing of the window, and some have the name of something else.
+    They come first in the window, and some have the same name as something below them.
     """
-    # Roles are asked for where the bar may be.
+    # Roles are asked for only where the menu bar may be.
     roles = roles_of([node for node, depth in nodes.items() if depth <= _MENU_DEPTH])
     return sorted(nodes, key=lambda node: roles.get(node) == "menu item")
 
 
 def roles_of(nodes):
-    """The names of their roles as older versions of at-spi2-core have them."""
+    """The names of the roles, as older versions of at-spi2-core have them."""
     names = {node: Atspi.role_get_name(Atspi.Role(role)) for node, role in ask_each(nodes, "GetRole").items()}
     return {node: "push button" if name == "button" else name for node, name in names.items()}
 
 
 def texts_of(nodes):
-    """The text of each that has one."""
+    """The text of each node that has one."""
     return ask_each(with_interface("Text", nodes), "GetText", GLib.Variant("(ii)", (0, -1)), "Text")
 
 
 def actions_of(nodes):
-    """The names of the actions of each that has some: Qt's labels have the interface, and none."""
+    """The names of the actions of each node that has some. Qt's labels have the interface, but no action."""
     counts = read_property(with_interface("Action", nodes), "NActions", "Action")
-    return {
-        node: ask_all([(node, "org.a11y.atspi.Action", "GetName", GLib.Variant("(i)", (at,))) for at in range(count)])
-        for node, count in counts.items()
-        if count
-    }
+    return {node: action_names(node, count) for node, count in counts.items() if count}
+
+
+def action_names(node, count):
+    indices = [GLib.Variant("(i)", (index,)) for index in range(count)]
+    return ask_all([(node, "org.a11y.atspi.Action", "GetName", index) for index in indices])
 
 
 def boxes_of(nodes):
@@ -180,7 +183,10 @@ def boxes_of(nodes):
 
 
 def described(nodes):
-    """What is to be known of each of these, by their depths; without those that went."""
+    """Return name, role, states, text, actions, box and depth of each node, without nodes that were deleted.
+
+    `nodes` are their depths by node.
+    """
     names, roles, states = read_property(nodes, "Name"), roles_of(nodes), ask_each(nodes, "GetState")
     texts, actions, boxes = texts_of(nodes), actions_of(nodes), boxes_of(nodes)
     return [
@@ -203,8 +209,8 @@ def state_name(number):
 
 
 def named(nodes, name):
-    """Those of a walk that have this name, in the order in which a name is looked up."""
-    return [node for node, said in read_property(by_name(nodes), "Name").items() if name == said]
+    """The nodes of a walk that have this name, in the order in which a name is looked up."""
+    return [node for node, node_name in read_property(by_name(nodes), "Name").items() if name == node_name]
 
 
 def find(root, name, role):
@@ -212,20 +218,21 @@ def find(root, name, role):
     every = walk(root)
     nodes = named(every, name) if name else by_name(every)
     if role:
-        nodes = [node for node, said in roles_of(nodes).items() if said == role]
+        nodes = [node for node, node_role in roles_of(nodes).items() if node_role == role]
     return next(iter(described({node: every[node] for node in nodes[:1]})), None)
 
 
 def showing(root, name, interface, description=""):
-    """The first node of this name that is showing and can do what is asked; a label beside a field cannot.
+    """The first showing node of this name that has the interface; the label beside a field does not have it.
 
-    With a description only one that has it.
+    With a description, only a node that has it.
     """
     able = with_interface(interface, named(walk(root), name))
     if interface == "Action":
         able = list(actions_of(able))
     if description:
-        able = [node for node, said in read_property(able, "Description").items() if said == description]
+        descriptions = read_property(able, "Description")
+        able = [node for node in descriptions if descriptions[node] == description]
     if able:
         return able[0]
     about = f" about {description!r}" if description else ""
@@ -233,26 +240,26 @@ def showing(root, name, interface, description=""):
 
 
 def words(root):
-    """Names and texts of all that is showing; a look at `screen` costs the program twice as much."""
+    """Names and texts of all that is showing. `screen` costs the program twice as much."""
     nodes = walk(root)
-    names, every = read_property(nodes, "Name"), texts_of(nodes)
-    return "\n".join(f"{names.get(node, '')}\n{every.get(node, '')}" for node in nodes)
+    names, contents = read_property(nodes, "Name"), texts_of(nodes)
+    return "\n".join(f"{names.get(node, '')}\n{contents.get(node, '')}" for node in nodes)
 
 
 def texts(root, name):
-    """The texts of all showing nodes of this name; only they are asked for more than their name."""
+    """The texts of all showing nodes of this name. Other nodes are asked for nothing but their name."""
     names = read_property(walk(root), "Name")
-    return list(texts_of([node for node, said in names.items() if said == name]).values())
+    return list(texts_of([node for node, node_name in names.items() if node_name == name]).values())
 
 
 def focused(root):
-    """The names of all that is showing and has the keyboard, or is the current row of a list."""
+    """The names of all showing nodes that have the keyboard focus, or are the current row of a list."""
     nodes = walk(root)
     current = with_state(nodes, Atspi.StateType.FOCUSED)
     return list(read_property([node for node in nodes if node in current], "Name").values())
 
 
-LOOKS = {
+QUERIES = {
     "tree": lambda root: described(walk(root, include_hidden=True)),
     "screen": lambda root: described(walk(root)),
     "words": words,
@@ -260,12 +267,12 @@ LOOKS = {
     "find": find,
     "texts": texts,
 }
-# While the application is not on the bus yet.
+# The answers while the application is not on the bus yet.
 NOTHING = {"tree": [], "screen": [], "words": "", "focused": [], "find": None, "texts": []}
 
 
 def on_bus():
-    """For whoever reads a failure: each application that is registered, and whether it answers."""
+    """Say for the message of a failure which applications are registered, and whether each answers."""
     lines = []
     for child in applications():
         try:
@@ -284,12 +291,12 @@ def main(app_name, what, *arguments):
         if what in NOTHING:
             return NOTHING[what]
         raise SystemExit(f"no application {app_name!r}")
-    if what in LOOKS:
-        return LOOKS[what](root, *arguments)
+    if what in QUERIES:
+        return QUERIES[what](root, *arguments)
     if what == "press":
         node = showing(root, arguments[0], "Action", *arguments[1:])
         pressed_at = time.monotonic()
-        # A button that closes its dialog may be gone before it can answer.
+        # A button that closes its dialog may be deleted before it can answer.
         ask_each([node], "DoAction", GLib.Variant("(i)", (0,)), "Action")
         return pressed_at
     if what == "write":
@@ -301,10 +308,10 @@ def main(app_name, what, *arguments):
 def serve(app_name):
     for line in sys.stdin:
         try:
-            said = {"answer": main(app_name, *json.loads(line))}
+            response = {"answer": main(app_name, *json.loads(line))}
         except (SystemExit, GLib.GError, LookupError, RuntimeError) as error:
-            said = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(said), flush=True)
+            response = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(response), flush=True)
 
 
 if sys.argv[2] == "serve":

@@ -1,4 +1,4 @@
-"""What is done on an event loop of its own while that of the test stands still, as at the end of the program."""
+"""Runs work on a second event loop while the loop of the test is blocked, as at the end of the program."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from desktop_agent.types.errors import AgentError
 
 
 def raised_on_another_loop(work: Callable[[], Coroutine[Any, Any, None]]) -> AgentError | None:
-    """Do it to its end, in a thread of its own, and return the AgentError that it raised."""
+    """Run the work to its end, in a thread of its own, and return the AgentError that it raised."""
     raised: list[AgentError] = []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Reads the source and says where it is too big, badly named, or does what would stop the event loop.
+"""Finds code that is too long, badly named, or that would stop the event loop.
 
 `python -m tests.frame.budgets` prints the largest of each kind and how the tests compare with the code.
 """
@@ -42,11 +42,11 @@ class Source:
 
     @property
     def lines(self) -> int:
-        """How long it is."""
+        """The number of lines, also where the last has no newline."""
         return self.text.count("\n") + (not self.text.endswith("\n"))
 
     def walk(self) -> Iterator[ast.AST]:
-        """Every node."""
+        """Yield every node of the syntax tree."""
         return ast.walk(ast.parse(self.text, self.path))
 
 
@@ -57,7 +57,7 @@ def sources(root: Path, packages: tuple[str, ...] = PACKAGES) -> list[Source]:
 
 
 def length(node: Function | ast.ClassDef) -> int:
-    """Lines, without decorators."""
+    """The number of lines, without decorators."""
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
@@ -90,13 +90,13 @@ def node_faults(source: Source) -> Iterator[str]:
 
 
 def bare(cls: ast.ClassDef) -> Iterator[Function]:
-    """Public methods without a docstring, but for those whose name says all: Qt's own and properties of one line."""
+    """Public methods without a docstring, except those whose name says all: Qt overrides and one-line properties."""
     if cls.name.startswith("_"):
         return
     for method in cls.body:
         if not isinstance(method, Function) or method.name.startswith("_") or ast.get_docstring(method):
             continue
-        decorators = {ast.unparse(each).rpartition(".")[2] for each in method.decorator_list}
+        decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in method.decorator_list}
         if ast.unparse(method.body[0]) == "...":
             continue
         is_short_property = "property" in decorators and len(method.body) == 1
@@ -105,7 +105,7 @@ def bare(cls: ast.ClassDef) -> Iterator[Function]:
 
 
 def forbidden_call(node: ast.Call) -> str | None:
-    """Why this call must not be, or None."""
+    """Why this call is forbidden, or None."""
     called = ast.unparse(node.func)
     owner, _, name = called.rpartition(".")
     if name not in FORBIDDEN_CALLS:
@@ -117,10 +117,10 @@ def forbidden_call(node: ast.Call) -> str | None:
     return f"{called}(): {FORBIDDEN_CALLS[name]}"
 
 
-def folder_faults(found: list[Source]) -> Iterator[str]:
+def folder_faults(files: list[Source]) -> Iterator[str]:
     """Folders with too many modules; `__init__` is not counted."""
     folders: dict[str, int] = {}
-    for source in found:
+    for source in files:
         path = Path(source.path)
         if path.name != "__init__.py":
             folders[path.parent.as_posix()] = folders.get(path.parent.as_posix(), 0) + 1
@@ -131,9 +131,9 @@ def folder_faults(found: list[Source]) -> Iterator[str]:
 
 def faults(root: Path) -> list[str]:
     """Everything wrong under this root, in one list."""
-    found = sources(root)
-    wrong = [fault for source in found for fault in (*module_faults(source), *node_faults(source))]
-    return wrong + list(folder_faults(found))
+    files = sources(root)
+    wrong = [fault for source in files for fault in (*module_faults(source), *node_faults(source))]
+    return wrong + list(folder_faults(files))
 
 
 def report(root: Path = ROOT) -> str:

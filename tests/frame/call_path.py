@@ -2,10 +2,10 @@
 
 `python -m tests.frame.call_path` prints four figures of a kept session that talks to a loopback server:
 
-- a tool call from its gate to its result: the functions that decide about it and run it, each where it is entered
-  first, and how often this path comes back to a folder that it had left;
-- a streamed token: how many functions of ours are called (or resumed) for each, headless where all come at once, and
-  with the window where they come 200 a second, painting included;
+- a tool call from its gate to its result: the functions that decide about it and run it, in the order in which each
+  is first entered, and how often this path comes back to a folder that it had left;
+- a streamed token: how many functions of ours are called (or resumed) for it: headless, where all tokens come at once,
+  and with the window, where they come 200 a second, painting included;
 - how many of our modules are loaded to answer one prompt headless.
 """
 
@@ -33,7 +33,7 @@ from tests.fakes.vendor_streams import ROOTS
 
 ROOT = Path(__file__).parents[2]
 FEW, MANY = 500, 1500
-# Who decides and runs. What everybody uses on the way (types, journal, transcript) is left out.
+# The folders that decide and run. What all of them use on the way (types, journal, transcript) is left out.
 CALLING = ("desktop_agent/agent", "desktop_agent/permissions", "desktop_agent/tools")
 
 
@@ -98,7 +98,7 @@ def tool_call_path() -> list[tuple[str, str]]:
 
 
 def returns(path: list[tuple[str, str]]) -> tuple[list[str], int]:
-    """The folders along the path, neighbours joined, and how often one is entered that was left before."""
+    """The folders along the path, equal neighbours joined, and how often the path enters one that it had left."""
     folders: list[str] = []
     for file, _ in path:
         folder = str(Path(file).parent)
@@ -140,7 +140,7 @@ def modules_of_a_prompt() -> int:
 
 
 def main() -> None:
-    """Print all figures; `path` also prints the way of the call, `token` the calls of a token."""
+    """Print all figures; `path` also prints the path of the call, `token` the calls of a token."""
     path = tool_call_path()
     folders, back = returns(path)
     print(f"tool call        {len(path)} functions, {len(folders)} folders in a row, {back} returns to one left before")

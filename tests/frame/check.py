@@ -1,16 +1,16 @@
 """The checks that end within 90 seconds: the linters, and the tests of what was changed.
 
     python -m tests.frame.check [--all] [--list]
-    python -m tests.frame.check --whole PYTEST...    all tests, with what pytest is to be told
+    python -m tests.frame.check --whole PYTEST...    all tests, with these arguments of pytest
     python -m tests.frame.check --measured LOG
 
-Changed is what differs from the branch that this one follows, or from the last commit where it follows none, and files
-that git does not know yet. Tests mirror the source tree: those of a module are in the same folder below `tests`.
-Where nothing was changed, or much, or something that all depends on, these are all quick tests of the runtime.
+Changed are the files that differ from the branch that this one follows, or from the last commit where it follows none,
+and files that git does not know yet. Tests mirror the source tree: those of a module are in the same folder below
+`tests`. Where nothing was changed, or much, or something that all depends on, all quick tests of the runtime run.
 
-Files that take longer than QUICK are in slow_tests.toml. They are left out, unless they were changed themselves or are
-named after a module that was; of the others in the same folders, as many run as there is ROOM for. `--measured` writes
-that table anew from what `pytest --durations=0 --durations-min=0.005` said.
+Files that take longer than QUICK are in slow_tests.toml. Such a file runs if it was changed itself, or is named after a
+module that was changed. Of the other slow files in the same folders, as many run as there is ROOM for. `--measured`
+writes that table anew from the output of `pytest --durations=0 --durations-min=0.005`.
 """
 
 import re
@@ -29,13 +29,13 @@ QUICK = 1.0
 ROOM = 60.0
 """Seconds that the slow files in the folders of a change may take together, the quickest first."""
 MOST_FOLDERS = 8
-"""A change in more folders is one of everything."""
+"""A change in more folders runs all quick tests."""
 ALWAYS = ("tests/data_folder", "tests/frame/test_stranger.py")
 ALL = ("tests/desktop_agent", *ALWAYS)
 DOCUMENTS = "tests/frame/test_documents.py"
 PACKAGES = ("desktop_agent", "ui")
-# Whole files, so that what a module sets up is set up once, and the slow ones first: tests/frame/selection.py.
-# A worker that crashes ends the run: where whole files are handed out, xdist waits for ever for what that one had left.
+# Whole files, so that the fixtures of a module are set up once; the slow files first: tests/frame/selection.py.
+# A worker that crashes ends the run: with whole files, xdist would wait for ever for the rest of the crashed worker's.
 DISTRIBUTED = ("--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
 LINTERS = {
     "ruff check": ("ruff", "check", "--quiet", "."),
@@ -57,7 +57,7 @@ def changed_files() -> list[str]:
 
 
 def belonging_to(file: str, root: Path = ROOT) -> set[str] | None:
-    """The files and folders of tests that belong to a file; None where these are all."""
+    """The files and folders of tests that belong to a file; None where all tests do."""
     path = Path(file)
     top = path.parts[0]
     if path.suffix == ".md" or top == "docs":
@@ -74,30 +74,29 @@ def belonging_to(file: str, root: Path = ROOT) -> set[str] | None:
         if len(folder.parts) < 3:
             return None
     named = folder / f"test_{path.stem.removeprefix('_')}.py"
-    return {each.as_posix() for each in (folder, named) if (root / each).exists()}
+    return {path.as_posix() for path in (folder, named) if (root / path).exists()}
 
 
 def chosen(changed: Iterable[str], slow: Mapping[str, float], root: Path = ROOT) -> list[str]:
     """The files of tests to be run for these changes."""
     belonging = [belonging_to(file, root) for file in changed]
-    places = {place for each in belonging for place in each or ()}
+    places = {place for tests in belonging for place in tests or ()}
     named = {place for place in places if place.endswith(".py")}
     if not places or None in belonging or len(places - named) > MOST_FOLDERS:
         return sorted({*named, *quick(ALL, slow, root)})
-    theirs = {file: slow[file] for file in {*quick(places, (), root)} & slow.keys() - named}
-    order = sorted(theirs, key=theirs.__getitem__)
-    fitting = [
-        file for file, seconds in zip(order, accumulate(theirs[file] for file in order), strict=True) if seconds <= ROOM
-    ]
+    slow_here = {file: slow[file] for file in {*quick(places, (), root)} & slow.keys() - named}
+    order = sorted(slow_here, key=slow_here.__getitem__)
+    totals = accumulate(slow_here[file] for file in order)
+    fitting = [file for file, total in zip(order, totals, strict=True) if total <= ROOM]
     return sorted({*named, *fitting, *quick({*places, *ALWAYS}, slow, root)})
 
 
 def quick(places: Iterable[str], slow: Iterable[str], root: Path = ROOT) -> list[str]:
-    """The files in these folders, or these files, but for the slow ones."""
+    """The files of tests in these places, each a folder or a file, except the slow ones."""
     files: set[str] = set()
     for place in places:
         below = [root / place] if place.endswith(".py") else (root / place).rglob("test_*.py")
-        files |= {each.relative_to(root).as_posix() for each in below}
+        files |= {file.relative_to(root).as_posix() for file in below}
     return sorted(files - set(slow))
 
 
@@ -113,7 +112,7 @@ def measured(log: str) -> str:
 
 
 def run(pytest: Iterable[str]) -> int:
-    """Run linters beside the tests, which wait for some of their time. Where these are many, they end last."""
+    """Run the linters beside the tests, which leave the processor idle for part of their time."""
     programs = Path(sys.executable).parent
     linters = {
         name: subprocess.Popen([ROOT / "packaging/step.sh", name, programs / command[0], *command[1:]], cwd=ROOT)
@@ -121,7 +120,7 @@ def run(pytest: Iterable[str]) -> int:
     }
     tests = subprocess.run([sys.executable, "-m", "pytest", *DISTRIBUTED, *pytest], cwd=ROOT, check=False)
     failed = [name for name, linter in linters.items() if linter.wait()]
-    # They failed far above.
+    # Their own messages are far above.
     sys.stdout.write("".join(f"{name} failed, see above\n" for name in failed))
     return tests.returncode or int(bool(failed))
 

@@ -1,6 +1,6 @@
-"""A disk of its own for a test, that can be filled and made read-only; and nobody waits for the common one.
+"""A small disk for a test, which can be filled and made read-only. No test waits until the common disk has written.
 
-New databases are copies of one that was made when the run began.
+New databases are copies of one that is made when the run begins.
 """
 
 import os
@@ -14,7 +14,7 @@ import pytest
 
 
 class Disk:
-    """Whether what is written is waited for until it lies on the disk, and whether each new database is made anew."""
+    """Whether writing waits until the data is on the disk, and whether each new database is made step by step."""
 
     is_waited_for = False
     makes_databases = False
@@ -22,7 +22,7 @@ class Disk:
 
 @pytest.fixture(scope="session", autouse=True)
 def nobody_waits_for_the_disk() -> Iterator[None]:
-    """Let the system write when it likes. A kill takes nothing from its cache, and no test takes the power away."""
+    """Let the system write when it likes. A killed process loses nothing of its cache; only a power cut does."""
     from desktop_agent.storage import connection
 
     configure, sync = connection._configure, os.fsync
@@ -44,7 +44,7 @@ def nobody_waits_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def new_databases_are_copies(nobody_waits_for_the_disk: None) -> Iterator[None]:
-    """Make the empty database once: its tables, one after the other, take longer than what most tests do with it."""
+    """Make the empty database once: creating its tables takes longer than what most tests do with it."""
     from desktop_agent.storage import opening
 
     create = opening.create_database
@@ -80,28 +80,28 @@ def waits_for_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, waits_for_disk: None) -> Iterator[Path]:
-    """A file system of 2 MB, which only root may make."""
+    """A file system of 2 MB; the test is skipped where it may not be mounted, which takes root."""
     mount, unmount = shutil.which("mount"), shutil.which("umount")
     if os.geteuid() != 0 or not mount or not unmount:
         pytest.skip("mounting a small file system needs root and mount")
-    place = tmp_path / "small"
-    place.mkdir()
-    command = [mount, "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode:
-        pytest.skip(f"no small file system here: {made.stderr.strip()}")
-    yield place
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = [mount, "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no small file system here: {mounted.stderr.strip()}")
+    yield folder
     # Lazily: a test that failed may still hold a file open.
-    subprocess.run([unmount, "-l", str(place)], check=True)
+    subprocess.run([unmount, "-l", str(folder)], check=True)
 
 
 def remount(disk: Path, mode: str) -> None:
-    """Make it read-only (`ro`), or let it be written again (`rw`). Nothing of it may be open for writing."""
+    """Make the disk read-only (`ro`) or writable again (`rw`). No file on it may be open for writing."""
     subprocess.run([shutil.which("mount") or "", "-o", f"remount,{mode}", str(disk)], check=True)
 
 
 def fill(ballast: Path) -> None:
-    """Use up all room with a file of this name."""
+    """Fill the disk with a file of this name."""
     with ballast.open("wb", buffering=0) as file:
         for size in (65536, 4096):
             try:

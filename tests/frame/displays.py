@@ -1,4 +1,4 @@
-"""A real screen, a session bus, accessibility and a keyring: private ones, started here and ended by their own ids."""
+"""Starts a private X server, session bus, accessibility bus and keyring, and ends them by their own process ids."""
 
 import os
 import shutil
@@ -23,21 +23,21 @@ ACCESSIBILITY_BUS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/
 
 
 def program(*names: str) -> str:
-    """The first of these that is installed; otherwise the test fails with the remedy."""
+    """The path of the first of these that is installed; without one the test fails and names the remedy."""
     for name in names:
-        found = shutil.which(name)
-        if found:
-            return found
+        path = shutil.which(name)
+        if path:
+            return path
     pytest.fail(f"{names[0]} is not installed. packaging/system-packages.sh test installs it.", pytrace=False)
 
 
 def wait_for(what: str, ready: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
-    """Until ready, or fail: after START seconds, or as soon as the process has ended."""
-    until = time.monotonic() + START
+    """Wait until `ready`; fail the test after START seconds, or as soon as the process has ended."""
+    deadline = time.monotonic() + START
     while not ready():
         if process is not None and process.poll() is not None:
             pytest.fail(f"{what} ended at once with {process.returncode}", pytrace=False)
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             pytest.fail(f"{what} did not start within {START:.0f} s", pytrace=False)
         time.sleep(0.02)
 
@@ -66,7 +66,7 @@ def running(
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ask, then insist. The group outlives its leader while what a bus activated still runs."""
+    """Send SIGTERM, then SIGKILL. The group outlives its leader while a program that a bus started still runs."""
     for how, patience in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
         try:
             os.killpg(process.pid, how)
@@ -84,7 +84,8 @@ def display(environment: Mapping[str, str], size: str = "1600x1200") -> Iterator
     """Xvfb on a number that it finds free itself, with openbox as the window manager."""
     read_end, write_end = os.pipe()
     command = [program("Xvfb"), "-displayfd", str(write_end), "-screen", "0", f"{size}x24", "-nolisten", "tcp"]
-    # Otherwise the server starts anew when its only client goes: a look for openbox would end the openbox that begins.
+    # Otherwise the server resets when its only client leaves: the xprop that asks for openbox would end the openbox
+    # that is starting.
     command.append("-noreset")
     with ExitStack() as stack:
         try:
@@ -100,7 +101,7 @@ def display(environment: Mapping[str, str], size: str = "1600x1200") -> Iterator
 
 
 def _manage_windows(shown: dict[str, str], stack: ExitStack) -> None:
-    """Start openbox. It gives up at once when the server is busy starting, so it gets a second and a third try."""
+    """Start openbox. It gives up at once while the server is still starting, so it gets three tries."""
     for tries_left in (2, 1, 0):
         manager = stack.enter_context(running([program("openbox"), "--sm-disable"], shown))
         try:
@@ -114,25 +115,24 @@ def _manage_windows(shown: dict[str, str], stack: ExitStack) -> None:
 def read_line(descriptor: int, what: str, process: subprocess.Popen[bytes]) -> str:
     """One line from a pipe that a server writes when it is ready."""
     os.set_blocking(descriptor, False)
-    got = bytearray()
+    received = bytearray()
 
-    def complete() -> bool:
+    def is_complete() -> bool:
         try:
-            got.extend(os.read(descriptor, 4096))
+            received.extend(os.read(descriptor, 4096))
         except BlockingIOError:
             return False
-        return b"\n" in got
+        return b"\n" in received
 
-    wait_for(what, complete, process)
-    return got.decode().splitlines()[0]
+    wait_for(what, is_complete, process)
+    return received.decode().splitlines()[0]
 
 
 def has_window_manager(environment: Mapping[str, str]) -> bool:
     """True when the root window names its manager (EWMH, _NET_SUPPORTING_WM_CHECK)."""
-    asked = subprocess.run(
-        [program("xprop"), "-root", "_NET_SUPPORTING_WM_CHECK"], env=dict(environment), capture_output=True, check=False
-    )
-    return b"window id" in asked.stdout
+    command = [program("xprop"), "-root", "_NET_SUPPORTING_WM_CHECK"]
+    reply = subprocess.run(command, env=dict(environment), capture_output=True, check=False)
+    return b"window id" in reply.stdout
 
 
 @contextmanager
@@ -151,30 +151,30 @@ def session_bus(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 def wait_for_name(name: str, environment: Mapping[str, str], process: subprocess.Popen[bytes]) -> None:
-    """Until this process owns the name. To ask the name itself would let the bus start a server of its own for it."""
+    """Wait until this process owns the name. A call to the name itself would make the bus start its own server."""
     ask = [program("dbus-send"), "--session", "--print-reply=literal", "--dest=org.freedesktop.DBus"]
     ask += ["/org/freedesktop/DBus", "org.freedesktop.DBus.GetConnectionUnixProcessID", f"string:{name}"]
 
     def is_owner() -> bool:
-        asked = subprocess.run(ask, env=dict(environment), capture_output=True, check=False)
-        return asked.stdout.split()[-1:] == [str(process.pid).encode()]
+        reply = subprocess.run(ask, env=dict(environment), capture_output=True, check=False)
+        return reply.stdout.split()[-1:] == [str(process.pid).encode()]
 
     wait_for(f"the owner of {name}", is_owner, process)
 
 
 @contextmanager
 def accessibility(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The accessibility bus on a session bus, switched on, so that Qt tells outside readers what it shows."""
+    """The accessibility bus on a session bus, switched on, so that Qt answers readers in other processes."""
     launcher = program(*ACCESSIBILITY_BUS)
     with running([launcher, "--launch-immediately"], environment) as process:
         call = [program("dbus-send"), "--session", "--print-reply", "--dest=org.a11y.Bus", "/org/a11y/bus"]
 
         def answers() -> bool:
-            asked = [*call, "org.a11y.Bus.GetAddress"]
-            return subprocess.run(asked, env=dict(environment), capture_output=True, check=False).returncode == 0
+            get_address = [*call, "org.a11y.Bus.GetAddress"]
+            return subprocess.run(get_address, env=dict(environment), capture_output=True, check=False).returncode == 0
 
         wait_for("at-spi-bus-launcher", answers, process)
-        # at-spi2-core 2.62 does without the second one.
+        # at-spi2-core 2.62 has no ScreenReaderEnabled.
         for name, is_everywhere in (("IsEnabled", True), ("ScreenReaderEnabled", False)):
             switch_on = ["org.freedesktop.DBus.Properties.Set", "string:org.a11y.Status", f"string:{name}"]
             subprocess.run(
@@ -198,7 +198,7 @@ def keyring(environment: Mapping[str, str], password: str = "test") -> Iterator[
 
 
 def base_environment(home: Path) -> dict[str, str]:
-    """What a child process of a test starts with: the run's replaced environment, and a home that lasts as long."""
+    """The environment of a child process of a test: that of the run, with this home folder and its own XDG folders."""
     runtime = home / "run"
     runtime.mkdir(parents=True, mode=0o700, exist_ok=True)
     folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
@@ -213,7 +213,7 @@ def _needs_linux() -> None:
 
 @contextmanager
 def readable_display(home: Path) -> Iterator[dict[str, str]]:
-    """A display, a session bus and an accessibility bus of one's own."""
+    """A private display, session bus and accessibility bus."""
     _needs_linux()
     with display(base_environment(home)) as shown, session_bus(shown) as bus, accessibility(bus) as readable:
         yield readable

@@ -1,7 +1,7 @@
-"""Which examples hypothesis takes: the same in every process, whatever else is loaded there.
+"""Makes hypothesis draw the same examples in every process, whatever modules are loaded there.
 
-Left to itself it draws one value in twenty from the constants of all modules that happen to be loaded
-(`hypothesis.internal.constants_ast`), so a seed finds something else in a run of one file than in a run of all.
+By default it draws one value in twenty from the constants of all modules that happen to be loaded
+(`hypothesis.internal.constants_ast`), so a seed draws other examples in a run of one file than in a run of all.
 """
 
 from hypothesis import settings
@@ -10,19 +10,19 @@ from hypothesis.internal.conjecture import providers
 PUSH = "push"
 ALL = "all"
 SHARE = 8
-"""On a push a property draws one of so many examples of the long form."""
+"""On a push a property draws one example where the long form draws so many."""
 LEAST = 10
 
 _NO_CONSTANTS = providers.Constants()
 
 
 def leave_out_constants_of_modules() -> None:
-    """From now on, in this process. There is no public way to switch them off."""
+    """Draw no constants of modules any more, in this process. There is no public way to switch them off."""
     providers._get_local_constants = lambda: _NO_CONSTANTS
 
 
 def repeat_examples() -> None:
-    """Make the profiles, which draw the same each time, and take that of a push."""
+    """Register the profiles, which draw the same each time, and load that of a push."""
     settings.register_profile(ALL, derandomize=True, database=None)
     settings.register_profile(PUSH, settings.get_profile(ALL), max_examples=examples_on_a_push(100))
     settings.load_profile(PUSH)
@@ -30,7 +30,7 @@ def repeat_examples() -> None:
 
 
 def examples(most: int) -> int:
-    """Return how many examples to draw in the profile that holds, where the long form draws so many."""
+    """Return how many examples the loaded profile draws where the long form draws `most`."""
     return examples_on_a_push(most) if settings.get_current_profile_name() == PUSH else most
 
 

@@ -1,4 +1,4 @@
-"""No test touches the person's files, keys, buses or screens: the environment is replaced before anything reads it."""
+"""Replaces the environment before anything reads it, so that no test touches the person's files, keys or screen."""
 
 import itertools
 import os
@@ -32,13 +32,13 @@ FOREIGN = (
     "https_proxy",
 )
 
-# What a person tells the tests themselves: how often to kill (tests/whole_app/test_kill.py), where a built llama.cpp
+# What a person sets for the tests themselves: how often to kill (tests/whole_app/test_kill.py), where a built llama.cpp
 # lies (tests/llama_cpp/build.py).
 SETTINGS = {"DESKTOP_AGENT_KILLS", "DESKTOP_AGENT_LLAMA_CPP"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Replace the environment of the whole run; what is replaced comes back at its end."""
+    """Replace the environment of the whole run, and restore it at the end."""
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
     home = tempfile.TemporaryDirectory(prefix="desktop-agent-test-", ignore_cleanup_errors=True)
@@ -65,7 +65,7 @@ _count = itertools.count()
 
 @pytest.fixture(autouse=True)
 def own_home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folders for data, configuration and state that no other test has seen; made when somebody writes there."""
+    """Folders for data, configuration and state of this test alone; made when something writes there."""
     home = request.config.stash[HOME] / f"test-{next(_count)}"
     for name in ("data", "config", "state"):
         monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(home / name))

@@ -1,4 +1,4 @@
-"""Fails a test that leaves something behind, or that something complained about while it passed.
+"""Fails a test that leaves something behind, or during which Qt, Python or asyncio reported a fault.
 
 Watched: Python warnings (by `filterwarnings = error`), warnings and worse from Qt, exceptions in slots (by pytest-qt),
 errors on the event loop, running timers, unfinished tasks, threads, child processes, open sockets and files, windows.
@@ -34,10 +34,10 @@ GRACE = 2.0
 KINDS = ("Qt messages", "loop errors", "timers", "tasks", "threads", "processes", "files", "windows")
 
 AS_IN_PROGRAM = gc.get_threshold()
-"""For who measures how much memory something takes."""
+"""The thresholds of Python's garbage collector, for a test that measures memory."""
 
 SELDOM = (200_000, 50, 100)
-"""After how many new objects Python collects garbage by itself, and every how manyth time among older ones."""
+"""The thresholds during a run: new objects until Python collects garbage, and how often it includes older ones."""
 
 ALLOWED_QT_MESSAGES: tuple[tuple[str, str], ...] = (
     (r"^This plugin does not support (propagateSizeHints|raise)\(\)$", "the offscreen platform has no window manager"),
@@ -45,7 +45,7 @@ ALLOWED_QT_MESSAGES: tuple[tuple[str, str], ...] = (
 )
 
 LOOPS = weakref.WeakSet[asyncio.AbstractEventLoop]()
-"""The event loops that are open, or were closed by the test of the moment."""
+"""The event loops that are open, or were closed by the current test."""
 
 _COMPLAINTS = {
     QtMsgType.QtWarningMsg: "warning",
@@ -57,17 +57,17 @@ _COMPLAINTS = {
 
 @dataclass
 class QtMessages:
-    """Complaints of Qt since the test began."""
+    """The warnings and errors of Qt since the test began."""
 
     seen: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
 
     def expect(self, pattern: str) -> None:
-        """This test makes Qt say something that matches; it fails if Qt does not."""
+        """Expect a message of Qt that matches; the test fails if there is none."""
         self.expected.append(pattern)
 
     def take_unexpected(self) -> list[str]:
-        """What nobody expected, and what was expected in vain; begins anew."""
+        """Return messages that were not expected, and patterns that none matched; forget both."""
         patterns = self.expected + [pattern for pattern, _ in ALLOWED_QT_MESSAGES]
         wrong = [text for text in self.seen if not any(re.search(pattern, text) for pattern in patterns)]
         wrong += [
@@ -80,7 +80,7 @@ class QtMessages:
 
 
 class LoopErrors(logging.Handler):
-    """What asyncio and qasync report when nobody is left to raise to."""
+    """The errors that asyncio and qasync log because there is nobody to raise them to."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -94,7 +94,7 @@ class LoopErrors(logging.Handler):
 
 
 class Watch:
-    """Holds the hooks for the whole run."""
+    """The hooks of the whole run: into Qt's messages, timers, event loops and their logs."""
 
     def __init__(self) -> None:
         self.qt = QtMessages()
@@ -104,24 +104,24 @@ class Watch:
         self._patch = pytest.MonkeyPatch()
 
     def install(self) -> None:
-        """Begin."""
-        qInstallMessageHandler(self._hear)
+        """Install the hooks."""
+        qInstallMessageHandler(self._on_qt_message)
         for name in ("asyncio", "qasync"):
             logging.getLogger(name).addHandler(self.loop_errors)
-        start, close, make_loop = QTimer.start, asyncio.Runner.close, asyncio.BaseEventLoop.__init__
+        start, close, init_loop = QTimer.start, asyncio.Runner.close, asyncio.BaseEventLoop.__init__
 
         def watched_start(timer: QTimer, *arguments: Any) -> None:
             self._timers.append(weakref.ref(timer))
             start(timer, *arguments)
 
         def watched_close(runner: asyncio.Runner) -> None:
-            # Closing cancels what still runs, so this is the last moment to see it.
+            # Closing cancels the tasks that still run, so this is the last moment to see them.
             with contextlib.suppress(RuntimeError):  # closed already
                 self.unfinished += [describe_task(task) for task in asyncio.all_tasks(runner.get_loop())]
             close(runner)
 
         def watched_loop(loop: asyncio.BaseEventLoop) -> None:
-            make_loop(loop)
+            init_loop(loop)
             LOOPS.add(loop)
 
         self._patch.setattr(QTimer, "start", watched_start)
@@ -129,19 +129,19 @@ class Watch:
         self._patch.setattr(asyncio.Runner, "close", watched_close)
 
     def remove(self) -> None:
-        """End."""
+        """Remove the hooks."""
         self._patch.undo()
         qInstallMessageHandler(None)
         for name in ("asyncio", "qasync"):
             logging.getLogger(name).removeHandler(self.loop_errors)
 
     def running_timers(self) -> list[str]:
-        """Timers started since last asked that still run."""
+        """Describe the timers that were started since the last call and still run."""
         timers = {id(timer): timer for ref in self._timers if (timer := ref()) is not None}
         self._timers.clear()
         return [describe_timer(timer) for timer in timers.values() if shiboken6.isValid(timer) and timer.isActive()]
 
-    def _hear(self, kind: QtMsgType, _context: object, text: str | None) -> None:
+    def _on_qt_message(self, kind: QtMsgType, _context: object, text: str | None) -> None:
         if kind in _COMPLAINTS:
             self.qt.seen.append(f"{_COMPLAINTS[kind]}: {text}" if kind is not QtMsgType.QtWarningMsg else str(text))
 
@@ -157,21 +157,21 @@ def describe_task(task: asyncio.Task[Any]) -> str:
 
 
 def all_unfinished_tasks() -> set[asyncio.Task[Any]]:
-    """Of every loop, running or not: Python has no public list across loops."""
+    """The unfinished tasks of every loop, running or not: Python has no public list across loops."""
     return {task for loop in tuple(LOOPS) for task in asyncio.all_tasks(loop)}
 
 
 def other_threads() -> set[threading.Thread]:
-    """Threads that Python started. A thread of Qt that once called Python stays listed as a dummy for ever."""
+    """The threads that Python started. A thread of Qt that once called Python stays listed as a dummy for ever."""
     return {thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)}
 
 
 def child_processes() -> set[int]:
-    """Ids of live children; empty where the system has no /proc."""
+    """The ids of child processes; empty where the system has no /proc."""
     children: set[int] = set()
     with contextlib.suppress(FileNotFoundError, ChildProcessError):
         threads = os.listdir("/proc/self/task")  # noqa: PTH208 - for every test: a Path takes five times as long
-        # Most tests have no children: one question instead of one for each thread.
+        # Raises ChildProcessError without children, which most tests have not: then no file is read for each thread.
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         for thread in threads:
             with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/children") as file:  # noqa: PTH123
@@ -180,7 +180,7 @@ def child_processes() -> set[int]:
 
 
 def command_of(pid: int) -> str:
-    """For the message."""
+    """The command line of a process, for the message."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     return "gone"
@@ -199,14 +199,14 @@ def open_files() -> dict[int, str]:
 
 
 def settle(still_there: Callable[[], bool]) -> None:
-    """Give what is ending a moment to end."""
-    until = time.monotonic() + GRACE
-    while still_there() and time.monotonic() < until:
+    """Wait until nothing is still there, at most GRACE seconds."""
+    deadline = time.monotonic() + GRACE
+    while still_there() and time.monotonic() < deadline:
         time.sleep(0.005)
 
 
 def windows() -> list[QWidget]:
-    """Windows with nobody above them."""
+    """The top-level widgets without a parent."""
     if not isinstance(QApplication.instance(), QApplication):
         return []
     return [widget for widget in QApplication.topLevelWidgets() if widget.parent() is None]
@@ -224,12 +224,12 @@ class Before:
 
     @classmethod
     def now(cls) -> "Before":
-        """Look. A loop that is closed gets no more tasks, and for each loop all tasks are gone through."""
+        """Read the state of now, and forget closed loops: they get no more tasks, and asking each loop takes time."""
         LOOPS.difference_update([loop for loop in LOOPS if loop.is_closed()])
         return cls(all_unfinished_tasks(), other_threads(), child_processes(), open_files(), windows())
 
     def new_threads(self) -> list[str]:
-        """Threads, and work in Qt's own pool."""
+        """The names of new threads, and whether Qt's own pool still works."""
         settle(lambda: bool(other_threads() - self.threads))
         names = [f"{thread.name}" for thread in other_threads() - self.threads]
         pool = QThreadPool.globalInstance()
@@ -238,20 +238,20 @@ class Before:
         return names
 
     def new_children(self) -> list[str]:
-        """Processes."""
+        """New child processes with their commands."""
         settle(lambda: bool(child_processes() - self.children))
         return [f"{pid} {command_of(pid)}" for pid in child_processes() - self.children]
 
     def new_files(self) -> list[str]:
-        """Sockets and files."""
+        """Sockets and files that were opened since."""
         return [f"{number} {target}" for number, target in open_files().items() if self.files.get(number) != target]
 
     def new_windows(self) -> list[str]:
-        """Top-level widgets."""
+        """New windows with their titles."""
         return [f"{w!r} {w.windowTitle()!r}" for w in windows() if not any(w is known for known in self.windows)]
 
     def new_tasks(self) -> list[str]:
-        """Of loops that asyncio.Runner does not own, such as qasync's."""
+        """New unfinished tasks; those of an asyncio.Runner are noted when it closes (`Watch.unfinished`)."""
         return [describe_task(task) for task in all_unfinished_tasks() - self.tasks]
 
 
@@ -269,7 +269,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[Any]:
-    """Collect no garbage while all that is made stays: a seventh of the time to find the tests."""
+    """Switch garbage collection off while tests are found: all new objects stay. Saves a seventh of the time."""
     gc.disable()
     try:
         return (yield)
@@ -278,9 +278,9 @@ def pytest_collection() -> Iterator[Any]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What is loaded by now stays: taking it out of the collector's sight keeps a collection per test cheap.
+    """Freeze what is loaded by now, since it stays: this keeps the garbage collection after each test cheap.
 
-    As each test ends with one, Python need not begin one by itself while a test makes no more than some MB of garbage.
+    As each test ends with one, Python need not start one by itself while a test makes no more than some MB of garbage.
     """
     gc.collect()
     gc.freeze()
@@ -289,7 +289,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Empty the clipboard: without a screen it outlives the interpreter, and what Python put there cannot."""
+    """Empty the clipboard: offscreen it outlives the interpreter, which the Python objects in it cannot."""
     if isinstance(QCoreApplication.instance(), QApplication):
         QApplication.clipboard().clear()
 
@@ -305,12 +305,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def qt_messages(pytestconfig: pytest.Config) -> QtMessages:
-    """Say which complaints of Qt this test provokes."""
+    """The messages of Qt, for a test that provokes some and expects them."""
     return pytestconfig.stash[WATCH].qt
 
 
 def excused(request: pytest.FixtureRequest) -> set[str]:
-    """Kinds that the test's marks name."""
+    """The kinds that the marks of the test excuse."""
     kinds: set[str] = set()
     for mark in request.node.iter_markers("leaves"):
         if not mark.kwargs.get("reason") or not set(mark.args) <= set(KINDS):
@@ -320,13 +320,13 @@ def excused(request: pytest.FixtureRequest) -> set[str]:
 
 
 MANY = 3_000
-"""So many objects more make a collection slow: mostly a library that a test was the first to import."""
+"""Objects not yet frozen that make a collection slow: mostly of a library that a test was the first to import."""
 
 
 def tidy() -> None:
-    """Delete what belongs to the application, what waits for deletion, and what only circles keep alive.
+    """Delete our children of the application, objects that wait for deletion, and what only cycles keep alive.
 
-    Then take the application's style sheet away, which would cost the tests of panes that follow three times as much.
+    Then remove the application's style sheet, with which later tests of panes would take three times as long.
     """
     if (app := QCoreApplication.instance()) is not None:
         delete_children(app)
@@ -339,7 +339,7 @@ def tidy() -> None:
 
 
 def delete_children(app: QCoreApplication) -> None:
-    """Delete our objects that live as long as the application: with them lives all of a window that was closed."""
+    """Delete our objects that live as long as the application: they keep all of a closed window alive."""
     for child in app.children():
         if type(child).__module__.startswith("ui."):
             child.deleteLater()
@@ -347,13 +347,13 @@ def delete_children(app: QCoreApplication) -> None:
 
 @pytest.fixture(autouse=True)
 def leaves_nothing(request: pytest.FixtureRequest, own_home: Path) -> Iterator[None]:
-    """Compare before and after. Set up first, so that it looks after every other fixture of the test is gone."""
+    """Compare before and after. Set up first, so that it compares after every other fixture of the test has ended."""
     watch, kinds_excused = request.config.stash[WATCH], excused(request)
     before = Before.now()
     watch.running_timers()
     watch.unfinished.clear()
     yield
-    # An earlier failure's frames would keep its windows alive.
+    # The frames of an earlier failure would keep its windows alive.
     sys.last_value = sys.last_traceback = sys.last_exc = None
     tidy()
     found = {"Qt messages": watch.qt.take_unexpected(), "loop errors": list(watch.loop_errors.seen)}
@@ -365,7 +365,7 @@ def leaves_nothing(request: pytest.FixtureRequest, own_home: Path) -> Iterator[N
         found["processes"] = before.new_children()
         found["files"] = before.new_files()
         found["windows"] = before.new_windows()
-    left = {kind: things for kind, things in found.items() if things and kind not in kinds_excused}
-    if left:
-        lines = [f"{kind}: {thing}" for kind, things in left.items() for thing in things]
+    leaks = {kind: things for kind, things in found.items() if things and kind not in kinds_excused}
+    if leaks:
+        lines = [f"{kind}: {thing}" for kind, things in leaks.items() for thing in things]
         pytest.fail("This test left behind:\n  " + "\n  ".join(lines), pytrace=False)

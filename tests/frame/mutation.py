@@ -1,9 +1,9 @@
-"""Do the tests notice a random change? One at a time, in a copy of the tree: `make mutants`.
+"""Finds out whether the tests notice a random change. Makes one at a time, in a copy of the tree: `make mutants`.
 
     python -m tests.frame.mutation [--modules NAME...] [--mutants N] [--seed N]
 
-mutants.toml names the modules and the tests that guard each. A change that no test fails for is printed: either a test
-is missing, or the change makes no difference.
+mutants.toml names the modules and the tests that guard each. A change with which all tests pass is printed: either a
+test is missing, or the change makes no difference.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from random import Random
 ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("mutants.toml")
 PATIENCE = 4.0
-"""So many times as long as without a change, and GRACE seconds more: then the tests hang, which is noticing too."""
+"""Tests that take so many times as long as without a change, and GRACE seconds more, hang: that is noticing too."""
 GRACE = 20.0
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -75,7 +75,7 @@ def guarded_modules() -> list[Guarded]:
 
 
 def mutants_of(source: str) -> list[Mutant]:
-    """Return every change that could be made of this source, in its order."""
+    """Return every change that can be made to this source, in the order of their places."""
     tree = ast.parse(source)
     starts = [0]
     for line in source.splitlines(keepends=True):
@@ -94,7 +94,7 @@ def mutants_of(source: str) -> list[Mutant]:
 
 
 def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Yield nodes and what to write in their place."""
+    """Yield nodes and the text that replaces each."""
     for node in _run_code(tree):
         if isinstance(node, ast.expr):
             other = _other_expression(node)
@@ -125,7 +125,7 @@ def _other_expression(node: ast.expr) -> str | None:
 
 
 def _run_code(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes that run: no annotations, nothing for type checkers, nothing that is only logged."""
+    """Yield all nodes that run: no annotations, nothing for type checkers only, no logging."""
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list"}:
             continue
@@ -143,12 +143,12 @@ def _is_without_effect(node: ast.AST) -> bool:
 
 
 def choose(mutants: list[Mutant], most: int, seed: int) -> list[Mutant]:
-    """Return so many of them, the same for one seed."""
+    """Return at most `most` of them, the same for one seed."""
     return sorted(Random(seed).sample(mutants, min(most, len(mutants))), key=lambda mutant: mutant.start)
 
 
 def copy_tree(target: Path) -> None:
-    """Copy what git knows and what it would take."""
+    """Copy the files that git knows, and those that it would add."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
@@ -158,9 +158,9 @@ def copy_tree(target: Path) -> None:
 
 
 def passes(tree: Path, tests: tuple[str, ...], patience: float | None = None) -> bool:
-    """Whether these tests pass there, within so many seconds."""
+    """Whether these tests pass in this tree, within `patience` seconds."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
-    # Before the place that the environment knows for the packages, which is the tree that was copied.
+    # Before the path at which the environment knows the packages, which is the tree that was copied.
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     process = subprocess.Popen(
         command, cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -174,14 +174,14 @@ def passes(tree: Path, tests: tuple[str, ...], patience: float | None = None) ->
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what the tests started too: a change may make them leave it."""
+    """End also the processes that the tests started: with a change they may not end them."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def survivors(tree: Path, guarded: Guarded, mutants: list[Mutant]) -> list[Mutant]:
-    """Return those that no test noticed. Raises RuntimeError where tests fail without a change."""
+    """Return the mutants that no test noticed. Raises RuntimeError where tests fail without a change."""
     file = tree / guarded.module
     source = file.read_text(encoding="utf-8")
     began = time.monotonic()
@@ -191,7 +191,7 @@ def survivors(tree: Path, guarded: Guarded, mutants: list[Mutant]) -> list[Mutan
     unnoticed: list[Mutant] = []
     for mutant in mutants:
         file.write_text(mutant.apply(source), encoding="utf-8")
-        # Bytecode is known by second and size.
+        # Python takes old bytecode for fresh if the source has the same size and the same second of change.
         Path(cache_from_source(str(file))).unlink(missing_ok=True)
         if passes(tree, guarded.tests, patience):
             unnoticed.append(mutant)

@@ -1,4 +1,4 @@
-"""Node and npm, which the type checker brings along: nothing of the system's is needed."""
+"""Node and npm, which come with the type checker, so the system needs none."""
 
 from pathlib import Path
 

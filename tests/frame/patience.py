@@ -1,7 +1,7 @@
 """How long tests wait for a fact before they give up.
 
-A bound against hanging and nothing else: on an idle machine hardly any wait takes a hundredth of it, and a test says
-nothing about speed (`make bench` does). So one generous number serves all waits.
+It only bounds a test that hangs: on an idle machine hardly any wait takes a hundredth of it, and no test measures speed
+(`make bench` does). So one generous number serves all waits.
 """
 
 from functools import partialmethod
@@ -15,7 +15,7 @@ _MILLISECONDS = int(PATIENCE * 1000)
 
 
 class PatientBot(QtBot):
-    """A pytest-qt bot whose waits take as long as all others."""
+    """A pytest-qt bot whose waits give up after PATIENCE, as all others do."""
 
     waitUntil = partialmethod(QtBot.waitUntil, timeout=_MILLISECONDS)  # noqa: N815 - pytest-qt's own name
     waitSignal = partialmethod(QtBot.waitSignal, timeout=_MILLISECONDS)  # noqa: N815 - pytest-qt's own name

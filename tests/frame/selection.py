@@ -1,9 +1,9 @@
 """Which tests run, and in which order: `make test` runs what finds faults fast, `make test-all` everything.
 
-What is marked `exhaustive` runs in the long form alone, because something cheaper judges the same on each push. The
-mark names it: a test of the same file, FILE or FILE::TEST, and behind a comma or colon what differs. Whoever names
-tests one by one, as `FILE::TEST`, gets them in either form. Files that take long begin, so that no worker is left alone
-with one at the end.
+A test that is marked `exhaustive` runs only in the long form, because a cheaper one checks the same on each push. The
+mark names that one: a test of the same file, FILE or FILE::TEST, and behind a comma or colon what differs. Tests that
+are named one by one, as `FILE::TEST`, run in either form. Files that take long run first, so that no worker is left
+alone with one at the end.
 """
 
 import tomllib
@@ -25,15 +25,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the profile of hypothesis, unless one was named. The modules of tests are imported later, and read it."""
-    config.addinivalue_line("markers", "exhaustive(*instead): only `make test-all` runs it; what judges it on a push")
+    """Load the profile of hypothesis, unless one was named. Modules of tests read it when they are imported, later."""
+    config.addinivalue_line("markers", "exhaustive(*instead): runs in `make test-all` only; names what runs on a push")
     config.addinivalue_line("markers", "end_to_end: an attack that goes through a whole session on a push too")
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(ALL if config.getoption(OPTION) else PUSH)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for the long form, and put slow files first."""
+    """Deselect what only the long form runs, and put slow files first."""
     are_named = all("::" in argument for argument in config.args)
     if not (config.getoption(OPTION) or are_named):
         left_out = [item for item in items if item.get_closest_marker("exhaustive")]
@@ -44,12 +44,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def slow_files() -> dict[str, float]:
-    """Return the seconds of the files of tests that take long."""
+    """Return the seconds that each slow file of tests takes."""
     return tomllib.loads(SLOW.read_text(encoding="utf-8"))["seconds"]
 
 
 def few(cases: Iterable[Any], most: int, instead: str) -> list[Any]:
-    """Mark these parameters as exhaustive but for `most` of them, at equal distances. A tuple is several arguments."""
+    """Mark these parameters as exhaustive except `most` of them, at equal distances. A tuple is several arguments."""
     every = list(cases)
     kept = {number * len(every) // most for number in range(most)}
     mark = pytest.mark.exhaustive(instead)

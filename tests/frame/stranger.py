@@ -1,14 +1,14 @@
-"""Whether a stranger who knows the field finds a feature by the word that everybody uses for it.
+"""Checks whether a stranger who knows the field finds a feature by the word that everybody uses for it.
 
     python -m tests.frame.stranger
 
-For each question in stranger_questions.toml the names of modules, classes and functions that hold its word are
-counted, folder by folder; a module is named with its folders, as an import does. A question's words are tried in
-their order: the first that is met anywhere decides. The folder with the most must be one in which the question is
-decided (`folder`), lie within it or contain it directly. Comments and strings do not count, and neither does a part
-of a word: `retry` is in `RetryPolicy` and in `retries`, not in `retrying`.
+For each question in stranger_questions.toml it counts, folder by folder, the names of modules, classes and functions
+that contain the word of the question. The name of a module includes its folders, as in an import. The words of a
+question are tried in their order: the first that occurs anywhere decides. The folder with the most names must be one of
+the right ones (`folder`), lie within one or contain one directly. Comments and strings do not count, and neither does a
+part of a word: `retry` is in `RetryPolicy` and in `retries`, not in `retrying`.
 
-`open = true` marks a question whose feature is not found yet. The marks may only go.
+`open = true` marks a question whose feature is not found yet. Such marks may only be removed.
 """
 
 import ast
@@ -31,7 +31,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @dataclass(frozen=True)
 class Question:
-    """As it stands in the file. `open`: the feature is not found yet."""
+    """One question of the file. `open`: the feature is not found yet."""
 
     ask: str
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """Where the words are: the folders with the most names first, and whether these are right."""
+    """How many names each folder has, the most first, and whether that is the right folder."""
 
     question: Question
     counts: tuple[tuple[str, int], ...]
@@ -52,7 +52,7 @@ class Answer:
 
     @property
     def is_found(self) -> bool:
-        """All of those with the most must be right: whoever has two to choose from has not found it yet."""
+        """Whether all folders with the most names are right: with a wrong one among them, the feature is not found."""
         return bool(self.counts) and all(self._is_right(top) for top in self.tops)
 
     def _is_right(self, top: str) -> bool:
@@ -63,13 +63,13 @@ class Answer:
 
 
 def questions(file: Path = QUESTIONS) -> list[Question]:
-    found = tomllib.loads(file.read_text(encoding="utf-8"))["question"]
-    return [Question(q["ask"], tuple(q["words"]), tuple(q["folder"]), q.get("open", False)) for q in found]
+    rows = tomllib.loads(file.read_text(encoding="utf-8"))["question"]
+    return [Question(row["ask"], tuple(row["words"]), tuple(row["folder"]), row.get("open", False)) for row in rows]
 
 
 @cache
 def parts(name: str) -> tuple[str, ...]:
-    """The words of a name: those of `find_bar` and of `FindBar` are the same."""
+    """The words of a name in small letters: `find_bar` and `FindBar` have the same."""
     return tuple(part.lower() for part in _PART.findall(name))
 
 
@@ -78,30 +78,30 @@ def plurals(word: str) -> tuple[str, ...]:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether both are one word, in the singular or the plural."""
+    """Whether both are the same word, in the singular or the plural."""
     return one == other or one in plurals(other) or other in plurals(one)
 
 
 def holds(name: str, word: str) -> bool:
-    """Whether the parts of the word stand in the name, side by side."""
+    """Whether the name contains the parts of the word, side by side."""
     have, want = parts(name), parts(word)
     if want[0][:3] not in name.lower():
-        return False  # most names: it saves taking their words one by one
-    places = range(len(have) - len(want) + 1)
-    return any(all(map(is_same, have[at : at + len(want)], want)) for at in places)
+        return False  # most names: this saves comparing their words one by one
+    starts = range(len(have) - len(want) + 1)
+    return any(all(map(is_same, have[start : start + len(want)], want)) for start in starts)
 
 
 def names_of(source: Source) -> Iterator[str]:
-    """The module with its folders below the package, and what is defined in it."""
+    """The name of the module with its folders below the package, and of what is defined in it."""
     yield "_".join(PurePosixPath(source.path).with_suffix("").parts[1:])
     yield from (node.name for node in source.walk() if isinstance(node, DEFINITIONS))
 
 
 def names_by_folder(root: Path = ROOT) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for source in sources(root, PACKAGES):
-        found.setdefault(PurePosixPath(source.path).parent.as_posix(), []).extend(names_of(source))
-    return found
+        names.setdefault(PurePosixPath(source.path).parent.as_posix(), []).extend(names_of(source))
+    return names
 
 
 def answer(question: Question, names: dict[str, list[str]]) -> Answer:
@@ -109,9 +109,9 @@ def answer(question: Question, names: dict[str, list[str]]) -> Answer:
         counts = Counter({folder: sum(holds(name, word) for name in inside) for folder, inside in names.items()})
         if counts.total():
             break
-    # By name where there are as many: the table is the same each time.
-    order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return Answer(question, tuple(each for each in order if each[1]))
+    # Folders with equal counts by name, so that the table is the same each time.
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return Answer(question, tuple((folder, count) for folder, count in order if count))
 
 
 def answers(root: Path = ROOT) -> list[Answer]:
@@ -119,17 +119,17 @@ def answers(root: Path = ROOT) -> list[Answer]:
     return [answer(question, names) for question in questions()]
 
 
-def table(found: list[Answer]) -> str:
+def table(rows: list[Answer]) -> str:
     lines = [
         "{} {:<22} {}".format(
-            "found  " if each.is_found else "not yet",
-            "/".join(each.question.words[:2])[:22],
-            ", ".join(f"{folder} {count}" for folder, count in each.counts[:3]) or "nowhere",
+            "found  " if row.is_found else "not yet",
+            "/".join(row.question.words[:2])[:22],
+            ", ".join(f"{folder} {count}" for folder, count in row.counts[:3]) or "nowhere",
         )
-        + ("" if each.is_found else f"   → {', '.join(each.question.folder)}")
-        for each in found
+        + ("" if row.is_found else f"   → {', '.join(row.question.folder)}")
+        for row in rows
     ]
-    return "\n".join([*lines, f"{sum(each.is_found for each in found)} of {len(found)} found", ""])
+    return "\n".join([*lines, f"{sum(row.is_found for row in rows)} of {len(rows)} found", ""])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How the tree is cut: sizes, and what is cut too small.
+"""Prints how the code is divided: sizes, and folders and modules that are too small.
 
     python -m tests.frame.structure
 
-Nothing here fails; tests/frame/budgets.py has the limits.
+No test fails for these; tests/frame/budgets.py has the limits.
 """
 
 import ast
@@ -21,7 +21,7 @@ from tests.frame.budgets import CLASS_LINES, ROOT, Function, Source, length, sou
 
 PACKAGES = ("desktop_agent", "ui")
 SMALL = 60
-"""Lines below which a module that one other imports could be a part of that."""
+"""A module of fewer lines that only one other imports could be a part of that one."""
 
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.match_case)
 
@@ -48,27 +48,28 @@ class Module:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """What each imported or own name means, in full."""
-        found = {node.name: f"{self.name}.{node.name}" for node in self.tree.body if isinstance(node, ast.ClassDef)}
+        """The full name of each class defined here and of each imported name."""
+        classes = [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
+        full_names = {node.name: f"{self.name}.{node.name}" for node in classes}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and node.module:
-                found |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+                full_names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
             elif isinstance(node, ast.Import):
-                found |= {each.asname or each.name: each.name for each in node.names}
-        return found
+                full_names |= {alias.asname or alias.name: alias.name for alias in node.names}
+        return full_names
 
 
 def modules(root: Path = ROOT) -> dict[str, Module]:
-    found: dict[str, Module] = {}
+    by_name: dict[str, Module] = {}
     for source in sources(root, PACKAGES):
         name = source.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        found[name] = Module(source, name)
-    for module in found.values():
-        for meant in module.names.values():
-            target = found.get(meant) or found.get(meant.rpartition(".")[0])
+        by_name[name] = Module(source, name)
+    for module in by_name.values():
+        for full_name in module.names.values():
+            target = by_name.get(full_name) or by_name.get(full_name.rpartition(".")[0])
             if target is not None and target is not module:
                 target.importers.add(module.name)
-    return found
+    return by_name
 
 
 def functions(tree: ast.AST) -> list[Function]:
@@ -76,7 +77,7 @@ def functions(tree: ast.AST) -> list[Function]:
 
 
 def complexity(function: Function) -> int:
-    """McCabe's number; functions inside count for themselves."""
+    """McCabe's complexity, without the functions inside: they have their own."""
     return 1 + sum(_weight(node) for node in _own_nodes(function))
 
 
@@ -99,41 +100,41 @@ def p95(values: Sequence[int]) -> int:
     return sorted(values)[int(len(values) * 0.95)] if values else 0
 
 
-def folder_rows(found: dict[str, Module]) -> Iterator[str]:
+def folder_rows(by_name: dict[str, Module]) -> Iterator[str]:
     """One line for each folder just below a package, and one for the whole."""
     tops: dict[str, list[Module]] = defaultdict(list)
-    for module in found.values():
+    for module in by_name.values():
         tops["/".join(PurePosixPath(module.folder).parts[:2])].append(module)
         tops["all"].append(module)
     yield f"{'folder':<28}{'modules':>8}{'lines':>8}{'fn median':>10}{'fn p95':>8}{'cplx p95':>9}"
     for top, inside in tops.items():
-        made = [each for module in inside for each in functions(module.tree)]
-        lengths = [length(each) for each in made] or [0]
-        count, lines = sum(not each.is_package for each in inside), sum(each.source.lines for each in inside)
-        middle, most = statistics.median(lengths), p95([complexity(each) for each in made])
-        yield f"{top:<28}{count:>8}{lines:>8}{middle:>10g}{p95(lengths):>8}{most:>9}"
+        functions_here = [function for module in inside for function in functions(module.tree)]
+        lengths = [length(function) for function in functions_here] or [0]
+        count, lines = sum(not module.is_package for module in inside), sum(module.source.lines for module in inside)
+        median, complex_95 = statistics.median(lengths), p95([complexity(function) for function in functions_here])
+        yield f"{top:<28}{count:>8}{lines:>8}{median:>10g}{p95(lengths):>8}{complex_95:>9}"
 
 
-def lonely_folders(found: dict[str, Module]) -> list[str]:
+def lonely_folders(by_name: dict[str, Module]) -> list[str]:
     """Folders of one module, without folders below."""
-    count = Counter(each.folder for each in found.values() if not each.is_package)
-    parents = {PurePosixPath(each.folder).parent.as_posix() for each in found.values()}
+    count = Counter(module.folder for module in by_name.values() if not module.is_package)
+    parents = {PurePosixPath(module.folder).parent.as_posix() for module in by_name.values()}
     return sorted(folder for folder, modules in count.items() if modules == 1 and folder not in parents)
 
 
-def small_modules(found: dict[str, Module]) -> list[str]:
+def small_modules(by_name: dict[str, Module]) -> list[str]:
     return sorted(
-        f"{each.source.path} ({each.source.lines}, for {next(iter(each.importers))})"
-        for each in found.values()
-        if not each.is_package and each.source.lines < SMALL and len(each.importers) == 1
+        f"{module.source.path} ({module.source.lines}, for {next(iter(module.importers))})"
+        for module in by_name.values()
+        if not module.is_package and module.source.lines < SMALL and len(module.importers) == 1
     )
 
 
-def large_classes(found: dict[str, Module]) -> list[str]:
-    """Classes with the bases that nobody else inherits."""
+def large_classes(by_name: dict[str, Module]) -> list[str]:
+    """Classes over the limit, each counted with the bases that no other class inherits."""
     classes: dict[str, tuple[int, list[str]]] = {}
     heirs: Counter[str] = Counter()
-    for module in found.values():
+    for module in by_name.values():
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ClassDef):
                 bases = [module.names.get(ast.unparse(base).partition("[")[0], "") for base in node.bases]
@@ -159,13 +160,13 @@ def loaded_by_a_prompt() -> list[str]:
 
 
 def report(root: Path = ROOT) -> str:
-    found = modules(root)
+    by_name = modules(root)
     lists = {
-        "folders of one module": lonely_folders(found),
-        f"modules of under {SMALL} lines with one importer": small_modules(found),
-        f"classes of over {CLASS_LINES} lines with the bases that are theirs alone": large_classes(found),
+        "folders of one module": lonely_folders(by_name),
+        f"modules of under {SMALL} lines with one importer": small_modules(by_name),
+        f"classes of over {CLASS_LINES} lines with the bases that are theirs alone": large_classes(by_name),
     }
-    lines = list(folder_rows(found))
+    lines = list(folder_rows(by_name))
     for title, names in lists.items():
         lines += ["", f"{title}: {len(names)}", *(f"  {name}" for name in names)]
     loaded = loaded_by_a_prompt()

@@ -1,4 +1,4 @@
-"""The runner of benchmarks tells goals that were missed from goals that were reached."""
+"""The runner of benchmarks says which goals were missed and which were reached."""
 
 import json
 import subprocess

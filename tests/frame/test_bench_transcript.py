@@ -1,4 +1,4 @@
-"""What the benchmark of the transcript stands on: its texts, its watchdog, and that every frame is painted."""
+"""What the benchmark of the transcript relies on: its texts, its watchdog, and that every frame is painted."""
 
 import statistics
 import subprocess
@@ -31,12 +31,12 @@ def test_at_once_a_frame_is_full() -> None:
 
 def test_messages_are_as_long_as_real_ones_and_have_everything_in_them(tmp_path) -> None:
     pictures = Pictures(tmp_path)
-    those = list(messages(1_000, pictures))
-    assert len(those) == 1_000
-    assert 500 < statistics.mean(len(message.text) for message in those) < 600
-    text = "\n".join(message.text for message in those)
+    thousand = list(messages(1_000, pictures))
+    assert len(thousand) == 1_000
+    assert 500 < statistics.mean(len(message.text) for message in thousand) < 600
+    text = "\n".join(message.text for message in thousand)
     assert all(sign in text for sign in ("```python", "|---|", "![A drawing", "> Somebody", "### Heading", "- one"))
-    shown = [block.source for message in those for block in message.blocks if isinstance(block, Image)]
+    shown = [block.source for message in thousand for block in message.blocks if isinstance(block, Image)]
     assert len(shown) == 25
     assert all(pictures.path_of(source).exists() for source in shown)
 

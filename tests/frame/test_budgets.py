@@ -1,4 +1,4 @@
-"""Each limit of the sizes bites. That they hold is a step of its own beside pytest: tests/frame/check.py."""
+"""Each limit is enforced. That the code keeps them is checked beside pytest: tests/frame/check.py."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`make check` runs what belongs to a change, and leaves nothing out in silence."""
+"""`make check` runs the tests that belong to a change, and leaves none of them out."""
 
 from pathlib import Path
 
@@ -27,13 +27,13 @@ def tree(tmp_path: Path) -> Path:
 
 
 SLOW = {f"tests/desktop_agent/{module}/test_slow.py": ROOM + 1 for module in MODULES}
-MINE = ["tests/data_folder/test_it.py", "tests/frame/test_stranger.py"]
+ALWAYS_RUN = ["tests/data_folder/test_it.py", "tests/frame/test_stranger.py"]
 
 
 def run_for(tree: Path, *changed: str) -> list[str]:
-    found = chosen(changed, SLOW, tree)
-    assert all((tree / file).exists() for file in found if file != DOCUMENTS)
-    return [file.removeprefix("tests/desktop_agent/") for file in found if file not in MINE]
+    files = chosen(changed, SLOW, tree)
+    assert all((tree / file).exists() for file in files if file != DOCUMENTS)
+    return [file.removeprefix("tests/desktop_agent/") for file in files if file not in ALWAYS_RUN]
 
 
 EVERYTHING = [f"{module}/test_{name}.py" for module in MODULES for name in ("one", "two")]
@@ -75,8 +75,8 @@ def test_nothing_and_much_are_everything(tree: Path) -> None:
 
 def test_slow_files_of_a_change_run_while_there_is_room(tree: Path) -> None:
     slow = dict.fromkeys(SLOW, ROOM / 2) | {"tests/desktop_agent/b/c/test_two.py": ROOM / 2 + 1}
-    found = chosen(["desktop_agent/b/c/one.py"], slow, tree)
-    assert [file for file in found if file in slow] == ["tests/desktop_agent/b/c/test_slow.py"]
+    files = chosen(["desktop_agent/b/c/one.py"], slow, tree)
+    assert [file for file in files if file in slow] == ["tests/desktop_agent/b/c/test_slow.py"]
     assert not {*chosen([], slow, tree)} & slow.keys()
 
 

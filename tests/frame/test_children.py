@@ -1,4 +1,4 @@
-"""What a test began is told from what others began before it."""
+"""Processes that a test started are distinguished from those started before it."""
 
 import subprocess
 
@@ -18,7 +18,7 @@ def sleeper():
 def test_only_the_test_s_own_living_ones_count(sleeper: "subprocess.Popen[bytes]", new_children: Children) -> None:
     assert new_children() == []
     own = subprocess.Popen(["sleep", "500"])
-    assert [each.pid for each in new_children()] == [own.pid]
+    assert [process.pid for process in new_children()] == [own.pid]
     own.kill()
     while own.poll() is None:
         pass

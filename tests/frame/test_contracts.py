@@ -1,6 +1,6 @@
-"""The floors hold, every file was looked at, and each contract breaks when it should.
+"""The import contracts hold, every file was read, and a seeded fault breaks each contract.
 
-All faults are seeded in one copy, in modules of their own. The linter looks at it once, and must name each of them.
+All faults are seeded in one copy, each in a module of its own. The linter runs over it once, and must name all of them.
 """
 
 import os
@@ -84,7 +84,7 @@ def complaints(run: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    """What the linter says about a copy with all faults but strays, which end the look at the floors."""
+    """What the linter says about a copy with all faults except strays, which end its check of the floors."""
     folder = copy_to(tmp_path_factory.mktemp("faulty"))
     for number, (_, place, line) in enumerate(SEEDED):
         (folder / place / f"seeded{number}.py").write_text(f"{line}\n")
@@ -121,9 +121,9 @@ def test_a_module_on_no_floor_breaks_the_floors(tmp_path: Path) -> None:
     folder = copy_to(tmp_path)
     for stray in STRAYS.values():
         (folder / stray).touch()
-    said = complaints(lint(folder))
-    assert said.keys() == STRAYS.keys()
-    assert all("stray" in text for text in said.values())
+    texts = complaints(lint(folder))
+    assert texts.keys() == STRAYS.keys()
+    assert all("stray" in text for text in texts.values())
 
 
 def test_every_contract_has_a_seeded_fault() -> None:

@@ -1,4 +1,4 @@
-"""A database that a test gets is what the program makes."""
+"""The copied database that a test gets equals the one that the program makes."""
 
 from pathlib import Path
 

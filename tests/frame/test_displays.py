@@ -1,4 +1,4 @@
-"""The private machine itself: a window that an outside reader sees, and a keyring that keeps a secret."""
+"""The private display and buses: a reader in another process sees a window, and a keyring stores a secret."""
 
 import subprocess
 import sys
@@ -38,8 +38,8 @@ def test_an_outside_reader_sees_a_window_and_presses_its_button(real_display: di
 
 def test_the_window_manager_runs(real_display: dict[str, str]) -> None:
     command = ["xprop", "-root", "_NET_SUPPORTING_WM_CHECK"]
-    asked = subprocess.run(command, env=real_display, capture_output=True, check=True)
-    assert b"window id" in asked.stdout
+    reply = subprocess.run(command, env=real_display, capture_output=True, check=True)
+    assert b"window id" in reply.stdout
 
 
 def test_the_private_keyring_keeps_a_secret(real_keyring: dict[str, str]) -> None:

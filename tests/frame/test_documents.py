@@ -1,4 +1,4 @@
-"""The documents speak of what exists."""
+"""The modules, files and links that the documents name exist."""
 
 import re
 import subprocess
@@ -118,7 +118,7 @@ def test_dependencies_are_explained_and_locked() -> None:
 def test_the_reference_is_made_and_has_every_public_name(tmp_path: Path) -> None:
     command = re.search(r"^\t@\$\(BIN\)/python (-m pdoc .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert command is not None
-    given = [sys.executable, *command[1].replace("docs/api", str(tmp_path)).split()]
-    subprocess.run(given, cwd=ROOT, check=True, capture_output=True)
+    pdoc = [sys.executable, *command[1].replace("docs/api", str(tmp_path)).split()]
+    subprocess.run(pdoc, cwd=ROOT, check=True, capture_output=True)
     page = (tmp_path / "desktop_agent.html").read_text(encoding="utf-8")
     assert [name for name in desktop_agent.__all__ if f'id="{name}"' not in page] == []

@@ -1,4 +1,4 @@
-"""Examples do not depend on what else is loaded."""
+"""Hypothesis draws the same examples whatever modules are loaded."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Every look-out proven: a child run of pytest commits each fault, and must fail for exactly that reason."""
+"""Proves each check for leaks: in a child run of pytest a test commits each fault, and must fail for that reason."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QLabel, QApplication
 from tests.frame import leaks
 from ui.bridge.event_loop import FrameClock
 
-leaks.GRACE = 0.2  # what is not gone by then is not gone after two seconds either
+leaks.GRACE = 0.2  # what has not ended by then has not ended after two seconds either
 KEPT = []
 GONE = []
 
@@ -238,7 +238,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What pytest said of each seeded test; empty text means that it passed."""
+    """What pytest reported about each seeded test; an empty text if it passed."""
     folder = tmp_path_factory.mktemp("faults")
     (folder / "test_faults.py").write_text(FAULTS)
     plugins = [part for name in ("homes", "leaks") for part in ("-p", f"tests.frame.{name}")]
@@ -246,11 +246,11 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     command += ["-q", "-p", "no:cacheprovider", "--junitxml", str(folder / "report.xml"), str(folder)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert run.returncode == 1, run.stdout + run.stderr
-    found: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     for case in ElementTree.parse(folder / "report.xml").iter("testcase"):
-        said = " ".join((part.get("message") or "") + (part.text or "") for part in case if part.tag in WRONG)
-        found[case.attrib["name"]] = found.get(case.attrib["name"], "") + said
-    return found
+        report = " ".join((part.get("message") or "") + (part.text or "") for part in case if part.tag in WRONG)
+        outcomes[case.attrib["name"]] = outcomes.get(case.attrib["name"], "") + report
+    return outcomes
 
 
 WRONG = ("failure", "error", "skipped")
@@ -262,5 +262,5 @@ def test_a_seeded_fault_is_caught(name: str, outcomes: dict[str, str]) -> None:
 
 
 def test_everything_else_passed(outcomes: dict[str, str]) -> None:
-    assert {name for name, said in outcomes.items() if said} == set(EXPECTED)
+    assert {name for name, report in outcomes.items() if report} == set(EXPECTED)
     assert len(outcomes) == FAULTS.count("def test_")

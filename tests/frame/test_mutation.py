@@ -1,4 +1,4 @@
-"""The runner of mutants changes what it says, and tells which changes nobody notices."""
+"""The runner of mutants makes the changes that it names, and reports those that no test notices."""
 
 import ast
 from pathlib import Path
@@ -59,11 +59,11 @@ def tree(tmp_path: Path) -> Path:
 
 def judge(tree: Path, test: str) -> set[str]:
     (tree / "test_pick.py").write_text(f"from pick import pick\n\ndef test_it():\n    {test}\n")
-    # Each takes a process of pytest.
+    # One only: each takes a process of pytest.
     one = [mutant for mutant in mutants_of(SOURCE) if mutant.before == "numbers.sort()"]
-    left = survivors(tree, Guarded("pick", "pick.py", ("test_pick.py",)), one)
+    unnoticed = survivors(tree, Guarded("pick", "pick.py", ("test_pick.py",)), one)
     assert (tree / "pick.py").read_text() == SOURCE
-    return {mutant.before for mutant in left}
+    return {mutant.before for mutant in unnoticed}
 
 
 def test_what_no_test_notices_is_told(tree: Path) -> None:

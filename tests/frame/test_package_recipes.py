@@ -1,4 +1,4 @@
-"""What the packages are made of: entries, pages and recipes that agree with the program, and equal bytes."""
+"""Desktop entry, manual page and recipes agree with the program; packages of equal programs have equal bytes."""
 
 import argparse
 import hashlib
@@ -47,7 +47,7 @@ def test_the_page_of_the_manual_names_every_option_and_command(monkeypatch):
     assert {"--data-dir", "--demo", "--workspace"} <= options
     assert options - named == set()
     assert {*commands, *(words[0] for words in HEADLESS)} - set(re.findall(r"[a-z]+", page)) == set()
-    # As mandoc's lint wants it; macros take a whole example.
+    # The lint of mandoc asks for it; lines of macros may be longer, as they take a whole example.
     assert [line for line in page.splitlines() if len(line) > 80 and not line.startswith(".")] == []
 
 
@@ -64,8 +64,8 @@ def test_the_metadata_has_each_text_in_three_languages():
     tree = ElementTree.fromstring(linux_tree.application_metadata("9.9.9", "a.b.C"))
     language = "{http://www.w3.org/XML/1998/namespace}lang"
     for tag in ("summary", "description/p", "description/ul/li"):
-        found = [element.get(language) for element in tree.findall(tag)]
-        assert found.count(None) == found.count("de") == found.count("zh_CN") > 0
+        languages = [element.get(language) for element in tree.findall(tag)]
+        assert languages.count(None) == languages.count("de") == languages.count("zh_CN") > 0
     assert tree.findtext("id") == "a.b.C"
     assert tree.find("releases/release").attrib == {"version": "9.9.9", "date": "2023-11-14", "type": "development"}
 
@@ -77,10 +77,10 @@ def test_flatpak_and_the_project_call_it_the_same():
 
 
 def test_what_macos_reads_about_the_application_is_valid():
-    told = plistlib.loads((FOLDER / "other_systems/Info.plist").read_bytes())
-    (link,) = told["CFBundleURLTypes"]
+    info = plistlib.loads((FOLDER / "other_systems/Info.plist").read_bytes())
+    (link,) = info["CFBundleURLTypes"]
     assert link["CFBundleURLSchemes"] == ["desktop-agent"]
-    assert "public.png" in told["CFBundleDocumentTypes"][0]["LSItemContentTypes"]
+    assert "public.png" in info["CFBundleDocumentTypes"][0]["LSItemContentTypes"]
     assert plistlib.loads((FOLDER / "other_systems/entitlements.plist").read_bytes())
 
 

@@ -1,4 +1,4 @@
-"""The packaged program lacks nothing: what is imported late, and every resource, is in PyInstaller's recipe."""
+"""PyInstaller's recipe lists every module, also those imported late, and every resource."""
 
 import ast
 import importlib.util
@@ -19,11 +19,11 @@ PACKAGES = ("desktop_agent", "ui", "resources")
 
 @pytest.fixture(scope="module")
 def recipe() -> dict[str, Any]:
-    """What the recipe tells PyInstaller."""
-    told: dict[str, Any] = {}
+    """The arguments that the recipe gives to PyInstaller's Analysis."""
+    given: dict[str, Any] = {}
 
     def analysis(scripts: list[str], **more: Any) -> SimpleNamespace:
-        told.update(more, scripts=scripts)
+        given.update(more, scripts=scripts)
         return SimpleNamespace(binaries=[], datas=[], pure=None, scripts=scripts)
 
     def nothing(*_: Any, **__: Any) -> None:
@@ -32,7 +32,7 @@ def recipe() -> dict[str, Any]:
     names: dict[str, Any] = dict.fromkeys(("PYZ", "EXE", "COLLECT", "BUNDLE"), nothing)
     names |= {"SPECPATH": str(SPEC.parent), "Analysis": analysis}
     exec(compile(SPEC.read_text(encoding="utf-8"), str(SPEC), "exec"), names)
-    return told
+    return given
 
 
 def imported(node: ast.AST) -> Iterator[str]:
@@ -45,7 +45,7 @@ def imported(node: ast.AST) -> Iterator[str]:
             if is_module(f"{node.module}.{alias.name}"):
                 yield f"{node.module}.{alias.name}"
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "import_module":
-        yield from (each.value for each in node.args if isinstance(each, ast.Constant))
+        yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
 
 
 @cache
@@ -134,11 +134,11 @@ def test_the_table_of_models_goes_along(recipe: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["ziafont", "ziamath", "latex2mathml", "jsonschema_specifications"])
 def test_data_of_libraries_goes_along(recipe: dict[str, Any], name: str) -> None:
-    (found,) = importlib.util.find_spec(name).submodule_search_locations
-    files = {each for each in Path(found).rglob("*") if each.is_file() and each.suffix not in (".py", ".pyc")}
+    (folder,) = importlib.util.find_spec(name).submodule_search_locations
+    files = {file for file in Path(folder).rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")}
     collected = {Path(source) for source, _ in recipe["datas"]}
     assert files
-    assert [str(each) for each in files if each not in collected and each.name != "py.typed"] == []
+    assert [str(file) for file in files if file not in collected and file.name != "py.typed"] == []
 
 
 def test_the_metadata_that_is_asked_for_goes_along(recipe: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """PySide6 6.12.0 on Python 3.11 drops one reference to True at every emit() and one to None at every void call.
 
-Python 3.12 made both immortal, so there the counts stand still whatever happens.
+Python 3.12 made both immortal, so there the counts never change.
 """
 
 import sys
@@ -15,7 +15,7 @@ NOISE = 1_000
 
 
 class Speaker(QObject):
-    """Says things."""
+    """Emits signals with and without an argument."""
 
     flagged = Signal(bool)
     said = Signal()
@@ -29,13 +29,13 @@ def drift(work: Callable[[], object]) -> dict[str, int]:
 
 
 def test_signals_keep_references() -> None:
-    speaker, heard = Speaker(), [0]
+    speaker, received = Speaker(), [0]
 
-    def hear(*_: object) -> None:
-        heard[0] += 1
+    def count(*_: object) -> None:
+        received[0] += 1
 
-    speaker.flagged.connect(hear)
-    speaker.said.connect(hear)
+    speaker.flagged.connect(count)
+    speaker.said.connect(count)
 
     def work() -> None:
         for _ in range(EMISSIONS):
@@ -44,8 +44,8 @@ def test_signals_keep_references() -> None:
             speaker.blockSignals(False)
 
     moved = drift(work)
-    assert heard[0] == 2 * EMISSIONS
-    assert all(abs(by) < NOISE for by in moved.values()), moved
+    assert received[0] == 2 * EMISSIONS
+    assert all(abs(change) < NOISE for change in moved.values()), moved
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="True and None are immortal")

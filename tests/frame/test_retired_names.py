@@ -15,7 +15,7 @@ DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def names(root: Path) -> Iterator[tuple[str, str]]:
-    """Each folder, module, class and public function with its place."""
+    """Each folder, module, class and function with its place."""
     for source in sources(root):
         path = Path(source.path)
         yield from ((part, source.path) for part in (*path.parent.parts, path.stem))
@@ -25,9 +25,9 @@ def names(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_no_retired_name_is_used() -> None:
-    found = list(names(ROOT))
-    assert len(found) > 5000
-    assert [f"{where}: {name} is retired, use the field's word" for name, where in found if name in RETIRED] == []
+    all_names = list(names(ROOT))
+    assert len(all_names) > 5000
+    assert [f"{where}: {name} is retired, use the field's word" for name, where in all_names if name in RETIRED] == []
 
 
 def test_a_retired_name_is_seen(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The short form leaves out what is marked and nothing else, and slow files come first."""
+"""The short form leaves out exactly the marked tests, and slow files run first."""
 
 import ast
 import os
@@ -82,7 +82,7 @@ def test_few_of_many_are_at_equal_distances_and_all_of_few_are_all() -> None:
 
 
 def exhaustive_marks() -> Iterator[tuple[Path, str]]:
-    """Yield what the marks of each file name."""
+    """Yield each argument of an `exhaustive` mark with the file of the mark."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         source = path.read_text(encoding="utf-8")
         if "mark.exhaustive" not in source:

@@ -1,4 +1,4 @@
-"""Every sentence for the person ends before what follows it."""
+"""Every sentence for the person ends with a mark, so that another can follow it."""
 
 import ast
 import inspect
@@ -13,7 +13,7 @@ from desktop_agent.types.errors import AgentError, ProviderError, Sentence, join
 
 ROOT = Path(__file__).parents[2]
 ENDS = re.compile(r"""([.!?…]["”'»)]*|[:}]["”'»)]*)$""")
-"""With a mark, or with what somebody else said: who joins a remedy to that looks how it ends (`join_remedy`)."""
+"""A closing mark, or words of somebody else: `join_remedy` adds a full stop to those where it is missing."""
 
 # Parts of sentences: names of modes and tools, what a rule allows, why something did not start.
 PARTS = {
@@ -41,7 +41,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 
 def literals() -> Iterator[tuple[str, str]]:
-    """Each text that is written as the template of a sentence, and where."""
+    """Each literal template of a `Sentence`, after the path of its module."""
     for where, text in sources():
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Sentence":
@@ -51,14 +51,14 @@ def literals() -> Iterator[tuple[str, str]]:
 
 
 def kinds() -> list[type[AgentError]]:
-    found = [each for _, each in inspect.getmembers(errors, inspect.isclass)]
-    return [each for each in found if issubclass(each, AgentError)]
+    classes = [member for _, member in inspect.getmembers(errors, inspect.isclass)]
+    return [kind for kind in classes if issubclass(kind, AgentError)]
 
 
 def test_every_sentence_ends() -> None:
     found = list(literals())
     assert len(found) > 250, "too few were read"
-    # What begins with a small letter is a part of another one.
+    # A text that begins with a small letter is a part of a sentence.
     whole = [(where, text) for where, text in found if where not in PARTS and not text[:1].islower()]
     open_ones = [(where, text) for where, text in whole if not ENDS.search(text.rstrip())]
     assert open_ones == [], "put a full stop at the end, or a part of a sentence into a module of PARTS"
@@ -66,10 +66,10 @@ def test_every_sentence_ends() -> None:
 
 def test_every_remedy_is_a_whole_sentence() -> None:
     assert len(kinds()) > 25
-    assert [each.__name__ for each in kinds() if not each.default_remedy.endswith((".", "?"))] == []
+    assert [kind.__name__ for kind in kinds() if not kind.default_remedy.endswith((".", "?"))] == []
 
 
-@pytest.mark.parametrize("kind", [each for each in kinds() if issubclass(each, ProviderError)])
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if issubclass(kind, ProviderError)])
 @pytest.mark.parametrize("said", ["connection refused", "It is down.", "no key “x”", "“Closed.”"])
 def test_what_a_server_said_ends_before_the_remedy(kind: type[ProviderError], said: str) -> None:
     error = kind(said)

@@ -1,4 +1,4 @@
-"""Features are found by the field's words: the list of those that are not only shrinks."""
+"""Features are found by the field's words: the list of those that are not found may only get shorter."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The files of translations: complete as far as they say so, and brought up to date by the command of the project."""
+"""The files of translations: finished entries are whole, and the project's command updates them."""
 
 import re
 from functools import cache
@@ -20,7 +20,7 @@ LANGUAGES = sorted(ts_file.LANGUAGES)
 
 @cache
 def source_texts() -> list[Any]:
-    """Each module is parsed for it."""
+    """All strings of the source; collecting them parses every module."""
     return source_strings.source_strings()
 
 
@@ -41,7 +41,7 @@ def test_what_is_finished_is_whole(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sentence_has_a_space_that_is_spelled_out_on_the_screen(language: str) -> None:
-    """A sentence carries what others wrote, so screens spell out hidden characters in it, and no-break spaces."""
+    """A sentence may quote others, so screens spell out hidden characters in it, also no-break spaces."""
     sentences = (each for string, each in saved(language).items() if string.context == "Sentence")
     assert [form for each in sentences for form in each.forms if show_hidden(form) != form] == []
 
@@ -76,7 +76,7 @@ GERMAN_KEYS |= {"Entf": "Del", "Ende": "End"}
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_guide_says_the_same_in_each_language(language: str) -> None:
-    """As many headings, items and rows, the same keys, and buttons and pages by their names in the window."""
+    """The guides have equal outlines and keys, and call buttons and pages as the window does."""
     english = resource_path("guide.md").read_text(encoding="utf-8")
     catalog = saved(language)
     names: dict[str, set[str]] = {}
@@ -122,7 +122,7 @@ def test_every_kind_of_string_is_found() -> None:
     for string in (
         SourceString("SendStopButton", "Send"),  # tr
         SourceString("Transcript", "Copied."),  # translate
-        SourceString("ConversationMenu", "Pin"),  # translate, with a context that stands in a variable
+        SourceString("ConversationMenu", "Pin"),  # translate, with a context from a variable
         SourceString("ToolLabels", "Only reads"),  # a function of its module that calls translate
         SourceString("dates", "{0} {1}", "a date and a time of day"),  # with a comment
         SourceString("QuestionCard", "The agent asks (%n more wait)", numerus=True),  # with a number

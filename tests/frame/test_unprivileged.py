@@ -1,4 +1,4 @@
-"""The user without rights, whom tests of the confinement become."""
+"""The user without rights, as whom tests of the sandbox run."""
 
 import os
 from pathlib import Path
@@ -10,9 +10,9 @@ def test_it_is_another_user_with_a_home_folder_and_reads_nothing_of_root(tmp_pat
     secret = tmp_path / "secret"
     secret.write_text("only for its owner")
     secret.chmod(0o600)
-    told = run_unprivileged("tests.frame.who_am_i", str(secret), timeout=60)
-    uid, home, listed, read = told.stdout.splitlines()
-    assert (told.returncode, told.stderr) == (0, "")
+    run = run_unprivileged("tests.frame.who_am_i", str(secret), timeout=60)
+    uid, home, listed, read = run.stdout.splitlines()
+    assert (run.returncode, run.stderr) == (0, "")
     assert int(uid) != 0
     assert not home.startswith(str(Path.home()))
     assert listed == "[]"

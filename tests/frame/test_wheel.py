@@ -1,4 +1,4 @@
-"""The wheel: a runtime that works alone, extras that say when they are missing, and no name that is not ours."""
+"""The wheel: the runtime works alone, a missing extra says how to install it, and all top-level names are ours."""
 
 import os
 import re
@@ -26,19 +26,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (made,) = folder.glob("*.whl")
-    return made
+    (path,) = folder.glob("*.whl")
+    return path
 
 
 def requirements(wheel: Path) -> list[Requirement]:
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = message_from_string(archive.read(name).decode())
     return [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
 
 
-def wanted(requirement: Requirement) -> bool:
-    """Whether it is needed here without any extra."""
+def needs_no_extra(requirement: Requirement) -> bool:
+    """Whether the requirement holds here without any extra."""
     return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
@@ -48,24 +48,25 @@ def normal(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `pip install desktop-agent` makes of an empty environment, out of the packages that lie here."""
+    """What `pip install desktop-agent` makes of an empty environment, with the packages that are installed here."""
     folder = tmp_path_factory.mktemp("site")
     command = ("install", "--quiet", "--no-deps", "--no-index", "--no-compile", "--target", folder, wheel)
     subprocess.run((sys.executable, "-m", "pip", *command), check=True, capture_output=True)
-    waiting = [each.name for each in requirements(wheel) if wanted(each)]
+    waiting = [requirement.name for requirement in requirements(wheel) if needs_no_extra(requirement)]
     known: set[str] = set()
     while waiting:
         name = normal(waiting.pop())
         if name in known:
             continue
         known.add(name)
-        found = distribution(name)
-        waiting += [each.name for each in map(Requirement, found.requires or ()) if wanted(each)]
-        for top in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
+        installed = distribution(name)
+        needed = filter(needs_no_extra, map(Requirement, installed.requires or ()))
+        waiting += [requirement.name for requirement in needed]
+        for top in {file.parts[0] for file in installed.files or ()} - {"..", "__pycache__"}:
             if not (folder / top).exists():
-                (folder / top).symlink_to(Path(str(found.locate_file(top))))
+                (folder / top).symlink_to(Path(str(installed.locate_file(top))))
     assert "httpx" in known
-    assert not known & set.union(*EXTRAS.values()) - {"anyio"}  # httpx waits with it too
+    assert not known & set.union(*EXTRAS.values()) - {"anyio"}  # httpx needs it too
     return folder
 
 
@@ -85,23 +86,22 @@ def test_its_names_are_ours_and_everything_is_in_it(wheel: Path) -> None:
     }
     command = "desktop_agent_window/__init__.py"
     assert {"desktop_agent/py.typed", command, "desktop_agent_window/ui/__main__.py"} <= set(names)
-    for package, place in (("desktop_agent", ""), *((each, "desktop_agent_window/") for each in ("ui", "resources"))):
-        files = [each for each in (ROOT / package).rglob("*") if each.is_file() and "__pycache__" not in each.parts]
-        wanted_names = {place + each.relative_to(ROOT).as_posix() for each in files}
-        assert wanted_names - {"desktop_agent_window/ui/launcher.py"} <= set(names)  # that is the command
+    places = {"desktop_agent": "", "ui": "desktop_agent_window/", "resources": "desktop_agent_window/"}
+    for package, place in places.items():
+        files = [file for file in (ROOT / package).rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+        expected = {place + file.relative_to(ROOT).as_posix() for file in files}
+        assert expected - {"desktop_agent_window/ui/launcher.py"} <= set(names)  # that is the command
     assert [name for name in names if "__pycache__" in name] == []
 
 
 def test_it_asks_for_the_runtime_alone_and_extras_for_the_rest(wheel: Path) -> None:
-    asked = requirements(wheel)
-    base = {normal(each.name) for each in asked if wanted(each)}
+    base = {normal(requirement.name) for requirement in requirements(wheel) if needs_no_extra(requirement)}
+    optional = [requirement for requirement in requirements(wheel) if not needs_no_extra(requirement)]
     assert "pydantic" in base
     assert not base & set.union(*EXTRAS.values())
     for extra, names in EXTRAS.items():
-        more = {
-            each.name for each in asked if not wanted(each) and each.marker and each.marker.evaluate({"extra": extra})
-        }
-        assert {normal(name) for name in more} == names
+        more = [need for need in optional if need.marker and need.marker.evaluate({"extra": extra})]
+        assert {normal(requirement.name) for requirement in more} == names
 
 
 @pytest.mark.exhaustive("tests/desktop_agent/api/test_ask.py::test_the_demo_answers")
@@ -122,11 +122,11 @@ for work in (load_library(), default_reader().read("<p>Hello", "http://example.o
     except ExtraMissing as error:
         print(error, error.remedy)
 """
-    said = run(site, "-c", code)
-    assert said.stdout.splitlines() == [
+    done = run(site, "-c", code)
+    assert done.stdout.splitlines() == [
         "A server of tools (MCP) needs parts that are not installed. Run pip install 'desktop-agent[mcp]'.",
         "Reading pages of the web needs parts that are not installed. Run pip install 'desktop-agent[web]'.",
-    ], said.stderr
+    ], done.stderr
 
 
 PROGRAM = "import sys; from desktop_agent_window import main; sys.exit(main())"
@@ -141,7 +141,7 @@ def test_the_program_says_how_to_get_a_window_and_its_version_without_one(site: 
 
 
 def test_the_window_comes_out_of_the_wheel_where_its_parts_are(site: Path, tmp_path: Path) -> None:
-    # Only looked for, not imported: --version ends before the first window.
+    # PySide6 is only searched for, not imported: --version ends before the first window.
     (tmp_path / "PySide6").mkdir()
     (tmp_path / "PySide6" / "__init__.py").touch()
     code = (
@@ -160,7 +160,7 @@ except SystemExit:
 
 
 def test_the_runtime_never_starts_the_window(site: Path, tmp_path: Path) -> None:
-    """Its own command says how to get it, also where it lies beside it."""
+    """Its own command says how to get the window, even where the window is installed too."""
     (tmp_path / "PySide6").mkdir()
     (tmp_path / "PySide6" / "__init__.py").touch()
     code = f"""
@@ -179,11 +179,11 @@ def test_the_command_asks_without_the_window(site: Path) -> None:
 
 
 def test_in_a_checkout_the_command_takes_the_window_that_lies_there() -> None:
-    # An editable install has the command alone: no copy of the window that would grow old.
+    # An editable install has the command alone, and no copy of the window, which would become outdated.
     import desktop_agent_window
 
     folder = Path(desktop_agent_window.__file__).parent
-    assert {each.name for each in folder.iterdir()} <= {"__init__.py", "__pycache__"}
+    assert {entry.name for entry in folder.iterdir()} <= {"__init__.py", "__pycache__"}
     command = Path(sys.executable).parent / "desktop-agent"
     done = subprocess.run((command, "--version"), capture_output=True, text=True, check=False)
     assert done.stdout.startswith("desktop-agent "), done.stderr

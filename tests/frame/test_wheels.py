@@ -1,4 +1,4 @@
-"""How `make wheels` judges, without the network."""
+"""How `make wheels` compares lock files and wheels, without the network."""
 
 from pathlib import Path
 
@@ -22,8 +22,8 @@ WINDOWS, ARM_MAC, INTEL_MAC = "x86_64-pc-windows-msvc", "aarch64-apple-darwin", 
 
 
 def package(name="everywhere", version="1.0", *hashes):
-    found = [{"hashes": {"sha256": each}} for each in hashes]
-    return {"name": name, "version": version, **({"wheels": found} if found else {})}
+    entries = [{"hashes": {"sha256": digest}} for digest in hashes]
+    return {"name": name, "version": version, **({"wheels": entries} if entries else {})}
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def package(name="everywhere", version="1.0", *hashes):
     ],
 )
 def test_markers_say_what_is_expected_where(platform, python, names):
-    wanted = wheels.expected(LOCK, platform, python)
-    assert wanted.keys() == names
-    assert wanted["everywhere==1.0"] == {ONE, OTHER}
+    expected = wheels.expected(LOCK, platform, python)
+    assert expected.keys() == names
+    assert expected["everywhere==1.0"] == {ONE, OTHER}
 
 
 @pytest.mark.parametrize(

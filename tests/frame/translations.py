@@ -1,4 +1,4 @@
-"""The project's commands for translations, which are scripts beside one another."""
+"""Imports the scripts of `packaging`, which are no package: those for translations, and others."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def script(name: str) -> ModuleType:
-    """A module of the folder of the build."""
+    """Import a script of the folder `packaging` as a module."""
     folder = str(ROOT / "packaging")
     sys.path.insert(0, folder)
     try:
@@ -21,5 +21,5 @@ def script(name: str) -> ModuleType:
 
 @cache
 def compiled() -> tuple[Path, ...]:
-    """The translations as Qt loads them, compiled if they are older than their sources."""
+    """The translations as Qt loads them; compiles those that are older than their sources."""
     return tuple(script("compile_translations").compile_stale())

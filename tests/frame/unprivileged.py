@@ -2,10 +2,10 @@
 
     python -m tests.frame.unprivileged tests.some.module its arguments
 
-Root cannot show what a confinement holds: half of what it may do comes from its user id. So root enters a mount
-namespace of its own, in which the interpreter and the checkout can be read by everybody and /etc/passwd knows one user
-more, becomes that user, and runs the module there. Nothing outside of the namespace changes. Whoever is not root runs
-the module as they are, with a home folder of their own.
+As root a test cannot show that a sandbox holds: half of what root may do comes from its user id. So root enters a mount
+namespace of its own, in which everybody can read the interpreter and the checkout, and /etc/passwd has one user more.
+It becomes that user, and runs the module there. Nothing outside of the namespace changes. Another user than root runs
+the module as they are, with a home folder of its own.
 """
 
 import ctypes
@@ -19,10 +19,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 USER = 54_321
-"""The user and group id. Of no account on the machine: it owns nothing there."""
+"""The user and group id. No account on the machine has it, so it owns nothing there."""
 
 BIND = 4096
-"""What mount(2) knows a second place of something by."""
+"""The flag of mount(2) that shows a folder or file at a second place."""
 
 _NEW_MOUNTS = 0x00020000
 _SET_DEATH_SIGNAL = 1
@@ -33,7 +33,7 @@ _ADDED = f"tester:x:{USER}:{USER}:a test:{{home}}:/bin/bash\n"
 def run_unprivileged(
     module: str, *arguments: str, timeout: float, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module of the tests as `main` does, and return what it wrote."""
+    """Run a module of the tests as the user without rights, and return what it wrote."""
     return subprocess.run(
         [sys.executable, "-m", "tests.frame.unprivileged", module, *arguments],
         cwd=ROOT,
@@ -58,7 +58,7 @@ def _run(home: Path, module: str, arguments: list[str]) -> None:
     try:
         if os.geteuid() == 0:
             _become_unprivileged(home)
-        # Whoever runs a test no longer waits for it: it ends too. Becoming another user would undo this.
+        # End with the parent, which may be killed while the module runs. Set last: a change of user would undo it.
         ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
         work = home / "home"
         work.mkdir(exist_ok=True)
@@ -79,48 +79,49 @@ def _become_unprivileged(home: Path) -> None:
     passwd.chmod(0o644)
     mount(str(passwd), "/etc/passwd")
     needed = dict.fromkeys(map(Path, (ROOT, sys.prefix, sys.base_prefix, sysconfig.get_paths()["purelib"])))
-    _open_the_way(home, list(needed))
+    _make_readable(home, list(needed))
     os.chown(home, USER, USER)
     os.setgroups([])
     os.setresgid(USER, USER, USER)
     os.setresuid(USER, USER, USER)
 
 
-def _open_the_way(home: Path, needed: list[Path]) -> None:
-    """Put an empty folder over each closed one on the way to what is needed, and in it only what is needed."""
-    closed = {first for each in needed if (first := _first_closed(each)) is not None}
+def _make_readable(home: Path, needed: list[Path]) -> None:
+    """Mount an empty folder over each closed one above a needed path, and show only the needed paths in it."""
+    closed = {first for path in needed if (first := _first_closed(path)) is not None}
     for top in closed:
-        inside = [each for each in needed if top in each.parents or top == each]
-        kept: list[Path] = []
-        for number, each in enumerate(inside):
-            place = home / f"kept-{top.name}-{number}"
-            place.mkdir()
-            mount(str(each), str(place), BIND | _RECURSIVE)
-            kept.append(place)
+        inside = [path for path in needed if top in path.parents or top == path]
+        mounts: list[Path] = []
+        for number, path in enumerate(inside):
+            second_place = home / f"kept-{top.name}-{number}"
+            second_place.mkdir()
+            mount(str(path), str(second_place), BIND | _RECURSIVE)
+            mounts.append(second_place)
         mount("tmpfs", str(top), 0, "tmpfs", "mode=755")
-        for each, place in zip(inside, kept, strict=True):
-            each.mkdir(parents=True, exist_ok=True)
-            mount(str(place), str(each), BIND | _RECURSIVE)
+        for path, second_place in zip(inside, mounts, strict=True):
+            path.mkdir(parents=True, exist_ok=True)
+            mount(str(second_place), str(path), BIND | _RECURSIVE)
 
 
 def _first_closed(path: Path) -> Path | None:
-    """The first folder on the way that others cannot enter."""
-    return next((each for each in (*reversed(path.parents), path) if not each.stat().st_mode & 0o001), None)
+    """The topmost folder of the path that other users cannot enter."""
+    folders = (*reversed(path.parents), path)
+    return next((folder for folder in folders if not folder.stat().st_mode & 0o001), None)
 
 
 def unshare(more: int = 0) -> None:
-    """Enter a namespace of mounts, out of which none of them gets. `more` are other namespaces to enter."""
-    _checked(ctypes.CDLL(None, use_errno=True).unshare(_NEW_MOUNTS | more))
+    """Enter a mount namespace, from which no mount spreads. `more` are flags of other namespaces to enter."""
+    _raise_if_failed(ctypes.CDLL(None, use_errno=True).unshare(_NEW_MOUNTS | more))
     mount("none", "/", _RECURSIVE | _PRIVATE)
 
 
 def mount(source: str, target: str, flags: int = BIND, kind: str = "none", data: str = "") -> None:
-    """As mount(2) does. Raises OSError."""
+    """Call mount(2). Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
-    _checked(libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()))
+    _raise_if_failed(libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode()))
 
 
-def _checked(answer: int) -> None:
+def _raise_if_failed(answer: int) -> None:
     if answer < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

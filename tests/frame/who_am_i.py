@@ -1,4 +1,4 @@
-"""Prints the user id, the home folder, what is in it, and what a file holds: run by test_unprivileged."""
+"""Prints the user id, the home folder, its entries, and the text of a file: run by test_unprivileged."""
 
 import os
 import sys
