@@ -1,4 +1,4 @@
-"""A run in a test: a scripted model, a recorder that remembers, and tools that do as they are told."""
+"""A run in a test, with a scripted model, a recorder in memory, and simple tools."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,7 +33,7 @@ class Words(BaseModel):
 
 
 class Memory:
-    """A recorder that keeps everything; `refuse` makes the disk fail."""
+    """A recorder that keeps everything in memory; with `refuse` its disk fails."""
 
     def __init__(self, *messages: Message) -> None:
         self.run_id = new_id()
@@ -87,7 +87,7 @@ def tool(
     read_only: bool = False,
     timeout: float = 30.0,
 ) -> Tool[Words]:
-    """A tool that answers its word, or does `work`."""
+    """A tool that answers with its word, or with what `work` returns for it."""
 
     async def run(given: Words, call: RunningCall) -> tuple[Text, ...]:
         return (Text(text=await work(given.word) if work else given.word),)
@@ -108,7 +108,7 @@ def call(id_: str, name: str, word: str = "x") -> ToolUse:
 
 
 class Desk:
-    """Everything around one run."""
+    """One run with its context, provider and recorder."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Desk:
         return b"\x89PNG\r\n\x1a\n" + bytes(60)
 
     async def execute(self, prompt: Message | None = None) -> RunEnd:
-        # Not wait_for: it would cancel the run, and a cancelled run ends well.
+        # Not wait_for: it would cancel a run that hangs, and a cancelled run ends without an error.
         running = asyncio.create_task(self.run.execute(prompt))
         done, _ = await asyncio.wait({running}, timeout=PATIENCE)
         assert done, "the run did not end"

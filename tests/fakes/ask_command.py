@@ -24,7 +24,7 @@ LIMIT = PATIENCE
 
 @dataclass(frozen=True)
 class Asked:
-    """How it ended."""
+    """The exit code and the output of one `ask`."""
 
     code: int
     out: str
@@ -37,13 +37,13 @@ class Asked:
 
     @property
     def conversation(self) -> str:
-        """The id to go on with."""
+        """The id of the conversation, which a later `ask` can continue."""
         return next(line.split()[1] for line in self.err.splitlines() if line.startswith("conversation "))
 
 
 @contextmanager
 def serving(server: Loopback) -> Iterator[Loopback]:
-    """The server on a loop of its own, in a thread: `ask` brings its own loop."""
+    """Run the server on an event loop of its own, in a thread: `ask` starts its own loop."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="server")
     thread.start()
@@ -67,11 +67,11 @@ class Asker:
         self._capsys = capsys
 
     def words(self, *words: str, server: Loopback | None = None) -> list[str]:
-        place = ["--base-url", server.url, "--model", "m"] if server else []
-        return ["ask", "--data-dir", str(self.folder), *place, *words]
+        address = ["--base-url", server.url, "--model", "m"] if server else []
+        return ["ask", "--data-dir", str(self.folder), *address, *words]
 
     def __call__(self, *words: str, server: Loopback | None = None) -> Asked:
-        """In this process; the exit of wrong use is a code too."""
+        """Run `ask` in this process. The SystemExit of wrong arguments becomes an exit code too."""
         self._capsys.readouterr()
         try:
             code = main(self.words(*words, server=server))
@@ -87,7 +87,7 @@ class Asker:
         stdin: bytes | None = None,
         environment: dict[str, str] | None = None,
     ) -> Asked:
-        """As a process of its own, started and awaited."""
+        """Run `ask` in a process of its own, and wait for its end."""
         process = await self.start(*words, server=server, stdin=stdin is not None, environment=environment)
         return await finished(process, stdin)
 

@@ -1,4 +1,4 @@
-"""The demo's server in a test: real sockets, all four dialects."""
+"""The server of the demo in a test, with all four dialects, on real sockets."""
 
 import asyncio
 import math
@@ -17,7 +17,7 @@ KEY = "demo-key-of-nobody-0123456789"
 
 
 class Served:
-    """A server, and options to ask it."""
+    """A server, and the options of an agent that uses it."""
 
     def __init__(self, server: RecordingServer, base_url: str) -> None:
         self.server = server

@@ -1,10 +1,10 @@
 """A desktop portal that speaks the documented protocol, in a process of its own.
 
 `python -m tests.fakes.desktop_portal INTERFACES ANSWERS` answers on the session bus of its environment, as
-xdg-desktop-portal 1.21 does: it asks who calls, a session is bound once, and an answer comes as a signal. ANSWERS is
-JSON: what the person chooses in "BindShortcuts" (how the keys are called) and in "Screenshot" (an address), null to
-cancel, false to refuse, true to think for ever. It obeys lines of JSON on its standard input, and writes what it was
-asked.
+xdg-desktop-portal 1.21 does: only a registered application gets a session, a session is bound once, and an answer comes
+as a signal. ANSWERS is JSON: what the person chooses in "BindShortcuts" (the name of the keys) and in "Screenshot" (an
+address); null to cancel, false to refuse, true never to answer. It takes orders as lines of JSON on its standard input,
+and writes the calls that it gets.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ FAILED, NOT_ALLOWED = "org.freedesktop.DBus.Error.Failed", "org.freedesktop.port
 
 
 class _Portal:
-    """Who is known, and which sessions there are."""
+    """The registered applications, and their sessions."""
 
     def __init__(self, connection: DBusConnection, interfaces: list[str], answers: dict[str, Any]) -> None:
         self.connection = connection
@@ -43,7 +43,7 @@ class _Portal:
             await Proxy(message_bus, router).RequestName(NAME)
 
     async def serve(self) -> None:
-        _tell("ready", True)
+        _write("ready", True)
         while True:
             message = await self.connection.receive()
             if message.header.message_type is MessageType.method_call:
@@ -55,7 +55,7 @@ class _Portal:
         match fields[HeaderFields.member]:
             case "Register" if sender not in self.applications:
                 self.applications[sender] = body[0]
-                _tell("registered", body[0])
+                _write("registered", body[0])
                 await self.connection.send(new_method_return(message))
             case "Get" if body[0] in self.interfaces:
                 self.applications.setdefault(sender, "")
@@ -67,14 +67,14 @@ class _Portal:
                 await self._respond(message, body[0], 0, {"session_handle": ("s", handle)})
             case "BindShortcuts" if interface in self.interfaces and body[0] not in self.bound:
                 self.bound.add(body[0])
-                [(number, about)] = body[1]
-                _tell("bound", {name: value for name, (_, value) in about.items()})
+                [(shortcut_id, properties)] = body[1]
+                _write("bound", {name: value for name, (_, value) in properties.items()})
                 answer = self.answers.get("BindShortcuts", "Ctrl+Alt+Q")
-                named = {**about, "trigger_description": ("s", answer)}
-                named.pop("preferred_trigger", None)
-                await self._decide(message, body[3], answer, {"shortcuts": ("a(sa{sv})", [(number, named)])})
+                described = {**properties, "trigger_description": ("s", answer)}
+                described.pop("preferred_trigger", None)
+                await self._decide(message, body[3], answer, {"shortcuts": ("a(sa{sv})", [(shortcut_id, described)])})
             case "Screenshot" if interface in self.interfaces:
-                _tell("asked", {name: value for name, (_, value) in body[1].items() if name != "handle_token"})
+                _write("asked", {name: value for name, (_, value) in body[1].items() if name != "handle_token"})
                 answer = self.answers.get("Screenshot")
                 await self._decide(message, body[1], answer, {"uri": ("s", answer)})
             case "CreateSession" if interface in self.interfaces:
@@ -114,14 +114,14 @@ class _Portal:
                 await other.close()
             case ["rename", words]:
                 for handle in self.sessions.values():
-                    named = [("quick-question", {"trigger_description": ("s", words)})]
-                    signal = _signal(PATH, SHORTCUTS, "ShortcutsChanged", "oa(sa{sv})", (handle, named))
+                    shortcuts = [("quick-question", {"trigger_description": ("s", words)})]
+                    signal = _signal(PATH, SHORTCUTS, "ShortcutsChanged", "oa(sa{sv})", (handle, shortcuts))
                     await self.connection.send(signal)
             case ["answer", method, answer]:
                 self.answers[method] = answer
             case _:
                 raise ValueError(order)
-        _tell("obeyed", order)
+        _write("obeyed", order)
 
 
 def _element(sender: str) -> str:
@@ -132,7 +132,7 @@ def _signal(path: str, interface: str, name: str, signature: str, body: tuple[An
     return new_signal(DBusAddress(path, interface=interface), name, signature, body)
 
 
-def _tell(what: str, value: Any) -> None:
+def _write(what: str, value: Any) -> None:
     sys.stdout.write(json.dumps([what, value]) + "\n")
     sys.stdout.flush()
 
@@ -150,22 +150,22 @@ async def _main(interfaces: str, answers: str) -> None:
 
 
 class DesktopPortalServer(NotificationServer):
-    """The process, for a test."""
+    """The process of the portal, for a test."""
 
     def of(self, what: str) -> list[Any]:
-        """All that it said of one kind."""
+        """The values of all lines of this kind that it wrote."""
         return [value for kind, value in tuple(self.told) if kind == what]
 
     def press(self, token: str = "") -> None:
-        """The keys, as the compositor sees them."""
+        """Press the keys, as the compositor reports it."""
         self._order("press", token)
 
     def forge(self) -> None:
-        """The keys, as another program on the bus claims to have seen them."""
+        """Report pressed keys from another connection, as a program that forges the signal would."""
         self._order("forge")
 
     def rename(self, words: str) -> None:
-        """As the person does in the settings of the desktop."""
+        """Call the keys otherwise, as the person does in the settings of the desktop."""
         self._order("rename", words)
 
     def answer(self, method: str, answer: Any) -> None:
@@ -175,7 +175,7 @@ class DesktopPortalServer(NotificationServer):
 @contextmanager
 def desktop_portal(environment: Mapping[str, str], *interfaces: str, **answers: Any) -> Iterator[DesktopPortalServer]:
     """Run the portal with these interfaces on the session bus of this environment."""
-    # Not for the portal, which starts in half the time without pytest.
+    # Imported here, as the portal's own process starts in half the time without pytest.
     from tests.fakes.window_process import wait_until
     from tests.frame import displays
 

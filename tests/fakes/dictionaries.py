@@ -1,4 +1,4 @@
-"""Tiny dictionaries of hunspell, in files as the real ones."""
+"""Tiny dictionaries of hunspell, in files like the real ones."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ RUSSIAN = ("кошка", "здесь")
 
 
 def write_dictionary(folder: Path, language: str, words: tuple[str, ...], encoding: str = "UTF-8") -> str:
-    """Write both files; S is the ending of a plural. Returns their path without suffix."""
+    """Write both files, in which `/S` allows the plural. Returns their path without suffix."""
     folder.mkdir(parents=True, exist_ok=True)
     rules = f"SET {encoding}\nTRY esianrtolcdugmphbyfvkwz\nSFX S Y 1\nSFX S 0 s .\n"
     (folder / f"{language}.aff").write_text(rules, encoding=encoding)

@@ -1,11 +1,11 @@
-"""A small HTTP/1.1 server on loopback: serves chosen bytes in chosen pieces, and remembers what it saw.
+"""A small HTTP/1.1 server on loopback: sends given bytes in given pieces, and records the requests.
 
     async with Loopback(Reply(b"...")) as server:
         ... OpenAIChat(base_url=server.url, ...)
     server.requests[0].json["model"]
 
-Replies are used in order, the last one again and again; or a function of the request chooses. What was posted is judged
-at the end by the vendors' own types (sdk_types.py); `judged=False` is for tests that send nonsense on purpose.
+Replies are used in order, the last one again and again; or a function of the request chooses. At the end the posted
+bodies are checked with the vendors' own types (sdk_types.py); `judged=False` is for tests that send wrong ones.
 """
 
 import asyncio
@@ -18,8 +18,9 @@ from typing import Any, Literal, Self
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `hold` keeps the body open after the last piece until the event is set; then comes `late`, or `cut`
-    breaks off."""
+    """One answer. `hold` keeps the body open after the last piece until the event is set. Then `late` is sent, or with
+    `cut` the connection breaks off.
+    """
 
     body: bytes | Sequence[bytes] = b""
     status: int = 200
@@ -50,7 +51,7 @@ class Request:
 
 
 def sse(*chunks: Any, done: bool = True) -> bytes:
-    """Chunks as an event stream; strings go as they are."""
+    """Chunks as an event stream; strings are sent as they are."""
     texts = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
     return "".join(f"data: {text}\n\n" for text in [*texts, *(["[DONE]"] if done else [])]).encode()
 
@@ -90,13 +91,13 @@ class Loopback:
     def _judge(self) -> None:
         posts = [request for request in self.requests if request.method == "POST"]
         if posts:
-            # Late: the SDKs take more than a second to load.
+            # Imported here: the SDKs take more than a second to load.
             from tests.desktop_agent.providers.sdk_types import judge_bytes
 
-            found = {
-                f"{each.path} {line}" for each in posts for line in judge_bytes(each.path, each.body, each.headers)
+            faults = {
+                f"{post.path} {line}" for post in posts for line in judge_bytes(post.path, post.body, post.headers)
             }
-            assert not found, "the SDK's own types refuse what was sent:\n  " + "\n  ".join(sorted(found))
+            assert not faults, "the SDK's own types refuse what was sent:\n  " + "\n  ".join(sorted(faults))
 
     @property
     def port(self) -> int:
@@ -137,7 +138,7 @@ class Loopback:
         return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
 
     async def _answer(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection can serve another request."""
+        """Send the reply; return whether the connection can serve another request."""
         headers = dict(reply.headers)
         if reply.framing == "chunked":
             headers["transfer-encoding"] = "chunked"
@@ -151,7 +152,7 @@ class Loopback:
                 await writer.drain()
                 # One turn of the loop, so that the client reads the pieces one by one.
                 await asyncio.sleep(0)
-        if reply.hold is not None and not await self._held(reply.hold, reader):
+        if reply.hold is not None and not await self._wait_for_hold(reply.hold, reader):
             return False
         if reply.cut:
             return False
@@ -162,19 +163,19 @@ class Loopback:
         await writer.drain()
         return reply.framing != "close"
 
-    async def _held(self, hold: asyncio.Event, reader: asyncio.StreamReader) -> bool:
-        """False when the client went away meanwhile."""
-        released, gone = asyncio.ensure_future(hold.wait()), asyncio.ensure_future(reader.read(1))
+    async def _wait_for_hold(self, hold: asyncio.Event, reader: asyncio.StreamReader) -> bool:
+        """Wait until `hold` is set; False if the client disconnects first."""
+        released, disconnected = asyncio.ensure_future(hold.wait()), asyncio.ensure_future(reader.read(1))
         try:
-            await asyncio.wait({released, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if gone.done():
+            await asyncio.wait({released, disconnected}, return_when=asyncio.FIRST_COMPLETED)
+            if disconnected.done():
                 self.disconnected.set()
                 return False
             return True
         finally:
             released.cancel()
-            gone.cancel()
-            await asyncio.gather(released, gone, return_exceptions=True)
+            disconnected.cancel()
+            await asyncio.gather(released, disconnected, return_exceptions=True)
 
 
 async def _read(reader: asyncio.StreamReader, connection: int) -> Request:

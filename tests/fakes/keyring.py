@@ -1,4 +1,4 @@
-"""A keyring that is good and forgets everything with the test."""
+"""A keyring in memory, which lasts as long as the test."""
 
 import keyring
 import keyring.backend
@@ -7,7 +7,7 @@ import pytest
 
 
 class InMemory(keyring.backend.KeyringBackend):
-    """Like one that is unlocked."""
+    """Behaves like an unlocked keyring."""
 
     priority = 1
 
@@ -29,8 +29,8 @@ class InMemory(keyring.backend.KeyringBackend):
 
 @pytest.fixture
 def kept():
-    """What lies in the keyring, by name."""
-    before, made = keyring.get_keyring(), InMemory()
-    keyring.set_keyring(made)
-    yield made.kept
+    """The secrets in the keyring, by name."""
+    before, in_memory = keyring.get_keyring(), InMemory()
+    keyring.set_keyring(in_memory)
+    yield in_memory.kept
     keyring.set_keyring(before)

@@ -1,4 +1,4 @@
-"""Options, tools and scripts for the faces of the library."""
+"""Options, tools and scripts for tests of the public library."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -43,13 +43,13 @@ def says(text: str) -> ContentDelta:
 
 
 def acting(*turns: Turn, **values: Any) -> tuple[AgentOptions, ScriptedProvider]:
-    """Options whose model plays this script."""
+    """Options whose model plays this script, and the provider with the requests."""
     provider = ScriptedProvider(*turns)
     return AgentOptions(model="m", provider=provider, **values), provider
 
 
 class Gate:
-    """A place in a script, or in a tool, where it waits until it is opened."""
+    """A place where a script or a tool waits until the test opens it."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
@@ -70,14 +70,14 @@ async def listed(items: AsyncIterator[Any]) -> list[Any]:
 
 
 async def blocks_of(receive: Callable[[], Awaitable[Any]]) -> list[Any]:
-    """Everything until None."""
-    found: list[Any] = []
+    """All blocks that `receive` returns before None."""
+    blocks: list[Any] = []
     async with asyncio.timeout(LIMIT):
         while (block := await receive()) is not None:
-            found.append(block)
-    return found
+            blocks.append(block)
+    return blocks
 
 
 def sent(provider: ScriptedProvider, number: int = -1) -> list[tuple[str, str]]:
-    """Roles and texts of a request."""
+    """The roles and texts of the messages in a request."""
     return [(message.role.value, message.text) for message in provider.requests[number].messages]

@@ -1,4 +1,4 @@
-"""Servers whose start is cancelled."""
+"""Helps tests that cancel a server while it starts."""
 
 import asyncio
 import socket
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def record_bound_sockets(monkeypatch) -> list[socket.socket]:
-    """Every socket that gets an address from now on."""
+    """Return a list to which every socket is added that is bound from now on."""
     bound: list[socket.socket] = []
 
     class Recorded(socket.socket):
@@ -21,7 +21,7 @@ def record_bound_sockets(monkeypatch) -> list[socket.socket]:
 
 
 async def cancel_after(turns: int, work: Coroutine[Any, Any, Any]) -> None:
-    """Cancel it after so many turns of the loop, and wait for its end."""
+    """Cancel the work after so many turns of the loop, and wait for its end."""
     task = asyncio.ensure_future(work)
     for _ in range(turns):
         await asyncio.sleep(0)

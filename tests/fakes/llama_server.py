@@ -1,8 +1,8 @@
 """A process that behaves as llama.cpp's server does, for the command line, `/health`, and Chat Completions.
 
 Its options, statuses and bodies are those of tools/server/README.md of llama.cpp, build 11434: an unknown option ends
-it, `/health` alone needs no key, and says 503 while the model loads. LLAMA_TEST_LOADING names a file: while it is
-there, the model loads. LLAMA_TEST_ANSWERING: the same for the end of an answer. LLAMA_TEST_FAILS: it ends at once.
+it; only `/health` needs no key, and answers 503 while the model loads. LLAMA_TEST_LOADING names a file: the model loads
+while that exists. LLAMA_TEST_ANSWERING names one that delays the end of answers. LLAMA_TEST_FAILS makes it end at once.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any
 KEY = os.environ.get("LLAMA_API_KEY", "")
 
 
-def held(variable: str) -> bool:
+def file_exists(variable: str) -> bool:
     return variable in os.environ and Path(os.environ[variable]).exists()
 
 
@@ -26,7 +26,7 @@ class Handler(BaseHTTPRequestHandler):
     context = 0
 
     def do_GET(self) -> None:
-        loading = held("LLAMA_TEST_LOADING")
+        loading = file_exists("LLAMA_TEST_LOADING")
         if self.path != "/health" and not self.allowed():
             return
         if loading:
@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         self.chunk({"role": "assistant", "content": "Hello from "})
-        while held("LLAMA_TEST_ANSWERING"):
+        while file_exists("LLAMA_TEST_ANSWERING"):
             time.sleep(0.02)
         self.chunk({"content": self.alias})
         self.chunk({}, "stop")

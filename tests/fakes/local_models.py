@@ -16,14 +16,14 @@ def gguf_text(text: str) -> bytes:
 
 
 def gguf_value(value: object) -> bytes:
-    """Type and value; bytes are both already."""
+    """Encode the type and the value; bytes are already encoded, with their type."""
     match value:
         case str():
             return struct.pack("<I", TEXT) + gguf_text(value)
         case int():
             return struct.pack("<II", NUMBER, value)
         case list():
-            return struct.pack("<IIQ", LIST, TEXT, len(value)) + b"".join(gguf_text(each) for each in value)
+            return struct.pack("<IIQ", LIST, TEXT, len(value)) + b"".join(gguf_text(item) for item in value)
         case bytes():
             return value
     raise TypeError(value)
@@ -40,7 +40,7 @@ QWEN = {
 
 
 def gguf(values: dict[str, object] | None = None, *, version: int = 3, count: int | None = None) -> bytes:
-    """A header and a little more."""
+    """The header of a GGUF file, and 64 bytes after it."""
     values = QWEN if values is None else values
     entries = b"".join(gguf_text(key) + gguf_value(value) for key, value in values.items())
     counts = struct.pack("<QQ", 0, len(values) if count is None else count)
@@ -54,7 +54,7 @@ def write_model(path: Path, values: dict[str, object] | None = None) -> Path:
 
 
 def install_server(folder: Path) -> str:
-    """The path of a program llama-server."""
+    """Write a program llama-server that starts the fake one; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "llama-server"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SERVER}" "$@"\n')
@@ -64,12 +64,12 @@ def install_server(folder: Path) -> str:
 
 def servers_of(model: Path | str) -> list[psutil.Process]:
     """The processes that serve this model file."""
-    found = []
+    servers = []
     for process in psutil.process_iter():
         try:
             words = process.cmdline()
             if str(SERVER) in words and str(model) in words and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                servers.append(process)
         except psutil.Error:
             continue
-    return found
+    return servers

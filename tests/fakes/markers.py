@@ -1,26 +1,26 @@
-"""Looks for text in files, byte by byte: as UTF-8, as UTF-16, and in whatever zlib packed."""
+"""Searches the bytes of files for a text: in UTF-8, in UTF-16, and in data that zlib compressed."""
 
 import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-# The first two bytes of what zlib writes with a window of 32 KB, at each of its levels.
+# The first two bytes that zlib writes with a window of 32 KB, at each of its levels.
 _PACKED = re.compile(rb"\x78[\x01\x5e\x9c\xda]")
 _MOST = 1 << 20
 
 
 def files_with(marker: str, folders: Iterable[Path], leave_out: Iterable[Path] = ()) -> list[Path]:
-    """The files below the folders that have the marker somewhere, or in whose names it is."""
+    """The files and folders below these folders that have the marker in their bytes or in their names."""
     skipped = tuple(leave_out)
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             if any(path.is_relative_to(other) for other in skipped):
                 continue
             if marker in path.name or (path.is_file() and _has(path.read_bytes(), marker)):
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def _has(data: bytes, marker: str) -> bool:

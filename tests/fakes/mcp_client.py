@@ -1,4 +1,4 @@
-"""A server in a test: started as the engine does it, and put away at the end."""
+"""A client with its MCP server in a test, started as the engine starts it, and closed at the end."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ def own_server(*words: str) -> list[str]:
 async def program(
     argv: Sequence[str], folder: Path, env: dict[str, str] | None = None, **named: Any
 ) -> AsyncIterator[McpClient]:
-    """A server that is a program. `named` are fields of the setting, and `trusted`."""
+    """A client of a server that is a program. `named` are fields of its ServerContext, and `trusted`."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **(env or {})}
 
     async def transport(log: ServerLog, refuse: OnSignInRequired) -> Transport:
@@ -49,7 +49,7 @@ async def program(
 
 @asynccontextmanager
 async def address(url: str, headers: dict[str, str] | None = None, **named: Any) -> AsyncIterator[McpClient]:
-    """A server at an address."""
+    """A client of a server at an address."""
 
     async def transport(log: ServerLog, refuse: OnSignInRequired) -> Transport:
         return lambda: http_streams(HttpTarget(url, allowed_private_hosts(url), headers or {}), log)
@@ -73,8 +73,8 @@ async def called(
 ) -> tuple[ResultPart, ...]:
     """Call a tool as a run does it."""
     offer = await load_tool_offer(live)
-    found = next(each for each in offer.tools if each.name == tool)
-    return await found.run(found.checked(arguments), RunningCall("call", told))
+    offered = next(candidate for candidate in offer.tools if candidate.name == tool)
+    return await offered.run(offered.checked(arguments), RunningCall("call", told))
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -86,4 +86,4 @@ async def until(condition: Callable[[], bool]) -> None:
 def children_of(pid: int) -> list[int]:
     import psutil
 
-    return [each.pid for each in psutil.Process(pid).children(recursive=True)]
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]

@@ -1,4 +1,4 @@
-"""Servers of one engine's kind, with preferences that are a tuple."""
+"""The engine's McpServers in a test, with settings from a tuple instead of preferences."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from tests.fakes.mcp_client import own_server
 
 
 class Memory(SecretStore):
-    """Keeps everything for the session, as a person without a keyring may choose."""
+    """Keeps secrets for the session only, as a person without a keyring may choose."""
 
     async def set(self, name: str, value: SecretStr) -> None:
         self.remember_for_session(name, value)
@@ -30,7 +30,7 @@ class Memory(SecretStore):
 
 
 class Stand:
-    """The servers, what they told, and how the person changes the settings."""
+    """The servers, their states so far, and changes of the settings."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Stand:
         self.servers.apply_settings()
 
     async def change(self, **fields: object) -> McpServer:
-        """The first server, otherwise."""
+        """Change fields of the first server's settings."""
         changed = self.configured[0].model_copy(update=fields)
         await self.keep((changed, *self.configured[1:]))
         return changed
@@ -63,20 +63,20 @@ class Stand:
 async def stand(
     folder: Path, *servers: McpServer, people: ServerRequestHandlers | None = None, document: str | None = None
 ) -> AsyncIterator[Stand]:
-    made = Stand(folder, *servers, people=people, document=document)
+    opened = Stand(folder, *servers, people=people, document=document)
     try:
-        yield made
+        yield opened
     finally:
-        await made.servers.close()
+        await opened.servers.close()
 
 
 def own(*words: str, server_id: str = "own", **fields: object) -> McpServer:
-    """The server of ours that misbehaves on request."""
+    """The settings of our own server, which misbehaves on request."""
     command, *args = own_server(*words)
     connection = StdioConnection(command=command, args=tuple(args))
     return McpServer(id=server_id, title=server_id.title(), connection=connection).model_copy(update=fields)
 
 
 def at(url: str, **fields: object) -> McpServer:
-    """A server at an address."""
+    """The settings of a server at an address."""
     return McpServer(id="web", title="Web", connection=HttpConnection(url=url, **fields))

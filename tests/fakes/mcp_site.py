@@ -1,4 +1,4 @@
-"""A server of tools over HTTP with a door, and who gives the keys to it: one small site that can misbehave."""
+"""A site that is both an MCP server over HTTP and the OAuth server for it, and can misbehave."""
 
 import asyncio
 import json
@@ -28,11 +28,11 @@ class Asked:
 
 
 Answer = tuple[int, dict[str, str], bytes]
-"""Status, headers, and the body; a body of b"..." goes on for ever."""
+"""Status, headers, and the body; the body ENDLESS goes on for ever."""
 ENDLESS = b"..."
 
 _CLIENT_HELLO = b"\x16"
-"""How TLS begins. A plain server answers that it understands nothing."""
+"""The first byte of TLS. A server without TLS answers it with 400."""
 
 
 def as_json(value: Any, status: int = 200) -> Answer:
@@ -41,7 +41,7 @@ def as_json(value: Any, status: int = 200) -> Answer:
 
 @dataclass
 class Site:
-    """`answers` wins over what it would do; `tokens` are those that it takes; `held` has answers wait."""
+    """The site. `answers` replaces its own answers, by path; it accepts `tokens`; answers in `held` wait."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -67,10 +67,10 @@ class Site:
         return f"{self.root}/mcp"
 
     def paths(self) -> list[str]:
-        return [each.path for each in self.asked]
+        return [request.path for request in self.asked]
 
     def opens(self, url: str) -> None:
-        """The person's browser, with a person who agrees to everything."""
+        """Open a page as the person's browser does; the person agrees to everything."""
         self.pages.append(url)
         task = asyncio.create_task(asyncio.to_thread(browse, url))
         self.browsing.add(task)
@@ -89,8 +89,8 @@ class Site:
             case "/register":
                 return as_json({**json.loads(asked.body), "client_id": "c1", "client_secret": "client-secret-1"}, 201)
             case "/authorize":
-                where = f"{asked.query['redirect_uri']}?code=the-code&state={asked.query['state']}"
-                return 302, {"location": where}, b""
+                location = f"{asked.query['redirect_uri']}?code=the-code&state={asked.query['state']}"
+                return 302, {"location": location}, b""
             case "/token":
                 return as_json(self.given())
             case _:
@@ -98,9 +98,9 @@ class Site:
 
     @property
     def described(self) -> dict[str, Any]:
-        ends = {f"{name}_endpoint": f"{self.root}/{path}" for name, path in _ENDS}
+        endpoints = {f"{name}_endpoint": f"{self.root}/{path}" for name, path in _ENDPOINTS}
         more = {"code_challenge_methods_supported": ["S256"], "response_types_supported": ["code"]}
-        return {"issuer": self.root, **ends, **more, **self.metadata}
+        return {"issuer": self.root, **endpoints, **more, **self.metadata}
 
     def given(self) -> dict[str, Any]:
         self._count += 1
@@ -115,7 +115,7 @@ class Site:
         if asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.tokens:
             return 401, {"www-authenticate": "Bearer"}, b""
         message = json.loads(asked.body)
-        known: dict[str, Any] = {
+        results: dict[str, Any] = {
             "initialize": {
                 "protocolVersion": "2025-11-25",
                 "capabilities": {"tools": {}},
@@ -126,10 +126,10 @@ class Site:
         }
         if "id" not in message:
             return 202, {}, b""
-        if message["method"] not in known:
+        if message["method"] not in results:
             error = {"code": -32601, "message": "unknown"}
             return as_json({"jsonrpc": "2.0", "id": message["id"], "error": error})
-        return as_json({"jsonrpc": "2.0", "id": message["id"], "result": known[message["method"]]})
+        return as_json({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]})
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -141,7 +141,7 @@ class Site:
                 head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
                 first = b""
                 method, target, _ = head[0].split(" ")
-                pairs = [each.partition(":") for each in head[1:] if each]
+                pairs = [line.partition(":") for line in head[1:] if line]
                 headers = {name.lower(): value.strip() for name, _, value in pairs}
                 body = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
                 parts = urlsplit(target)
@@ -169,7 +169,7 @@ class Site:
         await writer.drain()
 
 
-_ENDS = (("authorization", "authorize"), ("token", "token"), ("registration", "register"))
+_ENDPOINTS = (("authorization", "authorize"), ("token", "token"), ("registration", "register"))
 
 
 def browse(url: str) -> None:
@@ -182,30 +182,30 @@ def browse(url: str) -> None:
 
 @asynccontextmanager
 async def site(host: str = "127.0.0.1", **fields: Any) -> AsyncIterator[Site]:
-    made = Site(host, **fields)
-    open_now: set[asyncio.Task[Any]] = set()
+    served = Site(host, **fields)
+    connections: set[asyncio.Task[Any]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        open_now.add(task)
+        connections.add(task)
         try:
-            await made.serve(reader, writer)
+            await served.serve(reader, writer)
         except asyncio.CancelledError:
             pass
         finally:
-            open_now.discard(task)
+            connections.discard(task)
 
-    server = await asyncio.start_server(serve, host, 0, ssl=made.context)
-    made.port = server.sockets[0].getsockname()[1]
+    server = await asyncio.start_server(serve, host, 0, ssl=served.context)
+    served.port = server.sockets[0].getsockname()[1]
     try:
-        yield made
+        yield served
     finally:
-        if made.browsing:
-            await asyncio.wait(made.browsing)
+        if served.browsing:
+            await asyncio.wait(served.browsing)
         server.close()
-        for task in tuple(open_now):
+        for task in tuple(connections):
             task.cancel()
-        if open_now:
-            await asyncio.wait(open_now)
+        if connections:
+            await asyncio.wait(connections)
         await server.wait_closed()

@@ -1,4 +1,4 @@
-"""A small model server for the engine's tests: a listing, an answer, and what it was asked."""
+"""A small model server for the engine's tests: it lists models and gives one answer."""
 
 import json
 
@@ -9,13 +9,13 @@ JSON = {"content-type": "application/json"}
 
 
 def listing(*names: str) -> Reply:
-    """What /models answers."""
+    """The reply to /models."""
     data = [{"id": name, "object": "model"} for name in names]
     return Reply(json.dumps({"object": "list", "data": data}).encode(), headers=JSON, framing="length")
 
 
 def refusal(status: int, message: str = "no") -> Reply:
-    """An error as servers send it."""
+    """An error reply as servers send it."""
     return Reply(json.dumps({"error": {"message": message}}).encode(), status, JSON, "length")
 
 
@@ -25,7 +25,7 @@ def answer(text: str = "Hello") -> Reply:
 
 
 def model_server(*models: str, key: str | None = None, says: Reply | None = None) -> Loopback:
-    """Lists these models and gives one answer; with a key, only to those who have it."""
+    """A server that lists these models and gives one answer; with a key, only to requests that have it."""
 
     def choose(request: Request) -> Reply:
         if key is not None and request.headers.get("authorization") != f"Bearer {key}":
@@ -38,7 +38,7 @@ def model_server(*models: str, key: str | None = None, says: Reply | None = None
 
 
 def keys_seen(server: Loopback) -> set[str | None]:
-    """The keys that reached it."""
+    """The values of the authorization header that reached the server."""
     return {request.headers.get("authorization") for request in server.requests}
 
 

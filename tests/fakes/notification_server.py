@@ -1,7 +1,7 @@
 """A notification server, a screen saver and a logind that speak the real protocol, in a process of their own.
 
 `python -m tests.fakes.notification_server CAPABILITIES LOCK LOGIND` answers on the session bus of its environment. It
-obeys lines of JSON on its standard input, and writes what it was asked as lines of JSON.
+takes orders as lines of JSON on its standard input, and writes the calls that it gets as lines of JSON.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ SAVER, LOGIND = "org.freedesktop.ScreenSaver", "org.freedesktop.login1"
 
 
 class _Server:
-    """What is shown, and who asked."""
+    """The notifications that are shown, and whether the screen is locked."""
 
     def __init__(self, connection: DBusConnection, capabilities: list[str], lock: str, logind: str) -> None:
         self.connection = connection
@@ -40,7 +40,7 @@ class _Server:
                 await Proxy(message_bus, router).RequestName(name)
 
     async def serve(self) -> None:
-        _tell("ready", True)
+        _write("ready", True)
         while True:
             message = await self.connection.receive()
             if message.header.message_type is MessageType.method_call:
@@ -48,7 +48,7 @@ class _Server:
 
     async def _answer(self, message: Any) -> None:
         method, body = message.header.fields.get(HeaderFields.member), message.body
-        told: list[tuple[str, Any]] = []
+        lines: list[tuple[str, Any]] = []
         match method:
             case "GetCapabilities":
                 reply = new_method_return(message, "as", (self.capabilities,))
@@ -56,8 +56,8 @@ class _Server:
                 number = body[1] or self.last + 1
                 self.last = max(self.last, number)
                 self.shown.add(number)
-                told.append(("shown", [number, body[3], body[4], body[5]]))
-                told.append(("expiry", body[7]))
+                lines.append(("shown", [number, body[3], body[4], body[5]]))
+                lines.append(("expiry", body[7]))
                 reply = new_method_return(message, "u", (number,))
             case "CloseNotification" if body[0] in self.shown:
                 await self.close(body[0], 3)
@@ -65,21 +65,21 @@ class _Server:
             case "Get" if body == (f"{LOGIND}.Session", "LockedHint"):
                 reply = new_method_return(message, "v", (("b", self.hint),))
             case "GetActive":
-                told.append(("asked", self.is_locked))
+                lines.append(("asked", self.is_locked))
                 reply = new_method_return(message, "b", (self.is_locked,))
             case _:
                 reply = new_error(message, "org.freedesktop.DBus.Error.Failed", "s", (f"no {method}",))
         if self.is_holding and method == "Notify":
             self.held.append(reply)
         else:
-            # First: whoever reads what was told may end this process at once.
+            # Before the lines: the test that reads them may end this process at once.
             await self.connection.send(reply)
-        for what, value in told:
-            _tell(what, value)
+        for what, value in lines:
+            _write(what, value)
 
     async def close(self, number: int, reason: int) -> None:
         self.shown.discard(number)
-        _tell("closed", number)
+        _write("closed", number)
         await self.connection.send(_signal("NotificationClosed", "uu", (number, reason)))
 
     async def obey(self, order: list[Any]) -> None:
@@ -102,14 +102,14 @@ class _Server:
                 self.is_locked = is_locked
             case _:
                 raise ValueError(order)
-        _tell("obeyed", order)
+        _write("obeyed", order)
 
 
 def _signal(name: str, signature: str, body: tuple[Any, ...]) -> Any:
     return new_signal(DBusAddress(PATH, interface=NAME), name, signature, body)
 
 
-def _tell(what: str, value: Any) -> None:
+def _write(what: str, value: Any) -> None:
     sys.stdout.write(json.dumps([what, value]) + "\n")
     sys.stdout.flush()
 
@@ -127,7 +127,7 @@ async def _main(capabilities: str, lock: str, logind: str) -> None:
 
 
 class NotificationServer:
-    """The process, for a test. `told` is all that it wrote."""
+    """The process of the server, for a test. `told` are all lines that it wrote."""
 
     def __init__(self, process: "subprocess.Popen[str]", environment: dict[str, str]) -> None:
         self.process = process
@@ -138,7 +138,7 @@ class NotificationServer:
 
     @property
     def shown(self) -> list[tuple[int, str, str, list[str]]]:
-        """Number, title, text and actions of each notification so far; names and words of actions take turns."""
+        """Number, title, text and actions of each notification so far; an action is its name, then its label."""
         return [tuple(value) for what, value in tuple(self.told) if what == "shown"]
 
     @property
@@ -147,43 +147,43 @@ class NotificationServer:
 
     @property
     def expiries(self) -> list[int]:
-        """How long each was to be shown: 0 is until it is closed, -1 as the server likes."""
+        """The milliseconds that each is to be shown; 0 until it is closed, -1 as long as the server likes."""
         return [value for what, value in tuple(self.told) if what == "expiry"]
 
     @property
     def calls(self) -> list[tuple[int, str, str, list[str]]]:
-        """Those of `shown` in which something can be decided."""
+        """Those of `shown` in which the person can decide about a call."""
         return [shown for shown in self.shown if "deny" in shown[3]]
 
     @property
     def offered(self) -> list[str]:
-        """The words on the buttons of the last of `calls`."""
+        """The labels of the buttons on the last of `calls`, without the first."""
         return self.calls[-1][3][3::2]
 
     def click(self, number: int, action: str) -> None:
         self._order("click", number, action)
 
     def close(self, number: int) -> None:
-        """As the person does without a choice."""
+        """Close a notification as the person does, without choosing an action."""
         self._order("close", number)
 
     def forge(self, number: int, action: str) -> None:
-        """A click that another program on the bus claims to have seen."""
+        """Report a click from another connection, as a program that forges the signal would."""
         self._order("forge", number, action)
 
     def hold(self) -> None:
-        """Show what comes from now on, and do not answer that."""
+        """Show later notifications, but do not answer the calls."""
         self._order("hold")
 
     def release(self) -> None:
-        """Give the answers that are due, and answer again."""
+        """Send the answers that were held back, and answer at once again."""
         self._order("release")
 
     def lock(self, *, is_locked: bool) -> None:
         self._order("lock", is_locked)
 
     def close_pipes(self) -> None:
-        """Close what is left of it when it has ended."""
+        """Close the pipes to the process when it has ended."""
         self._reader.join()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
@@ -210,10 +210,10 @@ def notification_server(
 ) -> Iterator[NotificationServer]:
     """Run the server on the session bus of this environment.
 
-    `lock` and `logind` are "locked" or "unlocked", as the screen saver says, and as logind does on this same bus; None
-    for each that is not there.
+    `lock` and `logind` are "locked" or "unlocked": the answers of the screen saver and of logind, both on this bus.
+    None: there is no such service.
     """
-    # Not for the server, which starts in half the time without pytest.
+    # Imported here, as the server's own process starts in half the time without pytest.
     from tests.fakes.window_process import wait_until
     from tests.frame import displays
 

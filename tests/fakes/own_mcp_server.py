@@ -1,7 +1,7 @@
 """A server that does what no reference server does: changes, hostile answers, silence, floods. Run as a program.
 
-It speaks the protocol of 2026-07-28 by hand, as the library of MCP would: to import that takes ten times as long as
-all else that a test does with this server.
+It speaks the protocol of 2026-07-28 without the library of MCP: importing that takes ten times as long as all else that
+a test does with this server.
 """
 
 import json
@@ -39,7 +39,7 @@ class Failure(Exception):
 
 
 class Server:
-    """What is offered; each tool with the function that does it."""
+    """The offered tools, each with its function, prompts and resources."""
 
     def __init__(self) -> None:
         self.tools: dict[str, tuple[Json, Callable[..., Any]]] = {}
@@ -48,37 +48,37 @@ class Server:
         self.subscription: Any = None
         self.hangs = False
 
-    def add_tool(self, run: Callable[..., Any], name: str = "", *, schema: Json | None = None, **said: Any) -> None:
-        """Offer a function as a tool, described by its docstring, in the place of one of this name."""
+    def add_tool(self, run: Callable[..., Any], name: str = "", *, schema: Json | None = None, **fields: Any) -> None:
+        """Offer a function as a tool, described by its docstring. Replaces a tool of this name."""
         name = name or run.__name__
         properties = schema or {}
         tool: Json = {
             "name": name,
             "description": (run.__doc__ or "").strip(),
             "inputSchema": {"type": "object", "properties": properties, "required": list(properties)},
-            **said,
+            **fields,
         }
         self.tools[name] = (tool, run)
 
     def listed(self) -> list[Json]:
-        """Return the descriptions of the tools; modes replace it."""
+        """Return the descriptions of the tools; `list_also` replaces this method."""
         return [tool for tool, _ in self.tools.values()]
 
     def notify(self, what: str) -> None:
-        """Tell a subscriber that a list is another one."""
+        """Notify the subscriber that a list has changed."""
         if self.subscription is not None:
             about = {"_meta": {SUBSCRIPTION: self.subscription}}
             write({"method": f"notifications/{what}/list_changed", "params": about})
 
     def run(self) -> None:
-        """Answer until the input ends. With a call that hangs not even then."""
+        """Answer until the input ends. After a call that hangs, do not end even then."""
         for line in sys.stdin:
             self.handle(json.loads(line))
         while self.hangs:
             signal.pause()
 
     def handle(self, message: Json) -> None:
-        """Answer a request; notifications are not heeded."""
+        """Answer a request; ignore notifications."""
         if "id" not in message or "method" not in message:
             return
         try:
@@ -96,8 +96,8 @@ class Server:
                 return {"supportedVersions": [PROTOCOL], "capabilities": CAPABILITIES, **FRESH}
             case "subscriptions/listen":
                 self.subscription = number
-                heard = {"notifications": params["notifications"], "_meta": {SUBSCRIPTION: number}}
-                write({"method": "notifications/subscriptions/acknowledged", "params": heard})
+                acknowledged = {"notifications": params["notifications"], "_meta": {SUBSCRIPTION: number}}
+                write({"method": "notifications/subscriptions/acknowledged", "params": acknowledged})
                 return None
             case "tools/call":
                 return self.call(params["name"], params.get("arguments") or {})
@@ -125,16 +125,16 @@ class Server:
                 raise Failure(-32601, "Method not found")
 
     def call(self, name: str, arguments: Json) -> Json | None:
-        """Run a tool. What it raises is a result that says so."""
+        """Run a tool. An exception becomes a result with `isError`."""
         try:
             if name not in self.tools:
                 raise LookupError(f"Unknown tool: {name}")
-            said = self.tools[name][1](**arguments)
+            result = self.tools[name][1](**arguments)
         except Exception as failure:
             return {"content": [text_of(str(failure))], "isError": True}
-        if said is None or isinstance(said, dict):
-            return said
-        return {"content": [text_of(str(said))], "isError": False, "structuredContent": {"result": said}}
+        if result is None or isinstance(result, dict):
+            return result
+        return {"content": [text_of(str(result))], "isError": False, "structuredContent": {"result": result}}
 
 
 def write(message: Json) -> None:
@@ -229,7 +229,7 @@ server.add_tool(hostile, schema={"kind": WORD})
 
 
 def list_also(more: Callable[[], Iterator[Json]]) -> None:
-    """Say of each list of tools that it has these too."""
+    """Add these descriptions to every list of tools."""
     listed = server.listed
     server.listed = lambda: [*listed(), *more()]  # type: ignore[method-assign]
 
@@ -245,19 +245,19 @@ def odd_tools() -> Iterator[Json]:
 
 
 def turning_tool() -> Iterator[Json]:
-    """What it says of itself stands in a file of the folder, so that it is another one at the next look."""
+    """Yield a tool whose description is read from a file, so that a test can change it between two lists."""
     yield {"name": "turn", "inputSchema": {"type": "object"}, **json.loads(Path("turn.json").read_text())}
 
 
 def renew() -> str:
-    """Offer one prompt more."""
+    """Offer one more prompt."""
     server.prompts.append("second")
     server.notify("prompts")
     return "renewed"
 
 
 if "samples" in words:
-    # The library asks for what a tool needs, in a way of its own.
+    # The library has its own way for a tool to ask for the answer of a model.
     from sampling_mcp_server import run
 
     run()
@@ -270,8 +270,8 @@ if "turns" in words:
     list_also(turning_tool)
 if "says" in words:
     for name, answer, reads in (("look", "seen", True), ("wreck", "gone", False)):
-        said = {"content": [text_of(answer)], "isError": False}
-        server.add_tool(lambda said=said: said, name, annotations={"readOnlyHint": reads})
+        result = {"content": [text_of(answer)], "isError": False}
+        server.add_tool(lambda result=result: result, name, annotations={"readOnlyHint": reads})
 if "odd" in words:
     list_also(odd_tools)
 if "chatty" in words:

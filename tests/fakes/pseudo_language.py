@@ -1,4 +1,4 @@
-"""A language that is none: each text in brackets, and longer, to see what is not translated and what has no room."""
+"""A pseudo-language: each text in brackets and longer, to show which texts are not translated and which do not fit."""
 
 from PySide6.QtCore import QObject, QTranslator
 
@@ -16,7 +16,7 @@ class PseudoLanguage(QTranslator):
         return False
 
     def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str:
-        # What only joins texts, formats dates or names a direction is no text.
+        # Strings that only join texts, format dates or name a direction of writing stay as they are.
         is_text = any(letter.isalpha() for letter in source.replace("{0}", "")) and not source.startswith(_FORMATS)
         if not is_text or source.startswith("QT_") or context == "QShortcut":
             return source

@@ -29,7 +29,7 @@ InLoop = Callable[[Coroutine[Any, Any, T]], T]
 
 @pytest.fixture
 def in_loop(qapp) -> Iterator[InLoop]:
-    """Runs a coroutine to its end; the loop is closed with the test."""
+    """Return a function that runs a coroutine to its end. The loop is closed after the test."""
     quits = qapp.quitOnLastWindowClosed()
     qapp.setQuitOnLastWindowClosed(False)  # as ui.bridge.event_loop does: the loop ends with its coroutine
     loop = EventLoop(qapp)
@@ -50,32 +50,32 @@ def in_loop(qapp) -> Iterator[InLoop]:
 
 
 async def until(true: Callable[[], Any]) -> Any:
-    """What the condition answers once it is true."""
+    """Wait until the condition is true; return its value."""
     while not (answer := true()):
         await asyncio.sleep(0.002)
     return answer
 
 
 class Heard(list):
-    """What a signal said."""
+    """The arguments of each emission of a signal."""
 
     def __init__(self, signal) -> None:
         super().__init__()
         self._signal = signal
-        signal.connect(self._hear)
+        signal.connect(self._on_signal)
 
-    def _hear(self, *given) -> None:
-        self.append(given[0] if len(given) == 1 else given)
+    def _on_signal(self, *arguments) -> None:
+        self.append(arguments[0] if len(arguments) == 1 else arguments)
 
     async def next(self):
-        """Wait for one more, and return it."""
+        """Wait for one more emission, and return its arguments."""
         count = len(self)
         await until(lambda: len(self) > count)
         return self[-1]
 
     def leave(self) -> None:
-        """Stop listening."""
-        self._signal.disconnect(self._hear)
+        """Disconnect from the signal."""
+        self._signal.disconnect(self._on_signal)
 
 
 def prompts(conversation):
@@ -108,7 +108,7 @@ class Bridge:
         return cls(engine, provider)
 
     async def idle(self) -> None:
-        """Until no background task runs."""
+        """Wait until no background task runs."""
         await until(lambda: not self.tasks._running)
 
     async def close(self) -> None:
@@ -119,13 +119,13 @@ class Bridge:
 
 
 def held(target: object, name: str) -> tuple[asyncio.Event, asyncio.Event]:
-    """Have this method of an object wait; return what is set once it is called, and what lets it go on."""
+    """Make this method of an object wait; return the event that its call sets, and the one that it waits for."""
     method, is_called, may_go_on = getattr(target, name), asyncio.Event(), asyncio.Event()
 
-    async def wait_first(*given, **named):
+    async def wait_first(*args, **kwargs):
         is_called.set()
         await may_go_on.wait()
-        return await method(*given, **named)
+        return await method(*args, **kwargs)
 
     setattr(target, name, wait_first)
     return is_called, may_go_on

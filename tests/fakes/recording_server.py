@@ -1,4 +1,4 @@
-"""The demo's server with a record of each request, which notices at once that a client has gone."""
+"""The demo's server with a record of each request. It notices at once that a client has disconnected."""
 
 import asyncio
 import time
@@ -42,10 +42,10 @@ class RecordingServer(DemoServer):
         answer: AnswerRequest = answer_request,
     ) -> None:
         async def recorded(request: Request) -> Any:
-            found = await answer(request)
-            if isinstance(found, ChatWriter):
-                _record.get().question = found.question
-            return found
+            response = await answer(request)
+            if isinstance(response, ChatWriter):
+                _record.get().question = response.question
+            return response
 
         super().__init__(speed, recorded)
         self.on_disconnect = on_disconnect

@@ -1,4 +1,4 @@
-"""Events as the recordings write them: plain dictionaries, neighbours joined, generated ids as "$generated"."""
+"""Events as the recordings write them: plain dictionaries, neighbouring deltas joined, new ids as "$generated"."""
 
 import json
 from collections.abc import Callable
@@ -35,18 +35,18 @@ GENERATED = "call_generated"
 
 
 def recordings(*folders: str) -> list[Path]:
-    """The streams of these dialects."""
+    """The recorded streams in these folders, one for each dialect."""
     return sorted(path for folder in folders for path in (RECORDINGS / folder).glob("*.sse"))
 
 
 def expected(path: Path) -> dict[str, Any]:
-    """What belongs to a stream."""
+    """The events that are expected of a stream."""
     return json.loads(path.with_suffix(".expected.json").read_text("utf-8"))
 
 
 def pieces(data: bytes, size: int) -> list[bytes]:
-    """Cut at every `size` bytes; 0: whole."""
-    return [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
+    """Cut the data after every `size` bytes; with 0 return it whole."""
+    return [data[start : start + size] for start in range(0, len(data), size)] if size else [data]
 
 
 def cut_at(data: bytes, offsets: list[int]) -> list[bytes]:
@@ -56,9 +56,9 @@ def cut_at(data: bytes, offsets: list[int]) -> list[bytes]:
 
 
 def splits(path: Path) -> list[int]:
-    """The offsets worth cutting at."""
+    """The offsets of a stream at which a test should cut it."""
     file = path.with_suffix(".splits.json")
-    return [each["offset"] for each in json.loads(file.read_text("utf-8"))] if file.exists() else []
+    return [split["offset"] for split in json.loads(file.read_text("utf-8"))] if file.exists() else []
 
 
 def as_dict(event: Any) -> dict[str, Any] | None:
@@ -68,8 +68,8 @@ def as_dict(event: Any) -> dict[str, Any] | None:
         case ThinkingBlock():
             return {"type": event.type, "text": event.text, "provider": event.provider, "metadata": event.metadata}
         case ToolUse():
-            found = {"type": "tool_use", "id": event.id, "name": event.name, "input": event.input}
-            return {**found, "malformed": event.malformed} if event.malformed is not None else found
+            call = {"type": "tool_use", "id": event.id, "name": event.name, "input": event.input}
+            return {**call, "malformed": event.malformed} if event.malformed is not None else call
         case MessageDelta():
             return {"type": event.type, "stop_reason": event.stop_reason.value, "raw": event.raw}
         case UsageUpdate():
@@ -90,7 +90,7 @@ def as_dict(event: Any) -> dict[str, Any] | None:
 
 
 def normal(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbouring deltas joined, generated ids replaced (also where metadata names them)."""
+    """Join neighbouring deltas of one type."""
     out: list[dict[str, Any]] = []
     for event in events:
         if out and event["type"] == out[-1]["type"] and event["type"].endswith(("content_delta", "thinking_delta")):
@@ -104,29 +104,29 @@ def of_error(error: ProviderError) -> dict[str, Any]:
     return {"type": "error", "kind": error.kind, "message": error.message}
 
 
-def matches(found: list[dict[str, Any]], wanted: list[dict[str, Any]], *, extras: bool = False) -> None:
-    """Assert equality as the recordings' README says; with `extras` phase and details too, where they are written."""
-    found, wanted = normal(found), normal(wanted)
-    for mine, theirs in zip(found, wanted, strict=False):
-        if theirs.get("id") == "$generated":
-            assert mine["id"]
-            theirs["id"] = mine["id"]
-        if theirs.get("kind") == "truncated":
-            theirs["message"] = mine.get("message")
-        phase, details = theirs.pop("phase", None), theirs.pop("details", None) or {}
-        own_phase, own_details = mine.pop("phase", None), mine.pop("details", None) or {}
+def matches(events: list[dict[str, Any]], recorded: list[dict[str, Any]], *, extras: bool = False) -> None:
+    """Assert equality as the recordings' README says; with `extras` also phase and details, where they are recorded."""
+    events, recorded = normal(events), normal(recorded)
+    for event, expectation in zip(events, recorded, strict=False):
+        if expectation.get("id") == "$generated":
+            assert event["id"]
+            expectation["id"] = event["id"]
+        if expectation.get("kind") == "truncated":
+            expectation["message"] = event.get("message")
+        expected_phase, expected_details = expectation.pop("phase", None), expectation.pop("details", None) or {}
+        phase, details = event.pop("phase", None), event.pop("details", None) or {}
         if extras:
-            assert phase in (None, own_phase)
-            assert details == {name: own_details.get(name) for name in details}
-    assert found == wanted
-    ids = [event["id"] for event in found if event["type"] == "tool_use"]
+            assert expected_phase in (None, phase)
+            assert expected_details == {name: details.get(name) for name in expected_details}
+    assert events == recorded
+    ids = [event["id"] for event in events if event["type"] == "tool_use"]
     assert len(ids) == len(set(ids))
 
 
 def fold_with(
     chunks: list[bytes], builder: PartBuilder, reader: response_stream.BaseFrameReader
 ) -> list[dict[str, Any]]:
-    """Bytes to canonical events in memory, the way `answered` does it."""
+    """Turn bytes into canonical events in memory, as a provider does with an answer."""
     decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
     return fold_frames(frames, builder, reader)
@@ -135,7 +135,7 @@ def fold_with(
 def fold_frames(
     frames: list[Frame], builder: PartBuilder, reader: response_stream.BaseFrameReader
 ) -> list[dict[str, Any]]:
-    """The same from frames on."""
+    """Turn frames into canonical events, as a provider does with an answer."""
     for frame in frames:
         was_done = reader.done
         reader.read(frame)
@@ -152,31 +152,31 @@ def fold_frames(
         error = {"type": "error", "kind": "truncated", "message": ""}
     else:
         reader.end()
-    events = [found for event in builder.take_events() if (found := as_dict(event)) is not None]
+    events = [plain for event in builder.take_events() if (plain := as_dict(event)) is not None]
     return [*events, error or {"type": "done"}]
 
 
 def counted_ids() -> Callable[[], str]:
-    """Ids for calls that have none: the same at every cutting."""
-    made = iter(range(1000))
-    return lambda: f"{GENERATED}_{next(made)}"
+    """Return a source of ids for calls that have none. They are the same however the stream is cut."""
+    numbers = iter(range(1000))
+    return lambda: f"{GENERATED}_{next(numbers)}"
 
 
 def fold(chunks: list[bytes], *, tags: bool = True, provider: str = "openai-compat") -> list[dict[str, Any]]:
-    """The same for Chat Completions."""
+    """Turn the bytes of a stream of Chat Completions into canonical events."""
     builder = PartBuilder(provider, tags=ThinkTags() if tags else None, call_id=counted_ids(), may_repeat=True)
     return fold_with(chunks, builder, FrameReader(builder, {}))
 
 
 async def ask(provider: Provider, request: ModelRequest | None = None) -> list[dict[str, Any]]:
-    """All events of one answer, a provider's error as the last of them."""
-    found: list[dict[str, Any]] = []
+    """All events of one answer, with a provider's error as the last of them."""
+    events: list[dict[str, Any]] = []
     try:
         async for event in provider.stream(request or simple_request()):
-            found += filter(None, [as_dict(event)])
+            events += filter(None, [as_dict(event)])
     except ProviderError as error:
-        found.append(of_error(error))
-    return found
+        events.append(of_error(error))
+    return events
 
 
 def simple_request(**more: Any) -> ModelRequest:

@@ -1,4 +1,4 @@
-"""A server with a tool that needs the answer of a model first, by the library of MCP."""
+"""An MCP server, built with the library of MCP, whose tool needs the answer of a model first."""
 
 from typing import Annotated
 
@@ -9,13 +9,13 @@ from mcp_types import CreateMessageResultWithTools, SamplingMessage, TextContent
 
 def question() -> Sample:
     look = Tool(name="look", description="Looks.", input_schema={"type": "object", "properties": {}})
-    asked = SamplingMessage(role="user", content=TextContent(text="Name a colour."))
-    return Sample([asked], max_tokens=9, tools=[look])
+    prompt = SamplingMessage(role="user", content=TextContent(text="Name a colour."))
+    return Sample([prompt], max_tokens=9, tools=[look])
 
 
 async def colour(said: Annotated[CreateMessageResultWithTools, Resolve(question)]) -> str:
     """Has a model name a colour, or ask for a tool of this server."""
-    return f"{said.stop_reason}: " + ", ".join(each.type for each in said.content_as_list)
+    return f"{said.stop_reason}: " + ", ".join(block.type for block in said.content_as_list)
 
 
 def run() -> None:

@@ -1,4 +1,4 @@
-"""A provider that plays a script: for tests without a server."""
+"""A provider that plays a script, for tests without a server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -12,7 +12,7 @@ from desktop_agent.types.providers import CachedPrompt, ImageLimits, ModelInfo, 
 
 
 class ScriptBroken(AgentError, AssertionError):
-    """What happened is not what the script says. An AssertionError too, so that test runners show it as a failure."""
+    """A request does not fit the script. Also an AssertionError, so that test runners show it as a failure."""
 
     kind = "script"
     default_remedy = "Correct the script or the code that asks."
@@ -20,7 +20,7 @@ class ScriptBroken(AgentError, AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """A check of the request, before any event of its turn. `check` returns whether it is as expected."""
+    """A check of the request before any event of its turn. `check` returns whether the request is as expected."""
 
     what: str
     check: Callable[[ModelRequest], bool]
@@ -28,7 +28,7 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Pauses until the event is set. `reached` is set on arrival here, for a test that must not race."""
+    """A pause until `until` is set. `reached` is set when the script arrives here, for a test that waits for it."""
 
     until: asyncio.Event
     reached: asyncio.Event | None = None
@@ -39,7 +39,7 @@ Step = ProviderEvent | Expect | Wait | AgentError
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One answer. Without an ending of its own it ends as its calls demand."""
+    """One answer. A missing ending is added: MessageDelta, for tool use if there are calls, and Done."""
 
     steps: tuple[Step, ...]
 
@@ -79,7 +79,7 @@ class ScriptedProvider:
         events = self._play_turn(turn, request)
         try:
             async for event in events:
-                # A caller that stops reading at the end has everything.
+                # A caller that stops reading after Done has the whole answer.
                 finished = isinstance(event, Done)
                 yield event
             finished = True
@@ -91,15 +91,15 @@ class ScriptedProvider:
             self.closed_early += not finished
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """Return the models it was made with."""
+        """Return the models from the constructor."""
         return self._models
 
     def model_info(self, model: str) -> ModelInfo:
-        """Return the model it was made with, or only its name."""
+        """Return the model from the constructor, or one with only its name."""
         return next((info for info in self._models if info.id == model), ModelInfo(model))
 
     def picture_limits(self, model: str) -> ImageLimits:
-        """Return the limits it was made with; without any, every picture may be sent."""
+        """Return the limits from the constructor; without any, every picture may be sent."""
         return self._pictures
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
@@ -107,14 +107,14 @@ class ScriptedProvider:
         return TokenCount(sum(len(message.text) for message in request.messages) // 4)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
-        """Raise CachingNotSupported: a script reads nothing twice."""
+        """Raise CachingNotSupported."""
         raise CachingNotSupported("A script has no prompt cache.")
 
     async def aclose(self) -> None:
-        """Close nothing: nothing is open."""
+        """Do nothing: nothing is open."""
 
     def assert_finished(self) -> None:
-        """Raise ScriptBroken if turns remain, or if anything else was wrong and perhaps swallowed."""
+        """Raise ScriptBroken if turns remain, or again if it was raised before: the program may have caught it."""
         if self.complaints:
             raise self.complaints[0]
         if self._turns:

@@ -1,4 +1,4 @@
-"""Sign what a model thought, so that a changed byte is found."""
+"""Signs the thoughts of a model, so that a changed byte is found."""
 
 import base64
 import binascii
@@ -17,15 +17,15 @@ EITHER_ALPHABET = str.maketrans("-_", "+/")
 
 
 def canonical(value: Any) -> Any:
-    """Return a JSON value without what changes nothing for a model: cache marks, empty fields, the order of keys."""
+    """Return a JSON value without cache marks and null fields, which change nothing for a model."""
     if isinstance(value, dict):
         return {
-            str(name): canonical(each)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-            for name, each in value.items()  # pyright: ignore[reportUnknownVariableType]
-            if name != "cache_control" and each is not None
+            str(name): canonical(member)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            for name, member in value.items()  # pyright: ignore[reportUnknownVariableType]
+            if name != "cache_control" and member is not None
         }
     if isinstance(value, list):
-        return [canonical(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+        return [canonical(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 
@@ -40,7 +40,7 @@ class Prefix:
     value: str = ""
 
     def extended_by(self, piece: Any) -> "Prefix":
-        """Return this prefix with the next piece: anything that JSON can carry."""
+        """Return this prefix with the next piece, any JSON value."""
         return Prefix(hashlib.sha256(self.value.encode() + _canonical_bytes(piece)).hexdigest())
 
 
@@ -51,7 +51,7 @@ def sign(content: Any, prefix: Prefix | None = None) -> str:
 
 
 def find_tampering(mark: object, content: Any, prefix: Prefix | None = None) -> Literal["content", "prefix"] | None:
-    """Return what was changed since the signature was made, or None. One of another process is broken too."""
+    """Return what was changed since it was signed, or None. A signature of another process never fits its content."""
     try:
         digests = base64.b64decode(mark.translate(EITHER_ALPHABET), validate=True) if isinstance(mark, str) else b""
     except (binascii.Error, ValueError):

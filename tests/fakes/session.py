@@ -1,4 +1,4 @@
-"""A session in a test: a real store that refuses or waits on request, and a scripted model."""
+"""A session in a test, with a scripted model and a real store that refuses or waits on request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ LIMIT = PATIENCE
 
 
 class Shaky:
-    """A store that refuses or waits when told to (`late_gate`: when it has written), and remembers what was asked."""
+    """A store that records the calls. With `refuse` it raises; it waits for `gate` before a call, `late_gate` after."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -41,10 +41,10 @@ class Shaky:
         self.reached = asyncio.Event()
         self.asked: list[str] = []
         self.after: Callable[[], Awaitable[None]] | None = None
-        """Called after each thing that was asked."""
+        """Called after each call of the store."""
 
     def pinned(self) -> "Shaky":
-        """It is never another file."""
+        """Return this store: its file is never replaced."""
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -52,14 +52,14 @@ class Shaky:
         return _Rows(self, name, real) if name in {"rules", "branches", "branch_parts"} else self.watched(name, real)
 
     def watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        async def asked(*given: Any, **named: Any) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> Any:
             self.asked.append(name)
             if self.gate is not None:
                 self.reached.set()
                 await self.gate.wait()
             if self.refuse is not None:
                 raise self.refuse
-            answer = await real(*given, **named)
+            answer = await real(*args, **kwargs)
             if self.late_gate is not None:
                 self.reached.set()
                 await self.late_gate.wait()
@@ -67,7 +67,7 @@ class Shaky:
                 await self.after()
             return answer
 
-        return asked
+        return call
 
 
 class _Rows:
@@ -103,7 +103,7 @@ def envelope(seq: int, event: Event, run_id: str = "run", turn_id: str | None = 
 
 
 class Stage:
-    """A new session over a shaky store. `setup` are further parts of its setup."""
+    """A new session over a shaky store. `setup` are further fields of its SessionSetup."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Stage:
                 await asyncio.sleep(0.001)
 
     def of(self, kind: type) -> list[Any]:
-        return [each.event for each in self.events if isinstance(each.event, kind)]
+        return [wrapped.event for wrapped in self.events if isinstance(wrapped.event, kind)]
 
     async def stored(self) -> tuple[Message, ...]:
         return (await self.shaky.store.load(self.session.record.id)).messages
@@ -177,7 +177,7 @@ DISK = StorageFailed("the disk refuses")
 
 
 def check_invariants(history: tuple[Message, ...], events: list[Envelope]) -> None:
-    """Contract, section 6: 1 (calls and results), 6 (runs and numbers)."""
+    """Check rules 1 (calls and results) and 6 (runs and numbers) of section 6 of the contract."""
     for position, message in enumerate(history):
         if message.tool_uses:
             answer = history[position + 1]
@@ -187,14 +187,14 @@ def check_invariants(history: tuple[Message, ...], events: list[Envelope]) -> No
         elif message.role is Role.TOOL:
             assert history[position - 1].tool_uses
     by_run: dict[str, list[Envelope]] = {}
-    for each in events:
-        if not each.run_id:
-            assert each.seq == 0  # between runs
+    for wrapped in events:
+        if not wrapped.run_id:
+            assert wrapped.seq == 0  # between runs
             continue
-        by_run.setdefault(each.run_id, []).append(each)
+        by_run.setdefault(wrapped.run_id, []).append(wrapped)
     for run in by_run.values():
-        assert [each.seq for each in run] == list(range(1, len(run) + 1))
-        assert [isinstance(each.event, RunFinished) for each in run] == [False] * (len(run) - 1) + [True]
+        assert [wrapped.seq for wrapped in run] == list(range(1, len(run) + 1))
+        assert [isinstance(wrapped.event, RunFinished) for wrapped in run] == [False] * (len(run) - 1) + [True]
 
 
 def results_of(messages: tuple[Message, ...]) -> dict[str, ToolResult]:

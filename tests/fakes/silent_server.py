@@ -1,4 +1,4 @@
-"""A server that begins an answer, says nothing of it for a while, and then goes on; and what comes of it.
+"""A server that begins an answer, pauses, and then goes on; and how the provider's request ends.
 
 async with quiet_server(Pause(1.5, every=0.1, sign=PING)) as port:
     assert await heard("gemini", port, idle=0.5) == "done"
@@ -26,7 +26,7 @@ SIGNS_OF_LIFE = {
     "empty data": b"data:\n\n",
     "half a line": b":",
 }
-"""What servers send while they have nothing to say."""
+"""What servers send to keep the connection alive while there is no content."""
 
 _PIECES = 4
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -34,9 +34,9 @@ _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encodin
 
 @dataclass(frozen=True)
 class Pause:
-    """So many seconds without content; `sign` is sent every so many seconds meanwhile, an empty one never.
+    """A pause of so many seconds without content; meanwhile `sign`, if not empty, is sent every `every` seconds.
 
-    It lies in the midst of the text, so that something was said already; or `at_start`, before the first event.
+    It comes when some text was sent already, or with `at_start` before the first event.
     """
 
     seconds: float
@@ -47,7 +47,7 @@ class Pause:
 
 @asynccontextmanager
 async def quiet_server(pause: Pause) -> AsyncGenerator[int, None]:
-    """Its port. It speaks whatever dialect it is asked in."""
+    """Serve, and yield the port. The server answers in the dialect of the request."""
     tasks: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,7 +64,7 @@ async def quiet_server(pause: Pause) -> AsyncGenerator[int, None]:
 
 
 async def heard(dialect: str, port: int, idle: float | None = None, first_event: float | None = None) -> str:
-    """ "done" for the whole answer, else the kind of the error. None: the program's own limits."""
+    """Ask the server; return "done" for the whole answer, else the kind of the error. None: the default limits."""
     timeouts = Timeouts(first_event=first_event, **({} if idle is None else {"idle": idle}))
     http = HttpClient()
     provider = make_provider(dialect, f"http://127.0.0.1:{port}/{ROOTS[dialect]}", SecretStr("key"), http)
@@ -84,15 +84,11 @@ async def _answer(pause: Pause, reader: asyncio.StreamReader, writer: asyncio.St
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         wire = events(dialect_of(head.split(b" ")[1].decode()), _PIECES)
-        middle = (
-            0
-            if pause.at_start
-            else len(wire) - 1 - next(at for at, event in enumerate(reversed(wire)) if b"tok2" in event)
-        )
+        middle = 0 if pause.at_start else max(index for index, event in enumerate(wire) if b"tok2" in event)
         writer.write(_HEAD + _chunks(*wire[:middle]))
-        until = asyncio.get_running_loop().time() + pause.seconds
-        while (left := until - asyncio.get_running_loop().time()) > 0:
-            await asyncio.sleep(min(left, pause.every))
+        deadline = asyncio.get_running_loop().time() + pause.seconds
+        while (remaining := deadline - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(min(remaining, pause.every))
             if pause.sign:
                 writer.write(_chunks(pause.sign))
                 await writer.drain()

@@ -1,4 +1,4 @@
-"""A root agent and its specialists, each with a scripted model of its own, on the real runs."""
+"""A root agent and its specialists, each with a scripted model of its own, in real runs."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def ask(id_: str, name: str = "researcher", task: str = "Look.", **more: str) ->
 
 
 class Team(Desk):
-    """The root's model plays `turns`; the models of the specialists, by name, what `plays` says."""
+    """The root's model plays `turns`; the model of each specialist plays the turns in `plays` under its name."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Team(Desk):
         tools: tuple[Tool[Words], ...] = (),
         **more: Any,
     ) -> None:
-        self.models = {name: ScriptedProvider(*played) for name, played in plays.items()}
+        self.models = {name: ScriptedProvider(*script) for name, script in plays.items()}
         super().__init__(*turns, tools=tools, specialists=specialists or (specialist(),), **more)
 
     async def _open(self, model: str) -> ScriptedProvider:
@@ -38,17 +38,17 @@ class Team(Desk):
 
     @property
     def sub(self) -> Memory:
-        """Of the only run below the root's."""
+        """The recorder of the only run below the root's."""
         (memory,) = self.memory.nested_ones
         return memory
 
     @property
     def answered(self) -> tuple[Outcome, str]:
-        """How the root's only call ended."""
+        """The outcome and the text of the root's only call."""
         (result,) = self.memory.results
         return result.outcome, "".join(part.text for part in result.content)  # type: ignore[union-attr]
 
     def finish(self) -> None:
-        """Every script was played."""
+        """Check that every script was played to its end."""
         for provider in (self.provider, *self.models.values()):
             provider.assert_finished()

@@ -1,4 +1,4 @@
-"""A model server that stops speaking at a chosen place, and knows which of its connections are still there."""
+"""A model server that stops sending at a chosen place, and counts its open connections."""
 
 import asyncio
 import contextlib
@@ -21,9 +21,9 @@ from tests.fakes.http_server import chunk, sse
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request gets. `holds`: after that nothing more comes, and the connection stays open.
+    """The answer to one request. `holds`: after the body nothing more is sent, and the connection stays open.
 
-    None as a body: not even the head comes.
+    With None as the body not even the head is sent.
     """
 
     body: bytes | None
@@ -39,7 +39,7 @@ def says(text: str) -> Answer:
 
 def calls(*wanted: tuple[str, str, dict[str, Any]]) -> Answer:
     """A whole answer with calls: id, name, arguments."""
-    pieces = [chunk(_call(place, *each)) for place, each in enumerate(wanted)]
+    pieces = [chunk(_call(index, *call)) for index, call in enumerate(wanted)]
     return Answer(sse(*pieces, chunk(finish="tool_calls")))
 
 
@@ -60,9 +60,9 @@ def refuses(status: int, code: str = "", *headers: str) -> Answer:
     return Answer(body, status, headers=("content-type: application/json", *headers))
 
 
-def _call(place: int, id_: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _call(index: int, id_: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"tool_calls": [{"index": place, "id": id_, "type": "function", "function": function}]}
+    return {"tool_calls": [{"index": index, "id": id_, "type": "function", "function": function}]}
 
 
 SILENCE = Answer(None, holds=True)
@@ -72,8 +72,8 @@ FINE = says("fine")
 class Server:
     """Speaks Chat Completions. Answers go out in order, and after the last one FINE again and again.
 
-    Each whole answer ends its connection, so that whatever is still open is in use. `mute`: it takes connections, and
-    never says a word.
+    Each whole answer ends its connection, so that every open connection is in use. With `mute` it accepts connections,
+    and never sends a byte.
     """
 
     def __init__(self, answers: Iterable[Answer] = (), *, mute: bool = False) -> None:
@@ -143,7 +143,7 @@ class Server:
         if answer.holds:
             self.is_holding += 1
             try:
-                # The client has nothing more to say, so only its going away ends this.
+                # The client sends nothing more, so only its disconnecting ends this.
                 assert await reader.read(1) == b""
             finally:
                 self.is_holding -= 1
@@ -153,7 +153,7 @@ class Server:
 
 
 class FullListener:
-    """A listener that never accepts and has no room for one more: who connects to it waits."""
+    """A listener that never accepts, with a full backlog: a client that connects to it waits."""
 
     def __init__(self) -> None:
         self.socket = socket.socket()
@@ -177,13 +177,13 @@ class FullListener:
 
 
 def certificate(folder: Path) -> Path:
-    """For 127.0.0.1, signed by itself; key and certificate in one file."""
+    """Write a self-signed certificate for 127.0.0.1, in one file with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "models.example")])
     now = datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    made = (
+    signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - day, now + day)
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -192,7 +192,7 @@ def certificate(folder: Path) -> Path:
     plain = serialization.NoEncryption()
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
     file = folder / "certificate.pem"
-    file.write_bytes(secret + made.public_bytes(serialization.Encoding.PEM))
+    file.write_bytes(secret + signed.public_bytes(serialization.Encoding.PEM))
     return file
 
 

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, read as version 2026-10-21 reads it, written from a script."""
+"""Anthropic's Messages API: checks requests as version 2026-10-21 does, and answers from a script."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -54,21 +54,21 @@ _MAX_CACHE_MARKS = 4
 
 def read_anthropic_request(body: bytes, headers: Mapping[str, str], *, counts: bool = False) -> StrictRequest:
     """Read a request body; `counts`: of a request to count tokens. Raises RequestError."""
-    wanted = parse_body(body)
-    _check_version(wanted, headers.get("anthropic-version"))
-    require_model(wanted.get("model"))
-    _check_fields(wanted, counts=counts)
-    messages = _merged(as_objects(wanted.get("messages")))
+    fields = parse_body(body)
+    _check_version(fields, headers.get("anthropic-version"))
+    require_model(fields.get("model"))
+    _check_fields(fields, counts=counts)
+    messages = _merged(as_objects(fields.get("messages")))
     _check_results(messages)
-    thinking = as_object(wanted.get("thinking"))
+    thinking = as_object(fields.get("thinking"))
     history = _History(drops=_drops_mismatched(thinking, headers.get("anthropic-beta", "")))
-    history.read(wanted, messages)
-    system = join_text(wanted.get("system"), "text")
+    history.read(fields, messages)
+    system = join_text(fields.get("system"), "text")
     turns = [turn for message in messages for turn in _turns(message)]
     return build_request(
         [*([HistoryTurn("system", system)] if system else []), *turns] if turns else [],
-        stream=wanted.get("stream") is True,
-        tools=require_tool_names([tool.get("name") for tool in as_objects(wanted.get("tools"))]),
+        stream=fields.get("stream") is True,
+        tools=require_tool_names([tool.get("name") for tool in as_objects(fields.get("tools"))]),
         more={
             "reasons": thinking.get("type", "adaptive") == "adaptive",
             "shows_reasoning": thinking.get("display") == "summarized",
@@ -78,35 +78,35 @@ def read_anthropic_request(body: bytes, headers: Mapping[str, str], *, counts: b
     )
 
 
-def _check_version(wanted: Json, version: str | None) -> None:
+def _check_version(fields: Json, version: str | None) -> None:
     if version is None:
         raise bad_request("anthropic-version: header is required")
     if version not in VERSIONS:
         raise bad_request(f"anthropic-version: “{version[:40]}” is not a version.")
     for name in sorted(_SAMPLING):
-        if name in wanted and version == CURRENT:
+        if name in fields and version == CURRENT:
             raise bad_request(f"{name}: not supported in version {CURRENT}.")
 
 
-def _check_fields(wanted: Json, *, counts: bool) -> None:
-    extra = wanted.keys() - (_FIELDS - {"max_tokens", "stream"} if counts else _FIELDS)
+def _check_fields(fields: Json, *, counts: bool) -> None:
+    extra = fields.keys() - (_FIELDS - {"max_tokens", "stream"} if counts else _FIELDS)
     if extra:
         raise bad_request(f"{min(extra)}: Extra inputs are not permitted")
-    max_tokens = wanted.get("max_tokens")
+    max_tokens = fields.get("max_tokens")
     if not counts and (type(max_tokens) is not int or max_tokens < 1):
         raise bad_request("max_tokens: Field required")
-    kind = as_object(wanted.get("thinking")).get("type", "adaptive")
+    kind = as_object(fields.get("thinking")).get("type", "adaptive")
     if kind not in ("adaptive", "disabled"):
         raise bad_request(f"thinking.type: “{kind}” is not supported for this model. Use adaptive or disabled.")
-    if kind == "disabled" and "display" in as_object(wanted.get("thinking")):
+    if kind == "disabled" and "display" in as_object(fields.get("thinking")):
         raise bad_request("thinking.display: not permitted with thinking disabled.")
-    blocks = [block for message in as_objects(wanted.get("messages")) for block in _blocks(message)]
+    blocks = [block for message in as_objects(fields.get("messages")) for block in _blocks(message)]
     marked = [
         block
-        for block in (*as_objects(wanted.get("tools")), *as_objects(wanted.get("system")), *blocks)
+        for block in (*as_objects(fields.get("tools")), *as_objects(fields.get("system")), *blocks)
         if _mark(block)
     ]
-    if len(marked) + bool(_mark(wanted)) > _MAX_CACHE_MARKS:
+    if len(marked) + bool(_mark(fields)) > _MAX_CACHE_MARKS:
         raise bad_request(f"A maximum of {_MAX_CACHE_MARKS} blocks with cache_control may be provided.")
     lifetimes = [_mark(block).get("ttl", "5m") for block in marked]
     if lifetimes != sorted(lifetimes):
@@ -143,7 +143,7 @@ def _merged(messages: list[Json]) -> list[Json]:
 
 
 def _check_results(messages: list[Json]) -> None:
-    """Check that every call is answered at the start of the next message, and nothing else is."""
+    """Check that the next message begins with one result for each call, and has no other results."""
     waiting: set[str] = set()
     for index, message in enumerate(messages):
         blocks = message["content"]
@@ -169,27 +169,27 @@ def _drops_mismatched(thinking: Json, betas: str) -> bool:
 
 @dataclass(slots=True)
 class _History:
-    """Reads what comes before the answer, and checks each thought against what comes before it."""
+    """Reads what comes before the answer, and checks the signature of each thought against its content and prefix."""
 
     drops: bool
     replayed: int = 0
     prefix: seals.Prefix = field(default_factory=seals.Prefix)
 
-    def read(self, wanted: Json, messages: list[Json]) -> None:
-        system = wanted.get("system")
-        self._pass([{"type": "text", "text": system}] if isinstance(system, str) else as_objects(system))
-        self._pass(as_objects(wanted.get("tools")))
+    def read(self, fields: Json, messages: list[Json]) -> None:
+        system = fields.get("system")
+        self._extend_prefix([{"type": "text", "text": system}] if isinstance(system, str) else as_objects(system))
+        self._extend_prefix(as_objects(fields.get("tools")))
         for index, message in enumerate(messages):
-            self._pass(message["role"])
+            self._extend_prefix(message["role"])
             for block_index, block in enumerate(message["content"]):
                 if block.get("type") in ("thinking", "redacted_thinking"):
-                    self._thought(block, f"messages.{index}.content.{block_index}")
-                self._pass(_plain(block))
+                    self._check_thought(block, f"messages.{index}.content.{block_index}")
+                self._extend_prefix(_plain(block))
 
-    def _pass(self, piece: object) -> None:
+    def _extend_prefix(self, piece: object) -> None:
         self.prefix = self.prefix.extended_by(piece)
 
-    def _thought(self, block: Json, path: str) -> None:
+    def _check_thought(self, block: Json, path: str) -> None:
         match seals.find_tampering(block.get("signature"), block.get("thinking"), self.prefix):
             case None:
                 self.replayed += 1
@@ -205,7 +205,7 @@ class _History:
 
 
 def _plain(block: Json) -> Json:
-    """Return a block without variants of writing that mean the same."""
+    """Return a block in one form: a result may be written in several that mean the same."""
     if block.get("type") != "tool_result":
         return block
     content = block.get("content")

@@ -1,4 +1,4 @@
-"""What the strict dialects share: the history that they read, the shapes of their errors, and named events."""
+"""Code that the strict dialects share: the history of a request, the form of errors, and events of a stream."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _GEMINI_STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_F
 
 
 class DialectError(RequestError):
-    """A refusal in the shape of one dialect."""
+    """A refused request, with an error body as this dialect writes it."""
 
     def __init__(self, refusal: RequestError, dialect: Dialect) -> None:
         super().__init__(int(refusal.status), str(refusal), refusal.code)
@@ -47,7 +47,7 @@ class DialectError(RequestError):
 
 @contextmanager
 def refusing_as(dialect: Dialect) -> Iterator[None]:
-    """Give the errors that are raised inside the shape of this dialect."""
+    """Turn each RequestError that is raised inside into an error of this dialect."""
     try:
         yield
     except RequestError as refusal:
@@ -60,7 +60,7 @@ def error_body(refusal: RequestError, dialect: Dialect) -> Json:
 
 
 def sse_event(value: Json, pause: float = 0.0, *, named: bool = False, end: str = "\n") -> TimedFrame:
-    """Return an event with this data; `named`: with its type as the event's name; `end` ends its lines."""
+    """Return an event with this data; `named`: with its type as the name of the event; `end` is the end of a line."""
     head = f"event: {value['type']}{end}" if named else ""
     return TimedFrame(
         f"{head}data: {json.dumps(value, ensure_ascii=False)}{end}{end}".encode("utf-8", "replace"), pause
@@ -69,10 +69,10 @@ def sse_event(value: Json, pause: float = 0.0, *, named: bool = False, end: str 
 
 @dataclass(frozen=True, slots=True)
 class StrictRequest(ReceivedRequest):
-    """A request that may bring reasoning back.
+    """A request that may send earlier reasoning back.
 
     `shows_reasoning`: the model's thoughts may be shown. `replayed` counts reasoning states that came back unchanged.
-    `prefix` is everything before the answer, where it counts.
+    `prefix` is a digest of everything before the answer; only Anthropic's dialect needs it.
     """
 
     shows_reasoning: bool = True
@@ -92,7 +92,7 @@ class StrictWriter(ChatWriter):
 
 
 def require_tool_names(names: list[Any]) -> list[str]:
-    """Check tool names as OpenAI and Anthropic do. Raises RequestError for a bad name or one given twice."""
+    """Check tool names as OpenAI and Anthropic do. Raises RequestError for a bad or repeated name."""
     for name in names:
         if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
             raise bad_request(f"A tool's name must match {_TOOL_NAME.pattern}.")
@@ -130,7 +130,10 @@ class HistoryTurn:
 
 
 def build_request(turns: list[HistoryTurn], *, stream: bool, tools: list[str], more: dict[str, Any]) -> StrictRequest:
-    """Return the request for the end of a history. `more`: further fields from the dialect. Raises RequestError."""
+    """Build the request from its history; its text is the last prompt. `more`: fields of the dialect.
+
+    Raises RequestError if there are no messages.
+    """
     if not turns:
         raise bad_request("There are no messages.", "missing_required_parameter")
     prompts = [index for index, turn in enumerate(turns) if turn.role == "user"]

@@ -1,4 +1,4 @@
-"""Gemini's generateContent, read as the newest models read it, and written from a script."""
+"""Gemini's generateContent: checks requests as the newest models do, and answers from a script."""
 
 import re
 from collections.abc import Iterator
@@ -44,9 +44,9 @@ _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 # A placeholder for the signature of a call that another model made.
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 _UNDERSCORE = re.compile(r"_([a-z])")
-# The content of these is the caller's own.
+# The names inside these fields are the caller's own, so they stay as they are.
 _UNCHANGED_FIELDS = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "parameters", "responseSchema"}
-# Gemini's own list, without animations.
+# The types of pictures that Gemini accepts.
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 
 
@@ -57,16 +57,16 @@ def read_gemini_request(body: bytes, *, stream: bool) -> StrictRequest:
 
 def read_gemini_count_request(body: bytes) -> StrictRequest:
     """Read the body of a request to count tokens. Raises RequestError."""
-    wanted = as_object(_camel(parse_body(body)))
-    if len(wanted.keys() & {"contents", "generateContentRequest"}) != 1:
+    fields = as_object(_camel(parse_body(body)))
+    if len(fields.keys() & {"contents", "generateContentRequest"}) != 1:
         raise bad_request("Exactly one of contents and generateContentRequest is needed.")
-    if extra := wanted.keys() - {"contents", "generateContentRequest"}:
+    if extra := fields.keys() - {"contents", "generateContentRequest"}:
         raise _unknown_field(min(extra))
-    return _read(as_object(wanted.get("generateContentRequest")) or wanted, stream=False)
+    return _read(as_object(fields.get("generateContentRequest")) or fields, stream=False)
 
 
 def _camel(value: object) -> object:
-    """Return names in camel case: Google's JSON takes each name in both forms, and its own client mixes them."""
+    """Return the value with all names in camel case: Google accepts both forms, and its own client mixes them."""
     if isinstance(value, list):
         return [_camel(entry) for entry in cast("list[object]", value)]
     if not isinstance(value, dict):
@@ -76,21 +76,21 @@ def _camel(value: object) -> object:
     return {name: entry if name in _UNCHANGED_FIELDS else _camel(entry) for name, entry in renamed.items()}
 
 
-def _read(wanted: Json, *, stream: bool) -> StrictRequest:
-    _check_fields(wanted)
-    contents = as_objects(wanted.get("contents"))
+def _read(fields: Json, *, stream: bool) -> StrictRequest:
+    _check_fields(fields)
+    contents = as_objects(fields.get("contents"))
     if not contents:
         raise bad_request("GenerateContentRequest.contents: contents is not specified")
     _check_results(contents)
     turns = [turn for content in contents for turn in _turns(content)]
     prompts = [index for index, content in enumerate(contents) if _is_prompt(content)]
     replayed = _check_signatures(contents, prompts[-1] if prompts else 0)
-    thinking = as_object(as_object(wanted.get("generationConfig")).get("thinkingConfig"))
-    system = "\n".join(str(part.get("text", "")) for part in _parts(wanted.get("systemInstruction")))
+    thinking = as_object(as_object(fields.get("generationConfig")).get("thinkingConfig"))
+    system = "\n".join(str(part.get("text", "")) for part in _parts(fields.get("systemInstruction")))
     return build_request(
         [*([HistoryTurn("system", system)] if system else []), *turns],
         stream=stream,
-        tools=list(_tool_names(wanted)),
+        tools=list(_tool_names(fields)),
         more={"shows_reasoning": thinking.get("includeThoughts") is True, "replayed": replayed},
     )
 
@@ -99,16 +99,16 @@ def _unknown_field(name: str) -> Exception:
     return bad_request(f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
 
 
-def _check_fields(wanted: Json) -> None:
-    if extra := wanted.keys() - _FIELDS:
+def _check_fields(fields: Json) -> None:
+    if extra := fields.keys() - _FIELDS:
         raise _unknown_field(min(extra))
-    config = as_object(wanted.get("generationConfig"))
+    config = as_object(fields.get("generationConfig"))
     thinking = as_object(config.get("thinkingConfig"))
     if "thinkingLevel" in thinking and "thinkingBudget" in thinking:
         raise bad_request("You can only set one of thinking budget and thinking level.")
     if "responseSchema" in config and "responseJsonSchema" in config:
         raise bad_request("Only one of response schema and response JSON schema may be set.")
-    if wanted.get("cachedContent") is not None:
+    if fields.get("cachedContent") is not None:
         raise bad_request("CachedContent not found: this demo keeps none.")
 
 
@@ -129,7 +129,7 @@ def _is_prompt(content: Json) -> bool:
 
 
 def _check_results(contents: list[Json]) -> None:
-    """Check for as many responses as calls, by name and by id, right after them; and for known roles and parts."""
+    """Check that each content answers the calls of the one before by name and id, has a known role, and has parts."""
     calls: list[Json] = []
     for content in contents:
         if content.get("role", "user") not in ("user", "model"):
@@ -150,7 +150,7 @@ def _check_results(contents: list[Json]) -> None:
 
 
 def _check_signatures(contents: list[Json], last_prompt: int) -> int:
-    """Count the signatures that came back. Turns before the last prompt may have lost theirs; none may be changed."""
+    """Count the signatures that came back. Before the last prompt one may be missing; none may be changed."""
     count = 0
     for index, content in enumerate(contents):
         parts = [part for part in _parts(content) if "functionCall" in part]
@@ -207,8 +207,8 @@ def _picture(part: Json) -> ReceivedPicture:
     return picture_from_base64(str(blob.get("data", "")).translate(seals.EITHER_ALPHABET))
 
 
-def _tool_names(wanted: Json) -> Iterator[str]:
-    for tool in as_objects(wanted.get("tools")):
+def _tool_names(fields: Json) -> Iterator[str]:
+    for tool in as_objects(fields.get("tools")):
         for declared in as_objects(tool.get("functionDeclarations")):
             name = declared.get("name")
             if not isinstance(name, str) or not _FUNCTION_NAME.fullmatch(name):
@@ -219,7 +219,7 @@ def _tool_names(wanted: Json) -> Iterator[str]:
 
 
 class GeminiWriter(StrictWriter):
-    """Writes answers. Lines end with CR LF, there is no end mark, and a call comes whole."""
+    """Writes answers. Lines end with CR LF, nothing marks the end of the stream, and a call comes in one piece."""
 
     dialect = "gemini"
 

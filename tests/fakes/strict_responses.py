@@ -1,4 +1,4 @@
-"""The Responses API, read as OpenAI reads it with `store: false`, written from a script."""
+"""The Responses API: checks requests as OpenAI does with `store: false`, and answers from a script."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,18 +37,18 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 def read_responses_request(body: bytes, *, counts: bool = False) -> StrictRequest:
     """Read a request body; `counts`: of a request to count tokens. Raises RequestError."""
-    wanted = parse_body(body)
-    require_model(wanted.get("model"))
-    _check_fields(wanted, counts=counts)
-    input_value = wanted.get("input")
+    fields = parse_body(body)
+    require_model(fields.get("model"))
+    _check_fields(fields, counts=counts)
+    input_value = fields.get("input")
     items = [{"role": "user", "content": input_value}] if isinstance(input_value, str) else as_objects(input_value)
     _check_order(items)
-    reasoning = as_object(wanted.get("reasoning"))
-    system = [HistoryTurn("system", str(wanted["instructions"]))] if wanted.get("instructions") else []
+    reasoning = as_object(fields.get("reasoning"))
+    system = [HistoryTurn("system", str(fields["instructions"]))] if fields.get("instructions") else []
     return build_request(
         system + list(_turns(items)) if items else [],
-        stream=wanted.get("stream") is True,
-        tools=require_tool_names([tool.get("name") for tool in as_objects(wanted.get("tools")) if _is_function(tool)]),
+        stream=fields.get("stream") is True,
+        tools=require_tool_names([tool.get("name") for tool in as_objects(fields.get("tools")) if _is_function(tool)]),
         more={
             "reasons": reasoning.get("effort") != "none",
             "shows_reasoning": reasoning.get("summary") is not None,
@@ -57,28 +57,28 @@ def read_responses_request(body: bytes, *, counts: bool = False) -> StrictReques
     )
 
 
-def _check_fields(wanted: Json, *, counts: bool) -> None:
+def _check_fields(fields: Json, *, counts: bool) -> None:
     for name in ("messages", "max_tokens", "stop", "top_k"):
-        if name in wanted:
+        if name in fields:
             raise bad_request(f"Unknown parameter: '{name}'.", "unknown_parameter")
-    if counts and "stream" in wanted:
+    if counts and "stream" in fields:
         raise bad_request("Unknown parameter: 'stream'.", "unknown_parameter")
-    if wanted.get("previous_response_id") is not None:
+    if fields.get("previous_response_id") is not None:
         raise bad_request("The previous response was not found: this demo keeps none.", "previous_response_not_found")
-    effort = as_object(wanted.get("reasoning")).get("effort")
+    effort = as_object(fields.get("reasoning")).get("effort")
     if effort is not None and effort not in _EFFORTS:
         raise bad_request(f"Invalid value: '{effort}' for reasoning.effort.", "invalid_value")
     for name in ("temperature", "top_p"):
-        if wanted.get(name) is not None and effort != "none":
+        if fields.get(name) is not None and effort != "none":
             raise bad_request(
                 f"Unsupported parameter: '{name}' is not supported while reasoning.", "unsupported_parameter"
             )
-    if any("function" in tool for tool in as_objects(wanted.get("tools"))):
+    if any("function" in tool for tool in as_objects(fields.get("tools"))):
         raise bad_request("Missing required parameter: 'tools[0].name'.", "missing_required_parameter")
 
 
 def _check_order(items: list[Json]) -> None:
-    """Check that reasoning precedes its item, each call has its output, and nothing is referred to by id alone."""
+    """Check that reasoning precedes its item, each call has its output, and no item is given by its id alone."""
     known = {item.get("id") for item in items if item.get("type") == "reasoning"}
     for index, item in enumerate(items):
         kind, item_id = item.get("type", "message"), item.get("id")
@@ -143,10 +143,10 @@ def _message(item: Json) -> HistoryTurn:
     role, content = item.get("role"), item.get("content")
     if role not in _ROLES:
         raise bad_request(f"Invalid value: '{role}' for the role of a message.", "invalid_value")
-    takes = ("output_text", "refusal") if role == "assistant" else ("input_text", "input_image", "input_file")
+    allowed = ("output_text", "refusal") if role == "assistant" else ("input_text", "input_image", "input_file")
     for part in as_objects(content):
-        if part.get("type") not in takes:
-            raise bad_request(f"Invalid value: '{part.get('type')}'. A {role} message takes: {', '.join(takes)}.")
+        if part.get("type") not in allowed:
+            raise bad_request(f"Invalid value: '{part.get('type')}'. A {role} message takes: {', '.join(allowed)}.")
         if part.get("type") == "input_image" and not isinstance(part.get("image_url"), str):
             raise bad_request("The image_url of an input_image must be a string.", "invalid_type")
     if role == "assistant":
@@ -163,7 +163,7 @@ def _is_function(tool: Json) -> bool:
 
 @dataclass
 class ResponsesWriter(StrictWriter):
-    """Writes answers. Ids of items contain the id of their reasoning: one without the other is refused later."""
+    """Writes answers. The id of an item contains that of its reasoning, so that a later request must have both."""
 
     dialect = "openai-responses"
 
@@ -181,7 +181,7 @@ class ResponsesWriter(StrictWriter):
                 return
             place: Json = {"output_index": len(done)}
             yield self._event("response.output_item.added", **place, item=_empty_item(item))
-            yield from self._inside(step, item, {**place, "item_id": item["id"]})
+            yield from self._deltas(step, item, {**place, "item_id": item["id"]})
             yield self._event("response.output_item.done", **place, item=item)
             done.append(item)
         yield self._event("response.completed", response=self._response("completed", done))
@@ -215,7 +215,7 @@ class ResponsesWriter(StrictWriter):
             case Break():
                 return {}
 
-    def _inside(self, step: Think | Say | Call, item: Json, place: Json) -> Iterator[TimedFrame]:
+    def _deltas(self, step: Think | Say | Call, item: Json, place: Json) -> Iterator[TimedFrame]:
         match step:
             case Think():
                 if item["summary"]:

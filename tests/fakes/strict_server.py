@@ -29,7 +29,7 @@ def strict_server(
     on_disconnect: Callable[[RequestRecord], None] | None = None,
     play: Play = scripted_model.play,
 ) -> RecordingServer:
-    """Return a server; `play` is the model, which is called in a thread."""
+    """Return a server. `play` is the model; it is called in a thread."""
 
     async def answer(request: Request) -> Any:
         return await answer_request(request, play)
@@ -38,7 +38,7 @@ def strict_server(
 
 
 def demo_endpoint(base_url: str, dialect: Dialect = "openai-chat") -> Endpoint:
-    """Return the demo as an endpoint like any other; `base_url` is what `DemoServer.start` returned."""
+    """Return the demo as an ordinary endpoint; `base_url` comes from `DemoServer.start`."""
     root = base_url if dialect.startswith("openai") else base_url.removesuffix("/v1")
     return Endpoint(id="demo", title="Demo (offline)", dialect=dialect, base_url=root, kind="demo")
 
@@ -59,7 +59,7 @@ _MODELS_PATH = re.compile(r"/v1(beta)?/models(?:/([^/:]+))?")
 
 
 def dialect_of(request: Request) -> Dialect:
-    """Return the dialect of a request: by its address, and if vendors share one, by its headers."""
+    """Return the dialect of a request: by its path, and where vendors share a path, by its headers."""
     path, headers = request.path, request.headers
     if path.startswith("/v1/messages") or "anthropic-version" in headers:
         return "anthropic"
@@ -75,7 +75,7 @@ def dialect_of(request: Request) -> Dialect:
 
 
 async def answer_request(request: Request, play: Play) -> chat.ChatWriter | Json | list[Any]:
-    """Return a writer for an answer, or ready JSON. Raises RequestError, in the shape of the dialect."""
+    """Return a writer for an answer, or a JSON value. Raises RequestError with a body of the dialect."""
     dialect = dialect_of(request)
     with refusing_as(dialect):
         if request.method == "GET":
@@ -87,7 +87,7 @@ def _answer(request: Request, play: Play) -> chat.ChatWriter | Json | list[Any]:
     match (request.method, request.path):
         case ("POST", "/v1/chat/completions"):
             read = chat.read_chat_request(request.body)
-            question = StrictRequest(**{each.name: getattr(read, each.name) for each in fields(read)})
+            question = StrictRequest(**{field.name: getattr(read, field.name) for field in fields(read)})
             return chat.ChatWriter(question, play(question))
         case ("POST", "/v1/responses"):
             question = read_responses_request(request.body)

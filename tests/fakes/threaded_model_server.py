@@ -1,10 +1,10 @@
-"""A model server on loopback in threads of its own: what a window's process talks to while the test looks on.
+"""A model server on loopback in threads of its own, for a program with its window in another process.
 
 with ModelServer(Story(words("one two three"))) as server:
     ... desktop-agent --base-url server.url --model test-model
 server.asked[0].json, server.streams[0].gone_at
 
-At the end what was posted is judged by the vendors' own types (tests/desktop_agent/providers/sdk_types.py).
+At the end the posted bodies are checked with the vendors' own types (tests/desktop_agent/providers/sdk_types.py).
 """
 
 import json
@@ -24,7 +24,7 @@ JSON_HEADERS = {"content-type": "application/json"}
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came; `at` is on the monotonic clock."""
+    """A request; `at` is the moment when it came, on the monotonic clock."""
 
     method: str
     path: str
@@ -48,7 +48,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Story:
-    """A streamed answer; `pace` is in seconds between two pieces. Without an end the connection stays open."""
+    """A streamed answer, with `pace` seconds before each piece. Without `ends` the connection stays open."""
 
     pieces: Iterable[str]
     pace: float = 0.0
@@ -57,7 +57,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Silence:
-    """Take the request and say nothing at all."""
+    """Accept the request and send no byte."""
 
 
 Answer = Plain | Story | Silence
@@ -65,7 +65,7 @@ Answer = Plain | Story | Silence
 
 @dataclass
 class Stream:
-    """A streamed answer as it went; times are on the monotonic clock. `gone_at`: the client closed in the middle."""
+    """The record of a streamed answer; times are on the monotonic clock. `gone_at`: when the client disconnected."""
 
     sent: list[tuple[float, str]] = field(default_factory=list)
     gone_at: float | None = None
@@ -80,7 +80,7 @@ class Stream:
 
 
 def numbered(most: int = 100_000) -> Iterable[str]:
-    """Words that are all different, so that a loss in the middle shows."""
+    """Words that are all different, so that a lost one is noticed."""
     return (f"w{number} " for number in range(most))
 
 
@@ -90,7 +90,7 @@ def error(status: int, message: str, code: str) -> Plain:
 
 
 class ModelServer:
-    """Speaks Chat Completions. `answer` is for prompts; a listing is answered by itself unless `listing` is given."""
+    """Speaks Chat Completions. `answer` is for prompts, `listing` for the list of models, by default one model."""
 
     def __init__(
         self, answer: Answer | Callable[[Asked], Answer], listing: Answer | None = None, port: int = 0
@@ -133,11 +133,11 @@ class ModelServer:
                 continue
         self._server.server_close()
         if failure is None and self.prompts:
-            # Late: the SDKs take more than a second to load.
+            # Imported here: the SDKs take more than a second to load.
             from tests.desktop_agent.providers.sdk_types import judge_bytes
 
-            found = {line for each in self.prompts for line in judge_bytes(each.path, each.body, each.headers)}
-            assert not found, "the SDK's own types refuse what was sent:\n  " + "\n  ".join(sorted(found))
+            faults = {line for prompt in self.prompts for line in judge_bytes(prompt.path, prompt.body, prompt.headers)}
+            assert not faults, "the SDK's own types refuse what was sent:\n  " + "\n  ".join(sorted(faults))
 
     @property
     def url(self) -> str:
@@ -146,49 +146,49 @@ class ModelServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that the server listens on."""
         return self._server.server_address[1]
 
     @property
     def prompts(self) -> list[Asked]:
-        """Questions to the model, without listings."""
-        return [each for each in self.asked if each.method == "POST"]
+        """The requests to the model, without listings."""
+        return [request for request in self.asked if request.method == "POST"]
 
     def _answer_one(self, incoming: Any, connection: socket.socket) -> bool:
         self._connections.add(connection)
-        asked = _read(incoming)
-        if asked is None:
+        request = _read(incoming)
+        if request is None:
             return False
-        self.asked.append(asked)
-        answer = self._listing if asked.method == "GET" else self.answer
+        self.asked.append(request)
+        answer = self._listing if request.method == "GET" else self.answer
         if callable(answer):
-            answer = answer(asked)
+            answer = answer(request)
         match answer:
             case Plain():
                 head = {**answer.headers, "content-length": str(len(answer.body))}
                 connection.sendall(_head(answer.status, head) + answer.body)
                 return True
             case Story():
-                return self._tell(answer, connection)
+                return self._stream(answer, connection)
             case Silence():
-                self._wait_gone(connection, None)
+                self._wait_for_disconnect(connection, None)
                 return False
 
-    def _tell(self, story: Story, connection: socket.socket) -> bool:
+    def _stream(self, story: Story, connection: socket.socket) -> bool:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         stream = Stream()
         self.streams.append(stream)
         try:
             connection.sendall(_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
             for piece in story.pieces:
-                if self._wait_gone(connection, story.pace):
+                if self._wait_for_disconnect(connection, story.pace):
                     stream.gone_at = time.monotonic()
                     return False
                 # Before sending: afterwards the client may be quicker than this thread.
                 stream.sent.append((time.monotonic(), piece))
                 connection.sendall(_chunk({"content": piece}))
             if not story.ends:
-                self._wait_gone(connection, None)
+                self._wait_for_disconnect(connection, None)
                 stream.gone_at = time.monotonic()
                 return False
             connection.sendall(_chunk({}, "stop") + _framed(b"data: [DONE]\n\n") + b"0\r\n\r\n")
@@ -198,18 +198,18 @@ class ModelServer:
         stream.ended = True
         return True
 
-    def _wait_gone(self, connection: socket.socket, seconds: float | None) -> bool:
-        """Whether the client closes within these seconds; None waits until it does or the server ends."""
-        until = None if seconds is None else time.monotonic() + seconds
+    def _wait_for_disconnect(self, connection: socket.socket, seconds: float | None) -> bool:
+        """Whether the client disconnects within these seconds; None waits until it does or the server ends."""
+        deadline = None if seconds is None else time.monotonic() + seconds
         while not self._closing.is_set():
-            rest = 0.1 if until is None else max(0.0, min(0.1, until - time.monotonic()))
-            readable, _, _ = select.select([connection], [], [], rest)
+            timeout = 0.1 if deadline is None else max(0.0, min(0.1, deadline - time.monotonic()))
+            readable, _, _ = select.select([connection], [], [], timeout)
             if readable:
                 try:
                     return not connection.recv(1, socket.MSG_PEEK)
                 except OSError:
                     return True
-            if until is not None and time.monotonic() >= until:
+            if deadline is not None and time.monotonic() >= deadline:
                 return False
         return True
 

@@ -1,4 +1,4 @@
-"""A round of calls in a test: a recorder that remembers, and tools that do as they are told."""
+"""A batch of tool calls in a test, with a recorder in memory and simple tools."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,9 +34,9 @@ class Words(BaseModel):
 
 
 class Memory:
-    """A recorder that keeps everything.
+    """A recorder that keeps everything in memory.
 
-    `refuse` makes the disk fail; `slow`, while it is cleared, makes it slow, and `deaf` lets it heed no cancel then.
+    With `refuse` its disk fails. While `slow` is cleared, `flush` waits, and with `deaf` it ignores a cancel meanwhile.
     """
 
     def __init__(self, *messages: Message) -> None:
@@ -89,16 +89,16 @@ Work = Callable[[str, RunningCall], Awaitable[Any]]
 
 
 def tool(name: str, work: Work | None = None, *, reads: bool = False, **more: Any) -> Tool[Words]:
-    """A tool that answers its word, or does `work`; a text that this answers is its result, else it is given back."""
+    """A tool that answers with its word, or with what `work` returns for it: a text, or a finished result."""
 
     async def run(given: Words, call: RunningCall) -> Any:
-        made = given.word if work is None else await work(given.word, call)
-        return (Text(text=made),) if isinstance(made, str) else made
+        result = given.word if work is None else await work(given.word, call)
+        return (Text(text=result),) if isinstance(result, str) else result
 
     effects = frozenset[Effect]() if reads else frozenset({Effect.WRITE})
     tool_class = ToolClass.READ_ONLY if reads else ToolClass.MUTATING
-    given: dict[str, Any] = {"effects": effects, "tool_class": tool_class, "timeout": 30.0, **more}
-    return Tool(name=name, description=name, schema=ModelSchema(Words), run=run, **given)
+    fields: dict[str, Any] = {"effects": effects, "tool_class": tool_class, "timeout": 30.0, **more}
+    return Tool(name=name, description=name, schema=ModelSchema(Words), run=run, **fields)
 
 
 def call(id_: str, name: str, word: str = "x") -> ToolUse:
@@ -106,7 +106,7 @@ def call(id_: str, name: str, word: str = "x") -> ToolUse:
 
 
 class Desk:
-    """Everything around one round."""
+    """One batch of calls with its context, policy and recorder."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Desk:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Some loop steps later."""
+    """Wait until the condition is true: first by turns of the loop, then by time."""
     for _ in range(10_000):
         if condition():
             return
@@ -191,7 +191,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 class Stubborn:
-    """Work that does not heed a cancel until it may end."""
+    """Work that ignores a cancel until it may end."""
 
     def __init__(self) -> None:
         self.reached = asyncio.Event()

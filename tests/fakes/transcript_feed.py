@@ -1,4 +1,4 @@
-"""Feeds a real transcript with real envelopes."""
+"""Feeds a real transcript with events in real envelopes."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,22 +11,22 @@ from desktop_agent.types.engine_events import Envelope
 
 
 class Feed:
-    """Each call is one event, a tenth of a second after the one before."""
+    """Applies one event per call, `after` seconds after the one before."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         self._seq = 0
-        self._at = datetime(2026, 1, 1, tzinfo=UTC)
+        self._moment = datetime(2026, 1, 1, tzinfo=UTC)
 
     def __call__(self, event, after: float = 0.1) -> list[Change]:
         self._seq += 1
-        self._at += timedelta(seconds=after)
-        return self.transcript.apply(Envelope(self._seq, "run", None, "turn", self._at, event))
+        self._moment += timedelta(seconds=after)
+        return self.transcript.apply(Envelope(self._seq, "run", None, "turn", self._moment, event))
 
 
 @dataclass
 class NoPictures:
-    """Files named by digest in a folder."""
+    """A picture store that only knows paths: files of a folder, named by digest."""
 
     folder: Path
 
@@ -35,6 +35,6 @@ class NoPictures:
 
 
 def read_all(row) -> None:
-    """Read what of a row's text was not read yet."""
-    while (at := row.stack.last_lazy_section()) is not None:
-        row.stack.read(at)
+    """Parse all lazy sections of a row."""
+    while (section := row.stack.last_lazy_section()) is not None:
+        row.stack.read(section)

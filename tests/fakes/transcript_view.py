@@ -1,4 +1,4 @@
-"""A view with a transcript in it, and hands."""
+"""A view with a transcript, and what a person does in it with mouse and keyboard."""
 
 from pathlib import Path
 
@@ -41,15 +41,15 @@ class Standing:
 
     def block(self, row, words):
         """The index of the block that begins with these words."""
-        return next(at for at, block in enumerate(self.rows.row(row).blocks) if block.plain().startswith(words))
+        return next(index for index, block in enumerate(self.rows.row(row).blocks) if block.plain().startswith(words))
 
     def point(self, row, words, offset=0):
-        """Where a character of a block stands in the viewport: the middle of its left edge."""
-        at = self.block(row, words)
+        """The middle of the left edge of a character in a block, in coordinates of the viewport."""
+        index = self.block(row, words)
         line = self.rows.row(row)
-        line.stack.settle_block(at)
-        box = line.blocks[at].caret_rect_at(offset)
-        corner = line.stack.block_box(at).topLeft() + self.view.row_viewport.row_box(row).topLeft()
+        line.stack.settle_block(index)
+        box = line.blocks[index].caret_rect_at(offset)
+        corner = line.stack.block_box(index).topLeft() + self.view.row_viewport.row_box(row).topLeft()
         return QPoint(round(box.left() + corner.x()), round(box.center().y() + corner.y()))
 
     def picture(self):
@@ -59,7 +59,7 @@ class Standing:
         return self.view.row_viewport.row_box(row).top()
 
     def box_of(self, row, block):
-        """A block in the viewport."""
+        """The rectangle of a block in the viewport."""
         return self.rows.row(row).stack.block_box(block).translated(self.view.row_viewport.row_box(row).topLeft())
 
     def position(self, row, block, x=3):
@@ -84,16 +84,16 @@ class Standing:
         QTest.mouseRelease(viewport, LEFT, pos=end)
 
     def select(self, row, words, start=0, end=None):
-        at = self.block(row, words)
-        end = utf16_length(self.rows.row(row).blocks[at].plain()) if end is None else end
-        self.view.row_viewport.select(TextPosition(row, at, start), TextPosition(row, at, end))
+        index = self.block(row, words)
+        end = utf16_length(self.rows.row(row).blocks[index].plain()) if end is None else end
+        self.view.row_viewport.select(TextPosition(row, index, start), TextPosition(row, index, end))
 
     def selected(self):
         """The selected text, as it would be copied."""
         return selected_text(self.view.row_viewport.selection, self.rows)
 
     def menu(self, point, reason=QContextMenuEvent.Reason.Mouse):
-        """The menu at a point: itself, and its actions by their words."""
+        """Open the context menu at a point; return it, and its actions by their texts."""
         self.view.contextMenuEvent(QContextMenuEvent(reason, point, self.view.viewport().mapToGlobal(point)))
         menu = self.view.findChildren(QMenu)[-1]
         return menu, {action.text().replace("&", ""): action for action in menu.actions() if action.text()}

@@ -1,4 +1,4 @@
-"""A tray of the kind that desktops have today (StatusNotifierItem), in a process of its own on the session bus.
+"""A system tray that speaks StatusNotifierItem, in a process of its own on the session bus.
 
 `python -m tests.fakes.tray_host` takes orders as lines of JSON and answers each with a line of JSON.
 """
@@ -28,7 +28,7 @@ WATCHER = "org.kde.StatusNotifierWatcher"
 ITEM, ITEM_PATH = "org.kde.StatusNotifierItem", "/StatusNotifierItem"
 MENU = "com.canonical.dbusmenu"
 PROPERTIES = "org.freedesktop.DBus.Properties"
-# Qt asks for it before it asks for the property.
+# Qt introspects the watcher before it reads its properties.
 DESCRIPTION = f"""<!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
 <node><interface name="{WATCHER}">
@@ -78,8 +78,8 @@ class _Host:
                 return title or text
             case ["menu"]:
                 return [label for _, label in await self._menu()]
-            case ["choose", wanted]:
-                number = next(number for number, label in await self._menu() if label == wanted)
+            case ["choose", chosen]:
+                number = next(number for number, label in await self._menu() if label == chosen)
                 words = (number, "clicked", ("s", ""), 0)
                 await self._call(await self._menu_path(), MENU, "Event", "isvu", words)
         return None
@@ -115,7 +115,7 @@ async def _main() -> None:
 
 
 class TrayHost:
-    """The process, for a test."""
+    """The process of the tray, for a test."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
@@ -139,7 +139,7 @@ class TrayHost:
         self._order("activate")
 
     def choose(self, label: str) -> None:
-        """Choose in the icon's menu."""
+        """Choose an action in the menu of the icon."""
         self._order("choose", label)
 
     def _order(self, *order: Any) -> Any:
@@ -156,7 +156,7 @@ class TrayHost:
 @contextmanager
 def tray_host(environment: Mapping[str, str]) -> Iterator[TrayHost]:
     """Run the tray on the session bus of this environment."""
-    # Not for the tray, which starts in half the time without pytest.
+    # Imported here, as the tray's own process starts in half the time without pytest.
     from tests.frame import displays
 
     process = subprocess.Popen(

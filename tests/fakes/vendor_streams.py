@@ -1,4 +1,4 @@
-"""One long answer per dialect, in the framing of the vendor: what its servers send for a text, field by field."""
+"""One long answer in each dialect, with the fields and the framing of the vendor's servers."""
 
 import json
 from collections.abc import Callable
@@ -13,22 +13,22 @@ PATHS = {
     "anthropic": "/messages",
     "gemini": ":streamGenerateContent",
 }
-"""How the path of a question ends."""
+"""The ending of the path of a request to the model."""
 _OBFUSCATION = "aB3xK9mQ2w"
 
 
 def dialect_of(path: str) -> str:
-    """Whose question was sent to this path."""
+    """The dialect of a request to this path."""
     return next(dialect for dialect, ending in PATHS.items() if path.partition("?")[0].endswith(ending))
 
 
 def events(dialect: str, count: int) -> list[bytes]:
-    """The events of one answer with `count` pieces of text; each is what a server writes at once."""
+    """The events of one answer with `count` pieces of text; a server writes one event at a time."""
     return said(dialect, [f"tok{number % 97} " for number in range(count)])
 
 
 def said(dialect: str, pieces: list[str]) -> list[bytes]:
-    """The same with these pieces of text."""
+    """The events of one answer with these pieces of text."""
     return _MAKERS[dialect](pieces)
 
 
@@ -71,15 +71,15 @@ def _openai_responses(pieces: list[str]) -> list[bytes]:
         "total_tokens": 10 + len(pieces),
     }
     opened = {**item, "status": "in_progress", "content": []}
-    found: list[dict[str, Any]] = [
+    values: list[dict[str, Any]] = [
         {"type": "response.created", "response": base},
         {"type": "response.in_progress", "response": base},
         {"type": "response.output_item.added", "output_index": 0, "item": opened},
         {"type": "response.content_part.added", **place, "part": {**part, "text": ""}},
     ]
     more = {**place, "logprobs": [], "obfuscation": _OBFUSCATION}
-    found += [{"type": "response.output_text.delta", **more, "delta": piece} for piece in pieces]
-    found += [
+    values += [{"type": "response.output_text.delta", **more, "delta": piece} for piece in pieces]
+    values += [
         {"type": "response.output_text.done", **place, "text": text, "logprobs": []},
         {"type": "response.content_part.done", **place, "part": part},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
@@ -88,7 +88,7 @@ def _openai_responses(pieces: list[str]) -> list[bytes]:
             "response": {**base, "status": "completed", "output": [item], "usage": usage},
         },
     ]
-    return [_named({**event, "sequence_number": number}) for number, event in enumerate(found)]
+    return [_named({**event, "sequence_number": number}) for number, event in enumerate(values)]
 
 
 def _anthropic(pieces: list[str]) -> list[bytes]:
@@ -103,15 +103,15 @@ def _anthropic(pieces: list[str]) -> list[bytes]:
         "stop_sequence": None,
         "usage": usage,
     }
-    found: list[dict[str, Any]] = [
+    values: list[dict[str, Any]] = [
         {"type": "message_start", "message": message},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "ping"},
     ]
-    found += [
+    values += [
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}} for piece in pieces
     ]
-    found += [
+    values += [
         {"type": "content_block_stop", "index": 0},
         {
             "type": "message_delta",
@@ -120,11 +120,11 @@ def _anthropic(pieces: list[str]) -> list[bytes]:
         },
         {"type": "message_stop"},
     ]
-    return [_named(event) for event in found]
+    return [_named(event) for event in values]
 
 
 def _gemini(pieces: list[str]) -> list[bytes]:
-    found: list[bytes] = []
+    chunks: list[bytes] = []
     for number, piece in enumerate([*pieces, ""], 1):
         candidate: dict[str, Any] = {"content": {"parts": [{"text": piece}], "role": "model"}, "index": 0}
         if number > len(pieces):
@@ -136,8 +136,8 @@ def _gemini(pieces: list[str]) -> list[bytes]:
             "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 4105}],
         }
         more = {"modelVersion": "gemini-3.8-flash", "responseId": "a1b2c3d4e5f6g7h8"}
-        found.append(_data({"candidates": [candidate], "usageMetadata": usage, **more}, end="\r\n\r\n"))
-    return found
+        chunks.append(_data({"candidates": [candidate], "usageMetadata": usage, **more}, end="\r\n\r\n"))
+    return chunks
 
 
 def _data(value: Any, end: str = "\n\n") -> bytes:

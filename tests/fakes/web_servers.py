@@ -1,4 +1,4 @@
-"""Servers that misbehave, on real sockets of loopback, and a way that leads public names to them."""
+"""Servers that misbehave, on loopback, and a connector and a resolver that lead public names to them."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Detour(httpcore.AsyncNetworkBackend):
-    """Connects to loopback instead of a public address, and remembers which address it was told."""
+    """Connects to loopback instead of a public address, and records the address that it was given."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -33,7 +33,7 @@ class Detour(httpcore.AsyncNetworkBackend):
 
 
 class Names:
-    """A resolver: names to the addresses that they have the first time, the second time, and so on."""
+    """A resolver. The table has the addresses of each name at the first lookup, the second, and so on."""
 
     def __init__(self, table: Mapping[str, Sequence[Sequence[str]]] | None = None) -> None:
         self.asked: list[str] = []
@@ -50,7 +50,7 @@ def way_of(names: Names | None = None, detour: Detour | None = None) -> Connecto
 
 
 class RawServer:
-    """Hands each connection, its request read, to a function that writes whatever it likes."""
+    """Reads the request of each connection, then lets a function write whatever it likes."""
 
     def __init__(self, script: Script, context: ssl.SSLContext | None = None) -> None:
         self._script = script

@@ -1,4 +1,4 @@
-"""The whole window over a real engine, without a screen."""
+"""The whole window with a real engine, offscreen."""
 
 import asyncio
 
@@ -22,12 +22,12 @@ NOWHERE = LaunchOptions(None, None, None)
 
 
 class Screen:
-    """The window as a person uses it: by the names on it."""
+    """The window as a person uses it: by the names of its controls."""
 
     def __init__(self, app, engine, provider, folder):
         self.engine = engine
         self.provider = provider
-        # As in a new process: under the sheet of the last window each widget would be styled again and again.
+        # As in a new process: with the style sheet of the last window each new widget would be styled again and again.
         app.setStyleSheet("")
         self.front = StartupWindow(app, ThemeSource(), folder)
         self.front.show()
@@ -36,11 +36,11 @@ class Screen:
         self.window = self.desk.window
 
     def before(self):
-        """What is done before there is anything behind the window."""
+        """A hook for tests: called when the startup window is shown, before the AppController exists."""
 
     @classmethod
     async def open(cls, app, folder, *turns, connected=True, saved=False, defaults=None, place=NOWHERE):
-        """`saved`: the folder has the preferences already, and may be read along in, which never ends."""
+        """Open the window. `saved`: the folder has preferences already. Then do not wait: it may never become idle."""
         engine = await Engine.open(folder, defaults or RunDefaults())
         provider = ScriptedProvider(*turns)
         if connected:
@@ -57,16 +57,16 @@ class Screen:
     async def close(self):
         await self.desk.close()
         await self.engine.close()
-        for each in (self.desk.library, self.desk.servers, self.desk._clock, self.front):
-            each.deleteLater()
+        for qt_object in (self.desk.library, self.desk.servers, self.desk._clock, self.front):
+            qt_object.deleteLater()
 
     async def idle(self):
-        """Until nothing works in the background."""
+        """Wait until no background task runs."""
         await until(lambda: not self.desk._tasks._running)
 
     def find(self, kind, name):
-        found = [each for each in self.window.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
-        return found[0] if found else None
+        shown = [widget for widget in self.window.findChildren(kind) if widget.isVisible()]
+        return next((widget for widget in shown if widget.accessibleName() == name), None)
 
     async def wait_for(self, kind, name):
         return await until(lambda: self.find(kind, name))
@@ -84,15 +84,15 @@ class Screen:
         return self.window.banners
 
     def words(self, inside: QWidget | None = None):
-        return [each.text() for each in (inside or self.window).findChildren(QLabel) if each.isVisible()]
+        return [label.text() for label in (inside or self.window).findChildren(QLabel) if label.isVisible()]
 
     def answers(self):
-        return [str(each.text) for each in self.conversation.transcript if isinstance(each, AnswerItem)]
+        return [str(item.text) for item in self.conversation.transcript if isinstance(item, AnswerItem)]
 
     def kept_draft(self):
-        """The text of the draft that is on the disk, None where one is being written there."""
-        kept = self.window.page._drafts._saved
-        return kept[0] if kept is not None else None
+        """The text of the draft on the disk; None while one is being written."""
+        saved = self.window.page._drafts._saved
+        return saved[0] if saved is not None else None
 
     def write(self, text):
         self.editor.setFocus()
@@ -114,21 +114,22 @@ class Screen:
         await self.idle()
 
     def action(self, text):
-        return next(each for each in self.window.actions() if each.text() == text)
+        return next(action for action in self.window.actions() if action.text() == text)
 
     def question(self):
-        boxes = [each for each in self.window.findChildren(QuestionBox) if each.isVisible()]
+        boxes = [box for box in self.window.findChildren(QuestionBox) if box.isVisible()]
         assert len(boxes) <= 1
         return boxes[0] if boxes else None
 
     def answer_question(self, text):
-        button = next(each for each in self.question().findChildren(QPushButton) if each.text() == text)
+        buttons = self.question().findChildren(QPushButton)
+        button = next(button for button in buttons if button.text() == text)
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
 @pytest.fixture
 def on_screen(qapp, in_loop, tmp_path):
-    """Runs `work(screen)` with the window open; more openings of the same folder may follow."""
+    """Return a function that runs `work(screen)` with the window open; it may be called again with the same folder."""
 
     def run(work, *turns, folder=None, **options):
         async def whole():

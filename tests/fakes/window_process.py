@@ -1,4 +1,4 @@
-"""The program as a person has it: a process of its own with a window, driven from outside by accessible names."""
+"""The program in a process of its own with its window, driven from the test by accessible names."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from tests.frame.a11y import SCRIPT, SYSTEM_PYTHON, Node, Reader
 from tests.frame.displays import program
 from tests.frame.patience import PATIENCE
 
-# Qt's bridge does not know a newer call of the registry, and says when the test asks about what has just gone: an
-# object, or a row of a list or tree that was counted before the list became shorter. Nothing else may be said.
+# Qt's bridge warns about a newer call of the registry, which it does not know, and about questions for what was just
+# deleted: an object, or a row of a list or tree that was counted before it became shorter. All other output is a fault.
 EXPECTED = re.compile(
     r"^qt\.accessibility\.atspi: .*(GetApplicationBusAddress|Could not find accessible on path).*$"
     r"|^QAccessible(Table|List|Tree)::(child|cellAt|indexFromLogical): [Ii]nvalid index.*$|^$"
@@ -30,24 +30,24 @@ _NOT_YET = ("nothing showing", "no application")
 NO_TITLES = {"chat": {"titles": "local"}}
 """Preferences with which no model is asked for a title."""
 GLANCES: dict[str, Any] = {"screen": [], "words": "", "focused": [], "texts": [], "find": None}
-"""Verbs that only look, and what they answer when there is nothing."""
+"""Verbs that only read, and their answers when there is nothing to read."""
 
 
 def wait_until(what: str, true: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """What the condition answers once it is true; fails after these seconds."""
-    until = time.monotonic() + seconds
+    """Wait until the condition is true, and return its value; fail the test after these seconds."""
+    deadline = time.monotonic() + seconds
     while True:
-        looked_at = time.monotonic()
+        asked_at = time.monotonic()
         if answer := true():
             return answer
-        if looked_at > until:
+        if asked_at > deadline:
             pytest.fail(f"not within {seconds:.0f} s: {what}")
-        # The program answers each look: most of the time is its own.
-        time.sleep(max(0.05, 2 * (time.monotonic() - looked_at)))
+        # The program itself answers each question: this leaves it two thirds of the time for its work.
+        time.sleep(max(0.05, 2 * (time.monotonic() - asked_at)))
 
 
 class Screen(Reader):
-    """A reader that stays, and what hands do: keys, the mouse, the clipboard."""
+    """A reader whose process stays, with keyboard, mouse and clipboard."""
 
     def __init__(self, environment: dict[str, str], pid: int) -> None:
         super().__init__(environment, f"process {pid}")
@@ -77,47 +77,47 @@ class Screen(Reader):
         return self._ask("find", "", "frame") is not None
 
     def texts(self, name: str) -> list[str]:
-        """The texts of all that is showing under this name, in order."""
+        """The texts of all showing nodes of this name, in order."""
         return self._ask("texts", name)
 
     def last(self, name: str) -> str:
-        """The text of the last of them, or nothing."""
+        """The text of the last showing node of this name, or ""."""
         return (self.texts(name) or [""])[-1]
 
     def on_bus(self) -> str:
-        """The applications that the accessibility bus knows, for whoever reads a failure."""
+        """The applications that the accessibility bus knows, for the message of a failure."""
         return self._ask("bus")
 
     def says(self, *words: str) -> str:
-        """All showing names and texts, when all these words are among them; else nothing."""
+        """All showing names and texts, if all these words are among them; else ""."""
         whole: str = self._ask("words")
         return whole if all(word in whole for word in words) else ""
 
     def wait_says(self, *words: str, seconds: float = PATIENCE) -> str:
-        """The same, waiting; a failure tells all that was on the screen."""
+        """Wait until `says` finds these words; a failure names all that was on the screen."""
         try:
             return wait_until(f"the screen says {words}", lambda: self.says(*words), seconds)
         except pytest.fail.Exception:
             pytest.fail(f"the screen does not say {words}, but:\n{self.says()}")
 
     def scroll_to_start(self) -> None:
-        """Show the first messages: how much was answered below them is the machine's affair."""
+        """Show the first messages: how long the answer below them is by now depends on the machine."""
         self.focus("Transcript")
         self.keys("Home")
 
     def focused(self) -> list[str]:
-        """The names of all that has the keyboard, or is the current row of a list."""
+        """The names of all nodes that have the keyboard focus, or are the current row of a list."""
         return self._ask("focused")
 
     def wait_focus(self, name: str) -> None:
-        """Until the keyboard, or the current row of a list, is at what has this name; a failure tells where it is."""
+        """Wait until a node of this name has the keyboard focus, or is the current row; a failure names what has it."""
         try:
             wait_until(f"the keyboard is at {name!r}", lambda: name in self.focused())
         except pytest.fail.Exception:
             pytest.fail(f"the keyboard is not at {name!r}, but at {self.focused()}")
 
     def wait_line(self, beginning: str) -> str:
-        """A whole name or line of a text that begins so, waiting."""
+        """Wait for a name or a line of a text that begins so, and return it whole."""
 
         def line() -> str:
             lines = self.says().splitlines()
@@ -127,14 +127,14 @@ class Screen(Reader):
 
     def type(self, text: str) -> None:
         """Type a text on the keyboard."""
-        self._hands("type", "--delay", "1", text)
+        self._xdotool("type", "--delay", "1", text)
 
     def wait_gone(self, name: str, role: str | None = None) -> None:
-        """Until nothing of this name is showing."""
+        """Wait until nothing of this name is showing."""
         wait_until(f"{name!r} goes", lambda: self.find(name, role) is None)
 
     def wait_window(self, title: str) -> None:
-        """Until a window whose title begins so has the keyboard: it is on the screen before."""
+        """Wait until a window whose title begins so has the keyboard; it is shown before it has."""
         wait_until(f"{title!r} has the keyboard", lambda: self.active_window().startswith(title))
 
     def close_dialog(self, name: str) -> None:
@@ -152,27 +152,27 @@ class Screen(Reader):
         wait_until("the message is sent", lambda: self.last("Message") == "")
 
     def wait_last(self, name: str, text: str) -> None:
-        """Until the last of this name says this; a failure tells what it said."""
+        """Wait until the last node of this name has this text; a failure names the text that it has."""
         try:
             wait_until(f"{name!r} says {text!r}", lambda: self.last(name) == text)
         except pytest.fail.Exception:
             pytest.fail(f"{name!r} does not say {text!r}, but {self.last(name)!r}")
 
     def new_conversation(self) -> None:
-        """Have a conversation on the screen that has not begun."""
-        # Qt holds a button down for 100 ms when assistive technology presses it: the title tells when it was pressed.
+        """Open a new conversation, unless one is open already."""
+        # Qt holds a button down for 100 ms when assistive technology presses it: the title shows when that is over.
         title = "New conversation — Desktop Agent"
         if self.find(title, "frame") is None:
             self.press("New conversation")
             self.wait_for(title, "frame")
 
     def press(self, name: str, about: str = "") -> float:
-        """Press by accessibility what has this name, and this description if any is given; the moment just before."""
+        """Press by accessibility the node of this name and, if given, this description; return the moment before."""
         return self._ask("press", name, about)
 
     def keys(self, *keys: str) -> None:
         """Press keys of the keyboard."""
-        self._hands("key", "--clearmodifiers", *keys)
+        self._xdotool("key", "--clearmodifiers", *keys)
 
     def active_window(self) -> str:
         """Return the title of the window that the window manager gives the keyboard; "" for none."""
@@ -181,27 +181,27 @@ class Screen(Reader):
         return done.stdout.strip()
 
     def type_text(self, text: str) -> None:
-        """Press the keys of a text, also where the editor of a row has the focus, which no reader is shown."""
-        self._hands("type", text)
+        """Press the keys of a text. Works also in the editor of a row, which accessibility does not show."""
+        self._xdotool("type", text)
 
     def close_by_key(self, is_taken: Callable[[], Any]) -> None:
-        """Alt+F4. The window manager lets go of its keys for a moment now and then; the program then gets this one."""
-        until = time.monotonic() + PATIENCE
+        """Press Alt+F4. Now and then the window manager has released its keys for a moment; then press again."""
+        deadline = time.monotonic() + PATIENCE
         while not is_taken():
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 pytest.fail("Alt+F4 closes nothing")
             self.keys("alt+F4")
-            again = time.monotonic() + 2.0
-            while not is_taken() and time.monotonic() < again:
+            next_try = time.monotonic() + 2.0
+            while not is_taken() and time.monotonic() < next_try:
                 time.sleep(0.02)
 
     def click(self, name: str, role: str | None = None) -> float:
-        """Click with the mouse in the middle of it; the monotonic moment just before."""
+        """Click with the mouse in the middle of the node; return the monotonic moment just before."""
         left, top, width, height = self.wait_for(name, role)["box"]
-        # Not --sync: it waits for ever where the mouse stands there already.
-        self._hands("mousemove", str(left + width // 2), str(top + height // 2))
+        # Not --sync: it waits for ever if the mouse is there already.
+        self._xdotool("mousemove", str(left + width // 2), str(top + height // 2))
         clicked_at = time.monotonic()
-        self._hands("click", "1")
+        self._xdotool("click", "1")
         return clicked_at
 
     def paste(self, data: bytes, kind: str) -> None:
@@ -215,7 +215,7 @@ class Screen(Reader):
 
     @contextmanager
     def clipboard(self, data: bytes, kind: str) -> Iterator[None]:
-        """Hold data for whoever pastes."""
+        """Own the clipboard with this data while the context lasts."""
         command = [program("xclip"), "-quiet", "-selection", "clipboard", "-t", kind, "-i"]
         owner = subprocess.Popen(
             command,
@@ -228,7 +228,7 @@ class Screen(Reader):
         owner.stdin.write(data)
         owner.stdin.close()
         try:
-            wait_until("the clipboard holds it", lambda: self._offers(kind))
+            wait_until("the clipboard has the data", lambda: self._offers(kind))
             yield
         finally:
             owner.kill()
@@ -236,26 +236,26 @@ class Screen(Reader):
 
     def _offers(self, kind: str) -> bool:
         command = [program("xclip"), "-selection", "clipboard", "-t", "TARGETS", "-o"]
-        asked = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
-        return kind in asked.stdout.split()
+        reply = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
+        return kind in reply.stdout.split()
 
-    def _hands(self, *words: str) -> None:
+    def _xdotool(self, *words: str) -> None:
         subprocess.run([program("xdotool"), *words], env=self._environment, check=True, timeout=PATIENCE)
 
     def _ask(self, *words: str) -> Any:
-        until = time.monotonic() + (PATIENCE / 10 if words[0] in GLANCES else PATIENCE)
-        while "error" in (said := self._asked(words)):
-            # Nothing was done yet, so look again: a node may go while the tree is walked, or still have to come.
-            if not any(each in said["error"] for each in _NOT_YET) or time.monotonic() > until:
+        deadline = time.monotonic() + (PATIENCE / 10 if words[0] in GLANCES else PATIENCE)
+        while "error" in (response := self._ask_once(words)):
+            # Nothing was done yet, so ask again: a node may be deleted while the tree is walked, or not exist yet.
+            if not any(text in response["error"] for text in _NOT_YET) or time.monotonic() > deadline:
                 break
             time.sleep(0.05)
         else:
-            return said["answer"]
+            return response["answer"]
         if words[0] in GLANCES:
             return GLANCES[words[0]]
-        pytest.fail(f"{' '.join(words)[:200]}: {said['error']}")
+        pytest.fail(f"{' '.join(words)[:200]}: {response['error']}")
 
-    def _asked(self, words: tuple[str, ...]) -> dict[str, Any]:
+    def _ask_once(self, words: tuple[str, ...]) -> dict[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -267,7 +267,7 @@ class Screen(Reader):
 
 
 class Program:
-    """One process of the program. What it says is kept in a file."""
+    """One process of the program. Its output goes to a file."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class Program:
     ) -> None:
         self.data = data
         if not data.exists():
-            # Servers in these tests count what they are asked.
+            # The servers of these tests count requests: none for titles.
             data.mkdir(mode=0o700, parents=True)
             (data / "preferences.json").write_text(json.dumps(NO_TITLES))
         self.output = data.with_name(f"{data.name}.{time.monotonic_ns()}.out")
@@ -298,41 +298,41 @@ class Program:
 
     @property
     def crash(self) -> str:
-        """Where it was when it crashed; "" while it did not."""
+        """The crash report of the program; "" without one."""
         report = self.data / "crash-report.txt"
         return report.read_text(errors="replace") if report.exists() else ""
 
     @property
     def unexpected(self) -> list[str]:
-        """Lines that it should not have said."""
+        """The lines of output that are a fault."""
         return [line for line in self.said.splitlines() if not EXPECTED.match(line)]
 
     def wait(self, seconds: float = PATIENCE) -> int:
-        """Its exit code."""
+        """Wait for the end of the process; return its exit code."""
         return self.process.wait(seconds)
 
     def end(self) -> int:
-        """Ask it to end; its exit code."""
+        """Send SIGTERM; return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
 
     def kill(self) -> None:
-        """Without a warning."""
+        """Kill the process, and wait for its end."""
         self.process.kill()
         self.process.wait()
 
     def children(self) -> list[int]:
-        """Processes that it started and that run."""
+        """The ids of processes that it started and that still run."""
         listing = Path(f"/proc/{self.process.pid}/task")
-        found: list[int] = []
+        pids: list[int] = []
         for task in listing.iterdir() if listing.exists() else ():
-            found += [int(pid) for pid in (task / "children").read_text().split()]
-        return found
+            pids += [int(pid) for pid in (task / "children").read_text().split()]
+        return pids
 
 
 @contextmanager
 def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any) -> Iterator[tuple[Program, Screen]]:
-    """The program with its window open. At the end it must have nothing to complain about."""
+    """Run the program until its window is open. At the end it must exit with 0 and without unexpected output."""
     running = Program(environment, data, *arguments, **more)
     screen = Screen(environment, running.process.pid)
     try:
@@ -342,7 +342,7 @@ def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any
             assert running.end() == 0
         assert running.unexpected == [], "\n".join(running.unexpected)
     except BaseException:
-        # For whoever reads the failure: pytest shows what was printed.
+        # pytest shows what was printed with the failure.
         print(f"the window shows:\n{screen.says()}\n\nthe program said:\n" + "\n".join(running.unexpected))
         print(f"process {running.process.pid} ended with {running.process.poll()}; on the bus:\n{screen.on_bus()}")
         print(f"its crash report:\n{running.crash}")
@@ -360,7 +360,7 @@ def _is_up(running: Program, screen: Screen) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Whether this process runs, and is no mere entry in the table."""
+    """Whether this process runs and is no zombie."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
