@@ -274,10 +274,14 @@ class PictureFitter:
         if not fit.needs_check:
             return FittedPicture(data, media_type)
         key = (hashlib.sha256(data).hexdigest(), fit, name)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key] or FittedPicture(data, media_type)
+        fitted = await asyncio.to_thread(fit_picture, data, media_type, fit, name)
+        # Another task may have fitted it meanwhile.
         if key not in self._cache:
-            self._cache_result(key, await asyncio.to_thread(fit_picture, data, media_type, fit, name), data)
-        self._cache.move_to_end(key)
-        return self._cache[key] or FittedPicture(data, media_type)
+            self._cache_result(key, fitted, data)
+        return fitted
 
     def _cache_result(self, key: tuple[str, FitLimits, str], fitted: FittedPicture, data: bytes) -> None:
         self._cache[key] = None if fitted.data is data else fitted

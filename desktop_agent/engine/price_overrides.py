@@ -85,7 +85,7 @@ class PriceOverrides:
 
 def _write_price(path: Path, vendor: str, model: str, changes: Price | None) -> None:
     try:
-        text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+        text = path.read_bytes().decode() if path.exists() else ""
         changed = set_price_in_text(text, vendor, model, changes)
         if changed is None:
             raise StorageFailed(
@@ -96,7 +96,7 @@ def _write_price(path: Path, vendor: str, model: str, changes: Price | None) -> 
                 detail=str(path),
             )
         if changed != text:
-            write_atomically(Path(os.path.realpath(path)), changed.encode("utf-8"))
+            write_atomically(Path(os.path.realpath(path)), changed.encode())
     except UnicodeDecodeError as error:
         raise StorageFailed(
             Sentence("Your file “{name}” is not text in UTF-8.", {"name": MODELS_FILE}),
@@ -116,6 +116,14 @@ def set_price_in_text(text: str, vendor: str, model: str, changes: Price | None)
 
     Return None where the text is no TOML, or cannot be changed line by line.
     """
+    # Notepad and others write both.
+    mark, newline = text[: text.startswith("\ufeff")], "\r\n" if "\r\n" in text else "\n"
+    text = text.removeprefix(mark).replace(newline, "\n")
+    changed = _set_price(text, vendor, model, changes)
+    return None if changed is None else mark + changed.replace("\n", newline)
+
+
+def _set_price(text: str, vendor: str, model: str, changes: Price | None) -> str | None:
     try:
         before = tomllib.loads(text)
         old = _find_price(before, vendor, model)
@@ -123,10 +131,10 @@ def set_price_in_text(text: str, vendor: str, model: str, changes: Price | None)
         price = {**old, **numbers} if changes is not None else {}
         if price == old:
             return text
-        after = _edit_lines(text.splitlines(), vendor, model, price)
+        after = _edit_lines(text.split("\n") if text else [], vendor, model, price)
         expected = _expected_table(before, vendor, model, price)
         return after if _without_empty_tables(tomllib.loads(after)) == _without_empty_tables(expected) else None
-    except (ValueError, RecursionError, TypeError):
+    except (ValueError, RecursionError, TypeError, OverflowError):
         return None
 
 

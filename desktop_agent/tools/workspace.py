@@ -392,8 +392,9 @@ def _reserve(place: WorkspacePath, folder: Folder, name: str) -> Generator[None]
     try:
         yield
     except BaseException:
-        if os.path.samestat(folder.stat(name), status):
-            folder.remove(name)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(folder.stat(name), status):
+                folder.remove(name)
         raise
 
 

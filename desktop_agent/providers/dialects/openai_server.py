@@ -280,7 +280,7 @@ def _llama_cpp_capabilities(data: Any) -> Capabilities:
     settings = object_in(data, "default_generation_settings")
     return Capabilities(
         images=flag_in(object_in(data, "modalities"), "vision"),
-        context_window=_first_size(settings.get("n_ctx"), object_in(data, "modalities").get("n_ctx")),
+        context_window=_first_size(settings.get("n_ctx")),
     )
 
 

@@ -1,5 +1,7 @@
 """Pictures made to fit a model: real ones, made by Pillow."""
 
+import asyncio
+
 import pytest
 from PIL import Image
 
@@ -144,6 +146,13 @@ async def test_results_are_kept_by_content_and_limits_and_are_the_same_when_made
     # Without any limit nobody looks at all.
     assert (await fitter.fit(b"x", "image/jpeg", FitLimits(ImageLimits(max_count=3)))).data == b"x"
     assert len(made) == 3
+
+
+async def test_one_picture_fitted_twice_at_once_counts_once() -> None:
+    fitter, fit = PictureFitter(), FitLimits(ImageLimits(max_edge=10))
+    data = saved(noise(), "PNG")
+    one, _ = await asyncio.gather(*(fitter.fit(data, "image/png", fit) for _ in range(2)))
+    assert fitter._size == len(one.data)
 
 
 async def test_only_so_much_is_kept() -> None:

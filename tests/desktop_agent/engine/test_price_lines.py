@@ -44,6 +44,12 @@ def test_one_number_changes_and_everything_else_stays() -> None:
     assert text == OWN.replace("output = 15", "output = 20.5")
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_windows_line_ends_stay_and_other_separators_are_text(mark: str) -> None:
+    own = mark + OWN.replace("# mine", "# mine\u2028and\x85yours").replace("\n", "\r\n")
+    assert set_price_in_text(own, "openai", "gpt-9", Price(output=20.5)) == own.replace("output = 15", "output = 20.5")
+
+
 def test_a_comment_behind_the_price_stays() -> None:
     own = OWN.replace("long = { input = 6 } }", "long = { input = 6 } } # by contract")
     text = set_price_in_text(own, "openai", "gpt-9", Price(output=20.5))
@@ -78,6 +84,7 @@ def test_nothing_to_do_changes_nothing() -> None:
         '[openai]\n"gpt-9" = { price = { input = 3 } }\n',
         '[openai."gpt-9".price]\ninput = 3\n',
         '[openai."gpt-9"]\nprice.input = 3\n',
+        '[openai."gpt-9"]\nprice = { input = 3, output = inf }\n',
         'note = """\n[openai."gpt-9"]\nprice = 1\n"""\n[openai."gpt-9"]\nprice = { input = 3 }\n',
     ],
 )
