@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class EarlySignals:
-    """Remembers a signal of the start; Python's own handler would interrupt an import, or a slot that runs on."""
+    """Remembers a signal during the start; Python's own handler would interrupt an import or a running slot."""
 
     def __init__(self) -> None:
         self.received = False
@@ -34,8 +34,8 @@ class EarlySignals:
 class _NoStubGenerator:
     """A finder that gives PySide6 an empty package in place of its generator of `.pyi` files.
 
-    The loader of its helpers (`shibokensupport/signature/loader.py`) imports it at each start, and only its own command
-    uses it: an eighth of the time in which Qt is imported.
+    `shibokensupport/signature/loader.py` imports the generator at each start, which takes an eighth of the time in
+    which Qt is imported. Only the command of the generator uses it.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -45,7 +45,7 @@ class _NoStubGenerator:
 
 
 def import_qt() -> None:
-    """Import Qt without what costs time at the start and helps only who develops PySide6."""
+    """Import Qt without the parts that cost time at the start and help only developers of PySide6."""
     finder = _NoStubGenerator()
     sys.meta_path.insert(0, finder)
     try:
@@ -58,10 +58,10 @@ def import_qt() -> None:
 def remove_feature_import_hook() -> None:
     """Put the original `__import__` back in place of PySide6's.
 
-    PySide6's serves `from __feature__ import …`, which is not used here. For that it reads and keeps the source of
-    every module imported after it (`feature_imported` of shibokensupport/feature.py): a third of the time of our
-    imports, and 8 MB. PySide6 keeps the original in `builtins`. If another hook came on top, a debugger's for example,
-    nothing is changed.
+    PySide6's `__import__` serves `from __feature__ import …`, which is not used here. For that it reads and keeps the
+    source of every module imported after it (`feature_imported` of shibokensupport/feature.py): a third of the time of
+    our imports, and 8 MB. PySide6 keeps the original in `builtins`. If another hook was installed later, for example
+    by a debugger, nothing is changed.
     """
     plain = getattr(builtins, "__orig_import__", None)
     if plain is not None and getattr(builtins.__import__, "__name__", "") == "__feature_import__":
@@ -99,7 +99,7 @@ SLICED_IMPORTS = (
     "ui.shell.conversation_page",
     "ui.app",
 )
-"""Modules with Qt, in slices too short to notice; each brings what those before did not."""
+"""Modules with Qt, imported one by one in slices too short to notice; each imports what those before it did not."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -126,7 +126,7 @@ def _run_child(name: str) -> int:
 
 def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     """Open the window and wait until it is closed. Returns the exit code; 2 means that there is no screen."""
-    # The objects of modules live as long as the program: collecting among them, now or later, finds no garbage.
+    # The objects of modules live as long as the program: a collection among them finds no garbage.
     gc.disable()
 
     import_qt()
@@ -204,7 +204,7 @@ async def _run_behind_window(
 
 
 async def _load(startup: "StartupWindow") -> bool:
-    """Import what is behind the window, unless it is closed before. Returns whether the import is complete."""
+    """Import everything behind the window, unless the window is closed first. Return whether no import failed."""
     from ui.bridge.late_imports import import_in_slices, import_in_thread
 
     try:
@@ -212,7 +212,7 @@ async def _load(startup: "StartupWindow") -> bool:
             if not startup.can_close:
                 await import_in_thread(module)
         await import_in_slices(SLICED_IMPORTS, lambda: startup.can_close)
-    except Exception:  # noqa: BLE001  whatever a part that is missing or damaged raises
+    except Exception:  # noqa: BLE001  a missing or damaged part may raise anything
         import traceback
 
         from desktop_agent.types.errors import AgentError

@@ -102,14 +102,14 @@ async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path, 
 
 
 def _run_on_another_loop(save: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-    """Run it in a thread with its own loop, and wait. Returns whether it ended without an error."""
+    """Run `save` in a thread with its own event loop, and wait for it. Return whether it ended without an error."""
 
     def work() -> None:
         try:
             asyncio.run(asyncio.wait_for(save(), _EMERGENCY_SAVE_SECONDS))
             saved.append(True)
         except Exception as error:  # noqa: BLE001  whatever it is, the process ends now
-            _log.error("what was being written could not be kept: %s", type(error).__name__)
+            _log.error("the emergency save failed: %s", type(error).__name__)
 
     saved: list[bool] = []
     thread = threading.Thread(target=work)
@@ -123,7 +123,10 @@ def _current_workspace(library: ConversationLibrary) -> str | None:
 
 
 def _open_last_folder(library: ConversationLibrary, file: WindowStateFile) -> str:
-    """List the folder of the last time; return which conversation was shown. Both are kept, also for after a crash."""
+    """List the folder that was shown last, and return the id of the conversation that was shown last.
+
+    Both are saved at each change, so that they survive a crash.
+    """
 
     def note_place(_shown: object) -> None:
         conversation = library.current
@@ -224,7 +227,7 @@ class AppController:
         return presenter
 
     def exchange(self) -> "ExchangePresenter":
-        """Return what exports and imports. It is created when it is first needed: few people do so on most days."""
+        """Return the presenter of exports and imports, created at the first call: it is seldom needed."""
         if self._exchange is None:
             from ui.bridge.exchange import Exchange
             from ui.shell.exchange import ExchangePresenter
@@ -312,7 +315,7 @@ class AppController:
     async def close(self) -> None:
         """Save the draft, end the background tasks and close the window."""
         self._settings_presenter.close()
-        # What was edited last begins to be saved: a task that never began is dropped.
+        # Let the task that saves the last edit start: a task that has not started is dropped.
         await asyncio.sleep(0)
         await self._save_draft()
         self._disk.close()
@@ -363,7 +366,7 @@ class AppController:
         try:
             await self.window.page.save_draft(self._conversation_for_draft)
         except AgentError as error:
-            _log.error("what was being written could not be kept: %s", error)
+            _log.error("the draft could not be saved: %s", error)
             self._lost_draft = self.window.page.unsaved_draft
 
     async def _conversation_for_draft(self) -> OpenConversation:
@@ -394,7 +397,7 @@ class AppController:
         self.window.page.usage_meter.usage_requested.connect(self._show_usage)
 
     def _connect_page(self, page: ConversationPage) -> None:
-        """Connect the page of any window with what there is once."""
+        """Connect the page of any window with the objects that exist only once."""
         page.branches.deletion.deleted.connect(self._disk.backups.find_deleted_message)
         page.transcript.zoom_requested.connect(self._settings.zoom)
 

@@ -19,6 +19,6 @@ def main() -> int:
         return headless(words)
     folder = Path(__file__).parent
     if (folder / "ui").is_dir():
-        # Installed. Only in this process, and only for the window: elsewhere these names may be somebody else's.
+        # Installed. Only for the window in this process: elsewhere another package may own these names.
         sys.path.insert(0, str(folder))
     return int(import_module("ui.__main__").main(words))
