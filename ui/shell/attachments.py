@@ -176,8 +176,8 @@ class AttachmentsPresenter(QObject):
         # Late: imported with the first picture that is opened.
         from ui.shell.pictures.picture_viewer import PictureViewer, conversation_pictures, index_of, to_viewer_picture
 
-        viewed = to_viewer_picture(picture)
-        if viewed is None:
+        viewer_picture = to_viewer_picture(picture)
+        if viewer_picture is None:
             return
         if self._viewer is None:
             self._viewer = PictureViewer(self._themes, self._pictures, self._view.window())
@@ -186,9 +186,9 @@ class AttachmentsPresenter(QObject):
         rows = self._view.row_viewport.rows
         self._viewed = ref(rows.transcript)
         pictures = list(conversation_pictures(rows.transcript, self._view.remote_images))
-        index = index_of(pictures, viewed.source)
+        index = index_of(pictures, viewer_picture.source)
         if index is None:
-            self._viewer.show_pictures([viewed], 0)
+            self._viewer.show_pictures([viewer_picture], 0)
         else:
             self._viewer.show_pictures(pictures, index, has_earlier=not rows.render_context.is_whole())
 
@@ -197,7 +197,7 @@ class AttachmentsPresenter(QObject):
         if self._viewer is not None and self._is_viewed:
             self._view.row_viewport.rows.render_context.when_whole(partial(self._show_earlier, self._viewer.current))
 
-    def _show_earlier(self, before: "ViewerPicture | None") -> None:
+    def _show_earlier(self, requested_at: "ViewerPicture | None") -> None:
         from ui.shell.pictures.picture_viewer import conversation_pictures, index_of
 
         viewer = self._viewer
@@ -206,14 +206,14 @@ class AttachmentsPresenter(QObject):
         pictures = list(conversation_pictures(self._view.row_viewport.rows.transcript, self._view.remote_images))
         index = index_of(pictures, viewer.current.source)
         if index is not None:
-            # Somebody may have gone on meanwhile.
-            viewer.set_pictures(pictures, max(0, index - 1) if viewer.current is before else index)
+            # The person may have turned to another picture meanwhile.
+            viewer.set_pictures(pictures, max(0, index - 1) if viewer.current is requested_at else index)
 
     @property
     def _is_viewed(self) -> bool:
         """Whether the pictures in the viewer are those of the conversation that is shown."""
         return self._viewed is not None and self._view.row_viewport.rows.transcript is self._viewed()
 
-    def _save_picture(self, viewed: "ViewerPicture") -> None:
-        location = locate_image(viewed.source, self._pictures)
-        self._saver.ask(self._viewer or self._view.window(), viewed.file_name, lambda: read_image_bytes(location))
+    def _save_picture(self, picture: "ViewerPicture") -> None:
+        location = locate_image(picture.source, self._pictures)
+        self._saver.ask(self._viewer or self._view.window(), picture.file_name, lambda: read_image_bytes(location))

@@ -108,7 +108,7 @@ class BannerArea(QWidget):
             detail = error.detail
             buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy_to_clipboard(detail), keeps_banner=True))
         key = f"{conversation_id} {error}".lstrip()
-        # The lock may be released at any moment, and only another try would tell.
+        # The lock may be released at any moment, and only another attempt would show it.
         duration_ms = IN_USE_MS if isinstance(error, ConversationInUse) else None
         self.show_banner(
             Banner(
@@ -186,7 +186,7 @@ class BannerArea(QWidget):
         self._scrolling.start()
 
     def _scroll_to_newest(self) -> None:
-        """Scroll to the beginning of the newest banner, if not all have room."""
+        """Scroll to the beginning of the newest banner, if there is no room for all."""
         if self._newest is not None:
             self._scrolled.verticalScrollBar().setValue(self._newest.y())
 
@@ -206,7 +206,7 @@ class BannerFrame(QFrame):
         self._icon = QLabel()
         self.setProperty("kind", "banner")
         self.setProperty("level", banner.level)
-        # Else Qt takes the height for the width of a word that cannot be broken, and the last lines are cut.
+        # Otherwise Qt computes the height for the width of the longest unbreakable word, and the last lines are cut.
         self.setMinimumWidth(SPACE_L)
         self.setAccessibleName(self.words)
         self._build()
@@ -228,7 +228,7 @@ class BannerFrame(QFrame):
         self._command(self.banner.buttons[0])()
 
     def _on_time_up(self) -> None:
-        # Not under the pointer or the keyboard: it is about to be used.
+        # Keep a banner that is under the pointer or has the focus: it is about to be used.
         focused = QApplication.focusWidget()
         if not self.underMouse() and (focused is None or not self.isAncestorOf(focused)):
             self.close_pressed.emit()

@@ -1,4 +1,4 @@
-"""What the person does with a message: edit it, ask anew, branch from it, show a version; what became of files."""
+"""Actions on a message: edit, regenerate, branch, show another version; and a banner about effects that remain."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ _EFFECTS_KEY = "effects of another version"
 
 
 class BranchesPresenter(QObject):
-    """Offers below the messages what can be done with them, and does it."""
+    """Shows the actions below the messages, and runs them."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class BranchesPresenter(QObject):
         transcript.version_requested.connect(self.show_version)
 
     def show(self, conversation: OpenConversation) -> None:
-        """Offer it for this conversation, which is about to be shown."""
+        """Offer the actions for this conversation, which is about to be shown."""
         if self._conversation is not None:
             self._conversation.working_changed.disconnect(self._refresh)
             self._conversation.branches.changed.disconnect(self._on_changed)
@@ -86,7 +86,7 @@ class BranchesPresenter(QObject):
         self._refresh()
 
     def regenerate(self, message_id: str) -> None:
-        """Ask anew for the answer that this message is part of."""
+        """Regenerate the answer that this message is part of."""
         conversation = self._conversation
         if conversation is not None and not conversation.history.has_turn(message_id):
             self._tasks.start(self._regenerate_long(conversation, message_id))
@@ -100,7 +100,7 @@ class BranchesPresenter(QObject):
             self.regenerate(message_id)
 
     def regenerate_here(self) -> None:
-        """Ask anew for the focused answer, or the last one."""
+        """Regenerate the focused answer, or the last one."""
         self._run_at_message("R", Sentence("There is no answer yet."))
 
     @property
@@ -127,14 +127,14 @@ class BranchesPresenter(QObject):
             self._banners.show_banner(Banner("branches", otherwise, level="remark", duration_ms=_REMARK_MS))
 
     def show_version(self, message_id: str) -> None:
-        """Show the version that begins with this message, or goes on with it."""
+        """Show the version that begins with this message, or continues with it."""
         if self._conversation is not None:
             self._tasks.start(self._show_version(self._conversation, message_id))
 
     async def _show_version(self, conversation: OpenConversation, message_id: str) -> None:
         versions = conversation.branches.versions
-        left = next((first for first, others in versions.items() if message_id in others.ids), None)
-        self._transcript.expect_version(left)
+        previous_id = next((first for first, others in versions.items() if message_id in others.ids), None)
+        self._transcript.expect_version(previous_id)
         try:
             await conversation.branches.show(message_id)
         except AgentError as error:
@@ -153,7 +153,7 @@ class BranchesPresenter(QObject):
             self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _run(self, command: Callable[[], None]) -> bool:
-        """Return whether it was done; if not, a banner says why."""
+        """Return whether the command succeeded; if not, a banner says why."""
         try:
             command()
         except AgentError as error:
@@ -166,7 +166,7 @@ class BranchesPresenter(QObject):
         self._refresh()
 
     def _on_items(self, changes: Sequence[Change]) -> None:
-        """Offer what is in view now: another window may have changed that."""
+        """Offer actions for the messages in view now: another window may have changed them."""
         is_idle = self._conversation is not None and not self._conversation.working
         if is_idle and not {*map(type, changes)} <= {Updated}:
             self._refresh()
@@ -186,7 +186,7 @@ class BranchesPresenter(QObject):
             self._transcript.set_message_actions(actions)
 
     def _report_remaining_effects(self, checkpoint_ids: tuple[str, ...], tools: tuple[str, ...]) -> None:
-        """Say what calls of the other version did, and offer to undo what can be."""
+        """Show a banner about what calls of the other version did, and offer to undo changes of files."""
         named = [isolate_untrusted(tool_title(name)) for name in tools[:_MAX_NAMED_TOOLS]]
         names = join_names([*named, *(["…"] if len(tools) > _MAX_NAMED_TOOLS else [])])
         if not tools:
@@ -248,9 +248,9 @@ class BranchesPresenter(QObject):
 
 
 class PromptEditing(QObject):
-    """Edits prompts in their place: the composer of the frame goes there, and comes back.
+    """Edits prompts in place: moves the composer of the frame there, and back.
 
-    What sends a message asks `take` for the prompt that it takes the place of.
+    The sender of a message calls `take` for the prompt that the message replaces.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class PromptEditing(QObject):
         self._drafts = drafts
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
-        self._wanted = ""
+        self._requested_id = ""
         """The prompt that was chosen last, which may still be loading."""
         self._edit = PromptEdit(themes, composer)
         self.take = self._edit.take
@@ -285,7 +285,7 @@ class PromptEditing(QObject):
         transcript.edit_requested.connect(self.edit)
 
     def leave(self) -> None:
-        """Stop editing; what was changed goes behind the draft."""
+        """Stop editing; changed text is added to the end of the draft."""
         self._edit.leave()
 
     def show(self, conversation: OpenConversation) -> None:
@@ -303,10 +303,10 @@ class PromptEditing(QObject):
         if conversation is None:
             return
         if conversation.held_by is not None and conversation.is_found:
-            # There is no composer below it.
+            # A found conversation has no composer that could show the problem.
             self._transcript.show_refusal(translate_sentence(conversation.held_by))
         elif conversation.held_by is not None:
-            # Why they cannot is below the editor already.
+            # The reason is already shown below the editor.
             words = "Your prompts can be edited as soon as messages can be sent here again."
             self._composer.show_problem(Sentence(words))
         elif not self._drafts.is_loaded:
@@ -316,7 +316,7 @@ class PromptEditing(QObject):
         elif conversation.working:
             self._refuse_while_working()
         else:
-            self._wanted = message_id
+            self._requested_id = message_id
             self._tasks.start(self._load(conversation, message_id))
 
     def edit_last(self) -> None:
@@ -326,26 +326,30 @@ class PromptEditing(QObject):
         if prompt is not None:
             self.edit(prompt.message_id)
         elif self._conversation is not None and self._conversation.history.unloaded_count:
-            self._tasks.start(self._edit_far(self._conversation))
+            self._tasks.start(self._edit_unloaded(self._conversation))
 
-    async def _edit_far(self, conversation: OpenConversation) -> None:
-        """Load the prompt that a long answer is to, and edit it."""
+    async def _edit_unloaded(self, conversation: OpenConversation) -> None:
+        """Load the prompt of a long answer, and edit it."""
         await conversation.history.load_turn("")
         if conversation is self._conversation:
             self.edit_last()
 
     def resume(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
-        """Go on editing: it could not be sent."""
+        """Edit again a message that could not be sent."""
         self._begin(message_id, text, attached)
 
     async def _load(self, conversation: OpenConversation, message_id: str) -> None:
         content = await self._library.drafts.content_of(conversation.branches.prompt(message_id))
-        if conversation is not self._conversation or message_id != self._wanted or not self._is_in_view(message_id):
+        if (
+            conversation is not self._conversation
+            or message_id != self._requested_id
+            or not self._is_in_view(message_id)
+        ):
             return
         if conversation.working:
             self._refuse_while_working()
         elif message_id == self._edit.message_id:
-            # Asked for twice: what was changed since stays.
+            # Requested twice: changes made since then stay.
             self._composer.editor.setFocus()
             self._transcript.in_place_editor.scroll_to_editor()
         else:
@@ -359,7 +363,7 @@ class PromptEditing(QObject):
         self._composer.editor.setFocus()
 
     def _on_ended(self) -> None:
-        # That of the window, which may not be the active one.
+        # Not `QApplication.focusWidget()`: the window may not be the active one.
         has_focus = self._composer.isAncestorOf(self._composer.window().focusWidget())
         self._transcript.in_place_editor.hide_editor()
         self._frame.take_back_composer()
@@ -381,7 +385,7 @@ class PromptEditing(QObject):
             self._on_branch_changed()
 
     def _on_branch_changed(self) -> None:
-        """Where the prompt is in view no more, it cannot be edited any more."""
+        """Stop editing if the prompt is no longer in view."""
         if self._edit.message_id and not self._is_in_view(self._edit.message_id):
             self._edit.leave()
 

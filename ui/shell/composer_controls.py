@@ -135,7 +135,7 @@ class ModelControls(QObject):
 
     @Slot(str, str)
     def _on_connected(self, endpoint_id: str, model: str) -> None:
-        """Use a server that was connected, where there is none yet: an imported conversation, or a server removed."""
+        """Use the new server if this conversation has none: it was imported, or its server was removed."""
         conversation = self._conversation
         if conversation is None or conversation.held_by is not None or conversation.is_demo:
             return
@@ -147,7 +147,7 @@ class ModelControls(QObject):
         self.picker.set_models(groups)
         conversation = self._conversation
         if conversation is not None and not conversation.model and conversation.held_by is None:
-            # A server without a model: choose its first one, so that one can begin.
+            # No model is chosen yet: choose the first one of the server, so that messages can be sent.
             models = (
                 group.models[0].id for group in groups if group.models and group.endpoint.id == conversation.endpoint_id
             )
@@ -158,7 +158,7 @@ class ModelControls(QObject):
 
 
 class SessionControlsPresenter(QObject):
-    """Puts the mode picker into the composer; `above` is the widget over the composer with all else."""
+    """Puts the mode picker into the composer; `above` is the widget over the composer with all other controls."""
 
     def __init__(self, themes: ThemeSource, composer: Composer, banners: BannerArea, parent: QObject) -> None:
         super().__init__(parent)

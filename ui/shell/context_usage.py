@@ -23,7 +23,7 @@ class UsageMeter(PushButton):
     """Shows how full the context is, the cached share, and the cost. Pressing it shows the details in a menu, which
     leads to the usage of all conversations.
 
-    It shows as much as has room and is no wider than that: the rest belongs to the title.
+    It shows the longest text that has room and is no wider than that: the rest of the row belongs to the title.
     """
 
     usage_requested = Signal()
@@ -37,7 +37,7 @@ class UsageMeter(PushButton):
         self.setAccessibleName(self.tr("Tokens and cost"))
         self.setProperty("kind", "figure")
         self.setAutoDefault(False)
-        # Not fixed in height: a row gets no more than its lowest fixed part, and the buttons beside it would shrink.
+        # Not fixed in height: a row is no higher than its lowest fixed widget, and the buttons beside it would shrink.
         policy = QSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         # The heading is as high before the first answer as after it.
         policy.setRetainSizeWhenHidden(True)
@@ -94,8 +94,8 @@ class UsageMeter(PushButton):
         for line in self._lines:
             menu.addAction(escape_mnemonics(line)).setEnabled(False)
         menu.addSeparator()
-        all_of_it = menu.addAction(self.tr("Usage of all conversations"), self.usage_requested.emit)
-        menu.setActiveAction(all_of_it)
+        usage_action = menu.addAction(self.tr("Usage of all conversations"), self.usage_requested.emit)
+        menu.setActiveAction(usage_action)
         open_menu_at(self, menu, self.height())
 
     def _context(self, tokens: int | None, window: int | None) -> tuple[str, str]:

@@ -47,14 +47,14 @@ from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.view import TranscriptView
 
 DEMO_STARTERS = ("What can you do?", "Tell me a long story", "Calculate 6 * 7", "Write a file")
-"""They show each side of the demo: thinking and Markdown, streaming and Stop, a tool, an approval.
+"""They show every part of the demo: thinking and Markdown, streaming and Stop, a tool, an approval.
 
-Not translated: they are what is sent, and the demo knows these words only.
+Not translated: they are sent as they are, and the demo knows only these words.
 """
 
 
 class StarterMessages(QWidget):
-    """What an empty conversation offers: messages to try in the demo, and else one that is not stored."""
+    """The offers of an empty conversation: messages to try in the demo, and otherwise not to store it."""
 
     chosen = Signal(str)
     unstored_chosen = Signal()
@@ -71,7 +71,7 @@ class StarterMessages(QWidget):
         self.hide()
 
     def show_for(self, conversation: OpenConversation | None) -> None:
-        """Show what this conversation offers."""
+        """Show the offers of this conversation."""
         is_empty = conversation is not None and conversation.is_empty and not conversation.is_in_memory
         is_demo = conversation is not None and conversation.is_demo
         self._demo.setVisible(is_demo)
@@ -93,7 +93,7 @@ class ConversationPage(QObject):
     """Fills the page frame and shows one OpenConversation at a time in it."""
 
     providers_requested = Signal()
-    """Show the settings of providers and keys: an error leads there."""
+    """Show the settings of providers and keys; the remedy of an error asks for it."""
     connect_requested = Signal()
     review_requested = Signal()
 
@@ -149,16 +149,16 @@ class ConversationPage(QObject):
         self._connect()
 
     async def save_draft(self, conversation_for_draft: Callable[[], Awaitable[OpenConversation]]) -> None:
-        """Save the draft: the program ends. Raises StorageFailed, and AgentError if an attachment never arrived.
+        """Save the draft when the program ends. Raises StorageFailed, and AgentError if an attachment never arrived.
 
-        `conversation_for_draft` is asked where something was written or sent before any conversation was shown.
+        `conversation_for_draft` is called if something was written or sent before any conversation was shown.
         """
         # Messages whose attachments are still loading are not sent any more.
         self.composer.leave_conversation()
         self.editing.leave()
         self.session_controls.return_texts()
         async with self._sending:
-            # By then each message is in its conversation, or in the composer again.
+            # Now each message is in its conversation, or in the composer again.
             is_complete = await self._drafts.finish_fetches()
         drafts = self._early_drafts + ([self.composer.draft()] if self._conversation is None else [])
         drafts = [draft for draft in drafts if draft != ("", [])]
@@ -191,14 +191,14 @@ class ConversationPage(QObject):
         return merge_drafts([current, *(draft for draft in self._library.drafts.refused if draft != current)])
 
     def show_conversation(self, conversation: OpenConversation) -> None:
-        """Show this conversation; the one before goes on in the background."""
+        """Show this conversation; the previous one continues in the background."""
         self.editing.leave()
         is_first = self._conversation is None
         if self._conversation is not None and self._conversation.id != conversation.id:
             self.composer.leave_conversation()
             _close_popups(self.composer.window())
         try:
-            # The text of a queued message that is being edited goes to the draft of the one before.
+            # The text of a queued message that is being edited goes to the draft of the previous conversation.
             self.session_controls.show(conversation)
         finally:
             # Even after a failure: the composer must send to the conversation that is shown.
@@ -229,7 +229,7 @@ class ConversationPage(QObject):
                 self._send(text, attached, when)
             else:
                 self.composer.restore_message(text, attached)
-        _take_keyboard(self.composer, is_first=is_first)
+        _focus_composer(self.composer, is_first=is_first)
 
     def compact(self) -> None:
         """Have older messages summarised."""
@@ -252,7 +252,7 @@ class ConversationPage(QObject):
         self.starters.unstored_chosen.connect(partial(self._library.new, in_memory=True))
         self.composer.queue_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
-        self.composer.editor.navigate_pressed.connect(partial(_walk_transcript, self.transcript))
+        self.composer.editor.navigate_pressed.connect(partial(_move_in_transcript, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self.review_requested)
         self.transcript.context_menu.message_link = lambda id_: _link_to(self._conversation, id_)
@@ -284,7 +284,7 @@ class ConversationPage(QObject):
     @Slot(str, list)
     def _send(self, text: str, attached: list[Attachment], when: When = "soon") -> None:
         if self._conversation is None:
-            # The window opens a moment before its first conversation.
+            # The window opens before its first conversation is loaded.
             self._early.append((text, attached, when))
         else:
             self._tasks.start(self._send_to(self._conversation, text, attached, when, self.editing.take()))
@@ -302,7 +302,7 @@ class ConversationPage(QObject):
             _check_server(conversation, self.model_picker)
             blocks = await to_blocks(text, attached, self._pictures, in_memory=conversation.is_in_memory)
             message = Message.user_with_blocks(blocks)
-            waits = conversation.working
+            is_queued = conversation.working
             if edited_id:
                 conversation.branches.edit_prompt(edited_id, message, untrusted_sources(attached))
             else:
@@ -319,7 +319,7 @@ class ConversationPage(QObject):
                 await self._library.drafts.add(conversation, to_draft(text, attached))
         else:
             # Scroll to the sent message; a queued one is over the composer.
-            if self._drafts.belongs_to(conversation) and not waits:
+            if self._drafts.belongs_to(conversation) and not is_queued:
                 self.transcript.scroller.scroll_to_end()
 
     @Slot(Message)
@@ -362,7 +362,7 @@ class ConversationPage(QObject):
         self._tasks.start(self._set_workspace(conversation_id, folder))
 
     async def _set_workspace(self, conversation_id: str, folder: Path | None) -> None:
-        # A link is followed now and never again: what would take its place later was not chosen.
+        # A link is resolved only now: if it points elsewhere later, the person did not choose that folder.
         real = None if folder is None else await resolve_workspace(folder)
         if folder is not None and real is None:
             self.banners.show_error(_no_folder_error(folder), conversation_id)
@@ -391,7 +391,7 @@ class ConversationPage(QObject):
 
 
 def _no_folder_error(folder: Path) -> WrongUse:
-    # Qt returns names that are not UTF-8 with other letters.
+    # Qt replaces bytes of a name that are not UTF-8.
     sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
     return WrongUse(sentence, "Its name may hold bytes that are no text. Rename it, or choose another folder.")
 
@@ -403,32 +403,32 @@ def _add_remedy_buttons(page: ConversationPage) -> None:
 
 
 def _check_server(conversation: OpenConversation, models: ModelPicker) -> None:
-    """Show the models and raise NoModelChosen where nobody would get the message, as in an imported conversation."""
+    """Show the models and raise NoModelChosen if the conversation has no server, for example after an import."""
     if conversation.endpoint_id is None:
         models.open_list()
         raise NoModelChosen("No model is chosen for this conversation.")
 
 
 def _link_to(conversation: OpenConversation | None, message_id: str) -> str:
-    has_place = conversation is not None and conversation.is_stored and not conversation.is_in_memory
-    return conversation_link(conversation.id, message_id) if conversation is not None and has_place else ""
+    is_kept = conversation is not None and conversation.is_stored and not conversation.is_in_memory
+    return conversation_link(conversation.id, message_id) if conversation is not None and is_kept else ""
 
 
-def _walk_transcript(transcript: TranscriptView, step: int) -> None:
+def _move_in_transcript(transcript: TranscriptView, step: int) -> None:
     transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)
     transcript.move_row_focus(step)
 
 
 def _close_popups(window: QWidget) -> None:
-    """Close popups over the window: they belong to the conversation before and would change another."""
+    """Close popups over the window: they belong to the previous conversation and would change the new one."""
     for popup in QApplication.topLevelWidgets():
         owner = popup.parentWidget()
         if popup.windowType() is Qt.WindowType.Popup and owner is not None and owner.window() is window:
             popup.close()
 
 
-def _take_keyboard(composer: Composer, *, is_first: bool) -> None:
-    """Give it to the editor; at the start somebody may type in the search or the palette already, and goes on there."""
+def _focus_composer(composer: Composer, *, is_first: bool) -> None:
+    """Give the focus to the editor, except at the start to a person who is typing in the search or the palette."""
     is_typing_beside = composer.isVisible() and isinstance(QApplication.focusWidget(), QLineEdit)
     if not (is_first and is_typing_beside):
         composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -1,4 +1,4 @@
-"""When a dialog about what waits for the person opens: for tool calls, and for requests of MCP servers."""
+"""Decides when the dialog of waiting tool calls, or of requests of MCP servers, opens by itself."""
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -10,9 +10,10 @@ from ui.bridge.desktop.notifications import is_active, on_application_state
 
 
 class DialogOpening(QObject):
-    """Opens the dialog by itself for what is new, as soon as the program is in front.
+    """Opens the dialog by itself for new items, as soon as the program is in front.
 
-    A modal window takes the keyboard from whoever has it. What the person chose elsewhere is shown in any case.
+    Before that, a modal window would take the focus from another program. An item that the person chose is shown at
+    once.
     """
 
     def __init__(self, refresh: Callable[[], object], parent: QObject) -> None:
@@ -20,17 +21,17 @@ class DialogOpening(QObject):
         super().__init__(parent)
         self._seen: set[str] = set()
         self.wanted = ""
-        """The id of what the person chose; it is shown as soon as it waits."""
+        """The id of the item that the person chose; it is shown as soon as it waits."""
         on_application_state(refresh)
 
     def update(self, dialog: QDialog, waiting: AbstractSet[str], show: Callable[[str], object]) -> None:
-        """Open the dialog if it is time to; `show` shows what the person chose in it."""
-        is_wanted = self.wanted in waiting
-        if is_wanted:
+        """Open the dialog if it may open now; `show` turns it to the item that the person chose."""
+        is_chosen = self.wanted in waiting
+        if is_chosen:
             show(self.wanted)
             self.wanted = ""
         elif not is_active():
             return
-        if (is_wanted or waiting - self._seen) and not dialog.isVisible():
+        if (is_chosen or waiting - self._seen) and not dialog.isVisible():
             dialog.open()
         self._seen |= waiting

@@ -73,9 +73,9 @@ def from_draft(draft: ComposerDraft) -> list[Attachment]:
 async def to_blocks(
     text: str, attached: Sequence[Attachment], pictures: PictureStore, *, in_memory: bool = False
 ) -> list[Block]:
-    """Return text and attachments as blocks; files and content of a server stand in labelled blocks of their own.
+    """Return text and attachments as blocks; files and content of a server get labelled blocks of their own.
 
-    `in_memory`: nothing of it is saved. Raises StorageFailed, and ImageRefused for a picture that could not be read
+    `in_memory`: pictures are not saved. Raises StorageFailed, and ImageRefused for a picture that could not be read
     before and is gone now.
     """
     pasted = (attachment.text for attachment in _of_type(PastedText, attached))
@@ -97,11 +97,11 @@ async def to_blocks(
 
 def _labelled_resource(resource: PendingResource) -> str:
     """Label a resource for the model. The random end marker cannot occur in the server's text."""
-    sign, title = token_hex(4), " ".join(resource.title.split())
-    head = f"[The file “{title}”, up to {sign}:]"
+    end_marker, title = token_hex(4), " ".join(resource.title.split())
+    head = f"[The file “{title}”, up to {end_marker}:]"
     if resource.server:
-        head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {sign}:]"
-    return f"\n\n{head}\n{resource.text}\n[{sign}: end of “{title}”.]\n"
+        head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {end_marker}:]"
+    return f"\n\n{head}\n{resource.text}\n[{end_marker}: end of “{title}”.]\n"
 
 
 _EMPTY: tuple[str, list[Attachment]] = ("", [])
@@ -120,13 +120,13 @@ class DraftSync(QObject):
         tasks: BackgroundTasks,
         parent: QObject,
     ) -> None:
-        """`other_texts` returns what is written elsewhere on the page, to be saved with the draft."""
+        """`other_texts` returns texts written elsewhere on the page, which are saved with the draft."""
         super().__init__(parent)
         self._composer = composer
         self._other_texts = other_texts
         self._library = library
         self._tasks = tasks
-        self._wanted: OpenConversation | None = None
+        self._conversation: OpenConversation | None = None
         self._shown: OpenConversation | None = None
         self._saved: tuple[str, list[Attachment]] | None = ("", [])
         self._fetching: dict[AttachmentFetch, OpenConversation] = {}
@@ -139,22 +139,22 @@ class DraftSync(QObject):
         library.drafts.changes.saved.connect(self._on_saved)
 
     def show(self, conversation: OpenConversation) -> None:
-        """Show the draft of this conversation; the composer's text stays with the one before.
+        """Show the draft of this conversation; the composer's text stays with the previous one.
 
-        Attachments that are still loading are added to the draft of the one before when they arrive.
+        Attachments that are still loading are added to the previous conversation's draft when they arrive.
         """
-        if (previous := self._wanted) is not None:
+        if (previous := self._conversation) is not None:
             fetches = self._composer.attachments.take_pending()
             self._fetching |= dict.fromkeys(fetches, previous)
             self._tasks.start(self._leave(self._saving_of(previous), fetches))
             self._leaving += 1
             self._composer.set_draft("")
-        self._shown, self._wanted = None, conversation
+        self._shown, self._conversation = None, conversation
         self._tasks.start(self._load(conversation))
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the saved draft is in the composer: it arrives a moment after its conversation."""
+        """Whether the saved draft is in the composer: it is loaded after its conversation is shown."""
         return self._shown is not None
 
     def current(self) -> tuple[str, list[Attachment]]:
@@ -186,11 +186,11 @@ class DraftSync(QObject):
     def save(self) -> Coroutine[Any, Any, None]:
         """Return a coroutine that saves the draft, which is read now. Raises StorageFailed."""
         draft = self.current()
-        if self._shown is None and self._wanted is not None and draft != _EMPTY:
-            return self._save_when_loaded(self._wanted)
+        if self._shown is None and self._conversation is not None and draft != _EMPTY:
+            return self._save_when_loaded(self._conversation)
         if self._shown is None or draft == self._saved:
             return _do_nothing()
-        # Unknown until it is on the disk: a quit meanwhile must still learn whether it is.
+        # Not known until the write succeeds: if the program quits meanwhile, it must save again.
         self._saved = None
         return self._save_changed(self._shown, draft, is_shared=self._is_shared)
 
@@ -202,7 +202,7 @@ class DraftSync(QObject):
 
     @property
     def _is_shared(self) -> bool:
-        """Whether the draft is shown in other windows: not with what is changed of other messages."""
+        """Whether other windows show the same draft: not while it holds edited texts of other messages."""
         return self._composer.edited is None and not self._other_texts()
 
     def _saving_of(self, conversation: OpenConversation) -> Coroutine[Any, Any, None]:
@@ -234,7 +234,7 @@ class DraftSync(QObject):
         async with self._lock:
             conversation = self._fetching.get(fetch)
             if conversation is None:
-                # Its conversation is open again, or it is saved already.
+                # Its conversation is open again, or the attachment is saved already.
                 return ()
             if result.items:
                 await self._library.drafts.add(conversation, to_draft("", result.items))
@@ -271,15 +271,15 @@ class DraftSync(QObject):
         self.save_soon()
 
     def belongs_to(self, conversation: OpenConversation) -> bool:
-        """Return whether the composer holds its draft, also if it was reopened since."""
-        return self._wanted is not None and _share_draft(self._wanted, conversation)
+        """Return whether the composer holds the draft of this conversation, also if that was reopened since."""
+        return self._conversation is not None and _share_draft(self._conversation, conversation)
 
     async def _load(self, conversation: OpenConversation) -> None:
         async with self._lock:
             if conversation is self._shown:
                 return
             draft = await self._library.drafts.load(conversation)
-            if conversation is self._wanted:
+            if conversation is self._conversation:
                 self._show_saved(conversation, draft)
 
     def _show_saved(self, conversation: OpenConversation, draft: ComposerDraft) -> None:
@@ -292,7 +292,7 @@ class DraftSync(QObject):
             # The composer's text and pasted texts stay as they are.
             self.save_soon()
         else:
-            # What was written before the disk answered goes behind.
+            # Text that was written while the draft was loading goes to the end.
             written, added = self._composer.draft()
             fetches += attachments.take_pending()
             text = "\n\n".join(filter(None, (draft.record.text, written)))
@@ -306,7 +306,7 @@ class DraftSync(QObject):
 
 
 def _share_draft(first: OpenConversation, second: OpenConversation) -> bool:
-    """Return whether both have one draft, as all conversations that were never sent do."""
+    """Return whether both have the same draft: all conversations without a message share one."""
     return first.id == second.id or not any(other.is_stored or other.is_found for other in (first, second))
 
 

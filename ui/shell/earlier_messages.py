@@ -11,7 +11,7 @@ from ui.transcript.view import TranscriptView
 
 
 class EarlierMessagesLoader(QObject):
-    """Loads earlier messages: near the beginning of what is shown, for Find, and for what needs the conversation whole.
+    """Loads earlier messages: near the start of the view, for Find, and for callers that need the whole conversation.
 
     One task loads them, part by part, for whichever conversation is shown.
     """
@@ -23,7 +23,7 @@ class EarlierMessagesLoader(QObject):
         self._conversation: OpenConversation | None = None
         self._is_loading = False
         self._when_loaded: list[Callable[[], None]] = []
-        """What is done once all messages are loaded."""
+        """Called once all messages are loaded."""
         transcript.scroller.start_neared.connect(self._load)
         transcript.finder.status_changed.connect(self._load)
         transcript.set_whole_loader(self._when_whole, self._is_whole)
@@ -59,11 +59,11 @@ class EarlierMessagesLoader(QObject):
             self._load()
 
     def _load(self) -> None:
-        if not self._is_loading and self._is_wanted():
+        if not self._is_loading and self._needs_more():
             self._is_loading = True
-            self._tasks.start(self._load_while_wanted())
+            self._tasks.start(self._load_while_needed())
 
-    def _is_wanted(self) -> bool:
+    def _needs_more(self) -> bool:
         if self._is_whole():
             return False
         return self._needs_whole or self._transcript.scroller.is_near_start
@@ -72,9 +72,9 @@ class EarlierMessagesLoader(QObject):
     def _needs_whole(self) -> bool:
         return bool(self._when_loaded) or self._transcript.finder.is_on
 
-    async def _load_while_wanted(self) -> None:
+    async def _load_while_needed(self) -> None:
         try:
-            while (conversation := self._conversation) is not None and self._is_wanted():
+            while (conversation := self._conversation) is not None and self._needs_more():
                 await conversation.history.load_more(whole=self._needs_whole)
         except AgentError:
             self._when_loaded.clear()

@@ -23,7 +23,7 @@ from ui.style.widgets import QuestionBox
 _KEY = "exchange"
 _MAX_LINES = 200
 _DONE_MS = 20_000
-"""Milliseconds for which it is said that all went well."""
+"""Milliseconds for which a result without problems is shown."""
 _MAX_TITLES = 5
 _MAX_TITLE = 60
 
@@ -38,7 +38,7 @@ def _is_folder(export_format: ExportFormat | None, ids: Sequence[str] | None) ->
     return is_page and (ids is None or len(ids) > 1)
 
 
-def _gone_conversations(titles: Sequence[str]) -> Sentence:
+def _deleted_sentence(titles: Sequence[str]) -> Sentence:
     shown = [show_hidden(title[:_MAX_TITLE]) for title in titles[:_MAX_TITLES]]
     values = {"count": str(len(titles)), "titles": quoted_names(shown, *["…"] * (len(titles) > len(shown)))}
     return Sentence("Deleted meanwhile, so not exported ({count}): {titles}.", values)
@@ -127,7 +127,7 @@ class ExchangePresenter(QObject):
         dialog.open()
 
     def find_histories(self) -> None:
-        """Look for other assistants on this computer, and offer to import what they left."""
+        """Look for other assistants on this computer, and offer to import their conversations."""
         self._exchange.find_programs()
 
     @Slot(list)
@@ -152,7 +152,7 @@ class ExchangePresenter(QObject):
 
         def on_selected(path: str) -> None:
             by_suffix = {f".{_suffix(listed)}": listed for listed in formats.values()}
-            # Who writes an ending means it, whichever format is chosen below.
+            # A typed suffix takes precedence over the format chosen below it.
             export_format = by_suffix.get(Path(path).suffix.lower(), formats[dialog.selectedNameFilter()])
             self._export(Path(path), export_format, ids)
 
@@ -194,7 +194,7 @@ class ExchangePresenter(QObject):
     @Slot()
     def _remove_progress(self) -> None:
         self._banners.remove(_KEY)
-        # An import that failed may have brought some.
+        # A failed import may have added some conversations.
         self._library.refresh()
 
     @Slot(ExportResult)
@@ -206,7 +206,7 @@ class ExchangePresenter(QObject):
             words = "Pictures that could not be read: {count}. Their places are kept."
             remarks.append(Sentence(words, {"count": str(result.lost_pictures)}))
         if result.gone:
-            remarks.append(_gone_conversations(result.gone))
+            remarks.append(_deleted_sentence(result.gone))
         remedy = remarks[0] if len(remarks) == 1 else join_remedy(*remarks) if remarks else None
         level = "notice" if remedy else "remark"
         folder = partial(self._opener.open_folder, result.files[0].parent)
@@ -221,8 +221,8 @@ class ExchangePresenter(QObject):
         if result.present:
             sentence = join_remedy(sentence, Sentence("Here already: {present}.", {"present": str(result.present)}))
         if result.skipped:
-            left_out = Sentence("Left out: {skipped}.", {"skipped": str(len(result.skipped))})
-            sentence = join_remedy(sentence, left_out)
+            skipped = Sentence("Left out: {skipped}.", {"skipped": str(len(result.skipped))})
+            sentence = join_remedy(sentence, skipped)
         lines = self._report(result)
         buttons = (BannerButton(self.tr("Details…"), lambda: self._show_report(lines), True),) if lines else ()
         level = "notice" if lines else "remark"
@@ -230,7 +230,7 @@ class ExchangePresenter(QObject):
         self._banners.show_banner(Banner("imported", sentence, level=level, buttons=buttons, duration_ms=duration))
 
     def _report(self, result: ImportResult) -> list[str]:
-        """Return a line for each conversation that was left out, and for each kind of thing not understood."""
+        """Return a line for each conversation that was left out, and for each kind of content not understood."""
         lines = [labelled(show_hidden(entry.title), translate_sentence(entry.reason)) for entry in result.skipped]
         for sentence, count in result.report.notes:
             words = translate_sentence(sentence)

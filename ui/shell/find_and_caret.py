@@ -51,7 +51,7 @@ class FindBar(QFrame):
         self.hide()
 
     def open(self, words: str = "") -> None:
-        """Show and focus it; search for this text, or for the last one again."""
+        """Show and focus the bar; search for this text, or again for the last one."""
         focused = QApplication.focusWidget()
         if focused is not None and not self.isAncestorOf(focused):
             self._previous_focus = focused
@@ -221,13 +221,13 @@ class TranscriptNavigation(QObject):
         self.find_bar.open(selected_query(self._transcript.row_viewport))
 
     def show_message(self, row: int, words: str) -> None:
-        """Scroll to a row of the transcript, and mark these words from there on, if there are any."""
+        """Scroll to a row of the transcript, and find these words from there on, if there are any."""
         self._transcript.scroller.scroll_to_row(row)
         if words:
             self.find_bar.open_at(words, row)
 
     def focus_transcript(self) -> None:
-        """Give the keyboard to the conversation."""
+        """Give the focus to the conversation."""
         self._transcript.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def toggle_caret(self) -> None:
@@ -236,7 +236,7 @@ class TranscriptNavigation(QObject):
         self._transcript.caret.toggle()
 
     def _on_caret(self, is_on: bool) -> None:  # noqa: FBT001 - a slot
-        """Show the first time how to turn it off; announce it every time."""
+        """Announce it; the first time, show a banner that says how to turn it off."""
         on = self.tr("Caret browsing is on. F7 or Esc turns it off.")
         off = self.tr("Caret browsing is off.")
         if is_on and not self._caret_is_explained:

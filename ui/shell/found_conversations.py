@@ -1,4 +1,4 @@
-"""Showing the conversations of other programs: the offer, their section beside, and the bar under an open one."""
+"""Conversations of other programs: the offer to show them, their section in the sidebar, the bar below an open one."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FoundPresenter(QObject):
-    """Shows the conversations of other programs below the person's own, once the person said yes to the offer."""
+    """Shows the conversations of other programs below the person's own, once the person has accepted the offer."""
 
     def __init__(self, themes: ThemeSource, library: ConversationLibrary, window: "MainWindow") -> None:
         super().__init__(window)
@@ -91,7 +91,7 @@ class FoundPresenter(QObject):
 
 
 class _ReadOnlyBar(QFrame):
-    """Says whose conversation it is, and continues it."""
+    """Says which program the conversation is from, and offers to continue it."""
 
     continue_pressed = Signal()
 
@@ -104,6 +104,6 @@ class _ReadOnlyBar(QFrame):
         hbox(TextWithButtons(self._words, (self._button,)), parent=self, margins=SPACE_M)
 
     def show_words(self, words: str) -> None:
-        """Show whose it is."""
+        """Show which program it is from."""
         self._words.setText(words)
         self.setAccessibleName(words)

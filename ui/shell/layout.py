@@ -33,7 +33,7 @@ _MAX_PROGRAM = 60
 class PageFrame(QWidget):
     """The heading, the area for the transcript, and the composer. ConversationPage fills it.
 
-    Messages that are sent before that are kept.
+    It holds messages that are sent before that.
     """
 
     def __init__(self, themes: ThemeSource) -> None:
@@ -88,7 +88,7 @@ class PageFrame(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Write in the composer what no part with the keyboard has a use for, as long as that can be written in."""
+        """Pass text that the focused widget does not handle to the composer, while its editor is visible."""
         editor = self.composer.editor
         if writes_text(event) and editor.isVisible() and not editor.hasFocus():
             editor.setFocus()
@@ -117,13 +117,13 @@ class PageFrame(QWidget):
         self._origin.setVisible(bool(program))
 
     def take_back_composer(self) -> None:
-        """Put the composer below the transcript again, from where an earlier message was edited in its place."""
+        """Put the composer below the transcript again, after an earlier message was edited in place."""
         self._composer_column.insertWidget(len(self._above_composer), self.composer)
-        # At once: what is not visible takes no focus.
+        # At once: a hidden widget takes no focus.
         self.composer.show()
 
     def add_in_place_of_composer(self, bar: QWidget) -> None:
-        """Add a bar that is shown where nothing can be written."""
+        """Add a bar that is shown instead of the composer when nothing can be written."""
         bar.hide()
         self._composer_column.addWidget(bar)
 
@@ -134,7 +134,7 @@ class PageFrame(QWidget):
         return early
 
     def return_messages(self) -> None:
-        """Return early messages to the composer, now and from now on: the start failed, nobody will send them."""
+        """Return early messages to the composer, now and from now on: the start failed, so nothing will send them."""
         for text, attached in self.take_early_messages():
             self.composer.restore_message(text, attached)
         self.composer.send_requested.connect(self.composer.restore_message)
@@ -173,7 +173,7 @@ class PageFrame(QWidget):
         self._composer_scroll.setMaximumWidth(self._themes.reading_width + 2 * SPACE_L)
 
     def _fit_heading(self) -> None:
-        """Give the meter what the title does not need at least; give the title what the meter does not show."""
+        """Give the title its least width and the meter the rest; the title grows into what the meter does not use."""
         edges, gap = self._heading.contentsMargins(), self._heading.spacing()
         widgets = (widget for widget in self._heading_buttons if not widget.isHidden())
         room = self.width() - edges.left() - edges.right() - sum(widget.sizeHint().width() + gap for widget in widgets)
@@ -191,7 +191,7 @@ class PageFrame(QWidget):
         return max(self.height() - self._heading.sizeHint().height() - MIN_READING_HEIGHT, MIN_READING_HEIGHT)
 
     def _show_composer(self) -> None:
-        """Scroll to the end, where one writes; or to the beginning of the newest notice, until one goes on writing."""
+        """Scroll to the editor at the end; or to the beginning of the newest notice, until the text changes."""
         bar, notice = self._composer_scroll.verticalScrollBar(), self._notice
         if notice is None or not notice.isVisible() or not self._composer_scroll.isAncestorOf(notice):
             bar.setValue(bar.maximum())
@@ -200,7 +200,7 @@ class PageFrame(QWidget):
 
     def _show_notice(self, notice: QWidget) -> None:
         self._notice = notice
-        # It is placed with the next layout.
+        # The notice is placed with the next layout.
         self._layout_timer.start()
 
     def _clear_notice(self) -> None:
@@ -208,12 +208,12 @@ class PageFrame(QWidget):
             self._notice = None
             self._show_composer()
 
-    def _show_focused(self, _previous: QWidget | None, now: QWidget | None) -> None:
-        if now is not None:
-            # It was painted as if it had the focus before anything had it.
-            self.composer.frame.mark_focus(focused=now is self.composer.editor)
-        if now is not None and self._composer_scroll.isAncestorOf(now):
-            self._composer_scroll.ensureWidgetVisible(now, 0, SPACE_S)
+    def _show_focused(self, _previous: QWidget | None, current: QWidget | None) -> None:
+        if current is not None:
+            # Before any widget had the focus, the frame was painted as if the editor had it.
+            self.composer.frame.mark_focus(focused=current is self.composer.editor)
+        if current is not None and self._composer_scroll.isAncestorOf(current):
+            self._composer_scroll.ensureWidgetVisible(current, 0, SPACE_S)
 
 
 class _Title(ElidedLabel):
@@ -235,7 +235,7 @@ def _set_tab_order(parts: list[QWidget]) -> None:
     """Order by position, not by time of creation, for the Tab key and assistive technology."""
     for part in parts:
         part.raise_()
-    # Tab goes to a proxy from where its widget is in the chain, but Qt moves only what takes the focus itself.
+    # Tab reaches a proxy at its widget's place in the chain, but Qt moves only widgets that take the focus themselves.
     proxies = [(part, proxy, proxy.focusPolicy()) for part in parts if (proxy := part.focusProxy()) is not None]
     for part, _, policy in proxies:
         part.setFocusPolicy(policy)
@@ -243,7 +243,7 @@ def _set_tab_order(parts: list[QWidget]) -> None:
     for previous, following in pairwise(widget for widget in widgets if _takes_focus(widget, parts[0].window())):
         QWidget.setTabOrder(previous, following)
     for part, proxy, policy in proxies:
-        # Qt passes it on to the proxy.
+        # Qt passes the policy on to the proxy.
         set_by_name(part, focusPolicy="NoFocus")
         proxy.setFocusPolicy(policy)
 
@@ -251,26 +251,27 @@ def _set_tab_order(parts: list[QWidget]) -> None:
 def _takes_focus(widget: QWidget, window: QWidget) -> bool:
     from PySide6.QtCore import Qt
 
-    # No popup.
+    # Popups are other windows.
     return widget.focusPolicy() != Qt.FocusPolicy.NoFocus and widget.window() is window
 
 
 SIDEBAR_WIDTH = 296
 PAGE_WIDTH = 440
-"""The least width beside the sidebar, in pixels at 100 % zoom; where there is less, the two take turns."""
+"""The least width beside the sidebar, in pixels at 100 % zoom; with less, only one of the two is shown."""
 WINDOW_WIDTH = 1180
 
 
 KEY_STEP = 16
 """Pixels that an arrow key moves the edge of the sidebar."""
 _FOCUSED_HANDLE = 3
-"""Pixels; seen without the focus is a line of one."""
+"""Pixels; without the focus the handle is 1 pixel wide."""
 
 
 class _Splitter(QSplitter):
     """Its handle takes the focus by Tab, and the arrow keys move it.
 
-    The handle is Qt's own, and watched: making one takes an orientation, which loads all enumerations of `Qt`.
+    An event filter on Qt's own handle does this: creating a handle needs an orientation, which loads all enumerations
+    of `Qt`.
     """
 
     def __init__(self, themes: ThemeSource) -> None:
@@ -278,7 +279,7 @@ class _Splitter(QSplitter):
         self._themes = themes
 
     def watch_handle(self) -> None:
-        """To be called when both sides are there."""
+        """Make the handle focusable. Call it when both sides are added."""
         handle = self.handle(1)
         set_by_name(handle, focusPolicy="TabFocus")
         handle.installEventFilter(self)
@@ -300,7 +301,7 @@ class _Splitter(QSplitter):
         steps = {Qt.Key.Key_Left: -KEY_STEP, Qt.Key.Key_Right: KEY_STEP}
         if event.key() not in steps:
             return False
-        # It is wider than the line that it draws.
+        # The handle is wider than the line that it draws.
         self.moveSplitter(handle.x() + handle.contentsMargins().left() + steps[Qt.Key(event.key())], 1)
         return True
 
@@ -349,7 +350,7 @@ class WindowLayout(QWidget):
 
     @property
     def shows_list(self) -> bool:
-        """Whether the list is there where it has room."""
+        """Whether the list is shown when it has room."""
         return self._is_narrow or self._shows_list
 
     def hide_list(self) -> None:
@@ -372,7 +373,7 @@ class WindowLayout(QWidget):
     def _fit(self) -> None:
         page_width = PAGE_WIDTH * self._themes.zoom // 100
         is_narrow = self.width() < self._sidebar.minimumSizeHint().width() + page_width
-        # Beside the sidebar, so that this shrinks first.
+        # The page keeps its width beside the sidebar, so that the sidebar shrinks first.
         self._page_side.setMinimumWidth(0 if is_narrow else page_width)
         if is_narrow != self._is_narrow:
             self._is_narrow = is_narrow
@@ -383,14 +384,14 @@ class WindowLayout(QWidget):
     def _update_visibility(self) -> None:
         self._sidebar.setVisible(self._shows_list)
         self._page_side.setVisible(not (self._is_narrow and self._shows_list))
-        is_wanted = self._is_narrow or not self._shows_list
-        if is_wanted and not self._list_buttons:
+        needs_button = self._is_narrow or not self._shows_list
+        if needs_button and not self._list_buttons:
             self._add_list_buttons()
         in_bar, in_heading = self._list_buttons or (None, None)
         if in_bar is not None and in_heading is not None:
             has_heading = self.pages.currentWidget() is self._frame and not self._page_side.isHidden()
-            in_heading.setVisible(is_wanted and has_heading)
-            in_bar.setVisible(is_wanted and not has_heading)
+            in_heading.setVisible(needs_button and has_heading)
+            in_bar.setVisible(needs_button and not has_heading)
 
     def _add_list_buttons(self) -> None:
         """Put the button into the heading of the conversation page, and over other pages into a row of its own."""
@@ -428,7 +429,7 @@ class WindowLayout(QWidget):
         self._place_banners()
 
     def _place_banners(self) -> None:
-        """Place the banners over the page, or above both if they take turns: the list offers undo too."""
+        """Place the banners over the page, or above both if only one is shown: the list offers undo too."""
         if self._is_narrow:
             self._column.insertWidget(self._column.indexOf(self._splitter), self._banners)
             self._banners.stackUnder(self._splitter)

@@ -45,7 +45,7 @@ class ElicitationPresenter(QObject):
     """One dialog for all requests, whichever conversation is open: one server may serve several.
 
     It opens over the window that shows the conversation for which the server asks, else over the active one. Closing it
-    dismisses the request on the screen, so that it is open as long as something waits and was seen.
+    dismisses only the shown request, so it stays open as long as requests wait that the person has seen.
     """
 
     side_windows: Callable[[], Sequence[OpenWindow]] = staticmethod(tuple)
@@ -60,7 +60,7 @@ class ElicitationPresenter(QObject):
         self._over = window
         self._created_dialog: ServerRequestDialog | None = None
         self._opener = AddressOpener(self)
-        self._opener.failed.connect(self._show_not_opened)
+        self._opener.failed.connect(self._show_open_error)
         self._opening = DialogOpening(self._refresh, self)
         library.requests.changed.connect(self._refresh)
         library.activity.changed.connect(self._show_origins)
@@ -91,9 +91,9 @@ class ElicitationPresenter(QObject):
 
     def _first_shown(self) -> str | None:
         """Return the id of the conversation whose request the dialog shows when it opens."""
-        wanted = (request for request in self._requests.waiting if request.id == self._opening.wanted)
+        chosen = (request for request in self._requests.waiting if request.id == self._opening.wanted)
         page = self._dialog.current
-        request = next(wanted, None if page is None else page.asked)
+        request = next(chosen, None if page is None else page.asked)
         return None if request is None else request.request.conversation_id
 
     def _find_window(self, conversation_id: str | None) -> QWidget:
@@ -130,7 +130,7 @@ class ElicitationPresenter(QObject):
             dialog.open()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the dialog away from a window that is hidden or closed: what is written in it is kept."""
+        """Move the dialog to another window before its own is hidden or closed, so that text in it is not lost."""
         is_hidden = event.type() is QEvent.Type.Hide and not event.spontaneous()
         if is_hidden and self._created_dialog is not None:
             page = self._created_dialog.current
@@ -178,7 +178,7 @@ class ElicitationPresenter(QObject):
         self._opener.open_page(address)
 
     @Slot(object)
-    def _show_not_opened(self, sentence: Sentence) -> None:
+    def _show_open_error(self, sentence: Sentence) -> None:
         if self._created_dialog is not None:
             self._created_dialog.show_open_error(sentence)
 
@@ -190,10 +190,10 @@ class ElicitationPresenter(QObject):
 
 
 def _active_window() -> QWidget | None:
-    """Return the active window; of a dialog, that which it belongs to."""
+    """Return the active window; for a dialog, the window that it belongs to."""
     window = QApplication.activeWindow()
-    while window is not None and (above := window.parentWidget()) is not None:
-        window = above.window()
+    while window is not None and (parent := window.parentWidget()) is not None:
+        window = parent.window()
     return window
 
 
@@ -201,7 +201,7 @@ INSERT_SHORTCUT = "Ctrl+Shift+I"
 
 
 class McpCatalogControls(QObject):
-    """A button in the composer, and the typed signs that open the same list. Hidden while no server is enabled."""
+    """A button in the composer, and typed characters that open the same list. Hidden while no server is enabled."""
 
     settings_requested = Signal()
 
@@ -240,11 +240,11 @@ class McpCatalogControls(QObject):
         if self._catalog.has_enabled_server:
             self._open("prompts" if sign == "/" else "resources")
 
-    def _open(self, wanted: CompletionKind) -> None:
+    def _open(self, kind: CompletionKind) -> None:
         if not self._catalog.has_enabled_server:
             return
         self._refresh_catalog()
-        self._popup.open_above(self._composer, wanted)
+        self._popup.open_above(self._composer, kind)
 
     def _refresh_catalog(self) -> None:
         conversation = self._library.current
@@ -291,7 +291,9 @@ class McpCatalogControls(QObject):
             case McpResource(uri=uri):
                 self._attach(conversation, row, uri)
             case McpResourceTemplate(uri_template=template):
-                variables = tuple(McpPromptArgument(gap, "", required=True) for gap in template_variables(template))
+                variables = tuple(
+                    McpPromptArgument(variable, "", required=True) for variable in template_variables(template)
+                )
                 self._ask_arguments(
                     row,
                     template,
@@ -326,7 +328,7 @@ class McpCatalogControls(QObject):
     ) -> None:
         async def complete() -> None:
             suggestions = await self._catalog.complete(row.server_id, reference, name, {**dialog.values, name: written})
-            # It may have been closed and deleted meanwhile.
+            # The dialog may have been closed and deleted meanwhile.
             if isValid(dialog) and dialog.isVisible():
                 dialog.show_completions(name, suggestions)
 

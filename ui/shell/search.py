@@ -21,7 +21,7 @@ class MessageOpener(QObject):
     """Opens conversations at one of their messages, in whatever branch that is.
 
     `arrived` carries the conversation, which is shown by then, and the index of an item in its transcript; `refused`
-    a conversation and a Sentence that says why the message cannot be shown, though its conversation is.
+    carries a conversation and a Sentence that says why the message cannot be shown in it.
     """
 
     arrived = Signal(OpenConversation, int)
@@ -31,41 +31,42 @@ class MessageOpener(QObject):
         super().__init__(parent)
         self._library = library
         self._tasks = tasks
-        self._wanted = ("", "")
+        self._pending = ("", "")
+        """The conversation and the message to go to once that is open."""
         self._chosen = ""
         """The message that was chosen last."""
         self.words = ""
-        """The words that are looked for in it."""
-        self._going = asyncio.Lock()
+        """The words to find in it."""
+        self._lock = asyncio.Lock()
         library.opened.connect(self._on_opened)
 
     def open(self, conversation_id: str, message_id: str, words: str = "") -> None:
         """Go to this message, unless another conversation is chosen while this one loads."""
-        self._wanted, self._chosen, self.words = (conversation_id, message_id), message_id, words
+        self._pending, self._chosen, self.words = (conversation_id, message_id), message_id, words
         self._library.open(conversation_id)
         current = self._library.current
         if current is not None and current.id == conversation_id:
-            self._go_to_wanted(current, is_read_now=False)
+            self._go_to_pending(current, is_just_read=False)
 
     @Slot(OpenConversation)
     def _on_opened(self, conversation: OpenConversation) -> None:
-        self._go_to_wanted(conversation, is_read_now=True)
+        self._go_to_pending(conversation, is_just_read=True)
 
-    def _go_to_wanted(self, conversation: OpenConversation, *, is_read_now: bool) -> None:
-        wanted, self._wanted = self._wanted, ("", "")
-        if wanted[0] == conversation.id:
-            self._tasks.start(self._go_to_chosen(conversation, wanted[1], is_read_now=is_read_now))
+    def _go_to_pending(self, conversation: OpenConversation, *, is_just_read: bool) -> None:
+        (conversation_id, message_id), self._pending = self._pending, ("", "")
+        if conversation_id == conversation.id:
+            self._tasks.start(self._go_to_chosen(conversation, message_id, is_just_read=is_just_read))
 
-    async def _go_to_chosen(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
-        # One after the other: the one before may bring another branch into view.
-        async with self._going:
+    async def _go_to_chosen(self, conversation: OpenConversation, message_id: str, *, is_just_read: bool) -> None:
+        # One after the other: the previous call may bring another branch into view.
+        async with self._lock:
             if message_id == self._chosen:
-                await self._go_to(conversation, message_id, is_read_now=is_read_now)
+                await self._go_to(conversation, message_id, is_just_read=is_just_read)
 
-    async def _go_to(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
+    async def _go_to(self, conversation: OpenConversation, message_id: str, *, is_just_read: bool) -> None:
         if not await conversation.history.load_until(message_id):
             if conversation.is_found:
-                await self._go_to_found(conversation, message_id, is_read_now=is_read_now)
+                await self._go_to_found(conversation, message_id, is_just_read=is_just_read)
                 return
             if conversation.held_by is not None:
                 self.refused.emit(
@@ -88,13 +89,13 @@ class MessageOpener(QObject):
             await conversation.show_branch_of(message_id)
         self._arrive(conversation, message_id)
 
-    async def _go_to_found(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
+    async def _go_to_found(self, conversation: OpenConversation, message_id: str, *, is_just_read: bool) -> None:
         try:
             await conversation.show_branch_of(message_id)
         except WrongUse:
-            if not is_read_now and self._library.current is conversation:
+            if not is_just_read and self._library.current is conversation:
                 # Its program has written more since it was opened.
-                self._wanted = (conversation.id, message_id)
+                self._pending = (conversation.id, message_id)
                 self._library.open(conversation.id, anew=True)
             else:
                 words = Sentence("The message is not in this conversation any more. Search again later.")
@@ -103,13 +104,13 @@ class MessageOpener(QObject):
         self._arrive(conversation, message_id)
 
     def _arrive(self, conversation: OpenConversation, message_id: str) -> None:
-        is_wanted = self._library.current is conversation and message_id == self._chosen
-        if is_wanted and (index := conversation.index_of_message(message_id)) is not None:
+        is_still_chosen = self._library.current is conversation and message_id == self._chosen
+        if is_still_chosen and (index := conversation.index_of_message(message_id)) is not None:
             self.arrived.emit(conversation, index)
 
 
 class SearchPresenter(QObject):
-    """Connects the sidebar with the search; `show_page` shows the conversation where something else hides it."""
+    """Connects the sidebar with the search; `show_page` shows the conversation if something else hides it."""
 
     def __init__(
         self,
@@ -143,12 +144,12 @@ class SearchPresenter(QObject):
 
     @Slot(str, object, str)
     def open(self, conversation_id: str, hit: SearchHit, words: str) -> None:
-        """Open a conversation at what was found in it, with these words marked."""
+        """Open a conversation at a hit, with these words marked."""
         self._messages.open(conversation_id, hit.message_id, words)
 
     @Slot(str)
     def _on_conversation_chosen(self, conversation_id: str) -> None:
-        """Show the open conversation where another page or the sidebar hides it, and give it the keyboard."""
+        """Show the open conversation if another page or the sidebar hides it, and give it the focus."""
         if self._library.current is not None and self._library.current.id == conversation_id:
             self._show_page()
             if self._frame.composer.isHidden():

@@ -83,7 +83,7 @@ class SettingsPresenter(QObject):
         self._apply_reading_style(settings.preferences)
 
     def show(self, page: str = "", field: str = "") -> "SettingsDialog":
-        """Open it, at this page if one is named, with the keyboard at a field of it if one is named."""
+        """Open the dialog; if named, show this page and focus this field of it."""
         if self._dialog is None:
             self._dialog = self._create_dialog()
         if not self._dialog.isVisible():
@@ -123,7 +123,7 @@ class SettingsPresenter(QObject):
             self._found.find()
 
     def close(self) -> None:
-        """Close the dialog, and take what is still being edited in it: the program ends."""
+        """Close the dialog, which applies what is still being edited in it: the program ends."""
         if self._dialog is not None:
             self._dialog.hide()
 
@@ -207,7 +207,7 @@ class SettingsPresenter(QObject):
             self._tasks.start(self._show_keys())
 
     def _on_prices(self) -> None:
-        """The model picker shows prices too."""
+        """Show the prices, also in the model picker."""
         self._show_prices()
         self._servers.refresh_models()
 

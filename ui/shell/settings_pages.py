@@ -170,15 +170,15 @@ class McpServersPresenter(QObject):
         self._servers.sign_in(server_id, lambda address: self._open_page(server_id, address))
 
     def _open_page(self, server_id: str, address: str) -> None:
-        """The sign-in has checked the address before."""
+        """Open the page of a sign-in, which has already checked the address."""
         card = self._form.card(server_id)
         if card is not None:
             card.sign_in.show_page(address, is_open=True)
             opener = AddressOpener(card)
-            opener.failed.connect(lambda: self._show_not_opened(server_id, address))
+            opener.failed.connect(lambda: self._show_open_error(server_id, address))
             opener.open_page(address)
 
-    def _show_not_opened(self, server_id: str, address: str) -> None:
+    def _show_open_error(self, server_id: str, address: str) -> None:
         card = self._form.card(server_id)
         if card is not None:
             card.sign_in.show_page(address, is_open=False)
@@ -252,11 +252,11 @@ class StoragePresenter(QObject):
 
 
 def connect_local_models(dialog: SettingsDialog, runner: LocalModelRunner) -> None:
-    """Connect the page of model files with what runs them; once a model is ready, the settings are hidden."""
+    """Connect the page of model files with the runner; once a model is ready, hide the settings."""
     page = dialog.local
 
     def hide_from_page() -> None:
-        # Loading takes up to minutes: somebody may be at another page by then.
+        # Loading may take minutes: the person may be on another page by then.
         if page.isVisible():
             dialog.hide()
 

@@ -1,4 +1,4 @@
-"""Say in a window that is in use already why the program cannot start."""
+"""Show why the program cannot start, in a window that the person may already have written in."""
 
 import asyncio
 from functools import partial
@@ -16,7 +16,7 @@ translate = QCoreApplication.translate
 
 
 async def show_startup_error(startup: StartupWindow, error: AgentError) -> None:
-    """Return when the program is ended. Until then what was written and sent can be copied."""
+    """Show an error, and return when the program is ended. Until then, texts in the window can be copied."""
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_end() -> None:
@@ -25,7 +25,7 @@ async def show_startup_error(startup: StartupWindow, error: AgentError) -> None:
 
     startup.ended.connect(on_end)
     if not startup.is_ended:
-        # It may have been started in the background.
+        # The program may have been started in the background.
         startup.window.show()
         startup.window.frame.return_messages()
         # Show the banner again if it was closed.
@@ -42,7 +42,7 @@ def _show(startup: StartupWindow, error: AgentError) -> None:
 
 
 def _choose_folder(startup: StartupWindow) -> None:
-    """Go on with another data folder, in a process of its own: nothing of this one is left behind in it."""
+    """Ask for another data folder, and start a new process with it: no state of this process is left in it."""
     words = translate("StartupError", "Choose another data folder")
     dialog = QFileDialog(startup.window, words, str(Path.home()))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -59,9 +59,9 @@ def has_display() -> bool:
 
 def open_application() -> QApplication:
     """Create Qt's application under our name. If the screen does not answer, the process ends with 2 and a sentence."""
-    before = qInstallMessageHandler(_explain_no_display)
+    previous_handler = qInstallMessageHandler(_explain_no_display)
     app = create_application(sys.argv[:1])
-    qInstallMessageHandler(before)
+    qInstallMessageHandler(previous_handler)
     app.setApplicationName("desktop-agent")
     app.setApplicationDisplayName("Desktop Agent")
     app.setDesktopFileName("desktop-agent")
@@ -71,8 +71,8 @@ def open_application() -> QApplication:
 def on_display_lost(save: Callable[[], bool]) -> Callable[[], object]:
     """Call `save` when the display server ends, then exit with 1. Returns a function that undoes this.
 
-    Qt has no signal for it: it logs one line and ends the process from within its loop. `save` is called in that line,
-    in the window's thread, and returns whether all is saved.
+    Qt has no signal for it: it logs one line and ends the process from within its loop. `save` is called by the message
+    handler of that line, in the window's thread, and returns whether all is saved.
     """
 
     def on_message(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
@@ -81,17 +81,17 @@ def on_display_lost(save: Callable[[], bool]) -> Callable[[], object]:
             sys.stderr.write(DISPLAY_LOST + (ALL_SAVED if is_kept else NOT_ALL_SAVED))
             sys.stderr.flush()
             os._exit(1)
-        if before is not None:
-            before(kind, context, message)
+        if previous_handler is not None:
+            previous_handler(kind, context, message)
         else:
             sys.stderr.write(f"{qFormatLogMessage(kind, context, message)}\n")
 
-    before = qInstallMessageHandler(on_message)
-    return lambda: qInstallMessageHandler(before)
+    previous_handler = qInstallMessageHandler(on_message)
+    return lambda: qInstallMessageHandler(previous_handler)
 
 
 def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
-    """Qt aborts the process if no screen answers; there is no error to catch, only this last message."""
+    """Explain that no screen answers: Qt then aborts the process after this last message, without an exception."""
     sys.stderr.write(f"{message.strip()}\n")
     if kind is QtMsgType.QtFatalMsg:
         sys.stderr.write(DISPLAY_SILENT)
@@ -100,7 +100,7 @@ def _explain_no_display(kind: QtMsgType, _context: QMessageLogContext, message: 
 
 
 _FOCUS_MS = 100
-"""Milliseconds within which a window manager gives the focus, or not at all."""
+"""Milliseconds after which a window manager will not give the focus any more."""
 
 
 class StartupWindow(QObject):
@@ -111,7 +111,7 @@ class StartupWindow(QObject):
     ended = Signal()
     """The person or the system ends the program. May be emitted again."""
     started_again = Signal()
-    """There is one more in `start_requests`."""
+    """`start_requests` has one more request."""
 
     def __init__(self, app: QApplication, themes: ThemeSource, folder: Path) -> None:
         super().__init__(app)
@@ -119,16 +119,16 @@ class StartupWindow(QObject):
         self.themes = themes
         self.state_file = WindowStateFile(folder)
         self.scheme = ColourSchemeFollower(themes, app.styleHints(), self)
-        # Before any widget: one that is there already would keep its words.
+        # Before any widget is created: an existing one would keep its language.
         install_language(app, load_language(self.state_file))
         choice, zoom, reading = load_appearance(self.state_file)
         themes.set_reading_style(reading)
         self.scheme.guess(choice, zoom)
         style = ThemeApplier(app, themes, self)
         self.window = MainWindow(themes)
-        # After the window is built: under a sheet, each part would be styled anew whenever it gets another parent.
+        # After the window is built: with a style sheet, each part would be restyled whenever its parent changes.
         style.apply()
-        # Before the preferences are read, Enter must not send what was meant to continue in a new line.
+        # The preferences are read later, but Enter must not send a message that the person wants to continue.
         self.window.frame.composer.set_enter_sends(load_enter_sends(self.state_file))
         self.is_ended = False
         """Whether the person or the system has ended the program."""
@@ -137,19 +137,19 @@ class StartupWindow(QObject):
         self.starts_again = False
         """Whether the person wants the program to start again when it has ended."""
         self.start_requests: list[StartRequest] = []
-        """What this start and later ones asked for, until something is there to do it."""
+        """The requests of this start and later ones, until something handles them."""
         self.window.close_requested.connect(self._on_close_requested)
         app.aboutToQuit.connect(self._on_about_to_quit)
 
     def show(self) -> None:
-        """Show the window where it was at the last end, ready for input."""
+        """Show the window with its last geometry, ready for input."""
         self._prepare()
         self.window.show()
 
     def stay_hidden(self) -> None:
-        """Get the window ready for whoever shows it later."""
+        """Prepare the window without showing it."""
         self._prepare()
-        # The system's window is there from now on, as others expect.
+        # Create the native window, which other parts expect.
         self.window.winId()
 
     def _prepare(self) -> None:
@@ -173,17 +173,17 @@ class StartupWindow(QObject):
         self._on_about_to_quit()
 
     def _on_about_to_quit(self) -> None:
-        # Also where the program ends by itself, to start again.
+        # Called also when the program ends by itself, to start again.
         self.can_ask = False
         self.end()
 
     def cancel_end(self) -> None:
-        """Take the end back."""
+        """Cancel the end of the program."""
         self.is_ended = self.starts_again = False
 
     @property
     def can_close(self) -> bool:
-        """Return whether the end has begun and nothing is unsaved."""
+        """Whether the end has begun and nothing is unsaved."""
         return self.is_ended and not self.window.frame.has_unsaved_text
 
     def close_window(self) -> None:
@@ -196,7 +196,7 @@ class StartupWindow(QObject):
 
     @Slot(object)
     def on_started_again(self, request: StartRequest) -> None:
-        """Raise the window, and keep what the other start asked for."""
+        """Raise the window, and add the request of the other start."""
         if not (request.background or request.quick_ask):
             self.raise_window()
         self.start_requests.append(request)

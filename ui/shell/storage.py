@@ -1,4 +1,4 @@
-"""Storage in the window: the disk's banner, the trash, what is never stored, the question about unsaved content."""
+"""Storage in the window: the disk's banner, the trash, conversations not stored, the question about unsaved content."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -74,18 +74,18 @@ class DiskBanner(QObject):
             self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
 
     @Slot(list, list, list)
-    def _offer_deletion(self, paths: "list[Path]", damaged: "list[Path]", gone: "list[Path]") -> None:
-        """Backups are there for what was deleted; who wants it gone from there too says so."""
+    def _offer_deletion(self, paths: "list[Path]", damaged: "list[Path]", missing: "list[Path]") -> None:
+        """Offer to delete backups that still have what was deleted for good: the person may want to keep them."""
         backups, buttons = self._disk.backups, list[BannerButton]()
         sentence = _kept_copies(len(paths), len(damaged))
         if sentence is not None:
             buttons.append(BannerButton(self.tr("Delete them too"), lambda: backups.delete(*paths, *damaged)))
-        if gone:
-            values = {"folders": quoted_names([show_hidden(str(path)) for path in gone])}
+        if missing:
+            values = {"folders": quoted_names([show_hidden(str(path)) for path in missing])}
             words = "Backups were written into folders that are not there now, and may have it too: {folders}."
             unseen = Sentence(words if sentence else _UNSEEN, values)
             sentence = unseen if sentence is None else join_remedy(sentence, unseen)
-            buttons.append(BannerButton(self.tr("These folders are gone"), lambda: backups.forget_folders(gone)))
+            buttons.append(BannerButton(self.tr("These folders are gone"), lambda: backups.forget_folders(missing)))
         if sentence is not None:
             self._banners.show_banner(Banner(_KEPT_KEY, sentence, level="notice", buttons=tuple(buttons)))
 
@@ -94,7 +94,7 @@ class DiskBanner(QObject):
         self._show(self._disk.trouble)
 
     def covers(self, error: AgentError) -> bool:
-        """Return whether the banner says this error; show it again if the person closed it."""
+        """Return whether the banner is about this error; show the banner again if the person closed it."""
         trouble = self._disk.trouble
         if trouble is None or str(error) != str(trouble):
             return False
@@ -160,7 +160,7 @@ class TrashPresenter(QObject):
 
     @Slot(list)
     def _on_listed(self, deleted: "Sequence[ListedConversation]") -> None:
-        """What was purged cannot be restored: remove its banner."""
+        """Remove the banner of a purged conversation, which cannot be restored."""
         if self._offer is not None and all(conversation.id != self._offer[0] for conversation in deleted):
             self._withdraw(self._offer[0])
 
@@ -194,7 +194,7 @@ class UnstoredPresenter(QObject):
 
     @Slot(str)
     def close_conversation(self, conversation_id: str) -> None:
-        """Close it; ask first where something would be lost."""
+        """Close the conversation; ask first if something would be lost."""
         if not self._library.unstored.has_content(conversation_id):
             self._library.close_unstored(conversation_id)
         elif self._question is None:
@@ -203,7 +203,7 @@ class UnstoredPresenter(QObject):
             box.open()
 
     async def confirm_end(self) -> bool:
-        """Return whether the program may end. Asks while something is in such a conversation."""
+        """Return whether the program may end. Asks if an unstored conversation has content."""
         count = len(self._library.unstored.with_content)
         if not count:
             return True
@@ -227,7 +227,7 @@ class UnstoredPresenter(QObject):
             self._question.done(0)
 
     def _create_question(self, title: str, count: int = 0) -> QuestionBox:
-        """`count`: of the conversations that end with the program; 0 for the one that is being closed."""
+        """Create a question about `count` conversations that end with the program, or, for 0, about closing one."""
         question = self.tr("This conversation is not stored. Close it?")
         words = self.tr("Closing it loses what is in it. “Keep it” stores it as an ordinary conversation.")
         keep = self.tr("Keep it")
@@ -284,7 +284,7 @@ class UnstoredPresenter(QObject):
 
 
 class ClosingQuestion(QuestionBox):
-    """Asks before a program that has work under way is closed. Calls that only wait for the person wait on."""
+    """Asks before the program is closed during work. Calls that only wait for the person survive the end."""
 
     def __init__(self, themes: ThemeSource, window: QWidget, *, loses_work: bool) -> None:
         translate = QCoreApplication.translate
@@ -340,7 +340,7 @@ class CloseConfirmation(QObject):
         return True
 
     async def is_saved_elsewhere(self, unsaved: UnsavedContent) -> bool:
-        """Return whether the person saved it to another file, and add what came since then."""
+        """Return whether the person saved the content to another file; update that file if content came since."""
         if self._saved is None:
             return False
         path, saved = self._saved
@@ -373,9 +373,9 @@ class CloseConfirmation(QObject):
             self._open_dialog = None
 
     async def _save_elsewhere(self) -> bool:
-        """Ask for a path and write what is unsaved by then: the work goes on. False if no path was chosen.
+        """Ask for a path and write what is unsaved by then, as work goes on. Return False if no path was chosen.
 
-        Raises StorageFailed for a path that refuses.
+        Raises StorageFailed if the file cannot be written.
         """
         chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         dialog = self._open_dialog = QFileDialog(self._window, self.tr("Save what is left"))

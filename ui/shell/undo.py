@@ -49,7 +49,7 @@ def result_sentence(result: UndoResult, *, is_redo: bool) -> Sentence:
 
 
 def not_undone_sentence(result: UndoResult, *, is_redo: bool) -> Sentence | None:
-    """Say that not all was undone; the transcript and the dialog say what and why."""
+    """Return a sentence if not all was undone; the transcript and the dialog say what and why."""
     if not result.not_undone:
         return None
     return Sentence("Not all of it was redone.") if is_redo else Sentence("Not all of it was undone.")
@@ -72,7 +72,7 @@ class UndoPresenter(QObject):
     """Undoes and redoes at once where no question is needed; otherwise opens the dialog."""
 
     closed = Signal()
-    """The dialog was closed, whatever came of it."""
+    """The dialog was closed, with or without an undo."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class UndoPresenter(QObject):
 
     def _request(self, request: UndoRequest, *, asks: bool = False) -> None:
         if self._created_dialog is not None:
-            # Focus the open dialog, for people who cannot see it; nothing happens behind it.
+            # Focus the open dialog, for people who cannot see it; do nothing else.
             self._created_dialog.activateWindow()
             return
         if self._is_opening:
@@ -167,7 +167,7 @@ class UndoPresenter(QObject):
         if conversation is not self._conversation or self._created_dialog is not None:
             return
         is_plain = not forecast.undo_refusals and all(file.reason is None for file in forecast.files)
-        # Without checkpoints there is nothing to do: the files were put back by hand.
+        # Without checkpoints there is nothing to do: the files were put reverse_request by hand.
         has_nothing = not forecast.checkpoint_ids
         if asks or conversation.working or not is_plain or has_nothing:
             self._open(request, forecast)
@@ -246,11 +246,11 @@ class UndoPresenter(QObject):
             self._tasks.start(self._fetch_difference(self._conversation, file, self._diff_number, replaced=replaced))
 
     async def _fetch_difference(
-        self, conversation: OpenConversation, file: FileRestorePlan, wanted: int, *, replaced: bool
+        self, conversation: OpenConversation, file: FileRestorePlan, number: int, *, replaced: bool
     ) -> None:
         preview = await conversation.checkpoints.difference(file, replaced=replaced)
         # Show only the file that was chosen last.
-        if self._created_dialog is not None and wanted == self._diff_number:
+        if self._created_dialog is not None and number == self._diff_number:
             self._created_dialog.show_difference(file, preview)
 
     def _heading(self, request: UndoRequest) -> str:
@@ -266,23 +266,23 @@ class UndoPresenter(QObject):
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 
     def _show_result(self, request: UndoRequest, result: UndoResult) -> None:
-        """Show in a banner what the transcript does not: that has what the model is told, and mostly a redo."""
+        """Show a banner, unless the transcript shows the result: its note tells the model, and mostly offers a redo."""
         item = _item(self._conversation, request)
         is_following = self._transcript.row_viewport.rows.following
         level = "notice" if result.not_undone else "remark"
         buttons: list[BannerButton] = []
         is_of_several = isinstance(item, NoticeItem | UserItem)
-        can_turn_back = is_of_several and bool(result.checkpoint_ids)
-        back = UndoRequest(request.item_id, is_redo=not request.is_redo, ids=result.checkpoint_ids)
-        if can_turn_back and request.is_redo:
+        can_reverse = is_of_several and bool(result.checkpoint_ids)
+        reverse_request = UndoRequest(request.item_id, is_redo=not request.is_redo, ids=result.checkpoint_ids)
+        if can_reverse and request.is_redo:
             # Its calls can be undone one by one at their cards, but not together.
-            buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(back)))
-        elif can_turn_back and not is_following:
+            buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(reverse_request)))
+        elif can_reverse and not is_following:
             # The note with the redo is the last item, and not visible.
-            buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(back, asks=True)))
+            buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(reverse_request, asks=True)))
         if result.not_undone:
             buttons.append(BannerButton(self.tr("Review…"), lambda: self._request(request, asks=True)))
-        # The card of the call says it, or the note that is the last item.
+        # The card of the call shows the result, or the note that is the last item.
         is_in_view = bool(result.files or result.messages) and (isinstance(item, ToolCallItem) or is_following)
         if is_in_view and not buttons:
             return

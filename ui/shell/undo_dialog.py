@@ -40,7 +40,7 @@ from ui.style.text import (
 from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
 from ui.style.tool_labels import tool_title
 
-_FILE, _FATE, _REPLACE = range(3)
+_FILE, _EFFECT, _REPLACE = range(3)
 _MAX_VISIBLE_ROWS = 7
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -68,7 +68,7 @@ class UndoFileList(QTreeWidget):
         header.setStretchLastSection(False)
         header.setSectionsMovable(False)
         header.setSectionResizeMode(_FILE, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(_FATE, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(_EFFECT, QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(_REPLACE, QHeaderView.ResizeMode.ResizeToContents)
         self.currentItemChanged.connect(self._choose)
         self.itemChanged.connect(self._on_tick)
@@ -76,7 +76,7 @@ class UndoFileList(QTreeWidget):
 
     @property
     def replaced(self) -> list[FileRestorePlan]:
-        """Return the ticked files."""
+        """The ticked files."""
         return [file for index, file in enumerate(self._files) if self._is_ticked(index)]
 
     def show_files(self, files: Sequence[FileRestorePlan]) -> None:
@@ -126,10 +126,10 @@ class UndoFileList(QTreeWidget):
         self.blockSignals(False)  # Qt's way
 
     def _draw_one(self, item: QTreeWidgetItem, file: FileRestorePlan, *, replaced: bool) -> None:
-        fate = file.effect(replaced=replaced)
-        words = fate_labels()[fate]
+        effect = file.effect(replaced=replaced)
+        words = fate_labels()[effect]
         why = "" if file.reason is None or replaced else translate_sentence(file.reason, show_hidden)
-        if why and fate != "left":
+        if why and effect != "left":
             words = self.tr("{0}, in part").format(words)
         theme = self._themes.theme
         name, colour = {
@@ -137,12 +137,12 @@ class UndoFileList(QTreeWidget):
             "brought_back": ("plus", theme.text),
             "removed": ("trash", theme.text),
             "left": ("warning", theme.warning),
-        }[fate]
-        item.setText(_FATE, words)
-        item.setIcon(_FATE, icon(name, colour, size=15))
+        }[effect]
+        item.setText(_EFFECT, words)
+        item.setIcon(_EFFECT, icon(name, colour, size=15))
         item.setToolTip(_FILE, plain_tooltip(item.text(_FILE)))
-        item.setToolTip(_FATE, plain_tooltip(why or words))
-        item.setData(_FATE, Qt.ItemDataRole.AccessibleTextRole, f"{words}. {why}" if why else words)
+        item.setToolTip(_EFFECT, plain_tooltip(why or words))
+        item.setData(_EFFECT, Qt.ItemDataRole.AccessibleTextRole, f"{words}. {why}" if why else words)
         item.setData(_REPLACE, Qt.ItemDataRole.AccessibleTextRole, self.tr("Even if changed"))
 
     def _fit(self) -> None:
@@ -163,7 +163,7 @@ class UndoFileList(QTreeWidget):
 
 
 class _CellDelegate(QStyledItemDelegate):
-    """Paints no row state: that is drawn under all cells."""
+    """Paints no row state: the list draws it under all cells."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
         super().initStyleOption(option, index)
@@ -174,7 +174,7 @@ class _CellDelegate(QStyledItemDelegate):
 
 
 def fate_labels() -> dict[RestoreEffect, str]:
-    """Return the fates of a file in the current language."""
+    """Return what may become of a file, in the current language."""
     translate = QCoreApplication.translate
     return {
         "put_back": translate("UndoFileList", "Put back"),
@@ -196,7 +196,7 @@ class UndoDialog(QDialog):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._forecast = RestorePlan()
-        self._is_working = self._is_busy = self._diff_is_asked = self._is_redo = False
+        self._is_working = self._is_busy = self._diff_needs_tick = self._is_redo = False
         self._heading = label(kind="heading", wrap=True)
         self._note = label(wrap=True)
         self._working = self._working_note()
@@ -245,7 +245,7 @@ class UndoDialog(QDialog):
         else:
             self._diff.show_text(TextPreview(preview))
             heading = show_hidden(file.path)
-        self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_is_asked else heading)
+        self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_needs_tick else heading)
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
         """Disable undo while the agent works."""
@@ -272,14 +272,14 @@ class UndoDialog(QDialog):
         self._reason.setText(why)
         self._reason.setVisible(bool(why))
         self._refresh()
-        # For a file that stays, show what a tick would do: that is to be decided.
-        is_asked = file.is_conflict and file.effect() == "left"
-        self._diff_is_asked = is_asked and not replaced
-        has_lines = file.effect(replaced=replaced or is_asked) != "left"
+        # For a file that stays, show what a tick would do, so that the person can decide.
+        is_undecided = file.is_conflict and file.effect() == "left"
+        self._diff_needs_tick = is_undecided and not replaced
+        has_lines = file.effect(replaced=replaced or is_undecided) != "left"
         self._diff_heading.setVisible(has_lines)
         self._diff.setVisible(has_lines)
         if has_lines:
-            self.difference_requested.emit(file, replaced or is_asked)
+            self.difference_requested.emit(file, replaced or is_undecided)
 
     def _conflict_text(self, file: FileRestorePlan, *, replaced: bool) -> str:
         """Say what becomes of files that were changed since."""
@@ -356,14 +356,14 @@ class UndoDialog(QDialog):
         self._undo.setDefault(True)
 
     def _create_middle(self) -> ShrinkingScrollArea:
-        """Create what shrinks in a low window: the difference first, down to some lines."""
+        """Create the parts that shrink in a low window: the difference first, down to some lines."""
         parts = (self.files, self._reason, self._diff_heading, self._diff, self._other_effects, self._irreversible_note)
         return ShrinkingScrollArea(parts, [self._diff.shrinkable])
 
     def sizeHint(self) -> QSize:
-        """Return a size for the lines of a file, as far as the screen allows."""
-        wanted = QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
-        return wanted.boundedTo(self.screen().availableSize() * 0.9)
+        """Return a size with room for the lines of a file, within the screen."""
+        size = QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
+        return size.boundedTo(self.screen().availableSize() * 0.9)
 
 
 def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:

@@ -48,7 +48,7 @@ class UsagePresenter(QObject):
 
 
 class BudgetBanners(QObject):
-    """Warns at 80 % of a budget, and says when one is used up; each once, until it is true no more."""
+    """Warns at 80 % of a budget, and when one is used up; each once, until it no longer holds."""
 
     def __init__(
         self, reports: UsageReports, banners: BannerArea, open_page: Callable[[], object], parent: QObject
@@ -56,20 +56,20 @@ class BudgetBanners(QObject):
         super().__init__(parent)
         self._banners = banners
         self._open_page = open_page
-        self._said: dict[str, str] = {}
+        self._shown_levels: dict[str, str] = {}
         reports.budgets_changed.connect(self._show)
         reports.load_budgets()
 
     @Slot(object)
     def _show(self, states: Sequence[BudgetState]) -> None:
         now = {_key(state): state for state in states if state.is_near}
-        for key in self._said.keys() - now.keys():
-            del self._said[key]
+        for key in self._shown_levels.keys() - now.keys():
+            del self._shown_levels[key]
             self._banners.remove(key)
         for key, state in now.items():
             level = "reached" if state.is_reached else "near"
-            if self._said.get(key) != level:
-                self._said[key] = level
+            if self._shown_levels.get(key) != level:
+                self._shown_levels[key] = level
                 self._banners.show_banner(self._banner(key, state))
 
     def _banner(self, key: str, state: BudgetState) -> Banner:

@@ -1,4 +1,4 @@
-"""The main window, and `window.ini`: its place and look at the last end, read before there are preferences."""
+"""The main window, and `window.ini` with its last geometry and appearance, which is read before the preferences."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -38,8 +38,8 @@ _THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
 class WindowStateFile:
     """`window.ini` in the data folder. It is written in a thread, in the order in which values are saved.
 
-    The disk may need seconds. QSettings by itself writes at another time, and would create a folder anew that was moved
-    away and is to be put back.
+    The disk may need seconds. QSettings by itself writes at a later time, and would create the data folder again after
+    the person has moved it away for a while.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -99,7 +99,7 @@ def save_appearance(
     enter_sends: bool,
     language: str = "system",
 ) -> None:
-    """Save it for the next start; `zoom` in percent."""
+    """Save the appearance for the next start; `zoom` in percent."""
     file.save(
         {
             "look/theme": choice,
@@ -115,12 +115,12 @@ def save_appearance(
 
 
 def load_enter_sends(file: WindowStateFile) -> bool:
-    """Return whether Enter sent at the last end; True by default."""
+    """Return whether Enter sends, as saved by the last run; True by default."""
     return file.text("write/enter_sends").lower() != "false"
 
 
 def load_language(file: WindowStateFile) -> str:
-    """Return the language chosen before the last end; "system" by default."""
+    """Return the language, as saved by the last run; "system" by default."""
     return file.text("look/language") or "system"
 
 
@@ -131,9 +131,9 @@ def load_appearance(file: WindowStateFile) -> tuple[ThemeChoice, int, ReadingSty
     def text(name: str) -> str:
         return file.text(f"look/{name}")
 
-    def number(name: str, fallback: float, least: float, most: float) -> float:
+    def number(name: str, fallback: float, minimum: float, maximum: float) -> float:
         try:
-            return min(most, max(least, float(text(name))))
+            return min(maximum, max(minimum, float(text(name))))
         except ValueError:
             return fallback
 
@@ -155,7 +155,7 @@ _DEFERRED_SHORTCUTS = ("Ctrl+K", "Ctrl+,", "F1")
 class MainWindow(QMainWindow):
     """Puts the panes together and connects them; the bridge does the work.
 
-    Before `set_content` it has what can be seen and written in at once; its modules import nothing else.
+    Before `set_content` it has only what the first paint shows; its modules import nothing else.
     """
 
     settings_requested = Signal()
@@ -268,7 +268,7 @@ class MainWindow(QMainWindow):
             # The open conversation is already there, behind the welcome page.
             self.sidebar.conversation_chosen.connect(self.show_conversation_page)
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
-            self._welcome.connected.connect(self._tell_connected)
+            self._welcome.connected.connect(self._show_connected)
         self._welcome.find_servers()
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
         # Hide the banners of conversations.
@@ -277,7 +277,7 @@ class MainWindow(QMainWindow):
         self._welcome.welcome.setFocus()
 
     @Slot(object)
-    def _tell_connected(self, sentence: Sentence) -> None:
+    def _show_connected(self, sentence: Sentence) -> None:
         shown = self._library.current
         self.banners.show_notice(sentence, "" if shown is None else shown.id)
 
@@ -290,17 +290,17 @@ class MainWindow(QMainWindow):
         self._may_close = True
 
     def quit(self, *, starts_again: bool = False) -> None:
-        """Close the window to end the program, also where closing it would leave that in the tray."""
+        """Close the window to end the program, even if closing it otherwise leaves the program in the tray."""
         self.starts_again = starts_again
         if self.asks_before_closing:
-            # The question belongs to the window.
+            # The question is a dialog of the window.
             self.show()
         self._is_quitting = True
         self.close()
         self._is_quitting = False
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stay in the tray, or ask once while work is under way; the program then ends in its own order."""
+        """Stay in the tray, or ask during work, or emit `close_requested`: the program then ends in its own order."""
         if self._may_close:
             event.accept()
             return
@@ -338,7 +338,7 @@ class MainWindow(QMainWindow):
             ask_title(self._themes, conversation, self._library, self)
 
     def save_window_geometry(self, file: "WindowStateFile") -> None:
-        """Save size, position, the splitter, and whether the sidebar is there, for the next start."""
+        """Save size, position, the splitter, and whether the sidebar is shown, for the next start."""
         layout = {
             "window/splitter": self.window_layout.save_splitter(),
             "window/sidebar": self.window_layout.shows_list,
@@ -346,7 +346,7 @@ class MainWindow(QMainWindow):
         file.save({"window/geometry": self.saveGeometry(), **layout})
 
     def restore_window_geometry(self, file: "WindowStateFile") -> None:
-        """Restore size, position, the splitter, and whether the sidebar is there."""
+        """Restore size, position, the splitter, and whether the sidebar is shown."""
         for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.window_layout.restore_splitter)):
             value = file.values(f"window/{key}").get(f"window/{key}")
             if isinstance(value, QByteArray):
@@ -356,7 +356,7 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         self.setWindowTitle("Desktop Agent")
-        # Nothing may be beyond the edge of the screen, and a title bar comes on top.
+        # The whole window must be on the screen, with its title bar.
         self.resize(QSize(WINDOW_WIDTH, 800).boundedTo(self.screen().availableSize() * 0.9))
         self.setMinimumSize(360, 360)
         self.setCentralWidget(self.window_layout)
@@ -380,7 +380,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def show_conversation_page(self) -> None:
-        """Show the conversation where another page or the sidebar hides it."""
+        """Show the conversation if another page or the sidebar hides it."""
         if self._welcome is not None:
             self._welcome.cancel_pending()
         if self._library.current is not None:
@@ -438,7 +438,7 @@ class MainWindow(QMainWindow):
         self._work_timer.start()
 
     def _close_if_idle(self) -> None:
-        # The reason to ask is gone, and the person wanted to close; or there is another one.
+        # Close if the reason to ask is gone, as the person wanted to; ask again if there is another reason.
         if self._question is not None and not self.asks_before_closing:
             self._question.answer_with("close")
         elif self._question is not None and self._question.loses_work != self._loses_work():

@@ -220,7 +220,7 @@ def test_a_part_of_the_window_that_fails_leaves_no_draft_over_another_conversati
             with pytest.raises(RuntimeError, match="on purpose"):
                 page.show_conversation(OpenConversation(session, screen.desk._clock, screen.desk.library))
         assert screen.editor.toPlainText() == ""
-        assert page._drafts._wanted.id == page._conversation.id == first
+        assert page._drafts._conversation.id == page._conversation.id == first
         await screen.idle()
         assert (await screen.engine.store.load_draft(None)).text == "half a thought"
 

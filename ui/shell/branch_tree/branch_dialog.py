@@ -22,7 +22,7 @@ _INDENTATION = 22
 
 
 class BranchTreeView(QTreeView):
-    """All branches. Enter or a double click asks for one, the Menu key for what can be done with it."""
+    """All branches. Enter or a double click shows a branch; the Menu key opens its menu."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class BranchTreeView(QTreeView):
         return None if row is None else row.entry
 
     def show_tree(self, tree: MessageTree) -> None:
-        """Show another state of the tree; what was unfolded and current stays so, where it is still there."""
+        """Show another state of the tree. Entries that still exist stay unfolded or current."""
         is_new = not self.rows.rowCount()
         current = self.current
         unfolded = self._unfolded(QModelIndex()) if current is not None else []
@@ -59,8 +59,8 @@ class BranchTreeView(QTreeView):
         self.rows.show_tree(tree)
         for first_id in unfolded:
             self.expand(self.rows.find(first_id))
-        place = QModelIndex() if current is None else self.rows.find(current.first_id)
-        self.setCurrentIndex(place if place.isValid() else self.rows.end_of_view())
+        index = QModelIndex() if current is None else self.rows.find(current.first_id)
+        self.setCurrentIndex(index if index.isValid() else self.rows.end_of_view())
         self.verticalScrollBar().setValue(scrolled)
         self.scrollTo(
             self.currentIndex(),
@@ -69,34 +69,34 @@ class BranchTreeView(QTreeView):
 
     def _unfolded(self, parent: QModelIndex) -> list[str]:
         ids: list[str] = []
-        waiting = [parent]
-        while waiting:
-            above = waiting.pop()
-            for number in range(self.rows.rowCount(above)):
-                index = self.rows.index(number, 0, above)
+        pending = [parent]
+        while pending:
+            ancestor = pending.pop()
+            for number in range(self.rows.rowCount(ancestor)):
+                index = self.rows.index(number, 0, ancestor)
                 row = self.rows.row_at(index)
                 if row is not None and self.isExpanded(index):
                     ids.append(row.entry.first_id)
-                    waiting.append(index)
+                    pending.append(index)
         return ids
 
     def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: Index) -> None:
-        """Let the delegate paint the whole row: Qt's own background would go on below the arrows."""
+        """Let the delegate paint the whole row: Qt's own background would continue below the arrows."""
         item = self.visualRect(index)
-        before = QRect(options.rect)
+        arrow_area = QRect(options.rect)
         if self.isRightToLeft():
-            before.setLeft(item.right() + 1)
+            arrow_area.setLeft(item.right() + 1)
         else:
-            before.setRight(item.left() - 1)
-        self.drawBranches(painter, before, index)
+            arrow_area.setRight(item.left() - 1)
+        self.drawBranches(painter, arrow_area, index)
         option = QStyleOptionViewItem(options)
         option.rect = item
-        for flag, holds in (
+        for flag, is_set in (
             (QStyle.StateFlag.State_Selected, self.selectionModel().isSelected(index)),
             (QStyle.StateFlag.State_HasFocus, self.hasFocus() and self.currentIndex() == index),
             (QStyle.StateFlag.State_MouseOver, self._hovered == index),
         ):
-            option.state = option.state | flag if holds else option.state & ~flag
+            option.state = option.state | flag if is_set else option.state & ~flag
         self.itemDelegate().paint(painter, option, index)
 
     def _hover(self, index: QModelIndex) -> None:
@@ -109,7 +109,7 @@ class BranchTreeView(QTreeView):
 
 
 class BranchDialog(QDialog):
-    """Not modal. The signals carry the TreeEntry that is meant."""
+    """Not modal. The signals carry the current TreeEntry."""
 
     show_requested = Signal(object)
     branch_requested = Signal(object)

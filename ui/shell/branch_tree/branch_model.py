@@ -18,8 +18,8 @@ _NO_INDEX = QModelIndex()
 class BranchRow:
     """One prompt or answer in the tree.
 
-    Where a line begins that is not the one in view, what follows is below its first row (`is_head`). Below every other
-    row are the other versions of it.
+    The first row of a line that is not in view (`is_head`) has the rest of that line below it. Every other row has its
+    other versions below it.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class BranchRow:
 
     @property
     def has_rows(self) -> bool:
-        """Whether there is anything below it."""
+        """Whether there are rows below it."""
         return bool(self.entry.children) if self.is_head else bool(self.others)
 
     @property
     def rows(self) -> "Sequence[BranchRow]":
-        """What is below it, made when it is first needed."""
+        """The rows below it, created at the first access."""
         if self._rows is None:
             if self.is_head:
                 self._rows = line_of(self.entry.children, self)
@@ -95,13 +95,13 @@ class BranchModel(QAbstractItemModel):
         return self.createIndex(row.number, 0, row)
 
     def find(self, first_id: str) -> QModelIndex:
-        """Return the row of the entry that begins with this message; rows above it are made for that."""
-        waiting = list(reversed(self._rows))
-        while waiting:
-            row = waiting.pop()
+        """Return the index of the entry that begins with this message; creates the rows that are searched."""
+        pending = list(reversed(self._rows))
+        while pending:
+            row = pending.pop()
             if row.entry.first_id == first_id:
                 return self.index_of(row)
-            waiting += reversed(row.rows)
+            pending += reversed(row.rows)
         return QModelIndex()
 
     def index(self, row: int, column: int, parent: Index = _NO_INDEX) -> QModelIndex:
@@ -110,7 +110,7 @@ class BranchModel(QAbstractItemModel):
         return self.createIndex(row, column, rows[row]) if column == 0 and 0 <= row < len(rows) else QModelIndex()
 
     def parent(self, child: Index) -> QModelIndex:  # type: ignore[override]  # Qt's other overload returns the QObject
-        """Return the row above, below which this one is."""
+        """Return the index of the parent row."""
         row = self.row_at(child)
         return QModelIndex() if row is None or row.parent is None else self.index_of(row.parent)
 
@@ -126,7 +126,7 @@ class BranchModel(QAbstractItemModel):
         return bool(self._rows) if row is None else row.has_rows
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return what a row says: who, the first line, and beside it what is counted and when it was."""
+        """Return the text of a row: the speaker and the first line, and beside them the counts and the date."""
         row = self.row_at(index)
         if row is None:
             return None

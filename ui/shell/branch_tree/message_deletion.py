@@ -1,4 +1,4 @@
-"""Deleting a message: what goes with it is said first, and asked about."""
+"""Deleting a message, after a question that names what is deleted with it."""
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -24,9 +24,9 @@ def deletion_question(deletion: Deletion) -> str:
 
 
 def deletion_words(deletion: Deletion) -> str:
-    """Say what goes, and what stays although it goes."""
+    """Return the text of the question: what is deleted, and which effects of tools remain."""
     translate = QCoreApplication.translate
-    sentences = [_what_goes(deletion), translate("MessageDeletion", "Nothing brings it back.")]
+    sentences = [_deleted_messages_text(deletion), translate("MessageDeletion", "Nothing brings it back.")]
     if deletion.checkpoints:
         sentences.append(
             translate(
@@ -39,7 +39,7 @@ def deletion_words(deletion: Deletion) -> str:
     return join_sentences(sentences)
 
 
-def _what_goes(deletion: Deletion) -> str:
+def _deleted_messages_text(deletion: Deletion) -> str:
     translate = QCoreApplication.translate
     count, elsewhere = deletion.following, deletion.elsewhere
     if not count:
@@ -80,18 +80,21 @@ class DeletionPresenter(QObject):
         self._page = page
         self._conversation: OpenConversation | None = None
         self._question: QuestionBox | None = None
-        self._undone_before = ""
-        """The message that is asked about again when the files were put back, or not."""
+        self._asked_after_undo = ""
+        """The message to ask about again when the undo of files is closed, or ""."""
         undo.closed.connect(self._ask_again)
 
     def show(self, conversation: OpenConversation) -> None:
         """Delete messages of this conversation."""
-        self._conversation, self._undone_before = conversation, ""
+        self._conversation, self._asked_after_undo = conversation, ""
         if self._question is not None:
             self._question.reject()
 
     def ask(self, message_id: str, over: QWidget | None = None) -> None:
-        """Say what goes with this message, and delete it if that is wanted. `over` is the window of the question."""
+        """Ask whether to delete this message and all that follows it, and delete them on a yes.
+
+        `over` is the parent of the question.
+        """
         if self._question is not None:
             self._question.activateWindow()
         elif self._conversation is not None:
@@ -117,7 +120,7 @@ class DeletionPresenter(QObject):
             if conversation is not self._conversation:
                 return
             if answer == "undo":
-                self._undone_before = message_id
+                self._asked_after_undo = message_id
                 self._undo.undo_checkpoints(deletion.checkpoints, self.tr("Undo what will be deleted"))
             elif answer:
                 self._tasks.start(self._delete(conversation, message_id, deletion.root))
@@ -126,7 +129,7 @@ class DeletionPresenter(QObject):
         box.open()
 
     def _ask_again(self) -> None:
-        message_id, self._undone_before = self._undone_before, ""
+        message_id, self._asked_after_undo = self._asked_after_undo, ""
         if message_id:
             self.ask(message_id)
 

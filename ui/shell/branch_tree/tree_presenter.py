@@ -1,4 +1,4 @@
-"""Opens the tree of all branches for the shown conversation, and does what is asked for there."""
+"""Opens the tree of all branches for the shown conversation, and runs the commands of its dialog."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -23,7 +23,7 @@ class BranchTreePresenter(QObject):
     """The dialog of one window. While it is open it follows the conversation that is shown."""
 
     message_wanted = Signal(str, str)
-    """The id of the conversation and of a message that is to be brought into the window."""
+    """The ids of the conversation and of a message to scroll to."""
 
     def __init__(self, themes: ThemeSource, deletion: DeletionPresenter, tasks: BackgroundTasks, page: QWidget) -> None:
         super().__init__(page)
@@ -34,8 +34,8 @@ class BranchTreePresenter(QObject):
         self._conversation: OpenConversation | None = None
         self._dialog: BranchDialog | None = None
         self._is_loading = self._is_outdated = False
-        self._wanted = ""
-        """The conversation whose branches are shown once it is open."""
+        self._requested_id = ""
+        """The id of the conversation whose branches are shown once it is open, or ""."""
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the branches of this conversation from now on."""
@@ -47,8 +47,8 @@ class BranchTreePresenter(QObject):
         conversation.branches.changed.connect(self._reload)
         conversation.branches.changed_elsewhere.connect(self._reload)
         conversation.working_changed.connect(self._reload)
-        wanted, self._wanted = self._wanted, ""
-        if wanted == conversation.id:
+        requested_id, self._requested_id = self._requested_id, ""
+        if requested_id == conversation.id:
             self.open()
         else:
             self._reload()
@@ -58,7 +58,7 @@ class BranchTreePresenter(QObject):
         if self._conversation is not None and self._conversation.id == conversation_id:
             self.open()
         else:
-            self._wanted = conversation_id
+            self._requested_id = conversation_id
 
     def open(self) -> None:
         """Open the dialog, or bring it to the front."""

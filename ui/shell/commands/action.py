@@ -14,7 +14,7 @@ def _always() -> bool:
 
 
 class WindowAction(QAction):
-    """An action that palette, menu bar and settings list; `window.addAction` comes with it.
+    """An action that palette, menu bar and settings list. It adds itself to the window.
 
     `name` stays the same in every language: changed keys are stored under it. `place` is the menu and the section in
     it, such as "file/new". `synonyms` are other words, separated by spaces, under which people look for it.
@@ -40,12 +40,12 @@ class WindowAction(QAction):
         self.is_numbered = False
         self.applies = applies
         self.undo: WindowAction | None = None
-        """The action that takes this one back, such as Unpin for Pin."""
+        """The action that reverses this one, such as Unpin for Pin."""
         self.undone: WindowAction | None = None
-        """The action that this one takes back."""
+        """The action that this one reverses."""
         self.default_keys = "" if keys is None else QKeySequence(keys).toString()
         self.setShortcut(self.default_keys)
-        # Qt guesses from the text otherwise, and takes several for the settings of the program.
+        # Otherwise Qt guesses the role from the text, and takes several actions for the settings of the program.
         self.setMenuRole(QAction.MenuRole.NoRole)
         self.triggered.connect(lambda _checked=False: command())
         window.addAction(self)
@@ -74,21 +74,21 @@ class WindowAction(QAction):
 
     def show_keys(self, keys: str) -> None:
         """Show keys that one part of the window handles itself: they are in lists and menus, and trigger nothing."""
-        # The window itself never has the keyboard.
+        # This context triggers only while the window itself has the focus, which it never has.
         self.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.setShortcut(keys)
 
 
 def apply_keys(actions: Sequence[WindowAction], changed: Mapping[str, str]) -> None:
-    """Give actions the keys that the person chose, by the action's name, and the others their own unless taken."""
-    free = [action for action in actions if not action.is_handled_elsewhere]
+    """Give actions the keys that the person chose, by the action's name, and the others their default unless taken."""
+    changeable = [action for action in actions if not action.is_handled_elsewhere]
     chosen: dict[str, str] = {}
-    for action in free:
+    for action in changeable:
         keys = changed.get(action.name)
         if keys is not None and (not keys or keys not in chosen.values()):
             chosen[action.name] = keys
     taken = set(chosen.values())
-    for action in free:
+    for action in changeable:
         default = "" if action.default_keys in taken else action.default_keys
         action.setShortcut(chosen.get(action.name, default))
 

@@ -72,7 +72,7 @@ class HelpPresenter(QObject):
         self._open_dialog().turn_to("licences")
 
     def close(self) -> None:
-        """Stop the workers that render the guide, and ask nobody for updates any more: the program ends."""
+        """Stop the workers that render the guide, and the checks for updates: the program ends."""
         self._updates.close()
         if self._dialog is not None:
             self._dialog.guide.close_workers()
@@ -110,7 +110,7 @@ class WindowActions(QObject):
         self._add = partial(WindowAction, window)
         self._menus = MenuBarPresenter(window, settings)
         self._shown_keys: dict[str, str] = {}
-        # First the palette, which finds all others and does not list itself.
+        # The palette comes first: it lists all other actions, but not itself.
         palette.opening_action = commands = self._add(
             "view/find", "commands", self.tr("Commands"), "Ctrl+K", palette.open
         )
@@ -172,7 +172,7 @@ class WindowActions(QObject):
 
     def _add_edit(self) -> None:
         add, page, banners = self._add, self._window.page, self._window.banners
-        # Texts that are edited keep these keys for themselves.
+        # An editor that has the focus handles these keys itself.
         keys, text = QKeySequence.StandardKey.Undo, self.tr("Undo the last change to conversations")
         add("edit/undo", "undo", text, keys, banners.undo_last, self.tr("restore"), lambda: banners.offers_undo)
         other_words = self.tr("revert restore files rewind")
@@ -189,7 +189,7 @@ class WindowActions(QObject):
         text = self.tr("Search conversations")
         add("edit/find", "search", text, "Ctrl+Shift+F", partial(_search, self._window), other_words)
         answer = LastAnswer(page.transcript.row_viewport, page.transcript.context_menu)
-        # Not Ctrl+Shift+C, as elsewhere: in a dialog that asks, it allows a call for the whole conversation.
+        # Not Ctrl+Shift+C, as in other programs: in the approval dialog it allows a call for the whole conversation.
         text, other_words = self.tr("Copy last answer"), self.tr("clipboard response reply message")
         add("edit/copy", "copy-answer", text, "Ctrl+Alt+C", answer.copy, other_words, lambda: answer.exists)
         text, other_words = self.tr("Copy last code block"), self.tr("clipboard source snippet program")
@@ -362,7 +362,7 @@ class WindowActions(QObject):
 
     @Slot(object)
     def _show_shortcuts(self, dialog: "SettingsDialog") -> None:
-        # Late, as the dialog itself.
+        # Late, like the dialog itself.
         from ui.shell.commands.shortcuts import ShortcutsPresenter
 
         ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)

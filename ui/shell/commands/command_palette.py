@@ -1,4 +1,4 @@
-"""The command palette: every action, setting, conversation, message and model, found by a few letters of it."""
+"""The command palette: finds every action, setting, conversation, message and model by a few letters."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
 MAX_GROUP_ROWS = 80
 """Rows of a group; another typed letter finds the rest."""
 _MIN_QUERY_LENGTH = 2
-"""Letters with which messages are looked for."""
+"""Letters from which on messages are searched."""
 _MAX_HITS = 3
-"""Messages of one conversation."""
+"""Messages shown of one conversation."""
 _MAX_SNIPPET = 200
-_BEFORE = 24
-"""Characters before what was found in it: a long title leaves little room."""
+_CHARACTERS_BEFORE_MATCH = 24
+"""Characters shown before the match: a long title leaves little room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class CommandGroup:
     title: str
     rows: Sequence[CommandRow]
     query: str | None = None
-    """The rows are what a search found for this query, and are shown as they are, for it alone."""
+    """If set, the rows are the results of a search for this query: shown unchanged, and only for this query."""
     is_searched_only: bool = False
     """An empty query shows none of them."""
 
@@ -58,17 +58,17 @@ class CommandGroup:
 def matching_rows(
     typed: str, groups: Iterable[CommandGroup], fallback_rows: Sequence[CommandRow] = ()
 ) -> list[CommandRow]:
-    """Return the rows that fit, each group under its heading, the best first.
+    """Return the rows that match, each group under its heading, the best first.
 
-    If none fits, return a remark and `fallback_rows`.
+    If none matches, return a remark and `fallback_rows`.
     """
     words = FuzzyMatcher(typed)
     ranked_groups = [(_best_rows(group, words, typed), group.title) for group in groups]
-    fitting = [(ranked, title) for ranked, title in ranked_groups if ranked]
-    # The order of the groups stays, but what fits by single letters only comes last. The sort is stable.
-    fitting.sort(key=lambda group_rows: group_rows[0][0][0] >= LETTERS * max(words.count, 1))
+    matching = [(ranked, title) for ranked, title in ranked_groups if ranked]
+    # Groups that match by single letters only come last; otherwise their order stays, as the sort is stable.
+    matching.sort(key=lambda group_rows: group_rows[0][0][0] >= LETTERS * max(words.count, 1))
     rows: list[CommandRow] = []
-    for ranked, title in fitting:
+    for ranked, title in matching:
         rows.append(CommandRow(text=title, is_heading=True))
         rows += [row for _, row in ranked]
     if not rows:
@@ -86,9 +86,9 @@ def _best_rows(group: CommandGroup, words: FuzzyMatcher, typed: str) -> list[tup
     if words.is_empty:
         return [(0, row) for row in group.rows[:MAX_GROUP_ROWS]]
     ranked = ((words.rank(row.text, row.synonyms), row) for row in group.rows)
-    fitting = [(rank, row) for rank, row in ranked if rank is not None]
-    fitting.sort(key=lambda ranked_row: ranked_row[0])
-    return fitting[:MAX_GROUP_ROWS]
+    matching = [(rank, row) for rank, row in ranked if rank is not None]
+    matching.sort(key=lambda ranked_row: ranked_row[0])
+    return matching[:MAX_GROUP_ROWS]
 
 
 PALETTE_SIZE = QSize(600, 440)
@@ -126,7 +126,7 @@ class CommandPalette(QWidget):
         self.hide()
 
     def open(self) -> None:
-        """Show it with an empty field; close it when open."""
+        """Show the palette with an empty field, or close it if it is open."""
         if self.isVisible():
             self.dismiss()
             return
@@ -141,7 +141,7 @@ class CommandPalette(QWidget):
         self.typed.emit("")
 
     def refresh(self) -> None:
-        """Show the groups as they are by now."""
+        """Show the current groups."""
         if self.isVisible():
             self._groups = self._find_groups()
             self._panel.fill()
@@ -151,7 +151,7 @@ class CommandPalette(QWidget):
         focus, self._previous_focus = self._previous_focus, None
         self.hide()
         self.closed.emit()
-        # What had it may have gone with the answer, the banner or the page that it was in.
+        # That widget may have been deleted with the answer, the banner or the page that it was in.
         if focus is not None and isValid(focus) and focus.window() is self._window and focus.isVisible():
             focus.setFocus(Qt.FocusReason.PopupFocusReason)
 
@@ -160,7 +160,7 @@ class CommandPalette(QWidget):
             self.dismiss()
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  # Qt's own
-        """Keep Tab in the palette, between the field and the list: what is behind it is hidden in part."""
+        """Keep Tab in the palette, between the field and the list: widgets behind it are partly hidden."""
         rows = self._panel.findChild(ChoiceList)
         target = rows if self._panel.field.hasFocus() and rows is not None else self._panel.field
         target.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
@@ -225,7 +225,7 @@ class PalettePresenter(QObject):
         self._messages = CommandGroup("", (), "")
         self._widget: CommandPalette | None = None
         self.opening_action: WindowAction | None = None
-        """The action that opens it, which it need not list."""
+        """The action that opens the palette, which does not list it."""
         self.fallback_actions: Sequence[WindowAction] = ()
         """Actions to offer when nothing matches."""
         self.open_setting: Callable[[str, str], object] | None = None
@@ -267,21 +267,21 @@ class PalettePresenter(QObject):
     @Slot(object, object)
     def _on_messages(self, query: SearchQuery, results: SearchResults) -> None:
         rows = [
-            self._message_row(found, hit, query.text)
-            for found in results.conversations
-            for hit in found.hits[:_MAX_HITS]
+            self._message_row(conversation, hit, query.text)
+            for conversation in results.conversations
+            for hit in conversation.hits[:_MAX_HITS]
         ]
         self._messages = CommandGroup(self.tr("Messages"), rows[:MAX_GROUP_ROWS], query.text)
         if self._widget is not None:
             self._widget.refresh()
 
-    def _message_row(self, found: ConversationHits, hit: SearchHit, words: str) -> CommandRow:
-        title = title_or_new(found.title)
+    def _message_row(self, conversation: ConversationHits, hit: SearchHit, words: str) -> CommandRow:
+        title = title_or_new(conversation.title)
         return CommandRow(
-            text=one_line(begin_later(hit.snippet, hit.matches, _BEFORE)[0], _MAX_SNIPPET),
+            text=one_line(begin_later(hit.snippet, hit.matches, _CHARACTERS_BEFORE_MATCH)[0], _MAX_SNIPPET),
             detail=title,
             is_choosable=True,
-            command=partial(self._window.search.open, found.conversation_id, hit, words),
+            command=partial(self._window.search.open, conversation.conversation_id, hit, words),
         )
 
     def _groups(self) -> Sequence[CommandGroup]:
@@ -304,7 +304,7 @@ class PalettePresenter(QObject):
     def _setting_rows(self) -> list[CommandRow]:
         if self.open_setting is None:
             return []
-        # Late: the palette comes with the window, the settings with the first search.
+        # Late: the palette is created with the window, the settings with the first search.
         from ui.settings.pages import setting_entries
 
         commands = {action.name for action in listed_actions(self._window)}
@@ -318,7 +318,7 @@ class PalettePresenter(QObject):
                 command=partial(self.open_setting, entry.page, entry.field),
             )
             for entry in setting_entries()
-            # Pages that are commands already.
+            # Not the pages that have a command.
             if entry.field or f"settings-{entry.page}" not in commands
         ]
 

@@ -94,7 +94,7 @@ class AboutPage(ScrollColumn):
         self._opener.open_folder(self._data_folder)
 
     def _apply_theme(self) -> None:
-        # Limited, or the name beside it would be cut.
+        # Limited, or the name beside the drawing would be cut.
         part = min(self._themes.zoom, _MAX_ZOOM) / 100
         self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_ICON_SIZE * part), 2))
 
@@ -144,7 +144,7 @@ NARROW_WIDTH = 640
 
 
 class HelpDialog(QDialog):
-    """Not modal, so that one can read and try. Show it with `show()`."""
+    """Not modal, so that the person can try what the guide says. Show it with `show()`."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class HelpDialog(QDialog):
         guide = Text(text=self._guide_path().read_text(encoding="utf-8"))
         self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(guide,))]))
         self.guide.scroller.scroll_to_start()
-        # The guide does not grow, so there is nothing to jump to.
+        # The guide does not grow, so no jump button is needed.
         self.guide.scroller.following_changed.disconnect(self.guide.jump_button.setHidden)
         self.guide.jump_button.hide()
         self.guide.link_activated.connect(opener.open_link)
@@ -197,7 +197,7 @@ class HelpDialog(QDialog):
         self._problem.hide()
 
     def _guide_path(self) -> Path:
-        """Return the guide in the language of the window, which names its file; else the English one."""
+        """Return the guide in the language of the window, whose translation names the file, or else the English one."""
         try:
             return resource_path(self.tr("guide.md"))
         except FileNotFoundError:

@@ -21,7 +21,7 @@ _LIST_SHARE, _TEXT_SHARE = 2, 3
 
 
 class LicencesPage(QWidget):
-    """The components in a list, and below it the text of the chosen one. Read when it is first shown."""
+    """The components in a list, and below it the licence of the chosen one. Read when the page is first shown."""
 
     def __init__(self, themes: ThemeSource, tasks: BackgroundTasks) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class LicencesPage(QWidget):
         self._text.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        # Licences are written from the left.
+        # Licences are written from left to right.
         self._text.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self._text.setAccessibleName(self.tr("Text of the licence"))
         self._problem = label(kind="error", wrap=True)
@@ -83,7 +83,7 @@ class LicencesPage(QWidget):
         if not index.isValid():
             return
         component = self._components[index.row()]
-        # Where it says nothing of itself: the name alone is still worth more than an empty field.
+        # A component may have no text: its name is better than an empty field.
         self._text.setPlainText(component.text or component.licence or component.name)
         self._text.setAccessibleName(self.tr("Licence of {0}").format(component.name))
 

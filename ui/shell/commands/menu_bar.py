@@ -14,14 +14,14 @@ from ui.shell.commands.action import WindowAction, window_actions
 _MAX_HEIGHT = (1 << 24) - 1
 """QWIDGETSIZE_MAX."""
 _DELAY_MS = 500
-"""Until the hidden bar is built: the first conversation comes first."""
+"""Delay before the hidden bar is built: the first conversation comes first."""
 
 
 class MenuBar(QMenuBar):
-    """The actions of a window in menus. Hidden means without height: so Qt goes on handling Alt and the mnemonics.
+    """The actions of a window in menus. Hidden means a height of 0, so that Qt still handles Alt and the mnemonics.
 
-    It has the keyboard only while a menu is open, and then returns it: Qt forgets to whom where the window manager
-    takes the keyboard for a moment when Alt is pressed.
+    The bar has the focus only while a menu is open, and then returns it to the widget that had it. Qt forgets this
+    widget if the window manager takes the focus for a moment when Alt is pressed.
     """
 
     def __init__(self, window: QMainWindow) -> None:
@@ -30,9 +30,9 @@ class MenuBar(QMenuBar):
         self._is_permanent = False
         self._menus: list[QMenu] = []
         self._is_closing = False
-        """A menu has just closed, for which Qt gives the keyboard to the bar."""
-        self._before: QWidget | None = None
-        """What had the keyboard."""
+        """Whether a menu has just closed, for which Qt gives the focus to the bar."""
+        self._previous_focus: QWidget | None = None
+        """The widget that had the focus before the bar."""
         self.setAccessibleName(self.tr("Menu bar"))
         actions = window_actions(window)
         for name, title in (
@@ -49,9 +49,9 @@ class MenuBar(QMenuBar):
             more.installEventFilter(self)
         self._fit()
         window.setMenuBar(self)
-        # The layout would do it in a later event, and Alt is lost until then.
+        # The layout would show it in a later event, and Alt would be lost until then.
         self.show()
-        # The first thing of the window, for assistive technology.
+        # The first child of the window, for assistive technology.
         self.lower()
         app = QApplication.instance()
         if isinstance(app, QApplication):
@@ -81,7 +81,7 @@ class MenuBar(QMenuBar):
         return super().event(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Without height nothing of the bar can be reached: not the button for menus that have no room either."""
+        """Hide the button for menus that have no room as well, while the bar has no height."""
         if event.type() == QEvent.Type.Show and isinstance(watched, QToolButton) and self.height() == 0:
             watched.hide()
         return super().eventFilter(watched, event)
@@ -123,23 +123,23 @@ class MenuBar(QMenuBar):
 
     def _on_closed(self, menu: QMenu) -> None:
         self._is_closing = True
-        # At once: the keys of a disabled or hidden action do nothing, though it may apply by the next moment.
+        # At once: the keys of a disabled or hidden action do nothing, although it may apply in the next moment.
         for action in menu.actions():
             action.setEnabled(True)
             action.setVisible(True)
         QTimer.singleShot(0, self, self._leave)
 
-    def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
-        if now is self and before is not None:
-            self._before = before
+    def _on_focus(self, previous: QWidget | None, current: QWidget | None) -> None:
+        if current is self and previous is not None:
+            self._previous_focus = previous
 
     def _leave(self) -> None:
-        """Return the keyboard and hide the bar, unless a menu is open."""
+        """Return the focus and hide the bar, unless a menu is open."""
         self._is_closing = False
         if self._is_open:
             return
-        if self._window.focusWidget() is self and self._before is not None and isValid(self._before):
-            self._before.setFocus(Qt.FocusReason.MenuBarFocusReason)
+        if self._window.focusWidget() is self and self._previous_focus is not None and isValid(self._previous_focus):
+            self._previous_focus.setFocus(Qt.FocusReason.MenuBarFocusReason)
         self._fit()
 
     @property
@@ -150,15 +150,15 @@ class MenuBar(QMenuBar):
         self._set_shown(shown=self._is_permanent or self._is_open)
 
     def _set_shown(self, *, shown: bool) -> None:
-        most = _MAX_HEIGHT if shown or self.isNativeMenuBar() else 0
+        max_height = _MAX_HEIGHT if shown or self.isNativeMenuBar() else 0
         layout = self._window.layout()
-        if most != self.maximumHeight() and layout is not None:
-            self.setMaximumHeight(most)
+        if max_height != self.maximumHeight() and layout is not None:
+            self.setMaximumHeight(max_height)
             layout.activate()
 
 
 class MenuBarPresenter(QObject):
-    """Builds the menu bar of a window that has its actions, and shows it as the preferences say."""
+    """Builds the menu bar once the window has its actions, and shows it as the preferences say."""
 
     def __init__(self, window: QMainWindow, settings: Settings) -> None:
         super().__init__(window)
@@ -166,7 +166,7 @@ class MenuBarPresenter(QObject):
         self._settings = settings
         self._bar: MenuBar | None = None
         settings.changed.connect(self._on_preferences)
-        # Never at once: the window is still getting its actions.
+        # Never immediately: the window is still getting its actions.
         QTimer.singleShot(0 if settings.preferences.appearance.menu_bar else _DELAY_MS, self, self.build)
 
     def open(self) -> None:

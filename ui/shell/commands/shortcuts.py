@@ -22,7 +22,7 @@ class ShortcutsPresenter(QObject):
         self._window = window
         self._settings = settings
         page.choice_changed.connect(self._choose)
-        # The window's actions have their new keys by then: they were connected first.
+        # The window's actions have their new keys by then: their slot was connected first.
         settings.changed.connect(self.refresh)
         self.refresh()
 

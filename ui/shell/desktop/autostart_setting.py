@@ -12,7 +12,7 @@ from ui.bridge.settings import Settings
 
 
 class AutostartPresenter(QObject):
-    """Writes and removes the entry when the setting changes; the setting follows what others did to the entry."""
+    """Writes and removes the entry when the setting changes, and updates the setting when others changed the entry."""
 
     def __init__(self, settings: Settings, autostart: Autostart, tasks: BackgroundTasks, parent: QObject) -> None:
         super().__init__(parent)
@@ -21,22 +21,22 @@ class AutostartPresenter(QObject):
         self._tasks = tasks
         self._lock = asyncio.Lock()
         self._problem: StorageFailed | None = None
-        """Reported only after the setting was set back, as a change of the settings clears their problems."""
-        self._wanted = settings.preferences.chat.start_with_computer
+        """Reported only after the setting was reset, as a change of the settings clears their problems."""
+        self._is_enabled = settings.preferences.chat.start_with_computer
         settings.changed.connect(self._on_changed)
 
     def refresh(self) -> None:
-        """Set the setting to whether the entry is there."""
+        """Set the setting to whether the entry exists."""
         self._tasks.start(self._refresh())
 
     @Slot(Preferences)
     def _on_changed(self, preferences: Preferences) -> None:
-        wanted = preferences.chat.start_with_computer
+        is_enabled = preferences.chat.start_with_computer
         if self._problem is not None:
             self.refresh()
-        elif wanted != self._wanted:
-            self._wanted = wanted
-            self._tasks.start(self._set_enabled(enabled=wanted))
+        elif is_enabled != self._is_enabled:
+            self._is_enabled = is_enabled
+            self._tasks.start(self._set_enabled(enabled=is_enabled))
 
     async def _set_enabled(self, *, enabled: bool) -> None:
         try:
@@ -52,7 +52,7 @@ class AutostartPresenter(QObject):
             is_on = is_offered() and why_impossible() is None and await asyncio.to_thread(self._autostart.is_on)
         preferences = self._settings.preferences
         if is_on != preferences.chat.start_with_computer:
-            self._wanted = is_on
+            self._is_enabled = is_on
             self._settings.change(preferences.with_changes("chat", start_with_computer=is_on))
         elif self._problem is not None:
             problem, self._problem = self._problem, None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DENY, ALLOW = "deny", "allow"
 HAND_SECONDS = 1.0
-"""An allowance that comes sooner after its notification was meant for what stood there before."""
+"""An allowance that comes sooner after its notification was meant for an earlier one at the same place."""
 _MAX_AGENT = 60
 
 
@@ -80,7 +80,7 @@ class CallNotifier(QObject):
         return title_or_new(shorten_title(details.title))
 
     def _words(self, details: WaitingDetails, *, is_exact: bool) -> str:
-        """Return what is asked; every argument as it is only where the call may be allowed from the notification."""
+        """Return the text. It holds the exact arguments only if the call may be allowed from the notification."""
         call = details.call
         if call.is_in_memory:
             # The desktop keeps what it has shown.
@@ -100,7 +100,7 @@ class CallNotifier(QObject):
             self._show(approval_id)
 
     async def _allow(self, approval_id: str, chosen_at: float) -> None:
-        """Allow the call, if all that was so when it was offered is so still; else show what holds now."""
+        """Allow the call if this may still be offered; else update the notification."""
         is_unlocked = await is_screen_unlocked()
         details = self._library.waiting.details(approval_id)
         shown_at = self._notices.shown_since(approval_id)
@@ -115,7 +115,7 @@ class CallNotifier(QObject):
         try:
             self._library.waiting.answer(approval_id, decision)
         except AgentError:
-            # It waits on: the window says why where it is decided there.
+            # The call still waits; the window says why when it is decided there.
             self._show(approval_id)
 
     def _show(self, approval_id: str) -> None:

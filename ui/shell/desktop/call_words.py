@@ -1,7 +1,7 @@
 """A waiting call in one line for a notification, and whether it may be allowed from there.
 
-A notification is small, and seen in passing: what it does not show whole, as it is and without any doubt is decided in
-the window, which shows everything.
+A notification is small and seen in passing: a call that it cannot show completely and exactly is decided in the window,
+which shows everything.
 """
 
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from ui.style.tool_labels import tool_title
 MAX_LENGTH = 120
 _BETWEEN = " · "
 _MARKUP = frozenset("<>&")
-"""What a server may read as markup that does not say so."""
+"""Characters that a notification server may read as markup, even if it does not announce that."""
 _UNSEEN_EFFECTS = frozenset({Effect.EXECUTE, Effect.NETWORK, Effect.DELEGATE})
 
 
 @dataclass(frozen=True, slots=True)
 class CallWords:
-    """A call on one line. `is_whole`: nothing of it is left out or shown as anything else than it is."""
+    """A call on one line. `is_whole`: nothing of it is left out or altered."""
 
     line: str
     is_whole: bool
@@ -36,7 +36,7 @@ def name_call(call: PendingApproval) -> str:
 
 
 def describe_call(call: PendingApproval) -> CallWords:
-    """Return the tool and all that it is given on one line of at most MAX_LENGTH characters; else as `name_call`."""
+    """Return the tool and all its arguments on one line of at most MAX_LENGTH characters; else as `name_call`."""
     parts = _parts(call)
     exact = labelled(tool_title(call.tool), _BETWEEN.join(parts)) if parts else tool_title(call.tool)
     # The exact line stays as it is only if it has no line breaks, no spaces in a row and nothing hidden.
@@ -47,7 +47,7 @@ def describe_call(call: PendingApproval) -> CallWords:
 
 
 def _parts(call: PendingApproval) -> list[str] | None:
-    """Return the main argument, then each other one with its name; None where words might not tell the call whole."""
+    """Return the main argument, then each other one with its name; None if a line may not show the whole call."""
     arguments = call.arguments
     texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
     length = sum(len(name) + len(value) for name, value in texts.items())
@@ -61,7 +61,7 @@ def _parts(call: PendingApproval) -> list[str] | None:
 
 
 def may_allow_unseen(details: WaitingDetails) -> bool:
-    """Return whether its line says all that the approval dialog would: whole, without a risk, nothing from outside."""
+    """Return whether its line says all that the approval dialog would: no part missing, no risk, no outside content."""
     call, words = details.call, describe_call(details.call)
     return (
         words.is_whole
@@ -70,7 +70,7 @@ def may_allow_unseen(details: WaitingDetails) -> bool:
             find_lookalike(word, is_name=True) is None for word in (call.tool, *" ".join(_parts(call) or ()).split())
         )
         and not details.has_outside_content
-        # Why the person is asked, the words of a server, and that nothing is stored stand only in the dialog.
+        # Only the dialog shows why the person is asked, the words of a server, and that nothing is stored.
         and not (call.reasons or call.untrusted_sources or call.server or call.server_description or call.is_in_memory)
         and not _has_risk(call)
     )
@@ -82,7 +82,7 @@ def _has_risk(call: PendingApproval) -> bool:
             is_marked = any(part.risks or part.lookalikes for part in command.parts)
             return is_marked or not command.parts or not command.understood or bool(command.hosts)
         case DiffPreview(before=before):
-            # What a file loses stands in the diff alone.
+            # Only the diff shows what a file loses.
             return before is not None or bool(_UNSEEN_EFFECTS & call.effects)
         case None:
             return bool(_UNSEEN_EFFECTS & call.effects)

@@ -1,4 +1,4 @@
-"""Tell of the crash of the last process, and show its report."""
+"""The banner about a crash of the last process, and the dialog with its report."""
 
 import platform
 import sys
@@ -24,7 +24,7 @@ _WIDTH, _MAX_LINES = 640, 16
 
 
 class CrashReportDialog(QDialog):
-    """Not modal. All that a report holds, to read and to copy."""
+    """Not modal. Shows the whole report, to read and to copy."""
 
     def __init__(self, log: CrashLog, parent: QWidget) -> None:
         super().__init__(parent)
@@ -38,13 +38,13 @@ class CrashReportDialog(QDialog):
             "model wrote, and it is sent nowhere: copy it to where you report the crash. It stays in this file until "
             "the next crash:"
         )
-        place = label(str(log.last_path), "muted", wrap=True)
-        place.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        path_label = label(str(log.last_path), "muted", wrap=True)
+        path_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         copy, close = button(self.tr("Copy"), self._copy, "primary"), button(self.tr("Close"), self.reject)
         layout = vbox(
             label(title, "heading", wrap=True),
             label(words, wrap=True),
-            place,
+            path_label,
             ReadOnlyText(self._report, self.tr("Report"), _MAX_LINES),
             FlowRows((close, copy), trailing=True),
             parent=self,
@@ -59,7 +59,7 @@ class CrashReportDialog(QDialog):
 
 
 class CrashPresenter(QObject):
-    """Shows a banner if the last process crashed, and one for each exception that nobody expected."""
+    """Shows a banner if the last process crashed, and one for each unexpected exception."""
 
     def __init__(self, startup: StartupWindow, log: CrashLog) -> None:
         super().__init__(startup.window)
@@ -82,11 +82,11 @@ class CrashPresenter(QObject):
 
 
 def listen_for_errors(on_error: Callable[[AgentError], object]) -> None:
-    """Call `on_error` also for each exception that leaves a slot or a handler of Qt's; it is logged as before."""
-    before = sys.excepthook
+    """Call `on_error` for each exception that leaves a slot or an event handler of Qt, after the previous hook."""
+    previous_hook = sys.excepthook
 
     def on_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        before(kind, error, trace)
+        previous_hook(kind, error, trace)
         if isinstance(error, Exception):
             on_error(internal_error(error))
 

@@ -1,4 +1,4 @@
-"""What the window has around it on the desktop: the tray, other windows, what later starts ask for."""
+"""The parts around the window: the tray, side windows, global keys, spelling, and the targets of later starts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ from ui.shell.startup_window import StartupWindow
 
 
 class DesktopParts(QObject):
-    """Creates and closes them. Nothing of it is needed before the first conversation is shown."""
+    """Creates and closes these parts. None of them is needed before the first conversation is shown."""
 
     _tray: TrayPresenter | None = None
     _keys: QuickAskKeys | None = None
@@ -54,7 +54,7 @@ class DesktopParts(QObject):
         self.windows.last_closed.connect(self._on_last_closed)
 
     def open_requested(self) -> None:
-        """Open what this start and later ones named."""
+        """Open the links and files that this start and later ones named."""
         self._targets.open_requested()
 
     async def join(self, folder: Path, settings_opened: SignalInstance, *, in_background: bool) -> None:
@@ -75,7 +75,7 @@ class DesktopParts(QObject):
             self.windows.reopen()
 
     async def close(self) -> None:
-        """Save what is written in other windows, and remove everything: the program ends."""
+        """Save the drafts of other windows and close all parts: the program ends."""
         if self._tray is not None:
             self._tray.close()
         if self._keys is not None:
@@ -92,13 +92,13 @@ class DesktopParts(QObject):
         self.windows.page_created.connect(spelling.watch)
 
     def _on_last_closed(self) -> None:
-        """Without a window, and without an icon behind which it stays, the program ends."""
+        """Quit if the main window is hidden and the program does not stay in the tray."""
         window = self._startup.window
         if window.isHidden() and not (self._tray is not None and self._tray.stays_in_tray()):
             window.quit()
 
     def _on_quick_ask_hidden(self) -> None:
-        """Without any window, and without an icon that leads back to one, the program ends."""
+        """Quit if no window is left, and no icon that leads back to one."""
         is_anything_shown = self.windows.are_open or not self._startup.window.isHidden()
         if not is_anything_shown and not (self._tray is not None and self._tray.show_icon()):
             self._startup.window.quit()

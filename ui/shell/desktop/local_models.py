@@ -1,4 +1,4 @@
-"""Uses a model file that was loaded."""
+"""Uses a model file once it is loaded."""
 
 from PySide6.QtCore import QObject, Slot
 
@@ -9,13 +9,13 @@ from ui.shell.window import MainWindow
 
 
 class LocalModelPresenter(QObject):
-    """Lets the conversation for which a model file was run use it as soon as it is ready."""
+    """Switches the conversation for which a model file was chosen to this model, as soon as it is ready."""
 
     def __init__(self, window: MainWindow, library: ConversationLibrary, servers: ModelServers) -> None:
         super().__init__(window)
         self._window, self._library, self._servers = window, library, servers
         self._conversation: OpenConversation | None = None
-        """The one that was open when the person ran it."""
+        """The conversation that was open when the file was chosen."""
         servers.local.chosen.connect(self._on_chosen)
         servers.local.ready.connect(self._use)
         library.deleted.connect(self._on_deleted)
@@ -31,12 +31,12 @@ class LocalModelPresenter(QObject):
 
     @Slot(str, str)
     def _use(self, endpoint_id: str, model: str) -> None:
-        """Use it in its conversation, which may have been left since, or in a new one after the first screen."""
+        """Use the model in that conversation, also if another is shown now, or in a new one after the welcome page."""
         self._servers.refresh_models()
-        current, wanted = self._library.current, self._conversation
+        current, target = self._library.current, self._conversation
         if current is None or self._window.shows_welcome:
             self._library.new(endpoint_id=endpoint_id, model=model)
             return
         self._servers.choose(endpoint_id, model)
-        if wanted is not None and (wanted.id == current.id or wanted.is_stored):
-            self._library.change(wanted.id, endpoint_id=endpoint_id, model=model)
+        if target is not None and (target.id == current.id or target.is_stored):
+            self._library.change(target.id, endpoint_id=endpoint_id, model=model)

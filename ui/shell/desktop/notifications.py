@@ -106,7 +106,7 @@ class ActivityNotifier(QObject):
         self._notifications.withdraw(conversation_id)
         self._save_unread(conversation_id, False)
 
-    def _save_unread(self, conversation_id: str, is_unread: bool) -> None:  # noqa: FBT001  private, and read twice
+    def _save_unread(self, conversation_id: str, is_unread: bool) -> None:  # noqa: FBT001  private
         if is_unread == (conversation_id in self._unread):
             return
         if is_unread:

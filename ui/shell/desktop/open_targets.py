@@ -1,4 +1,4 @@
-"""Open the links and files that starts of the program name, in the window that is there."""
+"""Open the links and files that this start of the program and later ones name, in the running window."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from ui.composer.attachment_items import PromptSource
 from ui.shell.startup_window import StartupWindow
 
 MAX_TARGETS = 20
-"""Of one start. A folder full of files was hardly meant."""
+"""Targets of one start. Nobody means to open a whole folder of files."""
 _LINK_SOURCE = PromptSource(f"{SCHEME}://new", kind="web")
 
 
 class TargetPresenter(QObject):
-    """Puts what links and files bring into the composer of a new conversation, behind what is written there.
+    """Puts prompts of links, and files, into the composer of a new conversation, after the text that is there.
 
     Nothing is sent: a text from a link is marked, and the person reads it first.
     """
@@ -36,7 +36,7 @@ class TargetPresenter(QObject):
 
     @Slot()
     def open_requested(self) -> None:
-        """Open what was asked for so far."""
+        """Open the targets of all requests so far."""
         requests, self._startup.start_requests[:] = tuple(self._startup.start_requests), ()
         for request in requests:
             self._open(request.targets)

@@ -1,4 +1,4 @@
-"""Grab the global keys of the quick question that the settings name, and say in the settings what came of it."""
+"""Grab the global keys of the quick question that the person chose, and show the result in the settings."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ class QuickAskKeys(QObject):
         self._impossible: Sentence | None = None
         self._problem: AgentError | None = None
         self._name = ""
-        """The desktop's own name for the keys that it gave."""
+        """The desktop's own name for the grabbed keys, or ""."""
         shortcut = self._shortcut
         if shortcut is None:
             return
@@ -54,13 +54,13 @@ class QuickAskKeys(QObject):
 
     @Slot(object)
     def on_settings_opened(self, dialog: "SettingsDialog") -> None:
-        """Say in the settings what there is, once it is known."""
+        """Show the state of the keys in the settings, now and after each change."""
         self._dialog = dialog
         self._show()
         self._tasks.start(self._check_availability())
 
     async def close(self) -> None:
-        """Give the keys back: the program ends."""
+        """Release the keys: the program ends."""
         if self._shortcut is not None:
             await self._shortcut.release()
 
@@ -72,7 +72,7 @@ class QuickAskKeys(QObject):
             self._tasks.start(self._change(keys))
 
     async def _begin(self, keys: str) -> None:
-        """Take the keys at the start, when nobody looks at the settings: what goes wrong is said in the window."""
+        """Grab the keys at the start. Raise a problem, which the window shows: the settings are not open yet."""
         await self._change(keys)
         if self._problem is not None:
             raise self._problem

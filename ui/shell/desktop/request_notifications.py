@@ -1,4 +1,4 @@
-"""Notifications of what MCP servers ask the person. It is answered in the window; there it can only be refused."""
+"""Notifications of requests of MCP servers. A request is answered in the window; a notification can only refuse it."""
 
 from collections.abc import Callable
 
@@ -43,7 +43,7 @@ class RequestNotifier(QObject):
     @Slot()
     def _on_application_state(self) -> None:
         if is_active():
-            # Its dialog shows them all.
+            # The dialog shows all of them.
             for server in {request.request.server for request in self._requests.waiting}:
                 self._notices.withdraw_group(server)
 
@@ -58,7 +58,7 @@ class RequestNotifier(QObject):
         self._notices.show(request_id, texts.title, text, [(SHOW, self.tr("Show")), (_REFUSE, refusal)])
 
     def _words(self, request: McpRequest) -> str:
-        """Return the beginning of what the server says, as its words; or who answers it."""
+        """Return the beginning of the server's message, quoted; for a sampling request, which model answers it."""
         if isinstance(request, PendingSampling):
             from ui.approval.server_requests.request_views import describe_answer, describe_model
 
@@ -71,7 +71,7 @@ class RequestNotifier(QObject):
         return labelled(self.tr("The server says"), message)
 
     def _place(self, conversation_id: str | None) -> str:
-        """Return a line that says in which conversation it is asked; "" where that is not known, or never stored."""
+        """Return a line that names the conversation; "" if it is not known or not stored."""
         if conversation_id is None or self._may_be_unstored(conversation_id):
             return ""
         title = title_or_new(shorten_title(self._library.activity.title(conversation_id)))

@@ -1,4 +1,4 @@
-"""Check the spelling in the composers of all windows, and say in the settings which languages there are."""
+"""Check the spelling in the composers of all windows, and show the available languages in the settings."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SpellingPresenter(QObject):
-    """Looks for dictionaries when it is made, and whenever the settings are opened."""
+    """Looks for dictionaries when it is created, and whenever the settings are opened."""
 
     def __init__(
         self, themes: ThemeSource, folder: Path, settings: Settings, tasks: BackgroundTasks, parent: QObject
@@ -35,12 +35,12 @@ class SpellingPresenter(QObject):
         self.checker.refresh()
 
     def watch(self, page: ConversationPage) -> None:
-        """Check what is written on this page, as long as it is there."""
+        """Check the spelling in the composer of this page, as long as the page exists."""
         SpellingMarks(self._themes, page.composer.editor, self.checker)
 
     @Slot(object)
     def on_settings_opened(self, dialog: "SettingsDialog") -> None:
-        """Say which languages there are, now and when they are known anew."""
+        """Show the available languages, now and after each search for dictionaries."""
         self._dialog = dialog
         self._show_languages()
         self.checker.refresh()

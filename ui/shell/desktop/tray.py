@@ -1,4 +1,4 @@
-"""The icon in the tray: what is under way, and the way back to the window."""
+"""The icon in the tray: it shows what is in progress, and brings the window back."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def has_tray() -> bool:
 
 
 class TrayPresenter(QObject):
-    """The icon. With the preference, closing the window leaves the program behind it, as long as there is a tray."""
+    """The icon. If the preferences say so, the program runs on in the tray when its windows are closed."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class TrayPresenter(QObject):
         return self.show_icon()
 
     def close(self) -> None:
-        """Remove the icon: the program ends. Runs that end now are not shown any more."""
+        """Remove the icon: the program ends. The end of runs is not shown any more."""
         self._library.activity.changed.disconnect(self._refresh)
         self._library.waiting.changed.disconnect(self._refresh)
         self._library.requests.changed.disconnect(self._refresh)
@@ -73,7 +73,7 @@ class TrayPresenter(QObject):
         self._menu.deleteLater()
 
     def _build_menu(self) -> QAction:
-        """Build the menu; return the action whose text counts what waits."""
+        """Build the menu; return the action whose text shows how many calls wait."""
 
         def add(text: str, command: Callable[[], object]) -> QAction:
             action = self._menu.addAction(text)
@@ -102,19 +102,19 @@ class TrayPresenter(QObject):
             self._startup.raise_window()
 
     def stays_in_tray(self) -> bool:
-        """Return whether the program goes on behind the icon when its windows are closed."""
+        """Return whether the program runs on when its windows are closed."""
         return self._settings.preferences.chat.close_to_tray and self.show_icon()
 
     def show_icon(self) -> bool:
-        """Show the icon where there is a tray by now; return whether there is."""
-        is_there = has_tray()
-        if is_there and not self._icon.isVisible():
+        """Show the icon if there is a tray; return whether there is one."""
+        is_possible = has_tray()
+        if is_possible and not self._icon.isVisible():
             self._icon.show()
-        return is_there
+        return is_possible
 
     @Slot()
     def _explain(self) -> None:
-        """Say once where the window went."""
+        """Say, the first time only, that the window is in the tray."""
         if self._startup.state_file.text(_EXPLAINED).lower() == "true":
             return
         self._startup.state_file.save({_EXPLAINED: True})
@@ -143,7 +143,7 @@ class TrayPresenter(QObject):
 
 
 def tray_icon(*, is_working: bool, is_waiting: bool) -> QIcon:
-    """Return the program's icon, with a square where something waits for the person, a dot while a model works."""
+    """Return the program's icon, with a square if something waits for the person, or a dot while a model works."""
     plain = app_icon()
     if not (is_working or is_waiting):
         return plain
@@ -157,7 +157,7 @@ def tray_icon(*, is_working: bool, is_waiting: bool) -> QIcon:
         side = size * 0.44
         corner = QRectF(size - side, size - side, side, side)
         painter.setPen(Qt.PenStyle.NoPen)
-        # An edge of its own, so that the mark stands out on the icon.
+        # A dark edge, so that the mark stands out on the icon.
         painter.setBrush(QColor(DARK.window))
         painter.drawEllipse(corner)
         painter.setBrush(QColor(DARK.warning if is_waiting else DARK.accent))

@@ -14,7 +14,7 @@ _KEY = "update"
 
 
 def release_sentence(release: Release) -> Sentence:
-    """Say which version there is, and of which day."""
+    """Return a sentence with the version and its date."""
     values = {"version": release.version, "date": format_day(release.date, datetime.now().astimezone().date())}
     return Sentence("Desktop Agent {version} of {date} is available.", values)
 

@@ -10,7 +10,7 @@ from ui.bridge.desktop.notifications import DesktopNotifications, is_active
 from ui.bridge.settings import Settings
 
 _MAX_OF_GROUP = 3
-"""Notifications of one group; what further waits in it is shown as these are decided."""
+"""Notifications shown of one group; further ones are shown as these are decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class _Shown:
 class WaitingNotifications(QObject):
     """One notification for each thing that begins to wait while the program is not in front, until it is decided.
 
-    What waits has an id and belongs to a group, such as a conversation: no group fills the screen.
+    Each item that waits has an id and belongs to a group, such as a conversation: no group fills the screen.
     """
 
     activated = Signal(str, str)
-    """The id of what still waits, and the action that the person chose."""
+    """The id of an item that still waits, and the action that the person chose."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class WaitingNotifications(QObject):
         notify: Callable[[str], object],
         parent: QObject,
     ) -> None:
-        """`notify` is called for each that is to have a notification now: it calls `show`."""
+        """`notify` is called with the id of each item to notify of now; it calls `show`."""
         super().__init__(parent)
         self._notifications = notifications
         self._settings = settings
@@ -46,9 +46,9 @@ class WaitingNotifications(QObject):
         notifications.activated.connect(self._on_activated)
 
     def update(self, waiting: Mapping[str, str]) -> None:
-        """Take what waits now, in order: the group of each by its id."""
-        for gone in self._shown.keys() - waiting.keys():
-            self._withdraw(gone)
+        """Set the items that wait now, in order: the group of each by its id."""
+        for decided_id in self._shown.keys() - waiting.keys():
+            self._withdraw(decided_id)
         new = [id_ for id_ in waiting if id_ not in self._waiting]
         self._waiting = dict(waiting)
         if new and not is_active() and self._settings.preferences.chat.notifications:
@@ -62,18 +62,18 @@ class WaitingNotifications(QObject):
                 self._notify(id_)
 
     def show(self, id_: str, title: str, text: str, actions: Sequence[tuple[str, str]]) -> None:
-        """Show it, if it was not decided or seen meanwhile."""
+        """Show the notification, unless the item was decided or seen meanwhile."""
         if id_ in self._shown:
             self._shown[id_] = _Shown(self._shown[id_].group, time.monotonic())
             self._notifications.show(id_, title, text, actions)
 
     def shown_since(self, id_: str) -> float | None:
-        """Return when its notification was shown, as `time.monotonic()`; None if it has none any more."""
+        """Return when its notification was shown, as `time.monotonic()`; None if it has none."""
         shown = self._shown.get(id_)
         return shown.since if shown is not None else None
 
     def forget(self, id_: str) -> None:
-        """Take what was activated as seen."""
+        """Treat an activated item as seen."""
         del self._shown[id_]
 
     def withdraw_group(self, group: str) -> None:

@@ -47,10 +47,10 @@ class InboxDialog(QDialog):
         self.show_calls(())
 
     def show_calls(self, calls: Sequence[WaitingCall]) -> None:
-        """Show these calls. The selected one stays selected, or the one that takes its place is."""
+        """Show these calls. The selected one stays selected; if it is gone, the call now in its row is selected."""
         row, selected = max(self._list.currentRow(), 0), self._selected_id()
-        place = self._list.verticalScrollBar().value()
-        before = {self._list.item(index).data(_ID_ROLE) for index in range(self._list.count())}
+        scroll_position = self._list.verticalScrollBar().value()
+        previous_ids = {self._list.item(index).data(_ID_ROLE) for index in range(self._list.count())}
         now = datetime.now(UTC)
         self._list.clear()
         for call in calls:
@@ -58,9 +58,9 @@ class InboxDialog(QDialog):
         ids = [call.approval_id for call in calls]
         current = ids.index(selected) if selected in ids else min(row, len(ids) - 1)
         self._list.setCurrentRow(current)
-        self._list.verticalScrollBar().setValue(place)
+        self._list.verticalScrollBar().setValue(scroll_position)
         self._show_list(bool(calls))
-        if self.isVisible() and set(ids) != before:
+        if self.isVisible() and set(ids) != previous_ids:
             announce(self, self.tr("Calls that wait: {0}").format(len(ids)) if ids else self._empty_note.text())
         self._refresh()
 
@@ -108,7 +108,7 @@ class InboxDialog(QDialog):
         title = self.tr("Waiting approvals")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        # So that the keyboard has a place when the last call goes.
+        # The dialog takes the focus when the last call is gone.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         available = self.screen().availableSize()
         self.resize(min(_SIZE[0], available.width()), min(_SIZE[1], available.height() - 2 * SPACE_L))

@@ -32,7 +32,7 @@ MIN_ZOOM = 0.02
 
 
 class PanZoom:
-    """A picture of `size` pixels in a view of so many pixels, each of which is `ratio` pixels of the screen.
+    """A picture of `size` pixels in a view; each pixel of the view is `ratio` pixels of the screen.
 
     Zoom is screen pixels for each pixel of the picture. Points of the view count from its upper left corner.
     """
@@ -72,10 +72,10 @@ class PanZoom:
         visible = self._visible_size()
         return self.size.width() > visible.width() + 0.5 or self.size.height() > visible.height() + 0.5
 
-    def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
-        """Zoom, with the point `at` of the view, or its middle, staying where it is."""
+    def zoom_to(self, zoom: float, anchor: QPointF | None = None) -> None:
+        """Zoom; the point `anchor` of the view, or its middle, stays in place."""
         middle = QPointF(self._view.width() / 2, self._view.height() / 2)
-        offset = QPointF() if at is None else at - middle
+        offset = QPointF() if anchor is None else anchor - middle
         fixed_point = self._middle() + offset * (self._ratio / self.zoom)
         self._zoom, self.fits = max(min(MIN_ZOOM, self._fit_zoom()), min(MAX_ZOOM, zoom)), False
         self._centre = fixed_point - offset * (self._ratio / self._zoom)
@@ -124,7 +124,7 @@ _STRIP_ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class DecodedPicture:
-    """A picture: `levels` are itself, half of it, a quarter, and so on; empty when it cannot be read.
+    """A picture: `levels` holds it at full size, half, a quarter, and so on; empty if it cannot be read.
 
     `original_size` is its size in its file.
     """
@@ -228,7 +228,7 @@ class PictureCanvas(QWidget):
         self._levels: list[QImage] = []
         self._words = ""
         self._pan_zoom = PanZoom()
-        self._dragged: QPointF | None = None
+        self._drag_position: QPointF | None = None
         self.setProperty("isGraphic", True)
         self.setMinimumSize(160, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -270,19 +270,19 @@ class PictureCanvas(QWidget):
         self._pan_zoom.fits = True
         self._update_view()
 
-    def zoom_to(self, zoom: float, at: QPointF | None = None) -> None:
-        """Zoom, with the point `at` of the view staying where it is."""
+    def zoom_to(self, zoom: float, anchor: QPointF | None = None) -> None:
+        """Zoom; the point `anchor` of the view, or its middle, stays in place."""
         if self._levels:
-            self._pan_zoom.zoom_to(zoom, at)
+            self._pan_zoom.zoom_to(zoom, anchor)
             self._update_view()
 
-    def zoom_by(self, steps: float, at: QPointF | None = None) -> None:
+    def zoom_by(self, steps: float, anchor: QPointF | None = None) -> None:
         """Zoom in by so many steps."""
-        self.zoom_to(self.zoom * ZOOM_STEP**steps, at)
+        self.zoom_to(self.zoom * ZOOM_STEP**steps, anchor)
 
     def _update_view(self) -> None:
         self._pan_zoom.set_view(self.size(), self.devicePixelRatioF())
-        if self._dragged is not None:
+        if self._drag_position is not None:
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
         else:
             can_move = bool(self._levels) and self._pan_zoom.can_move
@@ -315,10 +315,10 @@ class PictureCanvas(QWidget):
             painter.fillRect(
                 visible, _checkerboard(QColor(self._themes.theme.window), QColor(self._themes.theme.hover))
             )
-        across, down = image.width() / whole.width(), image.height() / whole.height()
-        left, top = (visible.left() - whole.left()) * across, (visible.top() - whole.top()) * down
+        x_scale, y_scale = image.width() / whole.width(), image.height() / whole.height()
+        left, top = (visible.left() - whole.left()) * x_scale, (visible.top() - whole.top()) * y_scale
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, zoom < _CRISP_ZOOM and zoom != 1)
-        painter.drawImage(visible, image, QRectF(left, top, visible.width() * across, visible.height() * down))
+        painter.drawImage(visible, image, QRectF(left, top, visible.width() * x_scale, visible.height() * y_scale))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -330,22 +330,22 @@ class PictureCanvas(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._dragged = event.position()
+            self._drag_position = event.position()
             self._update_view()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._dragged is not None and self._levels and self._pan_zoom.can_move:
-            self._pan_zoom.move_by(event.position() - self._dragged)
-            self._dragged = event.position()
+        if self._drag_position is not None and self._levels and self._pan_zoom.can_move:
+            self._pan_zoom.move_by(event.position() - self._drag_position)
+            self._drag_position = event.position()
             self._update_view()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         del event
-        self._dragged = None
+        self._drag_position = None
         self._update_view()
 
     def event(self, event: QEvent) -> bool:
-        """Pan by an arrow key before the window makes a shortcut of it."""
+        """Pan by an arrow key before the window takes it for a shortcut."""
         delta = _pan_of_key(event) if self._levels and self._pan_zoom.can_move else None
         if delta is None:
             return super().event(event)

@@ -52,7 +52,7 @@ def conversation_pictures(items: Iterable[Item], remote: RemoteImages) -> Iterat
 
 
 def to_viewer_picture(picture: Image | InMemoryImage) -> ViewerPicture | None:
-    """Return one picture; None if its data is not here."""
+    """Return one picture; None if its data is not stored here."""
     if isinstance(picture, InMemoryImage):
         return _loaded_picture(picture)
     if isinstance(picture.source, UrlSource):
@@ -71,8 +71,8 @@ def index_of(pictures: Sequence[ViewerPicture], source: ViewableImage) -> int | 
 def _of_images(images: Iterable[Image], remote: RemoteImages) -> Iterator[ViewerPicture]:
     for image in images:
         loaded = remote.state_of(image.source.url).picture if isinstance(image.source, UrlSource) else None
-        if viewed := (_loaded_picture(loaded) if loaded else to_viewer_picture(image)):
-            yield viewed
+        if picture := (_loaded_picture(loaded) if loaded else to_viewer_picture(image)):
+            yield picture
 
 
 def _loaded_picture(picture: InMemoryImage) -> ViewerPicture:
@@ -96,7 +96,7 @@ class PictureViewer(QDialog):
 
     save_requested = Signal(object)
     earlier_wanted = Signal()
-    """Somebody steps before the first one, and there may be earlier ones."""
+    """The person steps before the first picture, and there may be earlier ones."""
 
     def __init__(self, themes: ThemeSource, pictures: ImageFiles, parent: QWidget) -> None:
         super().__init__(parent)
@@ -104,9 +104,9 @@ class PictureViewer(QDialog):
         self._pictures = pictures
         self._jobs = JobQueue()
         self._list: Sequence[ViewerPicture] = ()
-        self._at = 0
+        self._index = 0
         self._has_earlier = False
-        self._asked = 0
+        self._job_number = 0
         self._geometry = QByteArray()
         self.canvas = PictureCanvas(themes)
         self._name = ElidedLabel("", Qt.TextElideMode.ElideMiddle)
@@ -114,8 +114,8 @@ class PictureViewer(QDialog):
         self._place = label("", "muted")
         self._percent = button("", self._fit_or_full, "quiet", self.tr("Zoom"))
         self._note = label("", "muted", wrap=True)
-        self._only_picture: list[QWidget | QAction] = []
-        self._several: list[QWidget | QAction] = []
+        self._picture_controls: list[QWidget | QAction] = []
+        self._step_controls: list[QWidget | QAction] = []
         self._build()
         self.canvas.zoomed.connect(self._show_zoom)
         # A bound method of this window cannot be called any more when `destroyed` is emitted.
@@ -124,11 +124,11 @@ class PictureViewer(QDialog):
     @property
     def current(self) -> ViewerPicture | None:
         """The picture in view."""
-        return self._list[self._at] if self._list else None
+        return self._list[self._index] if self._list else None
 
     def show_pictures(self, pictures: Sequence[ViewerPicture], index: int, *, has_earlier: bool = False) -> None:
         """Open or raise the viewer with this picture. `has_earlier`: there may be some before these."""
-        self._list, self._at, self._has_earlier = pictures, index, has_earlier
+        self._list, self._index, self._has_earlier = pictures, index, has_earlier
         if not self.isVisible():
             if self._geometry.isEmpty():
                 self.resize(self._first_size())
@@ -139,18 +139,18 @@ class PictureViewer(QDialog):
         self._show_current()
 
     def set_pictures(self, pictures: Sequence[ViewerPicture], index: int) -> None:
-        """Show this picture among these, which are all there are."""
-        self._list, self._at, self._has_earlier = pictures, index, False
+        """Show the picture at `index` of these, which are all pictures of the conversation."""
+        self._list, self._index, self._has_earlier = pictures, index, False
         self._show_current()
 
     def step(self, by: int) -> None:
         """Show the next or previous picture, without wrapping round."""
-        if self._at + by < 0 and self._has_earlier:
+        if self._index + by < 0 and self._has_earlier:
             self.earlier_wanted.emit()
             return
-        index = max(0, min(len(self._list) - 1, self._at + by))
-        if index != self._at:
-            self._at = index
+        index = max(0, min(len(self._list) - 1, self._index + by))
+        if index != self._index:
+            self._index = index
             self._show_current()
 
     def _first_size(self) -> QSize:
@@ -158,34 +158,34 @@ class PictureViewer(QDialog):
         return room.boundedTo(QSize(1200, 860))
 
     def _show_current(self) -> None:
-        viewed = self.current
-        if viewed is None:
+        picture = self.current
+        if picture is None:
             return
-        name = show_hidden(viewed.name)
+        name = show_hidden(picture.name)
         self.setWindowTitle(self.tr("Picture: {0}").format(name))
         self._name.show_text(name)
         has_several = len(self._list) > 1
-        # Nobody knows how many there are before.
-        place = "" if self._has_earlier else self.tr("{0} of {1}").format(self._at + 1, len(self._list))
+        # How many earlier pictures there are is not known.
+        place = "" if self._has_earlier else self.tr("{0} of {1}").format(self._index + 1, len(self._list))
         self._place.setText(place)
         self._place.setVisible(has_several and bool(place))
-        for control in self._several:
+        for control in self._step_controls:
             control.setVisible(has_several or self._has_earlier)
         self.canvas.setAccessibleName(self.tr("Picture: {0}").format(name))
         self._note.hide()
         self.canvas.show_words(self.tr("Loading…"))
-        location = locate_image(viewed.source, self._pictures)
-        self._asked += 1
-        number = self._asked
+        location = locate_image(picture.source, self._pictures)
+        self._job_number += 1
+        number = self._job_number
 
         def job() -> DecodedPicture:
             # When leafing through many, decode only the last one.
-            return decode_picture(location) if number == self._asked else DecodedPicture(QSize())
+            return decode_picture(location) if number == self._job_number else DecodedPicture(QSize())
 
-        self._jobs.submit(number, job, lambda decoded: self._show(number, viewed, decoded))
+        self._jobs.submit(number, job, lambda decoded: self._show(number, picture, decoded))
 
-    def _show(self, number: int, viewed: ViewerPicture, decoded: DecodedPicture) -> None:
-        if number != self._asked or self.current is None:
+    def _show(self, number: int, picture: ViewerPicture, decoded: DecodedPicture) -> None:
+        if number != self._job_number or self.current is None:
             return
         sentence = self._sentence(decoded)
         if decoded.levels:
@@ -200,7 +200,7 @@ class PictureViewer(QDialog):
             else ""
         )
         self.canvas.setAccessibleDescription(" ".join(filter(None, (size, sentence))))
-        name = show_hidden(viewed.name)
+        name = show_hidden(picture.name)
         announce(self.canvas, join_names(filter(None, (name, self._place.text(), size, sentence))))
 
     def _sentence(self, decoded: DecodedPicture) -> str:
@@ -225,7 +225,7 @@ class PictureViewer(QDialog):
 
     def _show_zoom(self) -> None:
         has_picture = self.canvas.image is not None
-        for control in self._only_picture:
+        for control in self._picture_controls:
             control.setEnabled(has_picture)
         self._percent.setText(self.tr("{0} %").format(round(self.canvas.zoom * 100)) if has_picture else "")
 
@@ -252,8 +252,8 @@ class PictureViewer(QDialog):
         self._percent.setMinimumWidth(self._percent.fontMetrics().horizontalAdvance("1600 %") + 2 * SPACE_M)
         canvas = self.canvas
         controls = (
-            self._add("chevron-left", self.tr("Previous picture"), lambda: self.step(-1), "Left", "PgUp", several=True),
-            self._add("chevron-right", self.tr("Next picture"), lambda: self.step(1), "Right", "PgDown", several=True),
+            self._add("chevron-left", self.tr("Previous picture"), lambda: self.step(-1), "Left", "PgUp", is_step=True),
+            self._add("chevron-right", self.tr("Next picture"), lambda: self.step(1), "Right", "PgDown", is_step=True),
             self._add("minus", self.tr("Zoom out"), lambda: canvas.zoom_by(-1), "-"),
             self._percent,
             self._add("plus", self.tr("Zoom in"), lambda: canvas.zoom_by(1), "+", "="),
@@ -262,9 +262,9 @@ class PictureViewer(QDialog):
         )
         save = self._add("save", self.tr("Save picture as…"), self._save, QKeySequence.StandardKey.Save)
         save.setEnabled(True)
-        self._only_picture.remove(save)
+        self._picture_controls.remove(save)
         self._percent.setToolTip(self.tr("Actual size (1)"))
-        self._only_picture.append(self._percent)
+        self._picture_controls.append(self._percent)
         self._shortcut(self.tr("Actual size"), lambda: canvas.zoom_to(1.0), "1")
         edges = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         self._note.setContentsMargins(*edges)
@@ -280,13 +280,13 @@ class PictureViewer(QDialog):
         name: str,
         command: Callable[[], None],
         *keys: str | QKeySequence.StandardKey,
-        several: bool = False,
+        is_step: bool = False,
     ) -> IconButton:
         icon_button = IconButton(self._themes, icon, name)
         action = self._shortcut(name, command, *keys)
         icon_button.clicked.connect(action.trigger)
         set_keys_tooltip(icon_button, name, action.shortcut().toString())
-        (self._several if several else self._only_picture).append(icon_button)
+        (self._step_controls if is_step else self._picture_controls).append(icon_button)
         return icon_button
 
     def _shortcut(self, name: str, command: Callable[[], None], *keys: str | QKeySequence.StandardKey) -> QAction:

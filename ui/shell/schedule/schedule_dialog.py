@@ -16,7 +16,7 @@ _SIZE = (640, 640)
 
 
 class ScheduleDialog(QDialog):
-    """Not modal. The prompts, and beside them what keeps the program at work."""
+    """Not modal. Lists the prompts, and lets the person keep the program running in the tray."""
 
     tray_switched = Signal(bool)
     """Whether closing the window shall leave the program in the tray."""
@@ -26,18 +26,18 @@ class ScheduleDialog(QDialog):
         self._themes = themes
         self.form = ScheduleForm()
         self._close = button(self.tr("Close"), self.reject)
-        # While a prompt is being written Close would save nothing.
+        # While a prompt is being edited, Close would not save it.
         self.form.editor_changed.connect(lambda: self._close.setVisible(self.form.editor is None))
         self._problem = StatusLine(themes)
-        only = self.tr("Scheduled prompts run only while Desktop Agent runs.")
-        self._only = label(only, "muted", wrap=True)
+        words = self.tr("Scheduled prompts run only while Desktop Agent runs.")
+        self._hint = label(words, "muted", wrap=True)
         self._tray = check_box(self.tr("Close to the tray: closing the window leaves the program at work"))
         if self._tray.changed is not None:
             self._tray.changed.connect(self.tray_switched)
         self._build()
 
     def show_tray(self, *, has_tray: bool, is_on: bool) -> None:
-        """Show whether the window closes to the tray, where there is one."""
+        """Show whether the window closes to the tray, if there is one."""
         self._tray.show(is_on)
         if self._tray.view is not None:
             self._tray.view.setVisible(has_tray)
@@ -67,5 +67,5 @@ class ScheduleDialog(QDialog):
         TabOrder(None, page)
         tray = self._tray.view or self._tray.widget
         foot = hbox(self._close, start_stretch=True)
-        parts = (label(title, "heading"), self._only, tray, scroll, self._problem, foot)
+        parts = (label(title, "heading"), self._hint, tray, scroll, self._problem, foot)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scroll)

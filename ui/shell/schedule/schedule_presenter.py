@@ -23,7 +23,7 @@ _BUDGET = "schedule budget"
 
 
 class SchedulePresenter(QObject):
-    """Creates the dialog when it is first opened, and keeps it up to date while it is there."""
+    """Creates the dialog when it is first opened, and keeps it up to date."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SchedulePresenter(QObject):
             self._dialog = self._create_dialog()
         if not self._dialog.isVisible():
             self._dialog.show_problem("")
-        # Somebody may open it before the program has begun to run them by itself.
+        # The dialog may be opened before the program itself starts the schedules.
         self.schedules.start()
         self.schedules.refresh()
         self._show_preferences()
@@ -123,7 +123,7 @@ class ScheduleNotifier(QObject):
 
     @Slot(Sentence)
     def _on_wait(self, used_up: Sentence) -> None:
-        # In front there is a banner.
+        # In front, the window shows a banner.
         if not is_active() and self._settings.preferences.chat.notifications:
             text = self.tr("{0} They go on once there is budget again.").format(translate_sentence(used_up))
             self._notifications.show(_BUDGET, self.tr("Scheduled prompts wait"), text)

@@ -27,7 +27,7 @@ _MIN_SIZE = QSize(360, 360)
 
 
 class ConversationWindow(QWidget):
-    """Shows the conversation of its source, with all that the page of the main window has."""
+    """Shows the conversation of its source, with the same page as the main window."""
 
     close_requested = Signal()
     main_requested = Signal()
@@ -64,19 +64,19 @@ class ConversationWindow(QWidget):
         return self.source.current
 
     def raise_window(self) -> None:
-        """Show it before all others, ready to write."""
+        """Bring the window to the front, and focus its editor."""
         show_in_front(self)
         self.page.composer.editor.setFocus()
 
     async def save_draft(self) -> None:
-        """Save what is written here. Raises StorageFailed."""
+        """Save the draft of this window. Raises StorageFailed."""
         conversation = self.conversation
         if conversation is not None:
             await self.page.save_draft(lambda: _return(conversation))
         await self.source.store_drafts()
 
     def finish(self) -> None:
-        """Close it for good; what it began, such as saving a picture, goes on to its end."""
+        """Close the window for good; tasks that it started, such as saving a picture, run to their end."""
         self._may_close = True
         self.source.close()
         self.page.transcript.close_workers()
@@ -84,7 +84,7 @@ class ConversationWindow(QWidget):
         self._tasks.when_idle(self.deleteLater)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Leave it to whoever saves what is written here."""
+        """Emit `close_requested` instead: the draft is saved first."""
         if self._may_close:
             event.accept()
         else:

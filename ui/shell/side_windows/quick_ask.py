@@ -20,12 +20,12 @@ from ui.style.theme import ThemeSource
 CLIPBOARD_KEYS = "Ctrl+Shift+V"
 SCREENSHOT_KEYS = "Ctrl+Shift+S"
 _HIDE_SECONDS = 0.25
-"""After which what was behind the window is painted."""
+"""Seconds after which the desktop has painted what was behind the window."""
 _SIZE = QSize(640, 520)
 
 
 class QuickAsk(QObject):
-    """One window for all quick questions; it is hidden between them, with what was not sent yet."""
+    """One window for all quick questions. Between them it is hidden, and keeps text that was not sent."""
 
     hidden = Signal()
     """The person closed it."""
@@ -36,13 +36,13 @@ class QuickAsk(QObject):
         self._windows = windows
         self._tasks = tasks
         self._window: ConversationWindow | None = None
-        self._is_taking = False
-        """A screenshot is being taken, without the window in it."""
+        self._is_capturing = False
+        """Whether a screenshot is being taken, while the window is hidden."""
 
     @Slot()
     def show(self) -> None:
-        """Show it in the middle of the screen where the pointer is, for a new question unless one is on the screen."""
-        if self._is_taking:
+        """Show the window in the middle of the pointer's screen, for a new question unless it is already shown."""
+        if self._is_capturing:
             return
         window = self._window or self._create()
         if window.isHidden():
@@ -71,23 +71,23 @@ class QuickAsk(QObject):
         self._window = None
 
     def _take_screenshot(self, window: ConversationWindow) -> None:
-        if not self._is_taking:
-            self._is_taking = True
+        if not self._is_capturing:
+            self._is_capturing = True
             self._tasks.start(self._attach_screenshot(window))
 
     async def _attach_screenshot(self, window: ConversationWindow) -> None:
-        """Put the window away while it is taken: what is behind it is meant."""
+        """Hide the window while the screenshot is taken, so that it shows what is behind the window."""
         composer = window.page.composer
         window.hide()
         try:
             await asyncio.sleep(_HIDE_SECONDS)
-            # Not asked for before: PySide's screen goes with the dialog that was the last to ask for its own.
+            # Get the screen only now: PySide deletes its object with the last dialog that asked for its own screen.
             picture = await take_screenshot(lambda: window.screen().grabWindow(0).toImage())
             composer.attachments.add_pasted(picture, self.tr("Screenshot"))
         except ScreenshotFailed as error:
             composer.show_problem(error.sentence, error.remedy)
         finally:
-            self._is_taking = False
+            self._is_capturing = False
         if self._window is window:
             window.raise_window()
 
@@ -98,11 +98,11 @@ class QuickAsk(QObject):
             self._tasks.start(self._continue_in_main(window))
 
     async def _continue_in_main(self, window: ConversationWindow) -> None:
-        """Take what is written along."""
+        """Show the conversation in the main window, with its draft."""
         conversation = window.conversation
         await window.save_draft()
         self._windows.show_in_main(conversation)
-        # Not where the next question was begun meanwhile.
+        # Unless the next question was begun meanwhile.
         if window.conversation is conversation:
             window.source.new()
 
@@ -119,7 +119,7 @@ def _add_button(
     button.clicked.connect(press)
     QShortcut(QKeySequence(keys), window).activated.connect(command)
     window.frame.add_before_title(button)
-    # Where it is seen, for the Tab key and assistive technology.
+    # The visible order, for the Tab key and assistive technology.
     button.stackUnder(window.frame.title)
     QWidget.setTabOrder(button, window.frame.title)
 

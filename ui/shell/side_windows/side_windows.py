@@ -1,4 +1,4 @@
-"""All windows beside the main one: where they are, what is written in them, and their end."""
+"""All windows beside the main one: opening them, their geometry, their drafts, and closing them."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _MAX_OPEN = 10
 
 
 class SideWindows(QObject):
-    """Opens a window for a conversation, and gives each its place again."""
+    """Opens a window for a conversation, and restores the geometry of each."""
 
     last_closed = Signal()
     """The person closed the last one."""
@@ -67,7 +67,7 @@ class SideWindows(QObject):
         return [window.page for window in self._all]
 
     def open(self, conversation_id: str) -> None:
-        """Show a conversation in a window of its own, or raise that which it has."""
+        """Show a conversation in a window of its own, or raise the one that it has."""
         window = self._windows.get(conversation_id)
         if window is None:
             window = self._windows[conversation_id] = self.create()
@@ -108,19 +108,19 @@ class SideWindows(QObject):
         return window
 
     def show_in_main(self, conversation: "OpenConversation | None") -> None:
-        """Show it in the main window, if anything was said in it."""
+        """Show the conversation in the main window, if it is stored."""
         self._startup.raise_window()
         if conversation is not None and conversation.is_stored:
             self._startup.window.show_conversation_page()
             self._library.open(conversation.id)
 
     def reopen(self) -> None:
-        """Open those that were open at the last end."""
+        """Open the windows that were open when the program last ended."""
         for conversation_id in self._startup.state_file.text(_OPEN).split()[:_MAX_OPEN]:
             self.open(conversation_id)
 
     async def close(self) -> None:
-        """Save where they are and what is written in them, and close them: the program ends."""
+        """Save the geometry and the drafts of all windows, and close them: the program ends."""
         shown = [id_ for id_, window in self._windows.items() if not window.isHidden()]
         self._startup.state_file.save({_OPEN: " ".join(shown)})
         for window in tuple(self._all):
@@ -128,7 +128,7 @@ class SideWindows(QObject):
             await self._close(window)
 
     def close_window(self, window: ConversationWindow) -> None:
-        """Close one."""
+        """Close one window."""
         window.hide()
         self._tasks.start(self._close(window))
         if not self.are_open:
@@ -143,7 +143,7 @@ class SideWindows(QObject):
         try:
             await window.save_draft()
         finally:
-            # The person may want it again meanwhile, or have closed it twice.
+            # The person may have opened it again meanwhile, or closed it twice.
             if window in self._all and window.isHidden():
                 self._discard(window)
 
