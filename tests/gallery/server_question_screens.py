@@ -120,7 +120,7 @@ def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequest
     desk.engine.consent_handlers = asking.consent_handlers
     window = desk.window
     if offered:
-        offers._found = {each.server_id: each for each in OFFERED}
+        offers._catalogs = {each.server_id: each for each in OFFERED}
         offers.refresh = lambda _: None
     made = McpPresenter(
         window._themes,

@@ -1,4 +1,4 @@
-"""What conversations do: at work, waiting for the person, or at their end."""
+"""What conversations are doing: working, waiting for the person, or finished."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
 
 Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
-"""What a conversation does. `waits`: for what is asked in a dialog. `idle` if the person stopped it."""
+"""What a conversation is doing. `waits`: for an approval, or an MCP server's request. `idle`: the person stopped it."""
 
 _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
 
@@ -63,7 +63,7 @@ class ConversationActivity(QObject):
             self.changed.emit(session.record.id, session.record.title, activity)
 
     def _after(self, session: "Session", envelope: Envelope) -> Activity | None:
-        """Return what the conversation does after the event; None if that did not change."""
+        """Return what the conversation is doing after the event; None if that did not change."""
         match envelope.event:
             case ApprovalRequested():
                 return "waits"
@@ -81,7 +81,7 @@ class ConversationActivity(QObject):
                 return None
 
     def _waits(self, session: "Session", answered: str = "") -> bool:
-        """Return whether something else than what was answered just now waits for the person."""
+        """Return whether anything except the call or question just `answered` waits for the person."""
         calls = {approval.approval_id for approval in session.approvals.open_approvals}
         questions = {question.question_id for question in session.questions.open_questions}
         return bool((calls | questions) - {answered}) or self._requests.wait_in(session.record.id)

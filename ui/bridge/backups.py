@@ -41,7 +41,7 @@ from ui.bridge.event_loop import BackgroundTasks
 __all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]
 
 _DAMAGED = ("damaged", "foreign", "kept")
-"""The words in names of files that a rescue, or an opening, has set aside; a log is one too."""
+"""The words in the names of files, also logs, that a repair or an opening has set aside."""
 _REPLACED = ("replaced",)
 """A whole database: see `OpenFiles.keep_copy`."""
 _INTERVALS = {"daily": timedelta(days=1), "weekly": timedelta(days=7)}
@@ -81,16 +81,16 @@ class Backups(QObject):
         self._is_automatic = False
         """Whether the automatic backup has the lock."""
         self._running: set[asyncio.Task[None]] = set()
-        """What is being done, and what waits for its turn."""
+        """The running task, and those that wait for their turn."""
         self._has_failed = False
 
     @property
     def folder(self) -> Path:
-        """The folder for backups. Raises StorageFailed for a chosen one that is no whole path."""
+        """The folder for backups. Raises StorageFailed if the chosen one is no absolute path."""
         chosen = self._engine.preferences.storage.backup_folder.strip()
         if not chosen:
             return self._engine.folder / BACKUP_FOLDER
-        folder = Path(os.path.expanduser(chosen))  # noqa: PTH111  that of nobody is left as it is
+        folder = Path(os.path.expanduser(chosen))  # noqa: PTH111  an unknown user is no error
         if not folder.is_absolute():
             sentence = Sentence("“{folder}” is no whole path of a folder for backups.", {"folder": chosen})
             raise StorageFailed(sentence, "Write it from the root on, or leave it empty.")
@@ -124,16 +124,16 @@ class Backups(QObject):
         self._start(Sentence("Compacting…"), self._compact)
 
     def cancel(self) -> None:
-        """Cancel what is being done, and what waits; nothing half done stays. An automatic backup goes on."""
+        """Cancel the running task and those that wait; nothing half done stays. An automatic backup goes on."""
         for task in self._running:
             task.cancel()
 
     async def note_program(self, version: str) -> None:
-        """Note which version has the database open; copies of it name that one."""
+        """Note which version has the database open, for the names of copies made before an upgrade."""
         await note_program(self._engine.store, version)
 
     async def write_if_due(self) -> None:
-        """Write the automatic backup if it is time for one, and delete those that are too many."""
+        """Write the automatic backup if it is due, and delete automatic ones beyond the number to keep."""
         preferences = self._engine.preferences.storage
         interval = _INTERVALS.get(preferences.backups)
         if interval is None or self._engine.store.read_only is not None or self._lock.locked():
@@ -158,27 +158,27 @@ class Backups(QObject):
             self._is_automatic = False
 
     def find_deleted_conversations(self, conversation_ids: list[str]) -> None:
-        """Find what still has these conversations; `deleted_but_kept` names it, if there is anything."""
+        """Find backups and copies that still have these conversations; `deleted_but_kept` names any."""
         self._tasks.start(self._find_deleted(lambda paths: find_with_conversations(paths, conversation_ids)))
 
     def find_deleted_message(self, conversation_id: str, message_id: str) -> None:
-        """Find what still has this message; `deleted_but_kept` names it, if there is anything."""
+        """Find backups and copies that still have this message; `deleted_but_kept` names any."""
         self._tasks.start(self._find_deleted(lambda paths: find_with_message(paths, conversation_id, message_id)))
 
     def forget_folders(self, folders: Sequence[Path]) -> None:
-        """Name these missing folders no more."""
+        """Do not name these missing folders again."""
         self._tasks.start(forget_backup_folders(self._engine.folder, folders))
 
     async def _find_deleted(self, find: Callable[[Sequence[Path]], Awaitable[Sequence[Path]]]) -> None:
-        folders, gone = await find_backup_folders(self._engine.folder)
-        found = await find([*await self._all_backups(folders), *await self._all_copies()])
+        folders, missing = await find_backup_folders(self._engine.folder)
+        kept = await find([*await self._all_backups(folders), *await self._all_copies()])
         damaged = await asyncio.to_thread(find_set_aside, self._engine.folder / DATABASE_NAME, _DAMAGED)
-        if found or damaged or gone:
-            self.deleted_but_kept.emit([*found], [*damaged], [*gone])
+        if kept or damaged or missing:
+            self.deleted_but_kept.emit([*kept], [*damaged], [*missing])
 
     async def _all_backups(self, folders: Sequence[Path]) -> list[Path]:
         with suppress(StorageFailed):
-            # It may have backups that other versions, or other computers, wrote.
+            # The chosen folder may have backups of other versions or computers.
             folders = [*folders, self.folder]
         lists = [await list_backups(folder) for folder in folders]
         return list({backup.folder.resolve(): backup.folder for backups in lists for backup in backups}.values())
@@ -223,7 +223,7 @@ class Backups(QObject):
             self.done.emit(*result)
 
     async def _back_up(self) -> tuple[Sentence, bool]:
-        # What was said a moment ago may wait for the disk.
+        # The newest messages may still wait to be written.
         await self._engine.write_all()
         backup = await write_backup(self._engine.store, self._engine.folder, self.folder)
         return Sentence("The backup is in “{folder}”.", {"folder": str(backup.folder)}), True

@@ -1,4 +1,4 @@
-"""The versions of an open conversation for the screens: edit, ask anew, go back, go to another version."""
+"""The branches of an open conversation for the screens: edit a prompt, regenerate, branch, show another version."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class ConversationBranches(QObject):
-    """Changes which branch of one conversation is in view; what is left stays as another version.
+    """Changes which branch of one conversation is in view; the previous one stays as another version.
 
     All methods raise WrongUse while a run is active and when closed. `changed`: another branch is in view.
     `changed_elsewhere`: another window that shows the conversation changed its branches, in view here or not.
-    `effects_left` is about calls that are in view no more: the ids of their checkpoints that are not restored, and the
-    names of the tools that did what cannot be undone.
+    `effects_left` is about calls that are no longer in view: the ids of their checkpoints that are not restored, and
+    the names of the tools that did what cannot be undone.
     """
 
     changed = Signal()
@@ -33,16 +33,16 @@ class ConversationBranches(QObject):
         super().__init__(parent)
         self._session = session
         self.is_attached = True
-        """Whether its conversation is shown. Without it no signal is emitted: what was begun ends all the same."""
+        """Whether its conversation is shown. If not, no signal is emitted; running operations still end."""
 
     @property
     def versions(self) -> Mapping[str, Versions]:
-        """The versions of what is in view, by the id of the first message of each that people see."""
+        """The versions of the messages in view, by the id of the first visible message of each."""
         return self._session.branches.versions
 
     @property
     def continuations(self) -> tuple[str, ...]:
-        """The ids of the messages with which other branches go on below what is in view, oldest first."""
+        """The ids of the messages with which other branches continue below the end of the view, oldest first."""
         return self._session.branches.continuations
 
     def prompt(self, message_id: str) -> Message:
@@ -59,7 +59,7 @@ class ConversationBranches(QObject):
         self._change(lambda: self._session.branches.edit_prompt(message_id, edited))
 
     def regenerate(self, message_id: str) -> None:
-        """Ask anew for the answer that this message is part of. Raises WrongUse also for a prompt."""
+        """Regenerate the answer that this message is part of. Raises WrongUse also for a prompt."""
         self._change(lambda: self._session.branches.regenerate(message_id))
 
     def branch_from(self, message_id: str) -> None:
@@ -68,15 +68,15 @@ class ConversationBranches(QObject):
 
     async def show(self, message_id: str) -> None:
         """Continue with the branch in which this message was seen last, or the newest. Raises StorageFailed too."""
-        before, head, was_part = self._calls(), self._session.branches.head, self._is_part
+        previous_calls, head, lacked_earlier = self._calls(), self._session.branches.head, self._lacks_earlier
         await self._session.branches.show(message_id, whole=False)
-        if head is not None and (was_part or self._is_part):
+        if head is not None and (lacked_earlier or self._lacks_earlier):
             self._report_change()
             ids = await self._session.branches.load_ids_left(head)
-            left = [call for call in before if call.message_id in ids]
-            self._report_effects(await self._session.branches.list_checkpoints(ids), left)
+            hidden_calls = [call for call in previous_calls if call.message_id in ids]
+            self._report_effects(await self._session.branches.list_checkpoints(ids), hidden_calls)
         else:
-            self._report(before)
+            self._report(previous_calls)
         if self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()
 
@@ -85,8 +85,8 @@ class ConversationBranches(QObject):
         return await self._session.branches.load_tree()
 
     async def plan_deletion(self, message_id: str) -> Deletion:
-        """Return what `delete` would delete; nothing is changed, but all messages are loaded. Raises as that does."""
-        lacks_earlier = self._is_part
+        """Return what `delete` would delete; nothing is changed, but all messages are loaded. Raises as `delete`."""
+        lacks_earlier = self._lacks_earlier
         deletion = await self._session.branches.plan_deletion(message_id)
         if lacks_earlier and self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()
@@ -95,7 +95,7 @@ class ConversationBranches(QObject):
     async def delete(self, message_id: str) -> None:
         """Delete a prompt or a whole answer for good, with all that follows it on every branch.
 
-        Raises StorageFailed too, after which it is tried again; it is not shown any more then.
+        Raises StorageFailed too: then the message is no longer shown, and the deletion is tried again.
         """
         try:
             await self._session.branches.delete(message_id)
@@ -105,30 +105,30 @@ class ConversationBranches(QObject):
             await self._session.checkpoints.publish_saved_calls()
 
     def _change(self, command: Callable[[], None]) -> None:
-        before = self._calls()
+        previous_calls = self._calls()
         command()
-        self._report(before)
+        self._report(previous_calls)
 
-    def _report(self, before: Sequence[ToolCallItem]) -> None:
+    def _report(self, previous_calls: Sequence[ToolCallItem]) -> None:
         in_view = self._calls()
         ids = {call.message_id for call in in_view}
-        left = [call for call in before if call.message_id not in ids]
-        checkpoints = _open_checkpoints(before).keys() - _open_checkpoints(in_view).keys()
+        hidden_calls = [call for call in previous_calls if call.message_id not in ids]
+        checkpoints = _open_checkpoints(previous_calls).keys() - _open_checkpoints(in_view).keys()
         self._report_change()
-        self._report_effects(tuple(checkpoints), left)
+        self._report_effects(tuple(checkpoints), hidden_calls)
 
     def _report_change(self) -> None:
         if self.is_attached:
             self.changed.emit()
 
-    def _report_effects(self, checkpoint_ids: tuple[str, ...], left: Sequence[ToolCallItem]) -> None:
-        names = dict.fromkeys(call.name for call in left if call.has_run)
+    def _report_effects(self, checkpoint_ids: tuple[str, ...], hidden_calls: Sequence[ToolCallItem]) -> None:
+        names = dict.fromkeys(call.name for call in hidden_calls if call.has_run)
         tools = tuple(name for name in names if self._session.branches.is_irreversible(name))
         if (checkpoint_ids or tools) and self.is_attached:
             self.effects_left.emit(checkpoint_ids, tools)
 
     @property
-    def _is_part(self) -> bool:
+    def _lacks_earlier(self) -> bool:
         """Whether earlier messages of the branch are not loaded."""
         return self._session.history_loader.unloaded_count > 0
 

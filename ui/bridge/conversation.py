@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 _LARGE_PART = 1_000
-"""Messages that are loaded at once where all are wanted: each part moves everything below."""
+"""Messages that are loaded at once when all are needed: each part moves everything below it."""
 
 
 class OpenConversation(QObject):
@@ -62,7 +62,7 @@ class OpenConversation(QObject):
         super().__init__(parent)
         self._session = session
         self.held_by = held_by
-        """Says which other process works in it; it is then read-only."""
+        """Why the conversation is read-only, such as another process that works in it; None if it is not."""
         self._clock = clock
         self.approvals = Approvals(session)
         self.session_controls = SessionControls(session, self)
@@ -72,7 +72,7 @@ class OpenConversation(QObject):
         self._undelivered: list[Change] = []
         self._pending_updates: set[Updated] = set()
         self._is_attached = True
-        # A deletion may have taken its title along.
+        # A deletion may have deleted its title too.
         self.branches.changed.connect(self.record_changed)
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event, pieces=False)
@@ -117,7 +117,7 @@ class OpenConversation(QObject):
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be said in it any more: it was deleted, or another process writes in it."""
+        """Whether no message can be sent in it any more: it was deleted, or another process writes in it."""
         return self._session.is_closed
 
     @property
@@ -131,7 +131,7 @@ class OpenConversation(QObject):
 
     @property
     def program(self) -> str:
-        """The name of the program that it was copied or imported from; "" where it began here, or is only read here."""
+        """The name of the program that it was copied or imported from; "" if it began here, or is only read here."""
         origin = self._session.record.origin
         if origin is None or self.is_found:
             return ""
@@ -146,7 +146,7 @@ class OpenConversation(QObject):
 
     @property
     def is_stored(self) -> bool:
-        """Whether it has a draft of its own, and with it a place on the disk, unless it is in memory alone.
+        """Whether it has a draft of its own; unless it is only in memory, it then has a place on the disk too.
 
         True from the first prompt on, even before that is written.
         """
@@ -154,12 +154,12 @@ class OpenConversation(QObject):
 
     @property
     def can_be_deleted(self) -> bool:
-        """Whether there is something of it to delete. Another program's says why it is not."""
+        """Whether it can be deleted, or, as another program's, a deletion is refused with a reason."""
         return self.is_stored or self.is_found
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether it is the person's and never stored."""
+        """Whether it is the person's own, and never stored."""
         return self._session.is_in_memory and not self.is_found
 
     @property
@@ -168,11 +168,11 @@ class OpenConversation(QObject):
         return self._session.usage
 
     def begin_in(self, folder: str) -> None:
-        """Store it in this folder; not for one that is stored already."""
+        """Set the folder for its first storing. Not for a conversation that is already stored."""
         self._session.folders.begin_in(folder)
 
     async def folders_with_instructions(self) -> Sequence[Folder]:
-        """Return the folders around it that have instructions, from the top down. Raises StorageFailed."""
+        """Return the folders that it is in and that have instructions, from the top down. Raises StorageFailed."""
         return await self._session.folders.with_instructions()
 
     def context_tokens(self, texts: Sequence[str]) -> int:
@@ -195,7 +195,7 @@ class OpenConversation(QObject):
     def index_of_message(self, message_id: str) -> int | None:
         """Return the index in the transcript of the first item of a message, or of the last one before it.
 
-        The results of tools are at their calls. None for a message that is not in view.
+        The result of a tool is at its call. None for a message that is not in view.
         """
         history = self._session.history
         end = next((index for index, message in enumerate(history, 1) if message.id == message_id), 0)
@@ -247,7 +247,7 @@ class OpenConversation(QObject):
     async def count_usage(self) -> None:
         """Count what was used by messages that are not loaded. Raises StorageFailed."""
         await self.history.count_usage()
-        # Nobody looks at it any more where another conversation was shown meanwhile.
+        # Another conversation may be shown by now.
         if self._is_attached:
             self.usage_changed.emit()
 
@@ -275,7 +275,7 @@ class OpenConversation(QObject):
                 self._pending_updates.add(change)
             self._undelivered.append(change)
         if Prepended in map(type, changes):
-            # Until it is taken in, rows and items have different numbers.
+            # Until the view has applied it, rows and items have different indices.
             self._deliver()
         else:
             self._clock.request()
@@ -287,13 +287,13 @@ class OpenConversation(QObject):
             self.changed.emit(changes)
 
     def _on_event(self, envelope: Envelope) -> None:
-        is_below = envelope.parent_run_id is not None
+        is_specialist_run = envelope.parent_run_id is not None
         self.session_controls.on_event(envelope.event)
-        self.history.spending.take(envelope.event, envelope.run_id if is_below else None)
+        self.history.spending.take(envelope.event, envelope.run_id if is_specialist_run else None)
         match envelope.event:
             case ApprovalRequested() | ApprovalResolved() | ToolFinished():
                 self.approvals_changed.emit()
-            case _ if is_below:
+            case _ if is_specialist_run:
                 # A specialist's run does not change the state of this one.
                 pass
             case RunStarted():
@@ -342,16 +342,16 @@ class ConversationHistory:
         return self._session.history_loader.has_turn(message_id)
 
     async def load_more(self, *, whole: bool = False) -> None:
-        """Load some more messages; where the `whole` is wanted, more at once."""
+        """Load some more messages; if the `whole` is needed, more at once."""
         await (self._session.history_loader.load(_LARGE_PART) if whole else self._session.history_loader.load())
         if not whole or not self.unloaded_count:
             await self._mark_calls()
 
     async def load_until(self, message_id: str) -> bool:
         """Load until this message is in memory; return whether it is in the branch that is shown."""
-        before = self.unloaded_count
+        previous_count = self.unloaded_count
         is_in_view = await self._session.history_loader.load_until(message_id)
-        if self.unloaded_count != before:
+        if self.unloaded_count != previous_count:
             await self._mark_calls()
         return is_in_view
 
@@ -361,12 +361,12 @@ class ConversationHistory:
         await self._mark_calls()
 
     async def count_usage(self) -> None:
-        """Let `spending` know what the messages have used that are not loaded."""
+        """Add the usage of messages that are not loaded to `spending`."""
         if self.spending.lacks_earlier:
             used, is_complete = await self._session.history_loader.usage()
             self.spending.add_earlier(used, is_complete=is_complete)
 
     async def _mark_calls(self) -> None:
-        """Let the calls that were loaded say which of them can be undone."""
+        """Mark which of the loaded calls can be undone."""
         if self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()

@@ -1,6 +1,4 @@
-"""The list of conversations as far as it is read: of one folder, of the archive or of the trash, and a page more
-whenever somebody scrolls to its end.
-"""
+"""The list of conversations of one folder, of the archive or of the trash, read page by page as the person scrolls."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +12,7 @@ from desktop_agent.types.folders import FolderLevel
 from ui.bridge.event_loop import BackgroundTasks
 
 PAGE = 2000
-"""So many are read at first, and with each page."""
+"""Rows that are read at first, and with each further page."""
 
 
 class ConversationListing(QObject):
@@ -24,9 +22,9 @@ class ConversationListing(QObject):
     level_read = Signal(FolderLevel)
     """Before `listed`: the folders around these conversations."""
     folders_found = Signal(dict)
-    """By the ids of conversations, the id of the folder of this level that each is in, however deep."""
+    """Maps ids of conversations to the id of the folder of this level that each is in, at any depth."""
     titles_found = Signal(str, object)
-    """What was looked for, and the ListedConversations that have it in their titles, the last written first."""
+    """The query, and the ListedConversations that have it in their titles, the last written first."""
 
     def __init__(self, store: "Store", tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -45,7 +43,7 @@ class ConversationListing(QObject):
         return self._folder
 
     def has(self, conversation_id: str) -> bool:
-        """Return whether this one is in what was read."""
+        """Return whether this conversation is in the rows read so far."""
         return any(row.id == conversation_id for row in self._rows)
 
     def open_folder(self, folder: str | None) -> None:
@@ -54,7 +52,7 @@ class ConversationListing(QObject):
         self._start_anew()
 
     def open_archive(self) -> None:
-        """List what is archived."""
+        """List archived conversations."""
         self._folder, self._is_archive = None, True
         self._start_anew()
 
@@ -68,12 +66,12 @@ class ConversationListing(QObject):
             self._folder = None
         try:
             rows, following = await self._store.list_page(PAGE, scope=self._scope)
-            # In pages: what is said meanwhile must get to the disk.
+            # In pages: messages of active runs must get to the disk in between.
             while following is not None and len(rows) < len(self._rows) and number == self._refreshes:
                 page, following = await self._store.list_page(PAGE, following, self._scope)
                 rows += page
         except WrongUse:
-            # The folder was deleted between the two questions.
+            # The folder was deleted between the two queries.
             await self.refresh()
             return
         if number == self._refreshes:
@@ -89,12 +87,12 @@ class ConversationListing(QObject):
         self.folders_found.emit(await self._store.folders.around(self._folder, conversation_ids))
 
     def find_titles(self, typed: str) -> None:
-        """Look for these words in the titles of all there are; `titles_found` answers. "" finds the newest."""
+        """Look for these words in the titles of all conversations; `titles_found` answers. "" finds the newest."""
         self._tasks.start(self._find_titles(typed))
 
     async def _find_titles(self, typed: str) -> None:
-        found, _ = await self._store.list_page(PAGE, None, ListScope(title=typed))
-        self.titles_found.emit(typed, found)
+        rows, _ = await self._store.list_page(PAGE, None, ListScope(title=typed))
+        self.titles_found.emit(typed, rows)
 
     def read_on(self) -> None:
         """Read a page more, unless there is none or it is on its way; harmless when repeated."""
@@ -119,7 +117,7 @@ class ConversationListing(QObject):
             return
         finally:
             self._is_reading_on = False
-        # Read anew meanwhile: whoever is still at the end asks again.
+        # If the list was read again meanwhile, a view that is still at the end asks again.
         if self._next is after:
             self._rows, self._next = (*self._rows, *page), following
             self.listed.emit(self._rows)
@@ -132,7 +130,7 @@ class Trash(QObject):
     """Conversations that were deleted and can be restored."""
 
     listed = Signal(list, bool)
-    """The ListedConversations as far as they are read, the last deleted first; whether there are more."""
+    """The ListedConversations read so far, the last deleted first; whether there are more."""
 
     purged = Signal(list)
     """The ids of conversations that were deleted for good."""
@@ -147,7 +145,7 @@ class Trash(QObject):
 
     @property
     def days(self) -> int:
-        """After so many days it is deleted for good."""
+        """The days after which a conversation in the trash is deleted for good."""
         return TRASH_RETENTION.days
 
     def list(self) -> None:
@@ -178,7 +176,7 @@ class Trash(QObject):
             page, following = await self._store.list_page(PAGE, after, _IN_TRASH)
         finally:
             self._is_reading_on = False
-        # Read anew meanwhile: whoever is still at the end asks again.
+        # As in ConversationListing.
         if self._next is after:
             self._show((*self._rows, *page), following)
 

@@ -40,7 +40,7 @@ class ComposerDraft:
 
 
 class DraftChanges(QObject):
-    """Says that a draft was saved: its conversation's id, the text with its attachments, and who saved it."""
+    """`saved`: a draft was saved. Carries its conversation's id, the text with its attachments, and who saved it."""
 
     saved = Signal(str, object, object)
 
@@ -48,8 +48,8 @@ class DraftChanges(QObject):
 class DraftStore:
     """One draft for each conversation; conversations that were never sent share one under no conversation.
 
-    A draft that the disk refuses stays in memory and is read from there until the disk takes it. Those of conversations
-    that are never stored are nowhere else, and in one of another program nothing is written.
+    A draft that the disk refuses stays in memory and is read from there until the disk takes it. Drafts of
+    conversations that are never stored are only in memory; conversations of other programs have none.
     """
 
     def __init__(self, store: Store, pictures: PictureStore) -> None:
@@ -59,7 +59,7 @@ class DraftStore:
         self._lock = asyncio.Lock()
         self.changes = DraftChanges()
         self._unsent_id = ""
-        """The conversation, never sent, that last had the draft under no conversation."""
+        """The conversation without messages that last had the draft under no conversation."""
         self._refused: list[tuple[DraftOwner, ComposerDraft]] = []
         """Drafts that the disk did not take, or not yet: one for each owner."""
         self._refused_additions: list[tuple[DraftOwner, ComposerDraft]] = []
@@ -69,10 +69,10 @@ class DraftStore:
         self._in_front = Draft()
         """The draft under no conversation, without `_of_deleted`."""
         self._of_deleted: dict[str, Draft] = {}
-        """Drafts of conversations that are gone, saved behind `_in_front` until a composer loads all of it."""
+        """Drafts of deleted conversations, saved after `_in_front` until a composer loads all of it."""
 
     async def save(self, conversation: OpenConversation, draft: ComposerDraft) -> None:
-        """Save the draft of a conversation. Raises StorageFailed; `load` returns it all the same."""
+        """Save the draft of a conversation. Raises StorageFailed; `load` returns the draft even then."""
         if self._save_in_memory(conversation, draft):
             return
         async with self._lock:
@@ -83,12 +83,12 @@ class DraftStore:
         self._in_memory_drafts[conversation_id] = ComposerDraft()
 
     def in_memory(self, conversation_id: str) -> ComposerDraft | None:
-        """Return the draft of a conversation that is never stored; None where nothing was written."""
+        """Return the draft of a conversation that is never stored; None if it is empty."""
         draft = self._in_memory_drafts.get(conversation_id)
         return None if draft == ComposerDraft() else draft
 
     def discard_in_memory(self, conversation_id: str) -> None:
-        """Forget the draft of such a conversation, and whatever is still saved for it."""
+        """Forget the draft of such a conversation, and ignore drafts saved for it later."""
         self._in_memory_drafts[conversation_id] = None
 
     async def store_from_memory(self, conversation_id: str) -> None:
@@ -104,9 +104,9 @@ class DraftStore:
             return True
         if key not in self._in_memory_drafts:
             return False
-        before = self._in_memory_drafts[key]
-        if before is not None:
-            self._in_memory_drafts[key] = merge_drafts((before, draft)) if is_addition else draft
+        previous = self._in_memory_drafts[key]
+        if previous is not None:
+            self._in_memory_drafts[key] = merge_drafts((previous, draft)) if is_addition else draft
         return True
 
     async def save_immediately(
@@ -137,7 +137,7 @@ class DraftStore:
 
     @property
     def refused(self) -> tuple[ComposerDraft, ...]:
-        """The drafts that are in memory alone."""
+        """The drafts that the disk refused and that are only in memory."""
         return tuple(draft for _, draft in (*self._refused, *self._refused_additions))
 
     async def add(self, owner: DraftOwner, draft: ComposerDraft) -> None:
@@ -187,7 +187,7 @@ class DraftStore:
         return await self._load_pictures(_message_record(message))
 
     async def _add(self, owner: DraftOwner, added: Draft) -> None:
-        # As a record: a picture that cannot be read now would be left out for good.
+        # As a record: otherwise a picture that cannot be read now would be lost.
         draft = self._of_deleted.get(_conversation_id(owner), Draft())
         try:
             if (refused := self._refused_of(owner)) is not None:
@@ -196,7 +196,7 @@ class DraftStore:
                 draft = await (self._store.load_draft(owner) if isinstance(owner, str) else self._load(owner))
             await self._save(owner, _merge_records(draft, added))
         except WrongUse:
-            # The conversation went away with a file that was replaced; what is added now did not.
+            # The conversation was deleted with a file that was replaced; keep what is added now.
             await self._save_of_deleted(owner, _merge_records(draft, added))
         self._forget_refused(owner)
 
@@ -218,7 +218,7 @@ class DraftStore:
         return replace(draft.record, images=(*images, *draft.record.images))
 
     async def _save_draft(self, owner: DraftOwner, draft: ComposerDraft) -> None:
-        # First: the disk may answer only after the caller is cancelled.
+        # Remember it first: the caller may be cancelled before the disk answers.
         self._remember_refused(owner, draft)
         record = await self._to_record(draft)
         try:
@@ -254,7 +254,7 @@ class DraftStore:
         self._refused.append((owner, draft))
 
     def _forget_refused(self, owner: DraftOwner) -> None:
-        # By the keys of now: one that was never sent may have been sent since.
+        # By the current keys: a conversation without messages may have got one since.
         self._refused = [refused for refused in self._refused if _draft_key(refused[0]) != _draft_key(owner)]
 
     async def _save(self, owner: DraftOwner, record: Draft) -> None:
@@ -267,7 +267,7 @@ class DraftStore:
             return
         is_first = owner.id == self._unsent_id
         if is_first and self._of_deleted:
-            # What was written before the first prompt has been sent by now; what is saved behind it was not.
+            # The draft in front was sent as the first prompt; the drafts saved after it were not.
             await self._save_unsent(Draft(), self._of_deleted)
         await self._store.save_draft(owner.id, record, was_new=is_first and not self._of_deleted)
         if is_first:
@@ -278,7 +278,7 @@ class DraftStore:
         self._in_front, self._of_deleted = in_front, of_deleted
 
     async def _save_of_deleted(self, owner: DraftOwner, record: Draft) -> None:
-        """Save behind the shared draft, in place of an earlier one of the same conversation."""
+        """Save the record after the shared draft, in place of an earlier one of the same conversation."""
         in_front = self._in_front if self._of_deleted else await self._store.load_draft(None)
         await self._save_unsent(in_front, {**self._of_deleted, _conversation_id(owner): record})
 
@@ -316,7 +316,7 @@ def _message_record(message: Message) -> Draft:
 
 
 def _draft_key(owner: DraftOwner) -> str:
-    """Return what the draft is saved under; "" for all conversations that were never sent."""
+    """Return the id under which the draft is saved; "" for all conversations without messages."""
     if isinstance(owner, str):
         return owner
     return owner.id if owner.is_stored else ""
@@ -344,7 +344,7 @@ class UnsavedContent:
 
     @property
     def sentence(self) -> Sentence:
-        """Say what could not be saved, and why."""
+        """What could not be saved, and why."""
         if not self.conversations:
             return _DRAFT_UNSAVED
         titles = quoted_names([unsaved.record.title for unsaved in self.conversations[:_MAX_NAMED]])
@@ -358,7 +358,7 @@ class UnsavedContent:
         return Sentence("{conversations} {draft}", {"conversations": sentence, "draft": _DRAFT_UNSAVED_TOO})
 
     def to_markdown(self) -> bytes:
-        """See `desktop_agent.storage.write_behind`. Slow with pictures."""
+        """Return the content as `unsaved_as_markdown` does. Slow with pictures."""
         draft = None if self.draft is None else _as_message(self.draft)
         return unsaved_as_markdown(self.conversations, draft).encode("utf-8", "backslashreplace")
 

@@ -1,10 +1,10 @@
 """asyncio in Qt's event loop: running it, background tasks, frame ticks, termination signals, idle garbage collection.
 
 A full garbage collection takes 30 to 260 ms once long texts are open, and Python does it in the middle of a frame. So
-it is done when no run works and the window was not touched for some seconds. What survives is frozen, so that the next
+it is done when no run is active and the window had no input for some seconds. Survivors are frozen, so that the next
 collection sees only newer objects. Frozen objects that become garbage stay; therefore all are collected again when
 there are twice as many as after the last full collection. Memory is bounded without an idle moment too: after
-`MAX_UNCOLLECTED` new objects Python collects by itself, as ever.
+`MAX_UNCOLLECTED` new objects Python collects by itself.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import logging
 import signal
 import socket
 
-# For those who make event loops, as asyncio's documentation says; hence their names.
+# asyncio documents these for implementers of event loops only; hence their names.
 from asyncio import _get_running_loop, _set_running_loop  # pyright: ignore[reportPrivateUsage]
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 _MAX_THREADS = 10
 _MIN_CANCELLED = 100
-"""Cancelled timers that may wait for their moment before the others are counted."""
+"""Cancelled timers that may stay in the heap, however few others there are."""
 
 
 class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
     """qasync's loop, with one Qt timer for all callbacks that are ready and one for those that wait.
 
-    qasync makes a Qt timer for each callback, and a cancelled one lives until its moment: a stream would leave
+    qasync creates a Qt timer for each callback, and a cancelled one lives until it is due: a stream would leave
     hundreds a second behind. It also calls back when its loop no longer runs: see `count_as_running`.
     """
 
@@ -53,11 +53,11 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
         self._callbacks = _Callbacks(cast("asyncio.AbstractEventLoop", self))
         self._readers: dict[int, tuple[QSocketNotifier, asyncio.Handle]] = {}
         super().__init__(app)  # pyright: ignore[reportUnknownMemberType]
-        # qasync's own starts ten threads at once, whatever there is to do.
+        # qasync's own executor starts ten threads at once, even if there is no work.
         self.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, "background"))  # pyright: ignore[reportUnknownMemberType]
 
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
-        """Call it in the next turn of the loop."""
+        """Call the callback in the next turn of the loop."""
         handle = asyncio.Handle(callback, args, self, context)
         self._callbacks.ready.append(handle)
         if not self._callbacks.soon:
@@ -67,7 +67,7 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Call it at a moment of the loop's clock."""
+        """Call the callback at a moment of the loop's clock."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         self._callbacks.add_timer(handle)
         return handle
@@ -75,15 +75,15 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
     def call_later(
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Call it after so many seconds."""
+        """Call the callback after so many seconds."""
         return self.call_at(monotonic() + delay, callback, *args, context=context)
 
-    def _add_reader(  # pyright: ignore[reportIncompatibleMethodOverride]  # asyncio wants the handle
+    def _add_reader(  # pyright: ignore[reportIncompatibleMethodOverride]  # asyncio needs the handle
         self, fd: "int | HasFileno", callback: Callable[..., object], *args: Any
     ) -> asyncio.Handle:
-        """asyncio's transports call this. A socket is watched until they say otherwise.
+        """Watch a socket until `_remove_reader`. asyncio's transports call this.
 
-        qasync stops watching it for each read, which it makes in the next turn of the loop.
+        qasync instead stops watching for each read, which it does in the next turn of the loop.
         """
         self._remove_reader(fd)
         handle = asyncio.Handle(callback, args, cast("asyncio.AbstractEventLoop", self))
@@ -98,14 +98,14 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
         return handle
 
     def _remove_reader(self, fd: "int | HasFileno") -> bool:
-        """asyncio's transports call this. Return whether the socket was watched."""
+        """Return whether the socket was watched. asyncio's transports call this."""
         number = fd if isinstance(fd, int) else fd.fileno()
         if number not in self._readers:
             return False
         notifier, handle = self._readers.pop(number)
         handle.cancel()
         notifier.setEnabled(False)
-        # Not at once: it may be telling at this moment that there is something to read.
+        # Delete it later: it may be emitting its signal at this moment.
         notifier.deleteLater()
         return True
 
@@ -156,7 +156,7 @@ class _Callbacks(QObject):
 
     def timerEvent(self, event: QTimerEvent) -> None:
         """Run what is ready now; what becomes ready meanwhile has its turn after Qt's own events."""
-        # Qt does not deliver a timer again within itself, so a loop inside a callback needs another one.
+        # Qt does not deliver a timer again within its own event, so a loop inside a callback needs another one.
         timer = event.timerId()
         self.killTimer(timer)
         if timer == self.soon:
@@ -164,7 +164,7 @@ class _Callbacks(QObject):
         else:
             self._later = 0
         if asyncio.current_task(self._loop) is not None:
-            # A task runs a loop of Qt's. asyncio enters no other task meanwhile, and would lose what wakes it.
+            # A task runs a nested loop of Qt. asyncio enters no other task meanwhile, and its wake-up would be lost.
             self._is_postponed = True
             return
         if not self._later:
@@ -172,10 +172,10 @@ class _Callbacks(QObject):
         self.count_as_running(self._run_ready)
 
     def count_as_running(self, work: Callable[[], object]) -> None:
-        """Call it while asyncio takes the loop for the running one.
+        """Call `work` while asyncio takes this loop for the running one.
 
-        Qt calls also outside of `run_forever`: `run_until_complete` of qasync 0.28 handles Qt's events once more after
-        it. From Python 3.14 on a task makes no step then, but fails ("is not the running loop").
+        Qt also calls outside of `run_forever`: `run_until_complete` of qasync 0.28 handles Qt's events once more after
+        it. From Python 3.14 on a step of a task would fail then ("is not the running loop").
         """
         running = _get_running_loop()
         if running is self._loop:
@@ -235,7 +235,7 @@ class _Callbacks(QObject):
 def run_event_loop(app: QApplication, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run `main` inside Qt's loop. Returns its exit code.
 
-    The program ends when `main` returns, not when the last window closes: what is open is closed in order first.
+    The program ends when `main` returns, not when the last window closes: `main` first closes everything in order.
     """
     app.setQuitOnLastWindowClosed(False)
     loop = cast("asyncio.AbstractEventLoop", EventLoop(app))
@@ -266,16 +266,16 @@ class TerminationSignals(QObject):
         self._write.setblocking(False)
         self._notifier = QSocketNotifier(self._read.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._drain)
-        self._wakeup_before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
+        self._previous_wakeup_fd = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
         # Windows has no SIGHUP.
         numbers = [getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name)]
-        self._before = {number: signal.signal(number, self._on_signal) for number in numbers}
+        self._previous_handlers = {number: signal.signal(number, self._on_signal) for number in numbers}
 
     def close(self) -> None:
-        """Restore the handlers from before. A signal that comes while the program ends is ignored until then."""
+        """Restore the previous handlers. A signal that comes while the program ends is ignored until then."""
         self._notifier.setEnabled(False)
-        signal.set_wakeup_fd(self._wakeup_before)
-        for number, handler in self._before.items():
+        signal.set_wakeup_fd(self._previous_wakeup_fd)
+        for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
         self._read.close()
         self._write.close()
@@ -304,18 +304,18 @@ class BackgroundTasks:
         self._is_closed = False
 
     def create_group(self) -> "BackgroundTasks":
-        """Return a group for some of them, such as those of one window; `close` ends these too."""
+        """Return a group for some of the tasks, such as those of one window; `close` cancels these too."""
         group = BackgroundTasks(self._on_error)
         self._groups.add(group)
         return group
 
     def when_idle(self, callback: Callable[[], object]) -> None:
-        """Call it once as soon as none of these tasks runs."""
+        """Call the callback once, as soon as none of these tasks runs."""
         self._when_idle = callback
         self._notify_when_idle()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run it in the background; not after `close`, when what it needs is closed too."""
+        """Run a coroutine in the background; not after `close`, when the objects that it needs are closed too."""
         if self._is_closed:
             work.close()
             return
@@ -428,7 +428,7 @@ class IdleGarbageCollector(QObject):
     def __init__(self, activity: SignalInstance, is_working: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
         self._is_working = is_working
-        self._before = gc.get_threshold()
+        self._previous_threshold = gc.get_threshold()
         self._last_count: int | None = None
         self._last_activity = 0.0
         self._timer = QTimer(self)
@@ -444,7 +444,7 @@ class IdleGarbageCollector(QObject):
     def close(self) -> None:
         """Let Python collect by itself again."""
         self._timer.stop()
-        gc.set_threshold(*self._before)
+        gc.set_threshold(*self._previous_threshold)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: ARG002  Qt's name
         if event.type() in _INPUT_EVENTS:
@@ -462,7 +462,7 @@ class IdleGarbageCollector(QObject):
         if missing > 0:
             self._timer.start(missing)
         elif not self._is_working() and gc.get_count()[2] >= _MIN_MIDDLE_COLLECTIONS:
-            # Asked only now, as it looks at each object.
+            # Counted only now, as counting looks at each object.
             last_count = gc.get_freeze_count() if self._last_count is None else self._last_count
             self._last_count = collect(last_count)
 

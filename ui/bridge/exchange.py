@@ -35,14 +35,14 @@ class Exchange(QObject):
     """One export or import at a time; another one waits for it."""
 
     progressed = Signal(int, int)
-    """How much of how much is done."""
+    """The amount that is done, and the whole amount."""
     exported = Signal(ExportResult)
-    """`gone` has the titles, where they are known."""
+    """`gone` has titles where they are known, otherwise ids."""
     imported = Signal(ImportResult)
     programs_found = Signal(list)
     """The FoundPrograms, in the order in which they are shown."""
     ended = Signal()
-    """Also after a failure, which is shown as any other error."""
+    """Emitted also after a failure, which is shown as any other error."""
 
     def __init__(
         self, engine: Engine, unstored: UnstoredConversations, tasks: BackgroundTasks, parent: QObject | None = None
@@ -52,7 +52,7 @@ class Exchange(QObject):
         self._unstored = unstored
         self._tasks = tasks
         self._exchange = ConversationExchange(engine.store)
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def export(
         self,
@@ -83,7 +83,7 @@ class Exchange(QObject):
         self._tasks.start(self._find_programs())
 
     def import_found(self, programs: Sequence[str]) -> None:
-        """Import what these programs left; `imported` is emitted for each."""
+        """Import the conversations of these programs; `imported` is emitted for each."""
         for program in programs:
             self._tasks.start(self._do(partial(self._import_found, program)))
 
@@ -95,7 +95,7 @@ class Exchange(QObject):
         self.imported.emit(await self._exchange.import_found(program, on_progress=progress))
 
     async def _do(self, work: Callable[[Progress], Awaitable[None]]) -> None:
-        async with self._turn:
+        async with self._lock:
             try:
                 await work(self._progress_reporter())
             finally:
@@ -110,44 +110,44 @@ class Exchange(QObject):
         *,
         in_folder: bool,
     ) -> None:
-        wanted, titles = await self._wanted(ids)
-        result = await self._exchange.export(wanted, target, export_format, progress, in_folder=in_folder)
+        conversations, titles = await self._select(ids)
+        result = await self._exchange.export(conversations, target, export_format, progress, in_folder=in_folder)
         self.exported.emit(replace(result, gone=tuple(titles.get(id_, id_) for id_ in result.gone)))
 
     async def _export_pdf(self, target: Path, conversation_id: str, progress: Progress) -> None:
-        (conversation,), _ = await self._wanted([conversation_id])
+        (conversation,), _ = await self._select([conversation_id])
         lost = await self._print(conversation, await self._title_of(conversation), target, progress)
         self.exported.emit(ExportResult((target,), lost))
 
     async def _export_pdfs(self, folder: Path, ids: Sequence[str] | None, progress: Progress) -> None:
-        wanted, titles = await self._wanted(ids)
-        require_any(wanted)
+        conversations, titles = await self._select(ids)
+        require_any(conversations)
         names = await asyncio.to_thread(ExportFolder, folder, "pdf")
         files: list[Path] = []
-        gone: list[str] = []
+        deleted: list[str] = []
         lost = 0
-        for conversation in wanted:
-            progress(len(files) + len(gone), len(wanted))
+        for conversation in conversations:
+            progress(len(files) + len(deleted), len(conversations))
             try:
                 title = await self._title_of(conversation)
                 path = names.path_for(title)
                 lost += await self._print(conversation, title, path, lambda _done, _total: None)
             except WrongUse:
                 id_ = conversation if isinstance(conversation, str) else conversation.id
-                gone.append(titles.get(id_, id_))
-                if len(gone) == len(wanted):
+                deleted.append(titles.get(id_, id_))
+                if len(deleted) == len(conversations):
                     raise
             else:
                 files.append(path)
-        self.exported.emit(ExportResult(tuple(files), lost, tuple(gone)))
+        self.exported.emit(ExportResult(tuple(files), lost, tuple(deleted)))
 
     async def _print(self, conversation: ConversationTree | str, title: str, target: Path, progress: Progress) -> int:
         """Print a conversation into a file; return the number of lost pictures."""
-        # Late: the fonts and pages of Qt's printing are needed by few.
+        # Late: few people need Qt's printing.
         from ui.bridge.pdf_pages import open_pdf
 
-        place = await asyncio.to_thread(export_target, target, self._engine.folder)
-        with open_pdf(place, title) as pages:
+        path = await asyncio.to_thread(export_target, target, self._engine.folder)
+        with open_pdf(path, title) as pages:
 
             async def add(part: PrintedPart) -> None:
                 pages.add(part)
@@ -155,19 +155,19 @@ class Exchange(QObject):
 
             return await self._exchange.print_parts(conversation, add)
 
-    async def _wanted(self, ids: Sequence[str] | None) -> tuple[Sequence[ConversationTree | str], dict[str, str]]:
-        """Return what is to be exported, and the titles of what another process may delete meanwhile, by id."""
-        # What was said a moment ago may wait for the disk.
+    async def _select(self, ids: Sequence[str] | None) -> tuple[Sequence[ConversationTree | str], dict[str, str]]:
+        """Return the conversations to export, and by id the titles of those that may be deleted meanwhile."""
+        # The newest messages may still wait to be written.
         await self._engine.write_all()
         if ids is None:
             titles = {record.id: record.title for record in await self._engine.store.list_conversations()}
             return list(titles), titles
-        wanted, titles = [self._in_memory_or_id(one) for one in ids], dict[str, str]()
-        for one in wanted:
-            # What is gone already is said by its id.
+        conversations, titles = [self._in_memory_or_id(id_) for id_ in ids], dict[str, str]()
+        for conversation in conversations:
+            # One that is already deleted is named by its id.
             with suppress(WrongUse):
-                titles |= {one: await self._title_of(one)} if isinstance(one, str) else {}
-        return wanted, titles
+                titles |= {conversation: await self._title_of(conversation)} if isinstance(conversation, str) else {}
+        return conversations, titles
 
     async def _title_of(self, conversation: ConversationTree | str) -> str:
         if isinstance(conversation, str):
@@ -181,7 +181,7 @@ class Exchange(QObject):
         self.imported.emit(await self._exchange.import_file(path, progress))
 
     def _progress_reporter(self) -> Progress:
-        """Return a function for another thread, of whose calls some are shown."""
+        """Return a function that another thread may call often; some of its calls are shown."""
         loop, last = asyncio.get_running_loop(), 0.0
 
         def report(done: int, total: int) -> None:

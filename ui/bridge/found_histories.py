@@ -34,10 +34,10 @@ class FoundRow:
 
 
 class FoundConversations(QObject):
-    """What is found goes by ids of the screens' own, which begin with "found-"; they are the same at every start."""
+    """Names found conversations by ids of its own, which begin with "found-" and are the same at every start."""
 
     programs_found = Signal(list)
-    """FoundPrograms: all that are there, whether the person wants to see them or not."""
+    """All FoundPrograms, whether the person wants to see them or not."""
     listed = Signal(str, object)
     """A program, and its FoundRows, the newest first."""
     shown_changed = Signal()
@@ -69,7 +69,7 @@ class FoundConversations(QObject):
         return self._engine.preferences.histories.offered
 
     def answer(self, programs: Sequence[str], *, shows: bool = False, offers: bool = True) -> None:
-        """Save what the person said about these programs; `offers`: others may be offered when they come."""
+        """Save the person's answer to the offer of these programs; `offers`: later found ones may be offered."""
         histories = self._engine.preferences.histories
         self._change(
             offered=tuple(dict.fromkeys((*histories.offered, *programs))),
@@ -78,12 +78,12 @@ class FoundConversations(QObject):
         )
 
     def show_program(self, program: str, shows: bool) -> None:  # noqa: FBT001  # a slot
-        """Show the conversations of a program, or no more."""
+        """Show the conversations of a program, or hide them."""
         others = tuple(other for other in self.shown if other != program)
         self._change(shown=(*others, program) if shows else others)
 
     def start_indexing(self) -> None:
-        """Let the search find what is shown from now on. Call it when `engine.exchange` is loaded."""
+        """Let the search find the shown programs' conversations. Call it when `engine.exchange` is loaded."""
         from desktop_agent.engine.exchange.found_histories import FoundHistorySource
 
         self._is_searched = True
@@ -94,7 +94,7 @@ class FoundConversations(QObject):
         self._tasks.start(self._find())
 
     def list(self, program: str) -> None:
-        """Read the list of a program as it is now; `listed` answers."""
+        """Read the current list of a program; `listed` answers."""
         self._tasks.start(self._list(program))
 
     def id_of(self, program: str, conversation_id: str) -> str:
@@ -106,7 +106,7 @@ class FoundConversations(QObject):
         return id_
 
     def note_results(self, _query: object, results: "SearchResults") -> None:
-        """Know what a search found, so that it can be opened."""
+        """Note the origins of search results, so that they can be opened."""
         for hits in results.conversations:
             if hits.origin is not None:
                 self._origins[hits.conversation_id] = hits.origin
@@ -114,7 +114,7 @@ class FoundConversations(QObject):
     async def open(
         self, found_id: str, is_wanted: Callable[[], bool], show: "Callable[[Session, Sentence], object]"
     ) -> None:
-        """Show a session that reads a conversation, with the words that say so, if it is still wanted then.
+        """Call `show` with a read-only session and the Sentence that says so, if `is_wanted` once it is loaded.
 
         Raises as FoundHistories.open.
         """
@@ -124,7 +124,7 @@ class FoundConversations(QObject):
             show(session, held.sentence)
 
     def continue_here(self, found_id: str, show: Callable[[str], object]) -> None:
-        """Copy a conversation into this program, once however often it is asked; the last `show` gets the copy's id."""
+        """Copy a conversation into this program, once for repeated calls; the last `show` gets the copy's id."""
         is_begun = found_id in self._copying
         self._copying[found_id] = show
         if not is_begun:
@@ -132,7 +132,7 @@ class FoundConversations(QObject):
 
     @cached_property
     def _histories(self) -> "FoundHistories":
-        # Late: the readers are needed only where somebody wants to see what is found.
+        # Late: the readers are needed only to show or search what is found.
         from desktop_agent.engine.exchange.found_histories import FoundHistories
 
         return FoundHistories(self._engine)
@@ -146,8 +146,11 @@ class FoundConversations(QObject):
         self.programs_found.emit(list(await self._histories.programs()))
 
     async def _list(self, program: str) -> None:
-        found = await self._histories.conversations(program)
-        rows = [FoundRow(self.id_of(program, one.id), one.title, one.updated_at) for one in found]
+        conversations = await self._histories.conversations(program)
+        rows = [
+            FoundRow(self.id_of(program, conversation.id), conversation.title, conversation.updated_at)
+            for conversation in conversations
+        ]
         self.listed.emit(program, rows)
 
     async def _continue(self, found_id: str) -> None:

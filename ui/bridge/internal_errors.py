@@ -1,4 +1,4 @@
-"""What is said of an exception that nobody expected."""
+"""The error that is shown for an unexpected exception."""
 
 import traceback
 from pathlib import Path
@@ -11,7 +11,7 @@ _MAX_FRAMES = 40
 def internal_error(error: BaseException) -> AgentError:
     """Return an error whose details name the exception's kind and where it came from.
 
-    Not its message: that may hold a person's words.
+    The exception's message is left out: it may hold a person's words.
     """
     frames = traceback.extract_tb(error.__traceback__)[-_MAX_FRAMES:]
     lines = [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}" for frame in frames]

@@ -1,4 +1,4 @@
-"""Import what is behind a window that is in use already."""
+"""Import modules while the window is already in use."""
 
 import asyncio
 import gc
@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable
 
 
 async def import_in_thread(module: str) -> None:
-    """Import a module in a thread, so that no frame and no key waits. Nothing of it may import Qt.
+    """Import a module in a thread, so that no frame and no key waits. It must not import Qt.
 
-    PySide6 makes its types when they are first named, which crashes while the window uses others. Python collects
-    garbage in whatever thread makes objects, and Qt's objects must be deleted in their own.
+    PySide6 creates its types when they are first used, which crashes while the window uses others. Garbage collection
+    is off meanwhile: Python would collect in this thread, and Qt's objects must be deleted in their own.
     """
-    was_on = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         await asyncio.to_thread(importlib.import_module, module)
     finally:
-        if was_on:
+        if was_enabled:
             gc.enable()
 
 

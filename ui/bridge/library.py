@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _DemoRequest:
-    """An empty conversation with the demo is wanted. A new one that is asked for while it starts is this one."""
+    """A request for an empty conversation with the demo. A request for a new one while it starts is joined with it."""
 
     is_starting: bool = True
     in_memory: bool = False
@@ -56,7 +56,7 @@ class _DemoRequest:
 
 
 class SideViews:
-    """What windows beside the main one show. A session that is shown anywhere stays open."""
+    """The conversations in windows beside the main one. A session that any window shows stays open."""
 
     def __init__(self, library: "ConversationLibrary", engine: Engine) -> None:
         self._library = library
@@ -66,7 +66,7 @@ class SideViews:
         """The server and model of the last conversation in the main window that had a server."""
 
     def leave_main_window(self, conversation: OpenConversation) -> None:
-        """Detach a conversation that the main window shows no more."""
+        """Detach a conversation that the main window no longer shows."""
         self._note_model(conversation)
         conversation.detach()
         conversation.deleteLater()
@@ -76,35 +76,35 @@ class SideViews:
             self._last_model = conversation.endpoint_id, conversation.model
 
     def add(self, conversation: OpenConversation, session: "Session") -> None:
-        """Keep the session of a conversation open that another window shows, and handle its events."""
+        """Keep a session open while another window shows its conversation, and handle its events."""
         self._sessions[conversation] = session
         subscribe_library(self._library, session)
         conversation.record_changed.connect(self._library.refresh)
         self.share_branches(conversation)
 
     def remove(self, conversation: OpenConversation) -> None:
-        """Detach a conversation that its window shows no more, and let its session end when it is idle."""
+        """Detach a conversation that its window no longer shows, and let its session end when it is idle."""
         session = self._sessions.pop(conversation)
         conversation.detach()
         conversation.deleteLater()
         self._library.leave(session)
 
     def create(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> "Session":
-        """Return an empty conversation, which takes over the folder of the one in the main window."""
-        before = self._library.current
-        workspace = before.workspace if before is not None and endpoint_id is None else None
+        """Return an empty conversation, which takes over the workspace of the one in the main window."""
+        current = self._library.current
+        workspace = current.workspace if current is not None and endpoint_id is None else None
         create = self._library.unstored.create if in_memory else self._engine.new_session
         session = create(endpoint_id=endpoint_id, model=model, workspace=workspace)
         if session.record.endpoint_id is None:
-            # The demo is never the default server; a new conversation begun in it, or after it, uses it again.
-            if before is not None:
-                self._note_model(before)
+            # Without a default server, use the last one, such as the demo, which is never the default.
+            if current is not None:
+                self._note_model(current)
             endpoint_id, model = self._last_model
             session.change_record(endpoint_id=endpoint_id, model=model)
         return session
 
     def shows(self, session: "Session") -> bool:
-        """Return whether a window beside the main one shows it."""
+        """Return whether a window beside the main one shows this session."""
         return session in self._sessions.values()
 
     def share_branches(self, conversation: OpenConversation) -> None:
@@ -151,7 +151,7 @@ class ConversationLibrary(QObject):
         self._follower: ConversationFollower | None = None
         self.side_views = SideViews(self, engine)
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
-        self._wanted: object = None
+        self._requested: object = None
         self.waiting = WaitingCalls(engine, tasks, self)
         self.requests = McpRequests(self)
         self.activity = ConversationActivity(self.requests, self)
@@ -173,22 +173,22 @@ class ConversationLibrary(QObject):
 
     def open(self, conversation_id: str, *, anew: bool = False) -> None:
         """Show a conversation, unless another is chosen while it loads. `anew`: another program's is read once more."""
-        self._wanted = conversation_id
+        self._requested = conversation_id
         if anew or not self._shows(conversation_id):
-            self._tasks.start(self._open_wanted(conversation_id))
+            self._tasks.start(self._open_requested(conversation_id))
 
     def new(self, *, endpoint_id: str | None = None, model: str | None = None, in_memory: bool = False) -> None:
-        """Show an empty conversation; it is saved from its first prompt on, or never where it is `in_memory`."""
-        if isinstance(self._wanted, _DemoRequest) and self._wanted.is_starting and endpoint_id is None:
-            self._wanted.in_memory = in_memory
-            if self._open is not None:  # what is written in it until then goes along
+        """Show an empty conversation; it is saved from its first prompt on, or never if `in_memory`."""
+        if isinstance(self._requested, _DemoRequest) and self._requested.is_starting and endpoint_id is None:
+            self._requested.in_memory = in_memory
+            if self._open is not None:  # a text that is written there until then is its draft too
                 self.replace_shown(self._open.id)
             return
-        self._wanted = None
+        self._requested = None
         self._show(self.side_views.create(endpoint_id, model, in_memory=in_memory))
 
     def close_unstored(self, conversation_id: str) -> None:
-        """Forget a conversation that is not stored. Nobody is asked."""
+        """Forget a conversation that is not stored, without asking."""
         self._tasks.start(self.unstored.discard(conversation_id))
         self.replace_shown(conversation_id)
 
@@ -197,22 +197,22 @@ class ConversationLibrary(QObject):
         self._tasks.start(self._store_unstored(conversation_id))
 
     def replace_shown(self, conversation_id: str) -> None:
-        """Show an empty one in its place, if it is shown; what was chosen and still loads is shown after that."""
+        """If this conversation is shown, show an empty one instead; a chosen one that still loads is shown later."""
         if self._shows(conversation_id):
             self._show(self.side_views.create())
 
     def begin_choice(self) -> Callable[[], bool]:
-        """Choose what is not there yet; what is returned says whether nothing else was chosen since."""
-        request = self._wanted = object()
-        return lambda: self._wanted is request
+        """Begin a choice that is not ready yet; return a function that says whether nothing else was chosen since."""
+        request = self._requested = object()
+        return lambda: self._requested is request
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
-        request = self._wanted = _DemoRequest()
+        request = self._requested = _DemoRequest()
 
         async def work() -> None:
             session = await request.start(self._engine)
-            if self._wanted is request:
+            if self._requested is request:
                 self._show(session)
                 if request.in_memory:
                     self._show(self.side_views.create(in_memory=True))
@@ -230,8 +230,8 @@ class ConversationLibrary(QObject):
     def change(self, conversation_id: str, **changes: Unpack[ConversationChanges]) -> None:
         """Change the record of a conversation, at once if it is shown.
 
-        One that another process works in is not changed; an error says who that is. One that is just being closed is
-        changed when it is open again.
+        If another process works in it, it is not changed, and an error names that process. If it is just being closed,
+        it is changed when it is open again.
         """
         shown = self._open
         if shown is not None and shown.id == conversation_id and shown.held_by is None and not shown.is_closed:
@@ -248,9 +248,9 @@ class ConversationLibrary(QObject):
         self._tasks.start(self._delete(conversation_id))
 
     def restore(self, conversation_id: str, *, shows: bool = True) -> None:
-        """Take it out of the trash, and show it or go on showing what is there."""
+        """Take a conversation out of the trash, and show it if `shows`."""
         if shows:
-            self._wanted = conversation_id
+            self._requested = conversation_id
         self._tasks.start(self._restore(conversation_id))
 
     def close(self) -> None:
@@ -260,7 +260,7 @@ class ConversationLibrary(QObject):
             self._open = self._session = None
 
     async def put_into_trash(self, conversation_id: str) -> None:
-        """Delete it, and show no other one. Raises as Engine.delete_conversation, and goes on showing it then."""
+        """Delete a conversation, showing no other one. Raises as Engine.delete_conversation; it then stays shown."""
         try:
             await self._engine.delete_conversation(conversation_id)
             self.waiting.forget_interrupted(conversation_id)
@@ -283,9 +283,9 @@ class ConversationLibrary(QObject):
             self._follower = None
         if self._open is not None:
             self.side_views.leave_main_window(self._open)
-        left, self._session = self._session, session
-        if left is not None:
-            self.leave(left)
+        previous, self._session = self._session, session
+        if previous is not None:
+            self.leave(previous)
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.unstored.changed if session.is_in_memory else self.refresh)
         self.side_views.share_branches(self._open)
@@ -316,7 +316,7 @@ class ConversationLibrary(QObject):
                 # This session no longer writes; show what is on the disk instead.
                 self._tasks.start(self._reopen(session))
             case TurnStarted() if not (session.is_in_memory or self.listing.has(session.record.id)):
-                # Its first prompt is on the disk by now. The list must lead back to it from elsewhere.
+                # Its first prompt is on the disk by now: list it, so that the person can come back to it.
                 self.refresh()
             case UserMessageReturned(message_id=message_id) if not self._is_shown(session):
                 if (message := session.returned(message_id)) is not None:
@@ -326,17 +326,17 @@ class ConversationLibrary(QObject):
 
     async def _refresh(self) -> None:
         if self._session is not None:
-            # Its new title may not be on the disk yet.
+            # The new title of the open conversation may not be on the disk yet.
             await self._session.write_all()
         await self.listing.refresh()
 
-    async def _open_wanted(self, conversation_id: str) -> None:
+    async def _open_requested(self, conversation_id: str) -> None:
         if is_found_id(conversation_id):
-            await self.found.open(conversation_id, lambda: self._wanted == conversation_id, self._show)
+            await self.found.open(conversation_id, lambda: self._requested == conversation_id, self._show)
             return
         try:
             await self._open_stored(
-                conversation_id, lambda: self._wanted == conversation_id and not self._shows(conversation_id)
+                conversation_id, lambda: self._requested == conversation_id and not self._shows(conversation_id)
             )
         except WrongUse:
             # Another process may have deleted it: the list must not show it any longer.
@@ -356,7 +356,7 @@ class ConversationLibrary(QObject):
         try:
             session = await self._engine.session(conversation_id, whole=False)
         except StorageFailed as error:
-            # What cannot be written can be read.
+            # A conversation that cannot be written can still be read.
             follower = await self._engine.follow_conversation(conversation_id, error)
             if not is_wanted():
                 follower.stop()
@@ -373,7 +373,7 @@ class ConversationLibrary(QObject):
         self.waiting.resume(session)
 
     async def _show_new_file(self) -> None:
-        """Show what the replaced file holds, of the open conversation too."""
+        """Show the content of a database file that was replaced, also of the open conversation."""
         await self._refresh()
         await self.trash.refresh()
         shown = self._session
@@ -419,7 +419,7 @@ class ConversationLibrary(QObject):
     async def _restore(self, conversation_id: str) -> None:
         await self._engine.store.restore_conversation(conversation_id)
         self.restored.emit(conversation_id)
-        await self._open_wanted(conversation_id)
+        await self._open_requested(conversation_id)
         await self._refresh()
         await self.trash.refresh()
 
@@ -449,7 +449,7 @@ def _refuse_found(conversation_id: str) -> None:
 
 
 def _why_held(error: StorageFailed) -> Sentence:
-    """Say why nothing can be sent, and what one can do meanwhile."""
+    """Return why nothing can be sent, and what the person can do meanwhile."""
     if not isinstance(error, ConversationInUse):
         return error.whole
     template = "{who} What it writes is shown here; you can send again when it has ended."

@@ -30,7 +30,7 @@ class SavedServers:
     def id_for(self, address: str, mirrors: tuple[str, ...], dialect: Dialect) -> str:
         """Return the id for an address and its dialect: two dialects at one address are two servers.
 
-        A server whose address or dialect was changed since keeps its id, and so does one typed without its `/v1`.
+        A server keeps its id after its address or dialect was changed, or if its address is typed without `/v1`.
         """
         same = [
             endpoint
@@ -39,7 +39,7 @@ class SavedServers:
             and _without_v1(endpoint.base_url, *endpoint.mirrors) == _without_v1(address, *mirrors)
         ]
         if same:
-            # Somebody may have one at both addresses.
+            # The person may have servers at both addresses.
             return min(same, key=lambda endpoint: endpoint.base_url != address).id
         plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
         id_, number = plain.id, 2
@@ -48,7 +48,7 @@ class SavedServers:
         return id_
 
     def current(self, tested: Endpoint) -> Endpoint | None:
-        """Return a server in use as it is now; None where it was removed since, or has an address not tested."""
+        """Return the current version of a server in use; None if it was removed, or has an address not tested."""
         servers = self._connections.endpoints()
         return next((other for other in servers if other.id == tested.id and other.origins <= tested.origins), None)
 
@@ -83,7 +83,7 @@ class SavedServers:
         is_elsewhere = not changed.origins <= old.origins
         if is_elsewhere:
             await self._drop_key(old)
-        # A key may have been entered while this was written.
+        # A key may have been saved while the change was edited.
         changed = changed.model_copy(update={"has_key": False if is_elsewhere else old.has_key})
         endpoints = tuple(changed if endpoint.id == changed.id else endpoint for endpoint in self._providers.endpoints)
         await self._change(changed.id, endpoints=endpoints)
@@ -104,7 +104,7 @@ class SavedServers:
             await self._engine.change_preferences(changed)
 
     async def servers_with_keys(self) -> tuple[str, ...]:
-        """The servers with a key, in the keyring or in memory."""
+        """Return the ids of the servers with a key, in the keyring or in memory."""
         ids: list[str] = []
         for endpoint in self._connections.endpoints():
             if not endpoint.may_have_key:
@@ -179,8 +179,8 @@ class ModelServers(QObject):
         self.saved = SavedServers(engine)
         self.local = LocalModelRunner(engine, tasks, self)
         self._refreshing = 0
-        self._asked = self._listed = 0
-        """The numbers of the last time that models were asked for, and of the one that is listed."""
+        self._request_number = self._listed_number = 0
+        """The numbers of the last request for models, and of the request whose result is listed."""
         engine.connections.on_models_changed(self._on_listing)
 
     @property
@@ -246,15 +246,15 @@ class ModelServers(QObject):
                 return ModelGroup(endpoint, (), error.sentence)
 
         self._refreshing += 1
-        number = self._asked = self._asked + 1
+        number = self._request_number = self._request_number + 1
         try:
             # In parallel: a silent server must not hide the models of the others.
             groups = await asyncio.gather(*(ask(endpoint) for endpoint in self.endpoints))
         finally:
             self._refreshing -= 1
-        # A later one is faster where a silent server was removed meanwhile.
-        if number > self._listed:
-            self._listed = number
+        # A later request may be faster, if a silent server was removed meanwhile.
+        if number > self._listed_number:
+            self._listed_number = number
             self.models_changed.emit(list(groups))
 
     def _on_listing(self, _endpoint_id: str) -> None:
@@ -279,19 +279,19 @@ class ModelServers(QObject):
             self.state_changed.emit(endpoint_id, "ok", sentence)
 
     async def _move_under_v1(self, endpoint_id: str, error: AgentError) -> bool:
-        """Correct the address of a server of the person's that answers under `/v1` alone. Returns whether it was so."""
+        """Correct the address of a person's server that answers only under `/v1`. Return whether it was corrected."""
         old = self.saved.find(endpoint_id)
         if old is None or not lacks_listing(error):
             return False
         try:
-            found, _ = await self._connections.check_again(endpoint_id)
-            if found.base_url == old.base_url or self.saved.find(endpoint_id) != old:
+            corrected, _ = await self._connections.check_again(endpoint_id)
+            if corrected.base_url == old.base_url or self.saved.find(endpoint_id) != old:
                 return False
-            await self.saved.edit(found)
+            await self.saved.edit(corrected)
         except AgentError:
             return False
         self.endpoints_changed.emit()
-        words = Sentence("It answers at {address}. That is its address from now on.", {"address": found.base_url})
+        words = Sentence("It answers at {address}. That is its address from now on.", {"address": corrected.base_url})
         self.state_changed.emit(endpoint_id, "ok", words)
         return True
 
@@ -306,12 +306,12 @@ class ModelServers(QObject):
     async def _save(
         self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool
     ) -> str | None:
-        """Test and save it. Returns its first model, or None after saying why not.
+        """Test and save a server. Return its first model, or None if it was not saved.
 
-        Unless `is_chosen`, it is in use: what was changed of it meanwhile stays, and for one that was removed or moved
-        the key is dropped.
+        Unless `is_chosen`, the server is in use: its changes meanwhile stay, and if it was removed or moved, the key is
+        dropped.
         """
-        given = endpoint.base_url
+        given_address = endpoint.base_url
         self.state_changed.emit(
             endpoint.id, "busy", Sentence("Asking {title} for its models…", {"title": endpoint.title})
         )
@@ -334,15 +334,17 @@ class ModelServers(QObject):
             chosen = model if is_chosen else None
             await self.saved.use(server, chosen, has_new_key=key is not None, session_only=session_only)
         except SecretsUnavailable as error:
-            # Without a new key, the old one of another address could not be deleted: memory has none to hold instead.
+            # Without a new key, the old one of another address could not be deleted: no key can be held in memory.
             self.state_changed.emit(endpoint.id, "error" if key is None else "no_keyring", error.whole)
             return None
         except AgentError as error:
             remedy = _TYPE_MODEL if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
             self.state_changed.emit(endpoint.id, "error", join_remedy(error.sentence, remedy))
             return None
-        at = Sentence("Connected. Its address is {address}.", {"address": endpoint.base_url})
-        self.state_changed.emit(endpoint.id, "ok", at if endpoint.base_url != given else Sentence("Connected."))
+        sentence = Sentence("Connected. Its address is {address}.", {"address": endpoint.base_url})
+        if endpoint.base_url == given_address:
+            sentence = Sentence("Connected.")
+        self.state_changed.emit(endpoint.id, "ok", sentence)
         self.endpoints_changed.emit()
         self._tasks.start(self._refresh_models(again=False))
         return model

@@ -16,17 +16,17 @@ from ui.bridge.library import ConversationLibrary
 
 
 class Organiser(QObject):
-    """Moves conversations about. Errors are shown as those of any other background task."""
+    """Changes where conversations are. Errors are shown as those of any other background task."""
 
     done = Signal(object, object)
     """A Sentence that says what was done, and what undoes it: a callable without arguments."""
     folders_read = Signal(list, object)
-    """Every Folder, in no order, and what they were read for."""
+    """Every Folder, in no order, and the argument of `read_folders`."""
     tags_read = Signal(list, list)
     """Every tag, and the Placements of the conversations that were asked about."""
 
     folder_refused = Signal(Folder)
-    """A folder as it was to be made or changed; why not is reported."""
+    """A folder that could not be created or changed; the error is reported separately."""
 
     def __init__(
         self, engine: Engine, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None
@@ -64,15 +64,15 @@ class Organiser(QObject):
         self._tasks.start(self._trash(ids))
 
     def duplicate(self, conversation_id: str, title: Callable[[str], str]) -> None:
-        """Make a copy with all branches, and show it. `title` makes its title of that of the original."""
-        self._show_made(lambda: duplicate_conversation(self._engine, conversation_id, title))
+        """Make a copy with all branches, and show it. `title` turns the original's title into that of the copy."""
+        self._show_created(lambda: duplicate_conversation(self._engine, conversation_id, title))
 
     def merge(self, ids: Sequence[str], heading: Callable[[str], str]) -> None:
-        """Make one conversation of several, which stay, and show it. `heading` makes a line of the title of each."""
-        self._show_made(lambda: merge_conversations(self._engine, ids, heading))
+        """Merge conversations into a new one, and show it; they stay. `heading` turns each title into a heading."""
+        self._show_created(lambda: merge_conversations(self._engine, ids, heading))
 
     def create_folder(self, new: Folder, ids: Sequence[str] = ()) -> None:
-        """Create a folder like this one, whose id does not count, and move conversations into it."""
+        """Create a folder like this one, but with a new id, and move conversations into it."""
         self._tasks.start(self._create_folder(new, ids))
 
     def change_folder(self, new: Folder) -> None:
@@ -96,13 +96,13 @@ class Organiser(QObject):
         self._tasks.start(self._read_tags(ids))
 
     async def _change(self, ids: Sequence[str], done: "_Done", **changes: Unpack[PlacementChanges]) -> None:
-        before = await self._store.placements.change(ids, **changes)
+        previous = await self._store.placements.change(ids, **changes)
         self._library.refresh()
-        if before:
-            sentence = await self._say_done(done, before)
-            self.done.emit(sentence, lambda: self._tasks.start(self._put_back(before)))
+        if previous:
+            sentence = await self._done_sentence(done, previous)
+            self.done.emit(sentence, lambda: self._tasks.start(self._put_back(previous)))
 
-    async def _say_done(self, done: "_Done", placements: Sequence[Placement]) -> Sentence:
+    async def _done_sentence(self, done: "_Done", placements: Sequence[Placement]) -> Sentence:
         title = (await self._store.record(placements[0].conversation_id)).title if len(placements) == 1 else ""
         if not title:
             return _counted(done.with_several, len(placements))
@@ -135,48 +135,48 @@ class Organiser(QObject):
         if error is not None:
             raise error
 
-    def _show_made(self, make: Callable[[], Awaitable[str]]) -> None:
-        """Show what is made, unless another is chosen meanwhile."""
+    def _show_created(self, create: Callable[[], Awaitable[str]]) -> None:
+        """Create a conversation and show it, unless another is chosen meanwhile."""
         is_wanted = self._library.begin_choice()
 
         async def work() -> None:
             await self._engine.write_all()
-            made_id = await make()
+            conversation_id = await create()
             if is_wanted():
-                self._library.open(made_id)
+                self._library.open(conversation_id)
             self._library.refresh()
 
         self._tasks.start(work())
 
     async def _create_folder(self, new: Folder, ids: Sequence[str]) -> None:
-        made = self._store.folders.create(new.name, new.colour, new.parent, new.instructions)
-        folder = await self._unless_refused(new, made)
+        work = self._store.folders.create(new.name, new.colour, new.parent, new.instructions)
+        folder = await self._unless_refused(new, work)
         if ids:
             await self._change(ids, _moved(), folder=folder.id)
         else:
             self._library.refresh()
 
     async def _change_folder(self, new: Folder) -> None:
-        before = await self._unless_refused(new, self._store.folders.change(new))
+        previous = await self._unless_refused(new, self._store.folders.change(new))
         self._library.refresh()
-        if before != replace(new, parent=before.parent):
+        if previous != replace(new, parent=previous.parent):
             sentence = Sentence("Changed the folder “{name}”.", {"name": new.name})
-            self.done.emit(sentence, lambda: self.change_folder(before))
+            self.done.emit(sentence, lambda: self.change_folder(previous))
 
-    async def _unless_refused(self, wanted: Folder, work: Awaitable[Folder]) -> Folder:
-        """What was typed must not be lost."""
+    async def _unless_refused(self, new: Folder, work: Awaitable[Folder]) -> Folder:
+        """Emit `folder_refused` if the work fails, so that typed text is not lost."""
         try:
             return await work
         except AgentError:
-            self.folder_refused.emit(wanted)
+            self.folder_refused.emit(new)
             raise
 
     async def _move_folder(self, folder: str, parent: str | None) -> None:
-        before: Folder = await self._store.folders.move(folder, parent)
+        previous: Folder = await self._store.folders.move(folder, parent)
         self._library.refresh()
-        if before.parent != parent:
-            sentence = Sentence("Moved the folder “{name}”.", {"name": before.name})
-            self.done.emit(sentence, lambda: self.move_folder(folder, before.parent))
+        if previous.parent != parent:
+            sentence = Sentence("Moved the folder “{name}”.", {"name": previous.name})
+            self.done.emit(sentence, lambda: self.move_folder(folder, previous.parent))
 
     async def _read_folders(self, moved: Folder | Sequence[str]) -> None:
         self.folders_read.emit(list(await self._store.folders.all()), moved)
@@ -186,14 +186,14 @@ class Organiser(QObject):
         self.tags_read.emit(list(tags), list(await self._store.placements.of(ids)))
 
     def _on_opened(self, conversation: OpenConversation) -> None:
-        """What is begun while a folder is shown belongs there."""
+        """Put a new conversation into the folder that is shown."""
         folder = self._library.listing.folder
         if folder is not None and not conversation.is_stored and not conversation.is_found:
             conversation.begin_in(folder)
 
 
 class _Done(NamedTuple):
-    """What is said when something was done with conversations: with one its `title`, with several their `count`."""
+    """The sentences after a change of conversations: for one with its `title`, for several with their `count`."""
 
     with_one: Sentence
     with_several: Sentence
@@ -206,7 +206,7 @@ def _moved() -> _Done:
 async def _do_with_each(
     ids: Sequence[str], work: Callable[[str], Awaitable[None]]
 ) -> tuple[list[str], AgentError | None]:
-    """Do this with each conversation, also after one that it fails for; return the others, and the first error."""
+    """Do this with each conversation, also after a failure; return those that succeeded, and the first error."""
     done: list[str] = []
     first: AgentError | None = None
     for id_ in ids:

@@ -1,4 +1,4 @@
-"""A PDF, its pages filled from above with documents of rich text; each is laid out and painted in a moment."""
+"""A PDF whose pages are filled from the top with parts of rich text, small enough not to block the window."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -39,14 +39,14 @@ _LETTER = frozenset(["BZ", "CA", "CL", "CO", "CR", "GT", "MX", "NI", "PA", "PH",
 
 
 def page_size(locale: QLocale) -> QPageSize:
-    """Return A4, or Letter where that is what people put into printers."""
+    """Return A4, or Letter in territories that use it."""
     is_letter = QLocale.territoryToCode(locale.territory()) in _LETTER
     return QPageSize(QPageSize.PageSizeId.Letter if is_letter else QPageSize.PageSizeId.A4)
 
 
 @contextmanager
 def open_pdf(path: Path, title: str) -> Generator["PdfPages"]:
-    """Open a PDF, which has its name only when it is whole. Raises StorageFailed where it cannot be written."""
+    """Open a PDF, which gets its name only when it is complete. Raises StorageFailed if it cannot be written."""
     file = QSaveFile(str(path))
     if not file.open(QIODevice.OpenModeFlag.WriteOnly):
         raise StorageFailed(
@@ -93,7 +93,7 @@ class PdfPages:
         return self._page
 
     def add(self, part: PrintedPart) -> None:
-        """Set the part below what is there; what does not fit goes on to the next page."""
+        """Place the part below the earlier ones; what does not fit continues on the next page."""
         document = self._layout(part.html)
         height = document.size().height()
         if self._y and not part.continues:
@@ -105,7 +105,7 @@ class PdfPages:
             if bottom is None and self._y:
                 self._next_page()
                 continue
-            # A line that is higher than a page goes on as it is.
+            # A line that is higher than a page is cut.
             bottom = bottom or top + room
             self._draw(document, top, bottom)
             self._y += bottom - top
@@ -114,12 +114,12 @@ class PdfPages:
                 self._next_page()
 
     def finish(self) -> None:
-        """End the last page. What could not be written, the device knows."""
+        """End the last page. The device knows errors of writing."""
         self._draw_foot()
         self._painter.end()
 
     def abandon(self) -> None:
-        """Stop painting; what was written is of no use."""
+        """Stop painting; the file is not complete."""
         if self._painter.isActive():
             self._painter.end()
 
@@ -174,19 +174,17 @@ def _font(points: int) -> QFont:
 
 @lru_cache(maxsize=1)
 def _light_palette() -> QPalette:
-    """The window may be dark, paper is not."""
+    """Return a light palette: the window may be dark, paper is not."""
     palette = QPalette(QColor("#ffffff"))
     palette.setColor(QPalette.ColorRole.Text, QColor("#1d1d1b"))
     return palette
 
 
 def _last_line_end(document: QTextDocument, top: float, limit: float) -> float | None:
-    """Return the lowest place between `top` and `limit` that cuts no line and follows no heading, if there is one."""
+    """Return the lowest position between `top` and `limit` that cuts no line and follows no heading, or None."""
     lines = [line for line in _lines(document) if line[1] > top]
     ends = sorted({end for _, end, is_heading in lines if not is_heading and top < end <= limit}, reverse=True)
-    return next(
-        (end for end in ends if not any(begin < end - 1 and end + 1 < other for begin, other, _ in lines)), None
-    )
+    return next((end for end in ends if not any(first < end - 1 and end + 1 < last for first, last, _ in lines)), None)
 
 
 def _lines(document: QTextDocument) -> Iterator[tuple[float, float, bool]]:
@@ -205,6 +203,6 @@ def _lines(document: QTextDocument) -> Iterator[tuple[float, float, bool]]:
 
 
 def _is_card_head(block: QTextBlock) -> bool:
-    """Return whether it is in the frame that only the head of a tool call has."""
+    """Return whether the block is in the frame that only the head of a tool call has."""
     table = cast("QTextTable | None", QTextCursor(block).currentTable())
     return table is not None and table.rows() == 1 and table.format().border() > 0

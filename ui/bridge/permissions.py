@@ -58,7 +58,7 @@ def _accept_any(arguments: JsonObject) -> Sentence | None:
 
 @dataclass(frozen=True)
 class RuleOffer:
-    """A rule that may be made of a call, in words. It holds in the folder `workspace`, or everywhere."""
+    """A rule that can be made from a call, in words. It applies in the folder `workspace`, or everywhere."""
 
     rule_id: str
     words: Sentence
@@ -70,11 +70,11 @@ class PendingApproval:
     """A tool call that waits for the person's decision.
 
     `agent_path` names the specialists that lead to the call; empty is the main agent. `validate` returns a sentence
-    when edited arguments do not fit the tool, and None when they do. `reasons` say why the person is asked, where it is
-    not the tool's default; `untrusted_sources` are there where content from them is a reason. `offers` are the rules
-    that AllowAlways can make, the narrowest first. `undoable`: whether what the call changes can be undone; None where
-    it changes nothing. `server` is the title of the MCP server that offers the tool, and `server_description` what it
-    says about the tool. `workspace` is the folder in which the tool works; empty where it reaches no files.
+    when edited arguments do not fit the tool, and None when they do. `reasons` say why the person is asked, unless it
+    is the tool's default; `untrusted_sources` are set if content from them is a reason. `offers` are the rules that
+    AllowAlways can make, the narrowest first. `undoable`: whether what the call changes can be undone; None if it
+    changes nothing. `server` is the title of the MCP server that offers the tool, and `server_description` what it
+    says about the tool. `workspace` is the folder in which the tool works; empty if it reaches no files.
     `is_in_memory`: the conversation is never stored, but a rule would be. `is_always_asked`: no rule can allow it, also
     not for the conversation.
     """
@@ -99,7 +99,7 @@ class PendingApproval:
 
     @property
     def subject(self) -> str:
-        """What the call is about, on one line: tells it from other calls of the same tool."""
+        """What the call is about, on one line, to distinguish it from other calls of the same tool."""
         match self.preview:
             case (
                 CommandPreview(line=text)
@@ -121,13 +121,13 @@ class Approvals:
         self._shown: tuple[str, ...] = ()
 
     def waiting(self) -> tuple[PendingApproval, ...]:
-        """Return the calls in order. The untrusted sources that they name can be trusted from then on."""
+        """Return the calls in order. `trust` applies to the untrusted sources that they name."""
         content = self._session.permission_policy.untrusted_content
-        why = content.suspension.why
+        suspension_reason = content.suspension.why
         names = tuple(source.name for source in content.sources)
         workspace = self._session.record.workspace or ""
         calls = tuple(
-            self._pending(approval, names if why in approval.reasons else (), workspace)
+            self._pending(approval, names if suspension_reason in approval.reasons else (), workspace)
             for approval in self._session.approvals.open_approvals
         )
         self._shown = names if any(call.untrusted_sources for call in calls) else ()
@@ -137,7 +137,7 @@ class Approvals:
         pending = _pending_approval(approval, untrusted_sources, workspace)
         if not self._session.is_in_memory:
             return pending
-        # No file is saved before it is changed, and no call is remembered.
+        # In memory, no file is saved before a change, and no call is recorded.
         return replace(pending, undoable=None if pending.undoable is None else False, is_in_memory=True)
 
     def answer(self, approval_id: str, decision: Decision) -> None:
@@ -159,8 +159,8 @@ class Approvals:
             if approval.approval_id == approval_id and approval.tool.preview is not None:
                 try:
                     async with asyncio.timeout(_PREVIEW_SECONDS):
-                        fitted = validate_edited_arguments(arguments, approval.tool)
-                        return explain_preview(await approval.tool.preview(approval.tool.checked(fitted)))
+                        validated = validate_edited_arguments(arguments, approval.tool)
+                        return explain_preview(await approval.tool.preview(approval.tool.checked(validated)))
                 except ToolFailed as error:
                     return TextPreview(error.sentence)
                 except Exception as error:  # noqa: BLE001 - whatever the code of a tool raises
@@ -208,7 +208,7 @@ def offer_rules(rules: Iterable[Rule]) -> tuple[RuleOffer, ...]:
 
 
 def _rule_breadth(rule: Rule) -> tuple[bool, bool, int, int]:
-    """What grows with what a rule allows: where it holds, what it trusts, which calls, of how many tools."""
+    """Return a sort key that grows with what a rule allows: where, whether it trusts, which calls, how many tools."""
     match rule.pattern:
         case ArgumentsPattern() | CommandPattern(exact=True):
             calls = 0
@@ -222,7 +222,7 @@ def _rule_breadth(rule: Rule) -> tuple[bool, bool, int, int]:
 
 
 def _reasons(approval: "Approval") -> tuple[Sentence, ...]:
-    """Leave out what the preview says beside the line that it is about."""
+    """Return the reasons, without the one that the preview shows beside its line."""
     from desktop_agent.permissions.hard_denies import UNCLEAR
 
     if isinstance(approval.preview, CommandPreview) and not approval.preview.understood:
@@ -374,7 +374,7 @@ _EVERY_TOOL = Sentence("every tool")
 
 def rule_sentence(rule: Rule) -> Sentence:
     """Return what the rule matches, in the words of the approval dialog."""
-    # Late: it brings the parser of shell commands.
+    # Late: it imports the parser of shell commands.
     from desktop_agent.permissions.rule_proposals import describe_rule
 
     words = describe_rule(rule)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from desktop_agent.storage.search.conversation_search import ConversationSearch
 
 FIRST_SECONDS = 0.025
-"""After which what the newer messages have is shown, before the older ones are looked through."""
+"""Seconds after which hits in the newer messages are shown, before the older ones are searched."""
 _INDEXING_MS = 700
 """Milliseconds until the query is asked again while the index is not complete."""
 
@@ -21,7 +21,7 @@ _RETRY_SECONDS = 0.2
 
 
 class SearchAsYouType(QObject):
-    """Asks the newest query. `found` carries it with its SearchResults, again while the index grows."""
+    """Runs the newest query. `found` carries it with its SearchResults, again while the index grows."""
 
     found = Signal(object, object)
     choices_read = Signal(object)
@@ -35,7 +35,7 @@ class SearchAsYouType(QObject):
         *,
         retry_seconds: float = 0.0,
     ) -> None:
-        """`retry_seconds`: how long it waits when somebody else searches too. Two must not wait equally long."""
+        """`retry_seconds`: how long it waits while another instance searches. Two must not wait equally long."""
         super().__init__(parent)
         self._retry_seconds = retry_seconds
         self._search = search
@@ -46,16 +46,16 @@ class SearchAsYouType(QObject):
 
     @classmethod
     def pair(cls, search: "ConversationSearch", tasks: BackgroundTasks, parent: QObject) -> tuple[Self, Self]:
-        """Return two for one store. The second, for the command palette, lets the other one go first."""
+        """Return two for one store. The second, for the command palette, lets the first one go first."""
         return cls(search, tasks, parent), cls(search, tasks, parent, retry_seconds=_RETRY_SECONDS)
 
     def search(self, query: SearchQuery) -> None:
-        """Ask this query in place of the one before, whose results are dropped if they come late."""
+        """Run this query in place of the previous one, whose late results are dropped."""
         self._query = query
         self._ask()
 
     def stop(self) -> None:
-        """Drop the results that are still to come."""
+        """Drop later results."""
         self._query = None
         self._timer.stop()
 
@@ -73,7 +73,7 @@ class SearchAsYouType(QObject):
 
     async def _find(self, query: SearchQuery) -> None:
         results, seconds = None, FIRST_SECONDS
-        # None: somebody else searched meanwhile.
+        # None: another instance searched meanwhile.
         while (results is None or results.is_cut) and query is self._query:
             results = await self._search.find(query, seconds=seconds)
             if results is None:
@@ -85,6 +85,6 @@ class SearchAsYouType(QObject):
         if results is None or query is not self._query:
             return
         self.found.emit(query, results)
-        # What is in the way does not go while somebody waits: the next letter asks again.
+        # An obstacle does not go away while the person waits: the next letter asks again.
         if not results.is_complete and results.obstacle is None and query is self._query:
             self._timer.start()

@@ -6,7 +6,7 @@ from desktop_agent.types.errors import Sentence
 
 
 def quoted_names(names: Sequence[str], *more: str) -> Sentence:
-    """Return a list of at least one name in quotation marks, and of what stands behind without them."""
+    """Return a list of at least one name in quotation marks, followed by `more` without them."""
     listed, *others = [Sentence("“{name}”", {"name": name}) for name in names]
     for following in (*others, *more):
         listed = Sentence("{first}, {next}", {"first": listed, "next": following})

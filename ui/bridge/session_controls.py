@@ -1,4 +1,4 @@
-"""What the person changes in an open conversation: mode, message queue, questions, undo of checkpoints."""
+"""The person's controls of an open conversation: mode, message queue, questions, undo of checkpoints."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -118,8 +118,8 @@ class CheckpointUndo:
         replacing: Collection[FileRestorePlan] = (),
         on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> UndoResult:
-        """Undo or redo. Files in `replacing` are restored although they were changed since. `on_progress` gets how many
-        calls of how many are done.
+        """Undo or redo. Files in `replacing` are restored although they were changed since. `on_progress` gets the
+        number of calls that are done, and of all.
 
         Raises WrongUse while the agent works.
         """

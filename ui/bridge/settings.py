@@ -79,7 +79,7 @@ class AvailableTools(QObject):
 
 def _built_in_tools() -> ToolGroup:
     """Return all built-in tools, those for files too, whichever folder a conversation has."""
-    # Late: the tools are not needed before somebody looks at them.
+    # Late: the tools are not needed before the person looks at them.
     from desktop_agent.tools.builtin_tools import builtin_tools
     from desktop_agent.tools.workspace import Workspace
 
@@ -100,7 +100,7 @@ class UsageReports(QObject):
     budgets_changed = Signal(object)
     """The BudgetStates of all budgets."""
     counted = Signal()
-    """Something was used since."""
+    """Usage was added."""
     exported = Signal(object)
     """A Sentence."""
 
@@ -139,9 +139,9 @@ class UsageReports(QObject):
         from desktop_agent.exchange.usage_export import usage_as_csv
         from ui.bridge.storage import save_file
 
-        place = await asyncio.to_thread(export_target, path, self._engine.folder)
-        # With a mark, by which spreadsheets know UTF-8.
-        await save_file(place, usage_as_csv(report).encode("utf-8-sig"))
+        target = await asyncio.to_thread(export_target, path, self._engine.folder)
+        # With a byte order mark, by which spreadsheets recognise UTF-8.
+        await save_file(target, usage_as_csv(report).encode("utf-8-sig"))
         values = {"name": path.name, "folder": str(path.parent)}
         self.exported.emit(Sentence("“{name}” was saved in {folder}.", values))
 
@@ -162,8 +162,8 @@ class Settings(QObject):
         self.tools = AvailableTools(engine, tasks, self)
         self.usage = UsageReports(engine, tasks, self)
         self.updates = UpdateChecks(engine, tasks, self)
-        self._wanted_zoom: int | None = None
-        """Until it is in force."""
+        self._pending_zoom: int | None = None
+        """The chosen zoom, until it is applied."""
         engine.on_preferences(self.changed.emit)
 
     @property
@@ -190,13 +190,13 @@ class Settings(QObject):
             self.prices_changed.emit()
 
     def zoom(self, steps: int) -> None:
-        """Zoom by steps; 0 is the normal size. Steps that come while the window is drawn anew add up."""
-        is_waiting = self._wanted_zoom is not None
-        now = self.preferences.appearance.zoom if self._wanted_zoom is None else self._wanted_zoom
-        self._wanted_zoom = 100 if steps == 0 else min(MAX_ZOOM, max(MIN_ZOOM, now + steps * ZOOM_STEP))
+        """Zoom by steps; 0 is the normal size. Steps that come before the previous zoom is applied add up."""
+        is_waiting = self._pending_zoom is not None
+        current = self.preferences.appearance.zoom if self._pending_zoom is None else self._pending_zoom
+        self._pending_zoom = 100 if steps == 0 else min(MAX_ZOOM, max(MIN_ZOOM, current + steps * ZOOM_STEP))
         if not is_waiting:
             self._tasks.start(self._apply_zoom())
 
     async def _apply_zoom(self) -> None:
-        zoom, self._wanted_zoom = self._wanted_zoom, None
+        zoom, self._pending_zoom = self._pending_zoom, None
         await self._engine.change_preferences(self.preferences.with_changes("appearance", zoom=zoom))

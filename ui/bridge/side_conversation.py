@@ -20,7 +20,7 @@ class SideConversation(QObject):
 
     opened = Signal(OpenConversation)
     failed = Signal()
-    """It could not be opened; the error is said elsewhere."""
+    """It could not be opened; the error is reported separately."""
 
     def __init__(self, library: ConversationLibrary, engine: Engine, clock: FrameClock, tasks: BackgroundTasks) -> None:
         super().__init__(library)
@@ -50,7 +50,7 @@ class SideConversation(QObject):
         self._show(session)
 
     def open(self, conversation_id: str, *, anew: bool = False) -> None:
-        """Show a conversation, or the main window does where another one is shown here."""
+        """Show a conversation here, or in the main window if another one is shown here."""
         if self._open is None:
             self._tasks.start(self._open_stored(conversation_id))
         elif self._open.id != conversation_id:
@@ -61,7 +61,7 @@ class SideConversation(QObject):
         self._library.change(conversation_id, **changes)
 
     def close(self) -> None:
-        """Show it no more. The session ends when no window shows it and it is idle."""
+        """Detach the conversation. Its session ends when no window shows it and it is idle."""
         self._is_closed = True
         if self._open is not None:
             self._library.side_views.remove(self._open)
@@ -86,12 +86,12 @@ class SideConversation(QObject):
         self._library.waiting.resume(session)
 
     def _show(self, session: "Session") -> None:
-        before, self._open = self._open, OpenConversation(session, self._clock, self)
+        previous, self._open = self._open, OpenConversation(session, self._clock, self)
         self._library.side_views.add(self._open, session)
-        if before is not None:
-            self._library.side_views.remove(before)
+        if previous is not None:
+            self._library.side_views.remove(previous)
         self.opened.emit(self._open)
 
 
 ConversationSource = ConversationLibrary | SideConversation
-"""Where a page has its conversation from: the main window's, or that of a window beside it."""
+"""The source of a page's conversation, in the main window or in a window beside it."""

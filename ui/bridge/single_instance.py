@@ -1,4 +1,4 @@
-"""A second start on the same data folder hands what it was asked for to the first window instead of opening another."""
+"""A second start on the same data folder passes its request to the first window instead of opening another."""
 
 import json
 import os
@@ -28,7 +28,7 @@ _STARTING = "starting"
 _START_SECONDS = 20.0
 """How long a start with links or files waits for such a window to listen."""
 _REPLY_SECONDS = 5.0
-"""How long it waits until the window has taken them: that may be in the middle of something."""
+"""How long such a start waits for the window's confirmation: the window may be busy."""
 _POLL_MS = 50
 _MAX_BYTES = 1_000_000
 _TAKEN = b"taken\n"
@@ -43,12 +43,12 @@ class StartRequest(NamedTuple):
 
     def to_line(self) -> bytes:
         """Return it as a line of JSON."""
-        # Not UTF-8: the name of a file may be no text.
+        # ASCII with escapes: the name of a file need not be UTF-8.
         return json.dumps(self._asdict()).encode("ascii") + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
-        """Return what a line says; a plain request for everything that is none."""
+        """Parse a line; an invalid one is a request without targets."""
         try:
             values = json.loads(line)
             targets = tuple(target for target in values["targets"] if isinstance(target, str))
@@ -69,13 +69,13 @@ class SingleInstance(QObject):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.is_raised = False
-        """Whether the first window was reached, and is raised or has taken what it was asked for."""
+        """Whether the first window was reached, and is raised or has confirmed the request."""
         self._lock = FileLock(lock_path(folder, "window"), folder)
         self._server = _PipeServer(self) if sys.platform == "win32" else _SocketServer(self)
         self._server.received.connect(self._on_received)
 
     def is_first(self, request: StartRequest | None = None) -> bool:
-        """Return whether no other window runs on this folder; if one does, hand it the request.
+        """Return whether no other window runs on this folder; if one does, pass it the request.
 
         If nothing can be locked, this is the first: opening the engine then reports the problem.
         """
@@ -92,14 +92,14 @@ class SingleInstance(QObject):
         return is_first
 
     def listen(self) -> None:
-        """Listen to later starts. Not before the window is painted: what is needed for it takes a while to load."""
-        # Before the name is published: whoever reads it can connect.
+        """Listen for later starts. Call it after the first paint, as its imports take a while."""
+        # Before the address is published: a start that reads it can connect.
         address = self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
         self._lock.rename_holder(Holder.this_process("window", address))
 
     @property
     def sentence(self) -> Sentence:
-        """The answer to a second start."""
+        """What a second start tells the person."""
         holder = self._lock.holder()
         process = Sentence("another process")
         if holder is not None:
@@ -161,10 +161,10 @@ def can_restart() -> bool:
 def restart_program(arguments: list[str]) -> None:
     """Start the program in place of this process, whose lock must be released. Returns only if that fails.
 
-    The same process in Linux and macOS: a terminal, `make run` or a sandboxed package does not notice.
+    On Linux and macOS the process stays the same: a terminal, `make run` or a sandboxed package does not notice.
     """
     program, *words = program_command()
-    # PyInstaller: the new one is no child that shares what this one unpacked.
+    # PyInstaller: the new program must not use the files that this one unpacked, as a child would.
     os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
@@ -180,12 +180,15 @@ def restart_program(arguments: list[str]) -> None:
 
 
 def program_command() -> list[str]:
-    """Return what starts this program. A packaged one is its own interpreter; what an AppImage holds goes with it."""
+    """Return the command that starts this program. A packaged one is its own interpreter.
+
+    An AppImage is started by its own file: its content is unmounted when this process ends.
+    """
     if os.environ.get("APPIMAGE"):
         return [os.environ["APPIMAGE"]]
     if getattr(sys, "frozen", False):
         return [sys.executable]
-    # The command of the installation, which knows where the window lies.
+    # The command of the installation, which finds the window.
     command = Path(sys.executable).parent / "desktop-agent"
     return [str(command)] if command.is_file() else [sys.executable, "-m", "ui"]
 
@@ -245,7 +248,7 @@ else:
     # Not QtNetwork, which does the same: it takes 3 MB as long as the program runs.
 
     class _Connection(QObject):
-        """Reads one line from a start, and answers that it was taken."""
+        """Reads one line from a start, and confirms it."""
 
         received = Signal(bytes)
 
@@ -255,7 +258,7 @@ else:
             self._socket = accepted
             self._line = bytearray()
             self._notifier = _watch(accepted, self._read, self)
-            # A start that says nothing is none.
+            # Close a connection that sends nothing.
             QTimer.singleShot(round(_REPLY_SECONDS * 1000), self, self.close)
 
         def close(self) -> None:
@@ -324,7 +327,7 @@ else:
                     _Connection(self._socket.accept()[0], self).received.connect(self.received)
 
     def _watch(readable: "socket.socket", on_readable: Callable[[], object], parent: QObject) -> "QSocketNotifier":
-        # Late: its type is made at the first use, and so is that of QDir.
+        # Late: PySide6 creates its type at the first use, and so that of QDir.
         from PySide6.QtCore import QSocketNotifier
 
         notifier = QSocketNotifier(readable.fileno(), QSocketNotifier.Type.Read, parent)
@@ -339,7 +342,7 @@ else:
             client.settimeout(CONNECT_TIMEOUT_MS / 1000)
             try:
                 client.connect(address)
-            except (OSError, ValueError):  # what stands in a damaged file may be no name
+            except (OSError, ValueError):  # a damaged file may hold no valid address
                 return False
             client.settimeout(_REPLY_SECONDS)
             try:

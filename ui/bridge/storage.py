@@ -32,10 +32,10 @@ class DiskMonitor(QObject):
     trouble_changed = Signal(object)
     """A StorageFailed, or None when the disk takes everything again."""
     recovered = Signal()
-    """The disk takes everything again. The file may be another one by now, so what was read of it is outdated."""
+    """The disk takes everything again. The database may be another file by now, so earlier reads are outdated."""
     noticed = Signal(object)
     checking = Signal()
-    """A check that somebody asked for has begun."""
+    """A check that the person requested has begun."""
     checked = Signal(object, bool)
     """The result as a Sentence, and whether all is well."""
 
@@ -47,7 +47,7 @@ class DiskMonitor(QObject):
         self.backups = Backups(engine, tasks, self)
         self.backups.noticed.connect(self.noticed)
         self._is_closed = False
-        """The engine closes after the window, and reports troubles of the disk until then."""
+        """Whether nothing is emitted any more: the engine, which closes later, still reports troubles of the disk."""
         self._store.on_notice(self._on_notice)
         self._store.disk.on_change(self._on_change)
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
@@ -121,7 +121,7 @@ class PictureStore:
         self._files = files
 
     async def hold(self, picture: ImportedPicture, name: str) -> Image:
-        """Return a block that has the whole picture, which is not saved."""
+        """Return a block that contains the whole picture; nothing is saved."""
         data = await asyncio.to_thread(b64encode, picture.data)
         return Image(source=Base64Source(media_type=picture.media_type, data=data.decode()), name=name)
 
@@ -150,14 +150,14 @@ class PictureStore:
 
 
 class WebPictures:
-    """Loads web pictures. A private address is loaded only after the person insisted on that very one."""
+    """Loads web pictures. A private address is loaded only after the person insisted on it."""
 
     def __init__(self) -> None:
         self._refused: dict[str, str] = {}
         self._allowed: dict[str, frozenset[str]] = {}
 
     async def load(self, address: str, *, insists: bool = False) -> bytes:
-        """Return the bytes of a picture. `insists`: the person read why it was refused and wants it all the same.
+        """Return the bytes of a picture. `insists`: the person read why it was refused and wants it nevertheless.
 
         Raises ImageRefused; its kind is "private_address" if insisting helps.
         """

@@ -1,4 +1,4 @@
-"""Conversations that are never stored: open until somebody closes them, in memory alone."""
+"""Conversations that are never stored: only in memory, and open until the person closes them."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,31 +23,33 @@ class UnstoredRow:
 
 
 class UnstoredConversations(QObject):
-    """Holds them: nobody else keeps one open that is not shown."""
+    """Holds these conversations: nothing else keeps one open that is not shown."""
 
     changed = Signal()
     close_requested = Signal(str)
-    """Somebody wants to close the conversation with this id; what is in it would be lost."""
+    """The person wants to close the conversation with this id; its content would be lost."""
 
     def __init__(self, engine: Engine, drafts: DraftStore, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._drafts = drafts
         self._sessions: dict[str, Session] = {}
-        self._storing = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @property
     def rows(self) -> tuple[UnstoredRow, ...]:
         """The conversations, the newest first."""
         sessions = reversed(self._sessions.values())
-        return tuple(UnstoredRow(one.record.id, one.record.title if one.transcript else "") for one in sessions)
+        return tuple(
+            UnstoredRow(session.record.id, session.record.title if session.transcript else "") for session in sessions
+        )
 
     def __contains__(self, conversation_id: object) -> bool:
         return conversation_id in self._sessions
 
     @property
     def with_content(self) -> tuple[UnstoredRow, ...]:
-        """Those in which something would be lost, the newest first."""
+        """The conversations with content that would be lost, the newest first."""
         return tuple(row for row in self.rows if self.has_content(row.id))
 
     def has_content(self, conversation_id: str) -> bool:
@@ -60,7 +62,7 @@ class UnstoredConversations(QObject):
         )
 
     def create(self, *, endpoint_id: str | None, model: str | None, workspace: str | None) -> "Session":
-        """Return a session of an empty one."""
+        """Return the session of a new, empty conversation."""
         session = self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace, in_memory=True)
         self._sessions[session.record.id] = session
         self._drafts.hold_in_memory(session.record.id)
@@ -68,19 +70,19 @@ class UnstoredConversations(QObject):
         return session
 
     def tree(self, conversation_id: str) -> ConversationTree | None:
-        """Return one of them with all its branches; None for a conversation that is none of them."""
+        """Return an unstored conversation with all its branches; None for any other conversation."""
         session = self._sessions.get(conversation_id)
         return None if session is None else session.branches.tree
 
     async def discard_empty(self, conversation_id: str) -> None:
-        """Forget one that was left if nothing is in it."""
-        # What was being written in it is noted a moment after it was left.
+        """Discard a conversation that the window left, if it is empty."""
+        # Its draft is saved only after the window has left it.
         await asyncio.sleep(0)
         if not self.has_content(conversation_id):
             await self.discard(conversation_id)
 
     async def discard(self, conversation_id: str) -> None:
-        """Stop it and forget all of it."""
+        """Stop a conversation and forget all of it."""
         session = self._sessions.pop(conversation_id, None)
         if session is None:
             return
@@ -89,15 +91,15 @@ class UnstoredConversations(QObject):
         await session.close()
 
     async def store(self, conversation_id: str, *, stop: bool = False) -> "Session":
-        """Store it as an ordinary one and return that. Raises WrongUse while it works, and StorageFailed.
+        """Store it as an ordinary conversation; return its session. Raises WrongUse while it works, and StorageFailed.
 
-        `stop`: stop what it does first.
+        `stop`: stop its run first.
         """
         from desktop_agent.engine.session_opening import store_session
 
-        async with self._storing:
+        async with self._lock:
             session = self._sessions.get(conversation_id)
-            if session is None:  # asked for twice
+            if session is None:  # requested twice
                 return await self._engine.session(conversation_id)
             if stop:
                 session.interrupt()

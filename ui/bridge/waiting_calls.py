@@ -1,4 +1,4 @@
-"""The tool calls that wait for the person, of all conversations: at work here, or left by a process that died."""
+"""The tool calls that wait for the person, of all conversations: running here, or left by a process that died."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class WaitingCall:
     """A call that waits. `agent_path` names the specialists that lead to it; empty is the main agent.
 
-    `tool` is "" where the journal of a dead process does not say it. `subject` tells the call from others of its tool.
+    `tool` is "" if the journal of a dead process lacks it. `subject` distinguishes the call from others of its tool.
     """
 
     approval_id: str
@@ -44,8 +44,9 @@ class WaitingCall:
 
 @dataclass(frozen=True, slots=True)
 class WaitingDetails:
-    """All of a call that waits in a conversation at work here. `has_outside_content`: something came in from outside,
-    whether the person trusts it or not.
+    """The details of a call that waits in a conversation running here.
+
+    `has_outside_content`: the conversation has content from outside, whether the person trusts it or not.
     """
 
     conversation_id: str
@@ -69,7 +70,7 @@ class WaitingCalls(QObject):
         self._interrupted: dict[str, InterruptedRuns] = {}
         self._since: dict[str, datetime] = {}
         self._takeovers = 0
-        """How often what a dead process left was resumed or deleted."""
+        """How often the runs of a dead process were resumed or deleted."""
 
     @property
     def rows(self) -> tuple[WaitingCall, ...]:
@@ -78,17 +79,17 @@ class WaitingCalls(QObject):
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of waiting calls."""
         live = sum(len(session.approvals.open_approvals) for session in self._sessions.values())
         return live + sum(len(runs.waiting_calls) for runs in self._interrupted.values())
 
     def find_interrupted(self) -> None:
-        """Find again what dead processes left; others may have ended, or have been opened elsewhere."""
+        """Find the calls of dead processes again: more processes may have ended, or calls been taken over elsewhere."""
         self._tasks.start(self._find_interrupted())
 
     @property
     def live_calls(self) -> dict[str, str]:
-        """The conversation of each call that waits in one at work here, by the call's approval id, in their order."""
+        """Maps the approval ids of waiting calls, in order, to the ids of their conversations, which run here."""
         return {
             approval.approval_id: conversation_id
             for conversation_id, session in self._sessions.items()
@@ -96,7 +97,7 @@ class WaitingCalls(QObject):
         }
 
     def details(self, approval_id: str) -> WaitingDetails | None:
-        """Return all of a call; None if it does not wait any more, or not in a conversation at work here."""
+        """Return the details of a call; None if it no longer waits in a conversation running here."""
         session = self._session_of(approval_id)
         if session is None:
             return None
@@ -111,19 +112,19 @@ class WaitingCalls(QObject):
             Approvals(session).answer(approval_id, decision)
 
     async def read_times(self, session: "Session") -> None:
-        """Read since when the calls of a dead process wait: asked again by `resume`, they have the same ids."""
+        """Read since when the calls of a dead process wait; after `resume` they have the same ids."""
         if not session.can_resume:
             return
         for runs in await self._engine.store.find_interrupted_runs():
             self._since.update((call.approval_id, call.since) for call in runs.waiting_calls)
 
     def resume(self, session: "Session") -> None:
-        """Go on with what a dead process left in a conversation that is shown now; its calls are asked again."""
+        """Continue the run that a dead process left in a conversation that is shown now; its calls wait again."""
         self.forget_interrupted(session.record.id)
         session.resume()
 
     def forget_interrupted(self, conversation_id: str) -> None:
-        """Forget what a dead process left there: the conversation is opened, or deleted."""
+        """Forget the calls of a dead process in a conversation that is opened or deleted."""
         self._takeovers += 1
         if self._interrupted.pop(conversation_id, None) is not None:
             self.interrupted_changed.emit(conversation_id, False)
@@ -136,7 +137,7 @@ class WaitingCalls(QObject):
                 self._since.setdefault(approval_id, envelope.at)
                 self._sessions[session.record.id] = session
             case ApprovalResolved() | ToolFinished() | RunFinished() | ConversationTitled():
-                # Not by the run: a specialist's calls wait in the same session.
+                # By the session, not by the run: a specialist's calls wait in the same session.
                 if session.record.id not in self._sessions:
                     return
                 if not session.approvals.open_approvals:
@@ -171,17 +172,17 @@ class WaitingCalls(QObject):
                 )
 
     async def _find_interrupted(self) -> None:
-        takeovers, found = -1, dict[str, InterruptedRuns]()
+        takeovers, interrupted = -1, dict[str, InterruptedRuns]()
         while takeovers != self._takeovers:
-            # What was taken over while the disk was read would be listed twice.
+            # Read again after a takeover: its calls would be listed twice.
             takeovers = self._takeovers
-            found = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
-        before = self._interrupted
-        self._interrupted = {id_: runs for id_, runs in found.items() if runs.waits_for_approval}
-        if before == self._interrupted:
+            interrupted = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
+        previous = self._interrupted
+        self._interrupted = {id_: runs for id_, runs in interrupted.items() if runs.waits_for_approval}
+        if previous == self._interrupted:
             return
-        for conversation_id in before.keys() - self._interrupted.keys():
+        for conversation_id in previous.keys() - self._interrupted.keys():
             self.interrupted_changed.emit(conversation_id, False)
-        for conversation_id in self._interrupted.keys() - before.keys():
+        for conversation_id in self._interrupted.keys() - previous.keys():
             self.interrupted_changed.emit(conversation_id, True)
         self.changed.emit()

@@ -92,7 +92,7 @@ def test_one_that_is_deleted_meanwhile_is_named_and_the_others_are_there(on_scre
     async def work(screen):
         ids = await two(screen)
         exchange = screen.desk.exchange()._exchange
-        read_wanted = exchange._wanted
+        read_wanted = exchange._select
 
         async def read_and_delete(wanted):
             found = await read_wanted(wanted)
@@ -100,7 +100,7 @@ def test_one_that_is_deleted_meanwhile_is_named_and_the_others_are_there(on_scre
             await screen.engine.store.purge_conversation(ids[0])
             return found
 
-        monkeypatch.setattr(exchange, "_wanted", read_and_delete)
+        monkeypatch.setattr(exchange, "_select", read_and_delete)
         monkeypatch.setattr(screen.banners, "clear", lambda: None)
         screen.window.findChild(OrganisePresenter).act_on("export", ids)
         await choose(screen, words, tmp_path / "pages")

@@ -1,1 +1,1 @@
-"""What the computer gives or keeps: notifications, keys, links, autostart, updates, crash reports, model files."""
+"""The desktop and the computer: notifications, keys, links, autostart, updates, crash reports, model files."""

@@ -14,7 +14,7 @@ from ui.bridge.single_instance import program_command
 IN_BACKGROUND = "--background"
 _NAME = "desktop-agent.desktop"
 _MAX_BYTES = 65_536
-# The Desktop Entry Specification, "The Exec key": these within quotes, and then each backslash once more.
+# The Desktop Entry Specification, "The Exec key": escape these within quotes, then double each backslash.
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in '"`$\\'})
 
 
@@ -29,7 +29,7 @@ def is_sandboxed_package() -> bool:
 
 
 def why_impossible() -> Sentence | None:
-    """Return why no entry of ours would start anything; None where it would."""
+    """Return why our entry could not start the program; None if it could."""
     if is_sandboxed_package():
         return Sentence("Not possible in this package: it may not change how your desktop starts. Your desktop can.")
     return None
@@ -49,7 +49,7 @@ class Autostart:
         except OSError:
             return False
         lines = [line.strip() for line in text.splitlines()]
-        # As desktops switch an entry off that they do not own.
+        # Desktops switch off an entry that they do not own with one of these lines.
         is_off = {"Hidden=true", "X-GNOME-Autostart-enabled=false"}.intersection(lines)
         return not is_off and f"Exec={self._command}" in lines
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import IO
 
 _MARKS = ("Fatal Python error", "Windows fatal exception")
-"""How the module `faulthandler` begins what it writes at a crash (docs.python.org/3/library/faulthandler.html)."""
+"""The beginnings of a report of the module `faulthandler` (docs.python.org/3/library/faulthandler.html)."""
 _MAX_BYTES = 200_000
 
 
 class CrashLog:
-    """The file into which Python writes where it was if this process crashes, and what the last process left there.
+    """The file into which Python writes a traceback if this process crashes, and the report of the last process.
 
     Such a report holds names of files and functions of the program, never values. A process that was killed leaves no
     report. Only one process at a time may have a CrashLog in a folder.
@@ -23,13 +23,13 @@ class CrashLog:
         self.last_path = folder / "last-crash-report.txt"
         """Where the latest report stays until the next crash."""
         self.last_report = ""
-        """What the last process left, if it crashed."""
+        """The report of the last process, or "" if it did not crash."""
         self._file: IO[bytes] | None = None
 
     def begin(self) -> None:
-        """Take what the last process left, and begin this one's file. Without a folder that can be written, do nothing.
+        """Read the report of the last process, and begin this one's file. Do nothing if the folder cannot be written.
 
-        It blocks, for less than a millisecond if nothing was left.
+        It blocks, for less than a millisecond if there is no report.
         """
         with suppress(OSError):
             self._take_report()
@@ -37,7 +37,7 @@ class CrashLog:
             faulthandler.enable(self._file)
 
     def note_versions(self, versions: str) -> None:
-        """Write a line about the program and the system, which a report begins with."""
+        """Write a line about the program and the system, the first line of a report."""
         if self._file is not None:
             with suppress(OSError):
                 self._file.write(f"{versions}\n\n".encode())

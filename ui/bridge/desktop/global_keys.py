@@ -16,22 +16,22 @@ _NOT_YET = Sentence("Not there yet on this system. The tray's menu and the comma
 
 
 def keys_kind() -> Literal["x11", "portal"] | None:
-    """Return who gives keys here; None on systems where nobody does yet."""
+    """Return what provides global keys here; None on systems without an implementation."""
     if not sys.platform.startswith("linux"):
         return None
-    # Where XWayland runs, X11 knows only the keys that are pressed in its own windows.
+    # With XWayland, X11 sees only the keys that are pressed in its own windows.
     is_wayland = os.environ.get("XDG_SESSION_TYPE") == "wayland" or bool(os.environ.get("WAYLAND_DISPLAY"))
     return "x11" if QGuiApplication.platformName() == "xcb" and not is_wayland else "portal"
 
 
 def create_keys(parent: QObject) -> GlobalKeys | None:
-    """Create what gives the keys, without any yet; None where nothing does."""
+    """Create the provider of global keys, with no keys grabbed yet; None if there is none."""
     kind = keys_kind()
     return None if kind is None else X11Keys(parent) if kind == "x11" else PortalKeys(parent)
 
 
 async def why_impossible() -> Sentence | None:
-    """Return why no keys can be had here; None where they can."""
+    """Return why no global keys are possible here; None if they are."""
     kind = keys_kind()
     if kind is None:
         return _NOT_YET

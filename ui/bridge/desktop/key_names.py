@@ -1,4 +1,4 @@
-"""Names of keys: Qt's into those of X11, and into those of the XDG Shortcuts Specification."""
+"""Convert Qt's names of keys into those of X11 and of the XDG Shortcuts Specification."""
 
 import tomllib
 from functools import cache
@@ -28,14 +28,14 @@ def _keysyms() -> dict[Qt.Key, tuple[int, str]]:
 
 
 class KeysUnavailable(AgentError):
-    """These keys cannot be had everywhere."""
+    """These keys cannot be used as global keys."""
 
     kind = "keys"
     default_remedy = "Choose other keys."
 
 
 class KeyCombination(NamedTuple):
-    """Keys that work everywhere: the names of the modifiers, the keysym of the key, and its name, "" if not known."""
+    """Global keys: the names of the modifiers, the keysym of the key, and its name, "" if not known."""
 
     modifiers: tuple[str, ...]
     keysym: int
@@ -44,7 +44,7 @@ class KeyCombination(NamedTuple):
 
     @property
     def trigger(self) -> str:
-        """The keys as the XDG Shortcuts Specification writes them; "" where the name of the key is not known."""
+        """The keys as the XDG Shortcuts Specification writes them; "" if the name of the key is not known."""
         return "+".join((*self.modifiers, self.name)) if self.name else ""
 
 

@@ -1,7 +1,7 @@
 """The components that the program is made of: names, versions, licences and their texts.
 
 A packaged program reads its bill of materials (CycloneDX), which `packaging/bill_of_materials.py` wrote when it was
-built. Elsewhere the metadata of what is installed is read. Both read many files: never in the GUI thread.
+built. Elsewhere the metadata of installed packages is read. Both read many files: never in the GUI thread.
 """
 
 import json
@@ -21,7 +21,7 @@ BILL_OF_MATERIALS = "components.cdx.json"
 """The resource of a packaged program."""
 
 UNNAMED = "see the text"
-"""The name of a licence that has none in the metadata: CycloneDX wants one."""
+"""The name of a licence without one in the metadata: CycloneDX requires a name."""
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
@@ -31,14 +31,14 @@ _CLASSIFIER = "License :: "
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component. `licence` is an expression of SPDX, or what the metadata says instead; "" if it says nothing."""
+    """One component. `licence` is an SPDX expression, or the words of the metadata; "" if it has none."""
 
     name: str
     version: str
     licence: str
     text: str
     kind: str = "pypi"
-    """The type of its package URL: who can say where it is from."""
+    """The type of its package URL, which names where it is from."""
 
 
 def program_components() -> list[Component]:
@@ -63,19 +63,19 @@ def parse_bill_of_materials(text: str) -> list[Component]:
 def installed_components() -> list[Component]:
     """Return Python and every installed distribution that the program needs, also with all extras, by name."""
     distributions = _required_distributions()
-    return by_name([python_component(), *(component_of(found) for found in distributions)])
+    return by_name([python_component(), *(component_of(package) for package in distributions)])
 
 
 def by_name(components: list[Component]) -> list[Component]:
-    """Return them in the order of their names."""
+    """Return the components sorted by name."""
     return sorted(components, key=lambda component: (component.name.casefold(), component.version))
 
 
-def component_of(found: Distribution) -> Component:
+def component_of(package: Distribution) -> Component:
     """Read the metadata of a distribution."""
-    name, licence = found.metadata["Name"], _licence_of(found)
-    text = _own_text(found) or _standard_text(licence, found)
-    return Component(name, found.version, licence, "\n\n".join(filter(None, (text, _missing_text(name)))))
+    name, licence = package.metadata["Name"], _licence_of(package)
+    text = _own_text(package) or _standard_text(licence, package)
+    return Component(name, package.version, licence, "\n\n".join(filter(None, (text, _missing_text(name)))))
 
 
 def python_component() -> Component:
@@ -105,68 +105,68 @@ def _parse_component(component: dict[str, Any]) -> Component:
 
 
 def _required_distributions() -> list[Distribution]:
-    waiting: list[tuple[str, frozenset[str] | None]] = [(PROGRAM, None)]
+    pending: list[tuple[str, frozenset[str] | None]] = [(PROGRAM, None)]
     read: dict[str, Distribution] = {}
     seen: set[tuple[str, frozenset[str] | None]] = set()
-    while waiting:
-        name, extras = request = waiting.pop()
+    while pending:
+        name, extras = request = pending.pop()
         if request in seen:
             continue
         seen.add(request)
         try:
-            found = distribution(name)
+            package = distribution(name)
         except PackageNotFoundError:
             # For another system or another Python, or an extra that was not installed.
             continue
-        read[canonical_name(name)] = found
-        for requirement in found.requires or ():
-            wanted = _EXTRA.search(requirement)
-            if wanted and extras is not None and wanted[1] not in extras:
+        read[canonical_name(name)] = package
+        for requirement in package.requires or ():
+            extra = _EXTRA.search(requirement)
+            if extra and extras is not None and extra[1] not in extras:
                 continue
             if parts := _REQUIREMENT.match(requirement):
-                named = frozenset(extra.strip() for extra in (parts[2] or "").split(",") if extra.strip())
-                waiting.append((canonical_name(parts[1]), named))
+                names = (name.strip() for name in (parts[2] or "").split(","))
+                pending.append((canonical_name(parts[1]), frozenset(filter(None, names))))
     return list(read.values())
 
 
-def _licence_of(found: Distribution) -> str:
-    if expression := _field(found, "License-Expression"):
+def _licence_of(package: Distribution) -> str:
+    if expression := _field(package, "License-Expression"):
         return expression
-    # Some put the whole text there.
-    if (words := _field(found, "License")) and "\n" not in words and len(words) < 80:
+    # Some packages put the whole text there.
+    if (words := _field(package, "License")) and "\n" not in words and len(words) < 80:
         return words
-    classifiers = found.metadata.get_all("Classifier") or []
+    classifiers = package.metadata.get_all("Classifier") or []
     names = [name.rpartition(" :: ")[2] for name in classifiers if name.startswith(_CLASSIFIER)]
     return ", ".join(name for name in names if name != "OSI Approved")
 
 
-def _field(found: Distribution, name: str) -> str:
-    return str((found.metadata.get_all(name) or [""])[0])
+def _field(package: Distribution, name: str) -> str:
+    return str((package.metadata.get_all(name) or [""])[0])
 
 
-def _own_text(found: Distribution) -> str:
+def _own_text(package: Distribution) -> str:
     texts: list[str] = []
-    for path in sorted(found.files or (), key=str):
+    for path in sorted(package.files or (), key=str):
         is_metadata = any(part.endswith(".dist-info") for part in path.parts[:1])
         if is_metadata and _TEXT_FILE.search(path.name):
             texts.append(_read(Path(str(path.locate()))))
     return "\n\n".join(text for text in dict.fromkeys(texts) if text)
 
 
-def _standard_text(licence: str, found: Distribution) -> str:
-    """Return the texts of the licences that it names, for a distribution that comes without any."""
+def _standard_text(licence: str, package: Distribution) -> str:
+    """Return the standard texts of these licences, for a distribution that comes without any."""
     texts: list[str] = []
     for name in re.findall(r"[A-Za-z0-9.+-]+", licence):
         try:
             texts.append(_read(resource_path("licences", f"{name}.txt")))
         except FileNotFoundError:
             continue
-    author = _field(found, "Author") or _field(found, "Author-email")
-    return "\n\n".join([f"{found.metadata['Name']}, {author}".strip(", "), *texts])
+    author = _field(package, "Author") or _field(package, "Author-email")
+    return "\n\n".join([f"{package.metadata['Name']}, {author}".strip(", "), *texts])
 
 
 def _missing_text(name: str) -> str:
-    """Return the terms of what a distribution carries of others without saying them."""
+    """Return the terms of third-party parts that a distribution contains without their licences."""
     try:
         return _read(resource_path("licences", f"with-{canonical_name(name)}.txt"))
     except FileNotFoundError:

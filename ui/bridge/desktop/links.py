@@ -1,10 +1,10 @@
-"""Links of the program's own kind, and files that other programs open with it. What they bring is never sent by itself.
+"""Links of the program's own scheme, and files that other programs open with it. Their content is never sent by itself.
 
     desktop-agent://new?prompt=TEXT
     desktop-agent://conversation/ID
     desktop-agent://conversation/ID?at=MESSAGE
 
-Anybody can write such a link into a page, so nothing in it is taken on trust.
+Anybody can write such a link into a page, so nothing in it is trusted.
 """
 
 import os
@@ -19,7 +19,7 @@ from desktop_agent.types.hidden_characters import find_deceptive, mark_hidden
 
 SCHEME = "desktop-agent"
 MAX_LINK_LENGTH = 32_000
-"""Characters. Browsers and desktops hand on no longer ones either."""
+"""Characters. Browsers and desktops do not pass on longer ones either."""
 MAX_TEXT_BYTES = 10_000_000
 _MAX_SHOWN = 80
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
@@ -46,7 +46,7 @@ class ConversationLink:
 
 @dataclass(frozen=True, slots=True)
 class FileTarget:
-    """A file to attach. Nobody has looked at it yet."""
+    """A file to attach, not checked yet."""
 
     path: Path
 
@@ -56,12 +56,12 @@ Target = NewConversationLink | ConversationLink | FileTarget
 
 def conversation_link(conversation_id: str, message_id: str = "") -> str:
     """Return the link to a conversation or to one of its messages."""
-    at = f"?at={quote(message_id, safe='')}" if message_id else ""
-    return f"{SCHEME}://conversation/{quote(conversation_id, safe='')}{at}"
+    query = f"?at={quote(message_id, safe='')}" if message_id else ""
+    return f"{SCHEME}://conversation/{quote(conversation_id, safe='')}{query}"
 
 
 def parse_target(target: str) -> Target:
-    """Return what a link or path leads to. Raises WrongUse with a sentence for everything that is neither."""
+    """Return the target of a link or path. Raises WrongUse for everything else."""
     if len(target) > MAX_LINK_LENGTH:
         raise WrongUse(Sentence("The link is too long, and nothing was opened."), _ONLY_THESE)
     scheme = _ANY_SCHEME.match(target)
@@ -83,20 +83,20 @@ def _parse_link(link: str) -> Target:
         fields = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query), errors="strict")
     except ValueError:
         raise _unknown_link() from None
-    # Browsers write lines as forms do.
+    # Browsers end lines as in forms, with CR LF.
     values = {name: value.replace("\r\n", "\n") for name, value in fields}
     if any(next(find_deceptive(text), None) is not None for text in (link, *values.values())):
         words = Sentence("The link has characters in it that cannot be seen, and nothing was opened.")
         raise WrongUse(words, Sentence("It may say something else than it seems to."))
     if parts.fragment or len(values) != len(fields):
         raise _unknown_link()
-    place, path = parts.netloc, parts.path.removesuffix("/").removeprefix("/")
-    if place == "new" and not path and values.keys() <= {"prompt"}:
+    kind, path = parts.netloc, parts.path.removesuffix("/").removeprefix("/")
+    if kind == "new" and not path and values.keys() <= {"prompt"}:
         return NewConversationLink(values.get("prompt", "").strip())
-    at = values.get("at", "")
-    is_message = not values or (values.keys() == {"at"} and _ID.fullmatch(at) is not None)
-    if place == "conversation" and _ID.fullmatch(path) and is_message:
-        return ConversationLink(path, at)
+    message_id = values.get("at", "")
+    is_valid_query = not values or (values.keys() == {"at"} and _ID.fullmatch(message_id) is not None)
+    if kind == "conversation" and _ID.fullmatch(path) and is_valid_query:
+        return ConversationLink(path, message_id)
     raise _unknown_link()
 
 
@@ -119,7 +119,7 @@ def _shown(text: str) -> str:
 
 
 def check_file(path: Path) -> None:
-    """Blocks. Raises WrongUse for what is no regular file, and for what is not there."""
+    """Raise WrongUse unless the path is a regular file that can be found. Blocks."""
     name = {"name": _shown(path.name or str(path))}
     try:
         mode = path.stat().st_mode
@@ -132,11 +132,11 @@ def check_file(path: Path) -> None:
 
 
 def read_text_file(path: Path) -> str:
-    """Return the text of a file; blocks. Raises WrongUse as `check_file`, for what is too large, and for no text."""
+    """Return the text of a file. Blocks. Raises WrongUse as `check_file`, and if it is too large or no text."""
     check_file(path)
     name = {"name": _shown(path.name)}
     try:
-        # It may be another file by now, and one without an end: opening that must not wait.
+        # The path may be a pipe by now: opening it must not wait.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):

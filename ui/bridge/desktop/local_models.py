@@ -13,7 +13,7 @@ from ui.bridge.event_loop import BackgroundTasks
 
 
 class LocalModelRunner(QObject):
-    """Finds and runs model files; what goes wrong is a state too."""
+    """Finds and runs model files; a failure is a state too."""
 
     found = Signal(object)
     """FoundModels."""
@@ -22,9 +22,9 @@ class LocalModelRunner(QObject):
     failed = Signal(object)
     """A Sentence about a choice that did not work."""
     chosen = Signal()
-    """One is about to be started by `run`."""
+    """A model is about to be started by `run` or `run_file`."""
     ready = Signal(str, str)
-    """Endpoint id and model of one that was started by `run`."""
+    """Endpoint id and model of a model that `run` or `run_file` started."""
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -37,8 +37,8 @@ class LocalModelRunner(QObject):
         return self._engine.preferences.local
 
     def refresh(self) -> None:
-        """Look for models and the server, and tell the state."""
-        # Late: what runs models is not needed before somebody looks at them.
+        """Look for models and the server, and emit the state."""
+        # Late: the server is not needed before the person looks at the models.
         local = self._engine.connections.local
         if not self._is_listening:
             self._is_listening = True
@@ -79,7 +79,7 @@ class LocalModelRunner(QObject):
         model = await self._choose(model)
         local = self._engine.connections.local
         if local.state.phase is LocalPhase.LOADING and local.state.model not in (None, model):
-            # Loading takes up to minutes, and this one is wanted now.
+            # Loading may take minutes, and the person wants another model now.
             await local.stop()
         try:
             await local.start(model)
@@ -89,7 +89,7 @@ class LocalModelRunner(QObject):
             self.ready.emit(LOCAL_ENDPOINT, model.id)
 
     async def _choose(self, model: LocalModel) -> LocalModel:
-        """Remember the model; another file of its name gets a number."""
+        """Add the model to the preferences, with a number if another file has its name."""
         local = self.preferences
         others = tuple(other for other in local.models if other.path != model.path)
         id_, number = model.id, 2

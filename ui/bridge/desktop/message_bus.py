@@ -8,7 +8,7 @@ from typing import Any
 
 _log = logging.getLogger(__name__)
 _REPLY_SECONDS = 5.0
-"""Seconds after which who does not reply counts as absent."""
+"""Seconds after which a service that does not reply counts as absent."""
 _BUS, _BUS_PATH = "org.freedesktop.DBus", "/org/freedesktop/DBus"
 PATH_FIELD, INTERFACE, MEMBER, _SENDER = 1, 2, 3, 7
 """Fields of a message's header."""
@@ -58,13 +58,13 @@ class MessageBus:
         try:
             await opened.__aexit__(None, None, None)
         except (OSError, EOFError, KeyError, ValueError, asyncio.InvalidStateError):
-            # What jeepney stopped reading at, such as a message that is none; the last one where a reply came just when
-            # its call was cancelled. Of all these it makes an end before it closes the connection.
+            # Errors at which jeepney stopped reading, such as an invalid message; InvalidStateError if a reply came
+            # just when its call was cancelled. jeepney raises them before it closes the connection.
             with suppress(OSError):
                 await opened.conn.close()
 
     async def listen(self, *rules: Any) -> None:
-        """Take the signals that one of these MatchRules describes, from now on."""
+        """Call `on_signal` with the signals that match one of these MatchRules, from now on."""
         queue: asyncio.Queue[Any] = asyncio.Queue()
         filters: list[Any] = []
         for rule in rules:
@@ -88,8 +88,8 @@ class MessageBus:
     ) -> Any:
         """Call a method, given as interface and name, and return the reply; None if it is refused.
 
-        `starts`: who is called is started where it does not run. Raises TimeoutError, and ConnectionError if nobody is
-        there to reply, half a reply came, or the connection is closed.
+        `starts`: start the service if it does not run. Raises TimeoutError, and ConnectionError if nobody is there to
+        reply, half a reply came, or the connection is closed.
         """
         if self._router is None:
             raise ConnectionError("the connection is closed")
@@ -118,5 +118,5 @@ class MessageBus:
 
 
 def sender_of(message: Any) -> str:
-    """Return the unique name of who sent it, which the bus itself writes."""
+    """Return the unique name of the sender, which the bus itself writes."""
     return str(message.header.fields.get(_SENDER, ""))

@@ -29,7 +29,7 @@ _BUS_PATH = "/org/freedesktop/Notifications"
 _PROGRAM = "Desktop Agent"
 _DESKTOP_ENTRY = "desktop-agent"
 SHOW = "show"
-"""The action of a click on a notification, which all have."""
+"""The action of a click on a notification, which every notification has."""
 
 
 def is_active() -> bool:
@@ -48,19 +48,19 @@ class DesktopNotifications(QObject):
     """Desktop notifications: one for each key, a new one replaces the one before."""
 
     activated = Signal(str, str)
-    """The key of a notification, and the action in it that the person chose. It is gone then."""
+    """The key of a notification, and the action in it that the person chose. It is removed then."""
 
     def __init__(self, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tasks = tasks
         self._server = _NotificationServer(self._on_action)
         self._tray: QSystemTrayIcon | None = None
-        self._last = ""
+        self._last_key = ""
 
     def show(self, key: str, title: str, text: str, actions: Sequence[tuple[str, str]] = ()) -> None:
-        """Show a notification, where the desktop can. `actions` are more of them, each with its word on a button.
+        """Show a notification, if the desktop can. `actions` are further actions: their names and the texts of buttons.
 
-        Whoever wrote the texts: hidden characters are spelled out, the title is one line, and nothing is markup.
+        The texts may be anybody's: hidden characters are spelled out, the title is one line, and nothing is markup.
         """
         title, text = " ".join(_spell_hidden(title).split()), _spell_hidden(text)
         if sys.platform in {"win32", "darwin"}:
@@ -79,7 +79,7 @@ class DesktopNotifications(QObject):
             self._tray.hide()
 
     def _on_action(self, key: str, action: str, number: int) -> None:
-        # Not every server removes what was clicked.
+        # Not every server removes a notification that was clicked.
         self._tasks.start(self._server.dismiss(number))
         self.activated.emit(key, action)
 
@@ -88,8 +88,8 @@ class DesktopNotifications(QObject):
 
         if self._tray is None:
             self._tray = QSystemTrayIcon(QApplication.windowIcon(), self)
-            self._tray.messageClicked.connect(lambda: self.activated.emit(self._last, SHOW))
-        self._last = key
+            self._tray.messageClicked.connect(lambda: self.activated.emit(self._last_key, SHOW))
+        self._last_key = key
         # A message needs a visible icon.
         self._tray.show()
         self._tray.showMessage(title, text, QApplication.windowIcon())
@@ -106,8 +106,8 @@ class _Shown:
 class _NotificationServer:
     """The client of the session's notification server.
 
-    It talks to the very process that said what it can, by its unique name: one that took its place may read markup
-    where the other did not. Signals count from that process alone; anybody on the bus can send one.
+    It addresses the process that reported its capabilities, by its unique name: a process that takes its place may read
+    markup where the first did not. Only signals of that process count; anybody on the bus can send one.
     """
 
     def __init__(self, on_action: Callable[[str, str, int], object]) -> None:
@@ -120,14 +120,14 @@ class _NotificationServer:
 
     async def show(self, key: str, title: str, text: str, actions: Sequence[tuple[str, str]]) -> None:
         async with self._lock:
-            # A second time, where the server has been replaced by another one.
+            # Try twice: the server may have been replaced by another one.
             for _ in range(2):
                 if not await self._connect() or not await self._find_server():
                     return
                 try:
                     number = await self._notify(key, title, text, actions)
                 except TimeoutError:
-                    # It may be shown all the same: never send it again.
+                    # The notification may be shown nevertheless: never send it again.
                     return
                 if number is not None:
                     offered = [name for name, _ in actions] if "actions" in self._capabilities else []
@@ -157,7 +157,7 @@ class _NotificationServer:
         try:
             await self._bus.open()
         except ConnectionError as error:
-            _log.info("there is nobody to notify by: %s", error)
+            _log.info("notifications are not possible: %s", error)
             return False
         # Late: most starts show no notification.
         from jeepney import MatchRule  # pyright: ignore[reportMissingTypeStubs]
@@ -166,7 +166,7 @@ class _NotificationServer:
         return self._bus.is_open
 
     async def _find_server(self) -> bool:
-        """Ask the server what it can, unless it has said so already."""
+        """Find the server and its capabilities, unless they are known."""
         if self._owner:
             return True
         reply = await self._call(_BUS_NAME, "GetCapabilities", None, ())
@@ -187,7 +187,7 @@ class _NotificationServer:
         if "actions" in self._capabilities:
             names = ["default", _PROGRAM, *(part for action in actions for part in action)]
         replaces = self._shown[key].number if key in self._shown else 0
-        # What asks for a decision stays until it is decided; the server chooses for how long it shows the others.
+        # A notification with actions stays until it is decided; the server chooses for how long it shows the others.
         expiry = 0 if actions else -1
         words = (_PROGRAM, replaces, _DESKTOP_ENTRY, title, body, names, hints, expiry)
         reply = await self._request(self._owner, "Notify", "susssasa{sv}i", words)
@@ -198,11 +198,11 @@ class _NotificationServer:
             await self._call(self._owner, "CloseNotification", "u", (number,))
 
     def _on_signal(self, signal: Any) -> None:
-        """Take a click, or the end of a notification; nothing from anybody else, and no action that is not offered."""
+        """Handle a click or the end of a notification; ignore other senders, and actions that were not offered."""
         if not self._owner or sender_of(signal) != self._owner or not signal.body:
             return
-        about, name = signal.body[0], signal.header.fields.get(MEMBER)
-        key = next((key for key, shown in self._shown.items() if shown.number == about), None)
+        number, name = signal.body[0], signal.header.fields.get(MEMBER)
+        key = next((key for key, shown in self._shown.items() if shown.number == number), None)
         if key is None:
             return
         if name == "NotificationClosed":
@@ -210,9 +210,9 @@ class _NotificationServer:
         elif name == "ActionInvoked":
             action = SHOW if signal.body[1] == "default" else str(signal.body[1])
             if action in self._shown[key].actions:
-                # A second click on it comes too late.
+                # Remove it now, so that a second click has no effect.
                 del self._shown[key]
-                self._on_action(key, action, about)
+                self._on_action(key, action, number)
 
     async def _call(self, to: str, method: str, signature: str | None, words: tuple[Any, ...]) -> Any:
         """Return the server's reply; None if it refuses, is gone or does not answer in time."""

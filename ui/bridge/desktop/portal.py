@@ -1,7 +1,7 @@
-"""Requests to xdg-desktop-portal: what a desktop lets a program do only through a dialog of its own.
+"""Requests to xdg-desktop-portal, for actions that a desktop allows only through a dialog of its own.
 
 The protocol is documented at https://flatpak.github.io/xdg-desktop-portal/docs/: a call names a request object, whose
-signal `Response` answers it when the person has decided. A program outside of a sandbox has to say first who it is.
+signal `Response` answers it when the person has decided. A program outside of a sandbox has to register first.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ _CANCELLED = 1
 
 
 class PortalMissing(Exception):
-    """There is no bus, no portal, or none of this kind."""
+    """There is no bus, no portal, or the portal lacks the interface."""
 
 
 class PortalRefused(Exception):
-    """The portal refused the request, or ended before it answered. `is_cancelled`: the person did not want it."""
+    """The portal refused the request, or ended before it answer. `is_cancelled`: the person cancelled it."""
 
     def __init__(self, *, is_cancelled: bool) -> None:
         super().__init__("cancelled" if is_cancelled else "refused")
@@ -34,9 +34,9 @@ class PortalRefused(Exception):
 
 
 class DesktopPortal:
-    """One interface of the portal, on a connection of its own. What was asked for lasts as long as the connection.
+    """One interface of the portal, on a connection of its own. What was granted lasts as long as the connection.
 
-    Signals count from the very process that answered first. `on_signal` gets the name and the values of each that
+    Only signals of the process that answer first count. `on_signal` gets the name and the values of each signal that
     answers no request; `on_gone` is called when the portal ends.
     """
 
@@ -49,7 +49,7 @@ class DesktopPortal:
         self._interface = interface
         self._on_signal = on_signal
         self._on_gone = on_gone
-        self._bus = MessageBus(on_signal=self._take)
+        self._bus = MessageBus(on_signal=self._on_bus_signal)
         self._owner = ""
         self._waiting: dict[str, asyncio.Future[tuple[int, dict[str, Any]]]] = {}
 
@@ -73,7 +73,7 @@ class DesktopPortal:
     async def request(
         self, method: str, signature: str, values: Callable[[dict[str, Any]], tuple[Any, ...]], **options: Any
     ) -> dict[str, Any]:
-        """Ask for something and wait for what the person says to it; return the results by their names.
+        """Send a request and wait for the person's decision; return the results by their names.
 
         `values` gets the options, to which the name of the request is added. Raises PortalMissing and PortalRefused.
         """
@@ -82,25 +82,25 @@ class DesktopPortal:
         token = f"desktop_agent_{secrets.token_hex(8)}"
         sender = self._bus.unique_name.removeprefix(":").replace(".", "_")
         path = f"{_PATH}/request/{sender}/{token}"
-        answered: asyncio.Future[tuple[int, dict[str, Any]]] = asyncio.get_running_loop().create_future()
-        self._waiting[path] = answered
+        answer: asyncio.Future[tuple[int, dict[str, Any]]] = asyncio.get_running_loop().create_future()
+        self._waiting[path] = answer
         try:
             reply = await self._call(
                 self._interface, method, signature, values({"handle_token": ("s", token), **options})
             )
             # Portals before 0.9 choose the path themselves.
-            self._waiting[str(reply.body[0])] = answered
-            response, results = await answered
+            self._waiting[str(reply.body[0])] = answer
+            response, results = await answer
         finally:
-            self._waiting = {path: other for path, other in self._waiting.items() if other is not answered}
+            self._waiting = {path: other for path, other in self._waiting.items() if other is not answer}
         if response:
             raise PortalRefused(is_cancelled=response == _CANCELLED)
         return results
 
     async def _find(self) -> int:
-        """Say who asks, and find out whether the portal has the interface."""
+        """Register the program, and return the version of the interface. Raises PortalMissing."""
         with suppress(PortalRefused):
-            # Known to newer portals, which ask those outside of a sandbox for it.
+            # Newer portals require this of programs outside of a sandbox; older ones do not know it.
             await self._call(_REGISTRY, "Register", "sa{sv}", (_APPLICATION, {}))
         properties = "org.freedesktop.DBus.Properties"
         try:
@@ -119,23 +119,23 @@ class DesktopPortal:
         of_bus.add_arg_condition(0, self._owner)
         await self._bus.listen(of_portal, of_bus)
 
-    def _take(self, signal: Any) -> None:
+    def _on_bus_signal(self, signal: Any) -> None:
         fields = signal.header.fields
         if fields.get(MEMBER) == "NameOwnerChanged":
             self._fail_requests()
             self._on_gone()
         elif fields.get(INTERFACE) == _REQUEST:
-            answered = self._waiting.get(fields.get(PATH_FIELD))
-            if answered is not None and not answered.done():
+            answer = self._waiting.get(fields.get(PATH_FIELD))
+            if answer is not None and not answer.done():
                 response, results = signal.body
-                answered.set_result((response, {name: value for name, (_, value) in results.items()}))
+                answer.set_result((response, {name: value for name, (_, value) in results.items()}))
         elif self._on_signal is not None:
             self._on_signal(str(fields.get(MEMBER)), signal.body)
 
     def _fail_requests(self) -> None:
-        for answered in self._waiting.values():
-            if not answered.done():
-                answered.set_result((_CANCELLED + 1, {}))
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_result((_CANCELLED + 1, {}))
 
     async def _call(self, interface: str, method: str, signature: str, values: tuple[Any, ...]) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Keys that the desktop itself gives, where no program may take them: the portal for global shortcuts, of Wayland."""
+"""Global keys by the desktop's portal for global shortcuts: on Wayland no program may grab keys itself."""
 
 import os
 from typing import Any
@@ -16,11 +16,11 @@ BIND_YOURSELF = Sentence("Bind the command “desktop-agent --quick-ask” to a 
 
 
 class PortalKeys(QObject):
-    """One shortcut of the desktop. The person may give it other keys than those that are wished for."""
+    """One shortcut of the desktop. The person may choose other keys than the requested ones."""
 
     pressed = Signal()
     renamed = Signal(str)
-    """The person gave it other keys in the settings of the desktop: how the desktop calls them."""
+    """The person chose other keys in the settings of the desktop: the desktop's name for them."""
     lost = Signal()
     """The portal has ended."""
 
@@ -30,7 +30,7 @@ class PortalKeys(QObject):
         self._session = ""
 
     async def grab(self, keys: KeyCombination) -> str:
-        """Ask for these keys instead of those before; return how the desktop calls what the person chose.
+        """Request these keys in place of earlier ones; return the desktop's name for the keys that the person chose.
 
         Raises KeysUnavailable.
         """
@@ -48,7 +48,7 @@ class PortalKeys(QObject):
             raise
 
     async def release(self) -> None:
-        """Give the keys back, also while the person is asked about them."""
+        """Release the keys, also while the person is asked about them."""
         portal = self._portal
         if portal is not None:
             await self._leave(portal)
@@ -60,7 +60,7 @@ class PortalKeys(QObject):
 
     async def _bind(self, portal: DesktopPortal, keys: KeyCombination) -> str:
         await portal.open()
-        # A session can be bound once only, so that each has its own.
+        # A session can be bound only once, so each request creates its own.
         created = await portal.request(
             "CreateSession", "a{sv}", lambda options: (options,), session_handle_token=("s", "desktop_agent")
         )
@@ -86,7 +86,7 @@ class PortalKeys(QObject):
         if name == "Activated" and values[1] == _ID:
             _, token = values[3].get("activation_token", ("s", ""))
             if token and "\0" not in token:
-                # Qt raises the next window with it: a compositor lets nobody come to the front without.
+                # Qt raises the next window with it: without a token, a compositor lets no window come to the front.
                 os.environ["XDG_ACTIVATION_TOKEN"] = token
             self.pressed.emit()
         elif name == "ShortcutsChanged" and (description := _description(values[1])) is not None:
@@ -94,7 +94,7 @@ class PortalKeys(QObject):
 
 
 async def has_portal() -> bool:
-    """Return whether the desktop gives keys."""
+    """Return whether the desktop has the portal for global shortcuts."""
     portal = DesktopPortal(_INTERFACE)
     try:
         await portal.open()
@@ -105,6 +105,6 @@ async def has_portal() -> bool:
 
 
 def _description(shortcuts: list[tuple[str, dict[str, tuple[str, Any]]]]) -> str | None:
-    """Return how the desktop calls the keys of ours; None where it has none of ours."""
+    """Return the desktop's name for the keys of our shortcut; None if that is not bound."""
     about = dict(shortcuts).get(_ID)
     return None if about is None else str(about.get("trigger_description", ("s", ""))[1])

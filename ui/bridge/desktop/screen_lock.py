@@ -9,7 +9,7 @@ from ui.bridge.desktop.message_bus import MessageBus
 
 _log = logging.getLogger(__name__)
 _SECONDS = 2.0
-"""For all answers of a bus: somebody waits for a notification, or for what they chose in it."""
+"""Limit for all answers of a bus: the person waits for a notification, or for the action chosen in it."""
 _SAVERS = (
     ("org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"),
     ("org.gnome.ScreenSaver", "/org/gnome/ScreenSaver"),
@@ -23,25 +23,25 @@ _Call = tuple[str, str, tuple[str, str], str | None, tuple[str, ...]]
 
 
 async def is_screen_unlocked() -> bool:
-    """Return whether it is sure that the screen is not locked: somebody says so, and nobody the contrary."""
+    """Return whether the screen is certainly not locked: at least one service says so, and none contradicts."""
     savers = [(name, path, (name, "GetActive"), None, ()) for name, path in _SAVERS]
     hint = (f"{_LOGIND}.Session", "LockedHint")
     logind = (_LOGIND, _OWN_SESSION, ("org.freedesktop.DBus.Properties", "Get"), "ss", hint)
     answers = await asyncio.gather(_ask(MessageBus("SESSION"), savers), _ask(MessageBus("SYSTEM"), [logind]))
-    said = [is_locked for answer in answers for is_locked in answer]
-    return bool(said) and not any(said)
+    states = [is_locked for answer in answers for is_locked in answer]
+    return bool(states) and not any(states)
 
 
 async def _ask(bus: MessageBus, calls: Sequence[_Call]) -> list[bool]:
-    """Return what those say who answer on this bus; nothing where there is no bus."""
+    """Return whether the screen is locked, once for each service that answers; [] without the bus."""
     try:
         async with asyncio.timeout(_SECONDS):
             await bus.open()
-            # A screen saver that is started by the question would know nothing.
+            # A screen saver that the call starts would not know the state.
             replies = [await bus.call(*call, starts=False) for call in calls]
     except OSError as error:
-        # Half an answer is none: the one that is missing may be the one that says it is locked.
-        _log.info("nobody says whether the screen is locked: %r", error)
+        # Ignore the other answers: the missing one may be the one that says it is locked.
+        _log.info("it is not known whether the screen is locked: %r", error)
         return []
     finally:
         await bus.close()

@@ -18,7 +18,7 @@ _TAKE_YOURSELF = "Take one with the keys of your desktop, and attach the clipboa
 
 
 class ScreenshotFailed(AgentError):
-    """There is no screenshot."""
+    """No screenshot was taken."""
 
     kind = "screenshot"
     default_remedy = _TAKE_YOURSELF
@@ -27,7 +27,7 @@ class ScreenshotFailed(AgentError):
 async def take_screenshot(grab: Callable[[], QImage]) -> bytes | QImage:
     """Return a screenshot: bytes of a file, or what `grab` returns. Raises ScreenshotFailed."""
     if sys.platform == "darwin":
-        # Without a permission of the system it would show an empty desk.
+        # Without a permission of the system it would show only an empty desktop.
         raise ScreenshotFailed("There are no screenshots on this system yet.")
     if sys.platform.startswith("linux"):
         try:
@@ -42,7 +42,7 @@ async def take_screenshot(grab: Callable[[], QImage]) -> bytes | QImage:
 
 
 async def _ask_portal() -> bytes:
-    """Let the person choose in the desktop's own dialog what is in it."""
+    """Let the person take a screenshot in the desktop's own dialog; return the bytes of its file."""
     portal = DesktopPortal(_INTERFACE)
     await portal.open()
     try:

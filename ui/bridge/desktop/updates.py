@@ -1,6 +1,6 @@
 """Look for a newer version of the program: when the person asks, or once a day if they switched that on.
 
-Nothing is downloaded or installed. Who is asked is decided when the program is built: docs/releasing.md.
+Nothing is downloaded or installed. The address to ask is set when the program is built: docs/releasing.md.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _MAX_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class UpdateSource:
-    """The address that is asked; or an empty one, and why there is none."""
+    """The address of the feed; or an empty one, and why there is none."""
 
     feed: str
     why_not: Sentence | None = None
@@ -48,7 +48,7 @@ class UpdateSource:
 
 
 def update_source() -> UpdateSource:
-    """Return where this build may ask. It reads a small file."""
+    """Return the address that this build asks. It reads a small file."""
     by_system = UpdateSource("", Sentence("New versions come with your system's software updates."))
     if is_sandboxed_package():
         return by_system
@@ -100,7 +100,7 @@ class UpdateChecks(QObject):
 
     @property
     def answered(self) -> datetime | None:
-        """When the feed named a version last."""
+        """When the feed last named a version."""
         return self._state.answered
 
     @property
@@ -119,7 +119,7 @@ class UpdateChecks(QObject):
         self._timer.start(IDLE_MS)
 
     def close(self) -> None:
-        """Ask nobody any more: the program ends."""
+        """Stop the daily check: the program ends."""
         self._timer.stop()
 
     def load(self) -> None:
@@ -127,7 +127,7 @@ class UpdateChecks(QObject):
         self._tasks.start(self._load())
 
     def check(self) -> None:
-        """Ask now: the person wants it."""
+        """Check now, as the person requested."""
         if self.source.feed and not self.is_checking:
             self._tasks.start(self._check())
 
@@ -163,7 +163,7 @@ class UpdateChecks(QObject):
             self.found.emit(release)
 
     def _is_due(self) -> bool:
-        # A clock that was set back must not put the next check off.
+        # A clock that was set back must not delay the next check.
         asked, now = self._state.asked, datetime.now(UTC)
         return asked is None or not asked <= now < asked + _INTERVAL
 
@@ -174,7 +174,7 @@ class UpdateChecks(QObject):
         self.problem = None
         self.changed.emit()
         try:
-            # Before the answer: a check that fails counts too.
+            # Before the answer, so that a failed check counts too.
             await self._remember(asked=datetime.now(UTC))
             release = await fetch_release(self.source.feed)
             await self._remember(release=release, answered=datetime.now(UTC))
@@ -212,13 +212,13 @@ def _read(path: Path) -> _State:
         return _State()
 
 
-def _write(path: Path, known: _State) -> None:
-    """Write it; what cannot be written is asked again after the next start, at worst."""
+def _write(path: Path, state: _State) -> None:
+    """Write the state. If that fails, the check is repeated after the next start, at worst."""
     values = {
-        "asked": None if known.asked is None else int(known.asked.timestamp()),
-        "answered": None if known.answered is None else int(known.answered.timestamp()),
-        "release": None if known.release is None else known.release.model_dump(mode="json"),
-        "dismissed": known.dismissed,
+        "asked": None if state.asked is None else int(state.asked.timestamp()),
+        "answered": None if state.answered is None else int(state.answered.timestamp()),
+        "release": None if state.release is None else state.release.model_dump(mode="json"),
+        "dismissed": state.dismissed,
     }
     try:
         write_atomically(path, json.dumps(values).encode())

@@ -38,7 +38,7 @@ class _Event(ctypes.Structure):
 
 
 _MIN_KEYCODE = 34
-"""The place of min_keycode in xcb_setup_t; max_keycode is behind it."""
+"""The offset of min_keycode in xcb_setup_t; max_keycode follows it."""
 
 
 @cache
@@ -125,7 +125,7 @@ class _Connection:
         """Return the keycodes and masks of modifiers on the keyboard as it is now."""
         keysyms = self._keysyms()
         codes = [code for code, known in keysyms.items() if known[:1] == [keys.keysym]]
-        # A character that needs Shift is the second of its key.
+        # A character that needs Shift is the second keysym of its key.
         codes = codes or [code for code, known in keysyms.items() if keys.keysym in known[:2]]
         if not codes:
             raise KeysUnavailable(Sentence("The keyboard has no {keys}.", {"keys": keys.title}))
@@ -152,7 +152,7 @@ class _Connection:
         return {self._first + row: flat[row * width : (row + 1) * width] for row in range(count)}
 
     def _modifiers(self, words: Sequence[str], keysyms: dict[int, list[int]]) -> tuple[int, set[int]]:
-        """Return the mask of the modifiers, and those of all locks that may be on beside them."""
+        """Return the mask of the modifiers, and the masks of all combinations of locks."""
         reply = self._reply("get_modifier_mapping", self._xcb.xcb_get_modifier_mapping(self._pointer))
         width = int(reply[1])
         codes = self._xcb.xcb_get_modifier_mapping_keycodes(reply)[: 8 * width]
@@ -160,9 +160,11 @@ class _Connection:
         rows = [codes[row * width : (row + 1) * width] for row in range(8)]
 
         def masks(word: str) -> list[int]:
-            wanted = set(_KEYSYMS[word])
+            modifier_keysyms = set(_KEYSYMS[word])
             return [
-                1 << row for row, keys in enumerate(rows) if any(wanted & set(keysyms.get(code, ())) for code in keys)
+                1 << row
+                for row, keys in enumerate(rows)
+                if any(modifier_keysyms & set(keysyms.get(code, ())) for code in keys)
             ]
 
         mask = _SHIFT * ("SHIFT" in words) | _CONTROL * ("CTRL" in words)
@@ -170,7 +172,7 @@ class _Connection:
             if word in words:
                 mask |= next(iter(masks(word)), 8 if word == "ALT" else 64)
         locks = {_LOCK, *masks("locks")}
-        return mask, {sum(some) for number in range(len(locks) + 1) for some in combinations(locks, number)}
+        return mask, {sum(on) for number in range(len(locks) + 1) for on in combinations(locks, number)}
 
     def _reply(self, call: str, cookie: _Cookie) -> Any:
         reply = getattr(self._xcb, f"xcb_{call}_reply")(self._pointer, cookie, None)
@@ -184,25 +186,25 @@ class X11Keys(QObject):
 
     pressed = Signal()
     layout_changed = Signal()
-    """The keyboard has another layout: `adapt` is to be called."""
+    """The keyboard has another layout: call `adapt`."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._connection: _Connection | None = None
         self._notifier: QSocketNotifier | None = None
         self._keys: KeyCombination | None = None
-        # A connection that a thread works with is not to be closed.
+        # A connection must not be closed while a thread uses it.
         self._lock = asyncio.Lock()
 
     async def grab(self, keys: KeyCombination) -> str:
-        """Take these keys instead of those before; return "". Raises KeysUnavailable."""
+        """Grab these keys in place of earlier ones; return "". Raises KeysUnavailable."""
         async with self._lock:
             self._close()
             connection = await asyncio.to_thread(_grab, keys)
             self._keys, self._connection = keys, connection
         self._notifier = QSocketNotifier(connection.descriptor, QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._read)
-        # What came with an answer wakes nobody.
+        # Events that came with a reply do not activate the notifier.
         self._read()
         return ""
 
@@ -218,7 +220,7 @@ class X11Keys(QObject):
         self._read()
 
     async def release(self) -> None:
-        """Give the keys back."""
+        """Release the keys."""
         async with self._lock:
             self._close()
 

@@ -100,7 +100,7 @@ class ImportPreview:
     imported: ImportedServers
 
     def only(self, ids: Collection[str]) -> ImportedServers:
-        """Return a preview of these servers alone, with their secrets."""
+        """Return these servers alone, with their secrets."""
         servers = tuple(candidate.server for candidate in self.found if candidate.server.id in ids)
         names = {server.secret_name(name) for server in servers for name in server.secret_names}
         secrets = {name: value for name, value in self.imported.secrets.items() if name in names}
@@ -126,7 +126,7 @@ class McpImports(QObject):
     files_found = Signal(object)
     """The ConfigFiles that exist on this machine."""
     file_read = Signal(str)
-    """Its text."""
+    """The text of a file."""
     previewed = Signal(object)
     """An ImportPreview."""
     refused = Signal(object)
@@ -180,13 +180,13 @@ class McpImports(QObject):
             return
         self.file_read.emit(text)
 
-    async def _import_servers(self, wanted: ImportedServers) -> None:
-        ids = tuple(server.id for server in wanted.servers)
+    async def _import_servers(self, imported: ImportedServers) -> None:
+        ids = tuple(server.id for server in imported.servers)
         if self._ids & set(ids):
             self.refused.emit(Sentence("The servers were changed meanwhile. Look at the text again."))
             return
         try:
-            await self._engine.mcp.add_imported(wanted, self.save)
+            await self._engine.mcp.add_imported(imported, self.save)
         except AgentError as error:
             self.refused.emit(error.whole)
         else:

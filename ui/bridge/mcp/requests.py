@@ -100,7 +100,7 @@ class McpRequests(QObject):
     def close(self) -> None:
         """Cancel all waiting and future requests."""
         self._is_closed = True
-        # At once: none of them is shown any more while the others go.
+        # Clear the list first: no request may be shown any more while the others are cancelled.
         waiting, self._waiting = self._waiting, {}
         for request, future in waiting.values():
             if not future.done():
@@ -116,10 +116,10 @@ class McpRequests(QObject):
     async def _approve_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> bool:
         return await self._wait_for_answer(lambda id_: PendingSampling(id_, request, answer), otherwise=False)
 
-    async def _wait_for_answer(self, make: Callable[[str], McpRequest], otherwise: Any) -> Any:
+    async def _wait_for_answer(self, create: Callable[[str], McpRequest], otherwise: Any) -> Any:
         if self._is_closed:
             return otherwise
-        request = make(new_id())
+        request = create(new_id())
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[request.id] = (request, future)
         self._emit_changed(self.began_in, request)
@@ -169,14 +169,14 @@ class McpCatalog(QObject):
 
     changed = Signal()
     outdated = Signal(str)
-    """The id of a server whose catalog has changed: whoever shows it may ask again."""
+    """The id of a server whose catalog has changed: a view that shows it may call `refresh_server`."""
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
         self._workspace: Path | None = None
-        self._found: dict[str, ServerCatalog] = {}
+        self._catalogs: dict[str, ServerCatalog] = {}
         self._refresh_number = 0
         engine.on_preferences(lambda _: self.changed.emit())
         engine.mcp.on_catalog_changed(self.outdated.emit)
@@ -187,21 +187,21 @@ class McpCatalog(QObject):
 
     @property
     def groups(self) -> tuple[ServerCatalog, ...]:
-        """Return the catalogs in the person's own order."""
+        """The catalogs in the person's own order."""
         servers = [server for server in self._engine.preferences.mcp.servers if server.on]
-        return tuple(self._found.get(server.id, ServerCatalog(server.id, server.title)) for server in servers)
+        return tuple(self._catalogs.get(server.id, ServerCatalog(server.id, server.title)) for server in servers)
 
     def refresh(self, workspace: str | None) -> None:
         """Ask for the catalogs that belong to this folder; `changed` is emitted for each answer."""
         folder = Path(workspace) if workspace else None
         if folder != self._workspace:
-            self._found.clear()
+            self._catalogs.clear()
         self._workspace = folder
         self._refresh_number += 1
         self.changed.emit()
         for group in self.groups:
             if group.problem is not None:
-                self._found[group.server_id] = replace(group, problem=None)
+                self._catalogs[group.server_id] = replace(group, problem=None)
             self._tasks.start(self._fetch(group.server_id, group.title, self._refresh_number))
 
     def refresh_server(self, server_id: str) -> None:
@@ -211,7 +211,7 @@ class McpCatalog(QObject):
                 self._tasks.start(self._fetch(server_id, group.title, self._refresh_number))
 
     async def read(self, server_id: str, title: str, uri: str) -> tuple[ContentPart, ...]:
-        """Read a resource. Raises ToolFailed, also for what is neither text nor picture, or too long."""
+        """Read a resource. Raises ToolFailed, also if it is neither text nor picture, or too long."""
         blocks = await self._engine.mcp.read_resource(server_id, self._workspace, uri)
         parts = _content_parts(blocks, title)
         if not parts:
@@ -228,21 +228,21 @@ class McpCatalog(QObject):
         self, server_id: str, reference: str, argument: str, values: Mapping[str, str]
     ) -> tuple[str, ...]:
         """Return the server's suggestions for an argument; empty if it has none."""
-        written = values.get(argument, "")
+        typed = values.get(argument, "")
         with suppress(AgentError):
-            return await self._engine.mcp.complete(server_id, self._workspace, reference, argument, written, values)
+            return await self._engine.mcp.complete(server_id, self._workspace, reference, argument, typed, values)
         return ()
 
     async def _fetch(self, server_id: str, title: str, number: int) -> None:
-        live = self._engine.mcp.server(server_id, self._workspace)
-        if live is None:
+        server = self._engine.mcp.server(server_id, self._workspace)
+        if server is None:
             return
         try:
-            catalog = ServerCatalog(server_id, title, await load_catalog(live))
+            catalog = ServerCatalog(server_id, title, await load_catalog(server))
         except AgentError as error:
             catalog = ServerCatalog(server_id, title, problem=error.sentence)
         if number == self._refresh_number:
-            self._found[server_id] = catalog
+            self._catalogs[server_id] = catalog
             self.changed.emit()
 
 

@@ -19,7 +19,7 @@ ServerChange = Callable[[McpServer], McpServer]
 
 
 class McpServerSaver:
-    """Saves changes one after the other, each on top of the result of the one before."""
+    """Saves changes one after the other, each on top of the result of the previous one."""
 
     def __init__(self, engine: Engine, imports: McpImports) -> None:
         self._engine = engine
@@ -45,7 +45,7 @@ class McpServerSaver:
 
 
 class McpNotices(QObject):
-    """`noticed` carries each notice once, also one that reads like another.
+    """`noticed` carries each notice once, even if two have the same text.
 
     `notify_all` emits the earlier ones. A failure that the person waits for is emitted each time.
     """
@@ -60,7 +60,7 @@ class McpNotices(QObject):
         engine.mcp.on_failure(self._notify)
 
     def notify_all(self) -> None:
-        """Emit the notices from before anybody was connected."""
+        """Emit the notices that came before the signal was connected."""
         for notice in self._engine.mcp.notices:
             self._notify_once(notice)
 
@@ -69,7 +69,7 @@ class McpNotices(QObject):
             self._notify(sentence)
 
     def _notify(self, sentence: Sentence) -> None:
-        # Kept alive, so that no other one can have its id.
+        # Kept alive, so that no other notice can get its id.
         self._notified[id(sentence)] = sentence
         self.noticed.emit(sentence)
 
@@ -141,7 +141,7 @@ class McpServerSettings(QObject):
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
         """Save a new or changed server; a secret without a value stays as it is in the keyring.
 
-        A sign-in is cancelled: it may be at another address, and the card of another title does not know of it.
+        A sign-in is cancelled: the address may be another one, and the card of another title does not know of it.
         """
         self.cancel_sign_in(server.id)
         self._tasks.start(self._run(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
@@ -255,7 +255,7 @@ class McpServerSettings(QObject):
 
 
 def _sign_in_error(state: McpServerState) -> Sentence:
-    """Say why the sign-in failed, and what to do about it."""
+    """Return why the sign-in failed, and what to do about it."""
     why = state.reason or Sentence("You are not signed in.")
     return join_remedy(why, state.remedy) if state.remedy is not None else why
 

@@ -1,4 +1,4 @@
-"""The next times of a scheduled prompt, while it is being written."""
+"""The next times of a scheduled prompt, while it is being edited."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ PREVIEWED = 5
 
 @dataclass(frozen=True, slots=True)
 class TimingPreview:
-    """What the clock on the wall shows at the next runs, or why there are none."""
+    """The local times of the next runs, or why there are none."""
 
     walls: tuple[datetime, ...] = ()
     problem: Sentence | None = None

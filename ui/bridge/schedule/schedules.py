@@ -1,4 +1,4 @@
-"""The scheduled prompts of the data folder, and the scheduler at work."""
+"""The scheduled prompts of the data folder, and the scheduler that runs them."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedSchedule:
-    """A scheduled prompt in the list. `next_run` is what the clock on the wall shows then; None where none comes.
+    """A scheduled prompt in the list. `next_run` is in local time; None if there is none.
 
-    `waits`: a call of its last run waits for the person, or a server asks them for it. `budget`: which budget is used
-    up, where a run is due and waits for that.
+    `waits`: a call of its last run, or a server's request for it, waits for the person. `budget`: which budget is used
+    up, if a due run waits for it.
     """
 
     prompt: ScheduledPrompt
@@ -47,7 +47,7 @@ class ScheduledPrompts(QObject):
     listed = Signal(list)
     """The ListedSchedules, oldest first."""
     budget_waited_for = Signal(Sentence)
-    """Runs that are due begin to wait for a budget: which one is used up. Once, until none waits any more."""
+    """Due runs begin to wait: a Sentence about the used-up budget. Emitted once, until no run waits any more."""
 
     def __init__(
         self, engine: Engine, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None
@@ -59,12 +59,12 @@ class ScheduledPrompts(QObject):
         self._scheduler: Scheduler | None = None
         self._work: asyncio.Task[None] | None = None
         self._saving = asyncio.Lock()
-        """Held from reading a prompt until it is saved."""
+        """Locked from reading a prompt until it is saved."""
         library.waiting.changed.connect(self.refresh)
         library.requests.changed.connect(self.refresh)
 
     def start(self) -> None:
-        """Begin to run what is due. Late: it brings libraries that the start does not need."""
+        """Begin to run due prompts. Call it late: it imports libraries that the start does not need."""
         if self._scheduler is None:
             from desktop_agent.schedule.scheduler import Scheduler
 
@@ -73,7 +73,7 @@ class ScheduledPrompts(QObject):
             self._work.add_done_callback(self._on_end)
 
     async def close(self) -> None:
-        """Begin no more runs. Those at work are the engine's."""
+        """Begin no more runs. The engine ends active ones."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.wait([self._work])
@@ -89,7 +89,7 @@ class ScheduledPrompts(QObject):
             self._tasks.start(self._save(self._scheduler, prompt))
 
     def switch(self, schedule_id: str, is_on: bool) -> None:  # noqa: FBT001  a slot
-        """Switch a prompt on or off; what else was changed of it meanwhile stays."""
+        """Switch a prompt on or off; other changes of it meanwhile stay."""
         if self._scheduler is not None:
             self._tasks.start(self._switch(self._scheduler, schedule_id, is_on=is_on))
 
@@ -110,13 +110,13 @@ class ScheduledPrompts(QObject):
 
     async def _save(self, scheduler: "Scheduler", prompt: ScheduledPrompt) -> None:
         async with self._saving:
-            before = await _stored(scheduler, prompt.id)
-            is_chosen = prompt.workspace is not None and (before is None or prompt.workspace != before.workspace)
-            # A link is followed when the folder is chosen, and never again. What leads nowhere stays; each run says so.
+            previous = await _stored(scheduler, prompt.id)
+            is_chosen = prompt.workspace is not None and (previous is None or prompt.workspace != previous.workspace)
+            # A link is resolved when the folder is chosen, and never again. A missing folder stays: runs report it.
             real = await asyncio.to_thread(resolve_chosen, Path(prompt.workspace or "")) if is_chosen else None
             if real is not None:
                 prompt = prompt.model_copy(update={"workspace": str(real)})
-            await scheduler.save(prompt if before is None else prompt.model_copy(update={"is_on": before.is_on}))
+            await scheduler.save(prompt if previous is None else prompt.model_copy(update={"is_on": previous.is_on}))
 
     async def _switch(self, scheduler: "Scheduler", schedule_id: str, *, is_on: bool) -> None:
         async with self._saving:
@@ -143,7 +143,7 @@ async def _stored(scheduler: "Scheduler", schedule_id: str) -> ScheduledPrompt |
 
 
 class _Listener:
-    """Hands what the scheduler does to the screens."""
+    """Passes the events of the scheduler to the screens."""
 
     def __init__(self, schedules: ScheduledPrompts, library: ConversationLibrary, tasks: BackgroundTasks) -> None:
         self._schedules = schedules
@@ -157,7 +157,7 @@ class _Listener:
         subscribe_library(self._library, session)
 
     def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
-        """The activity of its conversation says so already."""
+        """Do nothing: the activity of its conversation already shows it."""
 
     def on_budget_wait(self, error: BudgetReached) -> None:
         self._schedules.budget_waited_for.emit(error.sentence)

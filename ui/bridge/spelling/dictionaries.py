@@ -20,7 +20,7 @@ class Dictionary:
 
 
 def is_library_installed() -> bool:
-    """Return whether hunspell is there: not every system has it as a wheel."""
+    """Return whether hunspell is installed: not every system has a wheel of it."""
     return find_spec("hunspell") is not None
 
 
@@ -42,7 +42,7 @@ def find_dictionaries(folders: Iterable[Path]) -> tuple[Dictionary, ...]:
     """Return one dictionary for each language, from the first folder that has both its files. Nothing is read."""
     if not is_library_installed():
         return ()
-    found: dict[str, Dictionary] = {}
+    dictionaries: dict[str, Dictionary] = {}
     for folder in folders:
         try:
             names = {file.name for file in folder.iterdir()}
@@ -50,19 +50,19 @@ def find_dictionaries(folders: Iterable[Path]) -> tuple[Dictionary, ...]:
             continue
         for language in (name.removesuffix(".aff") for name in names if name.endswith(".aff")):
             if f"{language}.dic" in names:
-                found.setdefault(language, Dictionary(language, str(folder.absolute() / language)))
-    return tuple(found[language] for language in sorted(found))
+                dictionaries.setdefault(language, Dictionary(language, str(folder.absolute() / language)))
+    return tuple(dictionaries[language] for language in sorted(dictionaries))
 
 
-def system_dictionary(wanted: Sequence[str], found: Sequence[Dictionary]) -> Dictionary | None:
+def system_dictionary(languages: Sequence[str], dictionaries: Sequence[Dictionary]) -> Dictionary | None:
     """Return the dictionary for the first language of the system ("de-AT", "en"), if there is one.
 
-    Where the country has none, another country's of the same language.
+    If there is none for the country, return one of another country with the same language.
     """
-    name = wanted[0].replace("-", "_") if wanted else ""
-    # Systems without a language speak English.
+    name = languages[0].replace("-", "_") if languages else ""
+    # For systems without a language, English.
     language = "en" if name in {"", "C", "POSIX"} else name.partition("_")[0]
-    same = [dictionary for dictionary in found if dictionary.language.partition("_")[0] == language]
+    same = [dictionary for dictionary in dictionaries if dictionary.language.partition("_")[0] == language]
     exact = (dictionary for dictionary in same if dictionary.language == name)
     # The variant that most of the world learns, or that of the country that gave the language its name.
     usual = (dictionary for dictionary in same if dictionary.language in {"en_US", f"{language}_{language.upper()}"})

@@ -20,19 +20,19 @@ _log = logging.getLogger(__name__)
 _LIMITS = WorkerLimits(memory=1_000_000_000, seconds=20.0)
 _TIMEOUT = 30.0
 _MAX_WORDS = 2_000
-"""In one call."""
+"""Words in one call."""
 _MAX_KNOWN = 50_000
 _MAX_FAILURES = 3
-"""After which nothing is checked until the settings change: a dictionary may break the process each time."""
+"""Failures after which nothing is checked until the settings change: a dictionary may crash the process each time."""
 
 
 class SpellChecker(QObject):
-    """Checks in a worker process, which starts with the first word and ends when nobody asks for a while."""
+    """Checks in a worker process, which starts with the first word and ends when it is unused for a while."""
 
     changed = Signal()
-    """Ask again: words were checked, or others count as wrong now."""
+    """Call `wrong` again: words were checked, or the accepted words changed."""
     found = Signal()
-    """`dictionaries` is known anew."""
+    """`dictionaries` was updated."""
     suggested = Signal(str, list)
     """A wrong word, and up to five that it could be."""
 
@@ -56,7 +56,7 @@ class SpellChecker(QObject):
         self._own = _own_words(self._preferences)
         self._ignored = set[str]()
         self._wrong_by_word: dict[str, bool] = {}
-        self._asked = set[str]()
+        self._pending = set[str]()
         self._failures = 0
         self._is_closed = False
         self._worker = Worker(
@@ -78,9 +78,9 @@ class SpellChecker(QObject):
         """Return those of the words that are known to be wrong. `changed` follows when others were checked."""
         if not self._used or self._failures >= _MAX_FAILURES:
             return set()
-        unknown = [word for word in words if word not in self._wrong_by_word and word not in self._asked]
+        unknown = [word for word in words if word not in self._wrong_by_word and word not in self._pending]
         if unknown:
-            self._asked.update(unknown)
+            self._pending.update(unknown)
             self._tasks.start(self._check(unknown))
         return {word for word in words if self._wrong_by_word.get(word) and not self._is_accepted(word)}
 
@@ -104,19 +104,21 @@ class SpellChecker(QObject):
         """End the process and the thread."""
         self._is_closed = True
         self._worker.close()
-        # Whoever waits for an answer has none now, so that this is quick.
+        # Running calls end without an answer, so that this is quick.
         await self._thread.run(lambda: None)
         self._thread.stop()
 
     def _is_accepted(self, word: str) -> bool:
-        """As dictionaries do: a word in small letters may begin a sentence."""
+        """Return whether the person accepted the word. As in dictionaries, a lowercase word may begin a sentence."""
         return any(form in words for form in (word, word.lower()) for words in (self._own, self._ignored))
 
     def _find_used(self) -> tuple[Dictionary, ...]:
         if not self._preferences.check:
             return ()
         if self._preferences.languages:
-            return tuple(found for found in self.dictionaries if found.language in self._preferences.languages)
+            return tuple(
+                dictionary for dictionary in self.dictionaries if dictionary.language in self._preferences.languages
+            )
         default = self.system_dictionary
         return () if default is None else (default,)
 
@@ -125,21 +127,21 @@ class SpellChecker(QObject):
         if preferences.spelling != self._preferences:
             self._preferences = preferences.spelling
             self._own = _own_words(preferences.spelling)
-            self._use()
+            self._update_used()
 
-    def _use(self) -> None:
-        """Forget what was checked with other dictionaries."""
+    def _update_used(self) -> None:
+        """Update the dictionaries in use; forget results of other ones."""
         used = self._find_used()
         if used != self._used:
             self._used, self._failures = used, 0
             self._wrong_by_word.clear()
-            self._asked.clear()
+            self._pending.clear()
         self.changed.emit()
 
     async def _refresh(self) -> None:
         self.dictionaries = await asyncio.to_thread(lambda: find_dictionaries(dictionary_folders(self._folder)))
         self.found.emit()
-        self._use()
+        self._update_used()
 
     async def _check(self, words: list[str]) -> None:
         used = self._used
@@ -152,14 +154,14 @@ class SpellChecker(QObject):
                 self._wrong_by_word.clear()
             wrong = set[str](answer.wrong)
             self._wrong_by_word.update((word, word in wrong) for word in part)
-            self._asked.difference_update(part)
+            self._pending.difference_update(part)
             self.changed.emit()
 
     async def _suggest(self, word: str) -> None:
         self.suggested.emit(word, (await self._ask(self._used, [], word)).suggestions)
 
     async def _ask(self, used: tuple[Dictionary, ...], words: list[str], misspelt: str = "") -> SpellingAnswer:
-        """Ask the process; where there is no answer, nothing is wrong."""
+        """Ask the worker process; without an answer, no word is wrong."""
         if self._is_closed:
             return SpellingAnswer([], [])
         paths = [dictionary.path for dictionary in used]

@@ -12,7 +12,7 @@ from unicodedata import name as character_name
 
 _SAMPLE_BYTES = 65_536
 _MIN_SHARE = 0.1
-"""Of the letters of a dictionary, from which on a script is one of its own."""
+"""The share of a dictionary's letters from which on their script is one of its own."""
 MAX_SUGGESTIONS = 5
 
 
@@ -82,7 +82,7 @@ def _suggestions(word: str, dictionaries: list[_Dictionary]) -> list[str]:
     """Return what the dictionaries suggest: the first of each, then the second of each."""
     lists = [dictionary.suggest(word) for dictionary in dictionaries]
     longest = max(map(len, lists), default=0)
-    mixed = (found[index] for index in range(longest) for found in lists if index < len(found))
+    mixed = (words[index] for index in range(longest) for words in lists if index < len(words))
     return [*dict.fromkeys(filter(None, mixed))]
 
 
@@ -103,8 +103,8 @@ def _main_scripts(text: str) -> frozenset[str]:
     for character in filter(str.isalpha, _words_of(text.splitlines())):
         script = _script(character)
         counts[script] = counts.get(script, 0) + 1
-    least = _MIN_SHARE * sum(counts.values())
-    return frozenset(script for script, count in counts.items() if count >= least)
+    min_count = _MIN_SHARE * sum(counts.values())
+    return frozenset(script for script, count in counts.items() if count >= min_count)
 
 
 def _words_of(lines: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|`.*")
 _TOKEN = re.compile(r"\S+")
 _NOT_PROSE = re.compile(r"[@/\\_=<>{}|~^$#]|\w[.:]+\w|\w[(\[]|^[-+]+\w|^www\.")
-# Also the vowel signs and accents that are no letters of their own, and what joins letters.
+# Also vowel signs and accents, which are no letters of their own, and characters that join letters.
 _LETTER = r"[^\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u065f\u0670\u0900-\u0dff\u200c\u200d]"
 _WORD = re.compile(rf"(?:{_LETTER})+(?:['’](?:{_LETTER})+)*")
 # Scripts that do not divide words: Thai, Lao, Burmese, Khmer, Chinese and Japanese.
