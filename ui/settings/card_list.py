@@ -63,12 +63,12 @@ class Card(QFrame):
 
 
 class RemovalQuestion(ConfirmBar):
-    """What a card asks before something goes that nothing brings back. The card places it and its `button`."""
+    """The question of a card before something is removed for good. The card places it and its `button`."""
 
     def __init__(
         self, name: tuple[str, str], keep: tuple[str, str], confirm: tuple[str, str], kind: ButtonKind = "danger"
     ) -> None:
-        """Of each button the text and the accessible name; the first is the one that asks."""
+        """The text and the accessible name of each button; `name` is that of the button that asks."""
         super().__init__(keep, confirm)
         self.button = button(name[0], self._ask, kind, name[1])
         self._question = ""
@@ -92,18 +92,18 @@ class RemovalQuestion(ConfirmBar):
 
 @dataclass(frozen=True, slots=True)
 class _ButtonPlace:
-    """A button of a card that may be made anew: with the same name, or another one in its place."""
+    """A button of a card that may be created anew: found by its name, or else by its index."""
 
     key: str
     name: str
     index: int
 
     def find(self, card: Card) -> QWidget:
-        """Return the button, or the card where it cannot be pressed now; the next one where it is gone."""
+        """Return the button, or the next one if it is gone; the card if neither can be pressed now."""
         buttons = card.findChildren(QPushButton)
-        same = next((each for each in buttons if each.accessibleName() == self.name), None)
+        same = next((control for control in buttons if control.accessibleName() == self.name), None)
         following = buttons[self.index :] if same is None else [same]
-        return next((each for each in following if each.isVisible() and each.isEnabled()), card)
+        return next((control for control in following if control.isVisible() and control.isEnabled()), card)
 
 
 class CardList(QVBoxLayout):
@@ -118,27 +118,27 @@ class CardList(QVBoxLayout):
         self.panel: EditorFrame | None = None
         self._cards: Mapping[str, Card] = {}
         self._replaced_key = ""
-        self._awaited: _ButtonPlace | None = None
-        """Where the keyboard belongs while a card has it."""
+        self._focused_button: _ButtonPlace | None = None
+        """The button that gets the focus back from its card."""
 
     def show_cards(self, cards: Mapping[str, Card]) -> None:
-        """Replace the cards; the keyboard stays at its button. The layout must have a widget.
+        """Replace the cards; the focus stays at its button. The layout must have a widget.
 
-        While that button is disabled, its card has the keyboard: a key that is pressed again presses no other button.
+        While that button is disabled, its card has the focus, so that a key that is pressed again triggers nothing.
         """
         focused, place = QApplication.focusWidget(), None
         for key, card in self._cards.items():
             if card not in cards.values():
                 if card is focused:
-                    place = self._awaited
+                    place = self._focused_button
                 elif isinstance(focused, QPushButton) and card.isAncestorOf(focused):
                     place = _ButtonPlace(key, focused.accessibleName(), card.findChildren(QPushButton).index(focused))
                 remove_widget(self, card)
         self._cards = dict(cards)
         self._update_layout()
-        self._awaited = place if place is not None and place.key in cards else None
-        if self._awaited is not None:
-            self._awaited.find(cards[self._awaited.key]).setFocus()
+        self._focused_button = place if place is not None and place.key in cards else None
+        if self._focused_button is not None:
+            self._focused_button.find(cards[self._focused_button.key]).setFocus()
 
     def card(self, key: str) -> Card:
         """Return the card of a key."""
@@ -173,16 +173,16 @@ class CardList(QVBoxLayout):
     def _update_layout(self) -> None:
         index = 0
         for key, card in self._cards.items():
-            is_written = self.panel is not None and key == self._replaced_key
-            if self.panel is not None and is_written:
+            is_edited = self.panel is not None and key == self._replaced_key
+            if self.panel is not None and is_edited:
                 index = self._insert_at(index, self.panel)
             index = self._insert_at(index, card)
-            card.setVisible(not is_written)
+            card.setVisible(not is_edited)
             card.set_can_edit(can=self.panel is None)
         if self.panel is not None:
             if self._replaced_key not in self._cards:
                 self._insert_at(index, self.panel)
-            # A layout shows it later, and what is hidden takes no focus now.
+            # The layout would show it later, and a hidden widget takes no focus.
             self.panel.show()
 
     def _insert_at(self, index: int, widget: QWidget) -> int:
@@ -245,7 +245,7 @@ class CardEditor(EditorFrame):
         self._emit_saved(item)
 
     def show_warning(self, words: str) -> None:
-        """Show what saving would bring about; an empty text hides it."""
+        """Show an effect that saving would have; an empty text hides it."""
         self._warning.setText(words)
         self._warning.setVisible(bool(words))
 
@@ -276,7 +276,7 @@ class CardEditor(EditorFrame):
 
 
 class NamedItem(Protocol):
-    """What a page of cards lists."""
+    """An item on a page of cards."""
 
     @property
     def name(self) -> str: ...
@@ -287,7 +287,7 @@ E = TypeVar("E", bound=CardEditor)
 
 
 class _UndoBar(QFrame):
-    """The last removal, until something else is done."""
+    """Offers to undo the last removal, until the next change."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -315,7 +315,7 @@ class ItemsForm(QWidget, Generic[T, E]):
     """A page with a card for each item, of which one can be open in an editor."""
 
     changed = Signal(object)
-    """All items as they shall be, a tuple."""
+    """A tuple of all items after the change."""
     editor_changed = Signal()
     """An editor was opened or closed."""
 
@@ -324,8 +324,8 @@ class ItemsForm(QWidget, Generic[T, E]):
     def __init__(self, add_text: str) -> None:
         super().__init__()
         self._items: tuple[T, ...] = ()
-        self._carded: tuple[T, ...] = ()
-        """Those that have cards now."""
+        self._card_items: tuple[T, ...] = ()
+        """The items that the cards show."""
         self._tools: tuple[ToolGroup, ...] = ()
         self._editor: E | None = None
         self._edited_name = ""
@@ -337,7 +337,7 @@ class ItemsForm(QWidget, Generic[T, E]):
 
     @property
     def editor(self) -> E | None:
-        """Return the open editor."""
+        """The open editor."""
         return self._editor
 
     def _create_editor(self, item: T | None) -> E:
@@ -348,7 +348,7 @@ class ItemsForm(QWidget, Generic[T, E]):
         raise NotImplementedError
 
     def _update_editor(self, editor: E) -> None:
-        """Show the editor what depends on the items and the tools."""
+        """Update the parts of the editor that depend on the items and the tools."""
         raise NotImplementedError
 
     def _update_buttons(self) -> None:
@@ -416,10 +416,10 @@ class ItemsForm(QWidget, Generic[T, E]):
     def _rebuild_cards(self) -> None:
         cards: dict[str, Card] = {}
         for index, item in enumerate(self._items):
-            # What a card asks stays while others change.
-            is_same = self._carded[index : index + 1] == (item,)
+            # Keep unchanged cards, which may be asking a question.
+            is_same = self._card_items[index : index + 1] == (item,)
             cards[item.name] = self._cards.card(item.name) if is_same else self._create_card(item, index)
-        self._carded = self._items
+        self._card_items = self._items
         self._cards.show_cards(cards)
         self._update_buttons()
         if self._editor is not None:

@@ -31,7 +31,7 @@ class ConversationSettingsDialog(QDialog):
         instructions: str,
         parent: QWidget | None = None,
     ) -> None:
-        """`instructions` of the settings apply where the conversation has none of its own."""
+        """`instructions` of the settings apply if the conversation has none of its own."""
         super().__init__(parent)
         self.conversation_id = conversation_id
         self._form = Form()
@@ -57,7 +57,7 @@ class ConversationSettingsDialog(QDialog):
 
     @Slot(str, list)
     def show_folders(self, conversation_id: str, names: Sequence[str]) -> None:
-        """Say which folders add instructions to those of the conversation, from the top down."""
+        """Show which folders add instructions to those of the conversation, from the top down."""
         if conversation_id == self.conversation_id and names:
             words = self.tr("The instructions of its folders are added: {0}")
             self._form.rows["system_prompt"].show_note(words.format(join_names(names)))
@@ -90,8 +90,8 @@ class ConversationSettingsDialog(QDialog):
         self._fit()
 
     def _fit(self) -> None:
-        """Make it as high as all fields, up to the screen."""
+        """Make the dialog as high as all fields, within the screen."""
         fields = self._form.heightForWidth(_DIALOG_WIDTH - 2 * SPACE_L)
-        wanted = self.sizeHint().height() - self._scrolled.sizeHint().height() + fields + SPACE_M
+        height = self.sizeHint().height() - self._scrolled.sizeHint().height() + fields + SPACE_M
         screen = self.screen().availableSize()
-        self.resize(min(_DIALOG_WIDTH, screen.width()), min(wanted, screen.height() - 2 * SPACE_L))
+        self.resize(min(_DIALOG_WIDTH, screen.width()), min(height, screen.height() - 2 * SPACE_L))

@@ -118,7 +118,7 @@ class FoundHistorySettings(QWidget):
 def _create_box(program: FoundProgram) -> QCheckBox:
     words = QCoreApplication.translate("FoundHistories", "{0}, conversations: {1}")
     box = QCheckBox(words.format(program.title, program.count))
-    # What it is called does not change with the count.
+    # The name does not change with the count.
     box.setAccessibleName(program.title)
     box.setAccessibleDescription(
         QCoreApplication.translate("FoundHistories", "Conversations: {0}").format(program.count)

@@ -1,4 +1,4 @@
-"""The page of model files: which there are, the one that runs, and how long it stays in the memory."""
+"""The page of model files: those on this computer, the one that runs, and how long it stays in memory."""
 
 from functools import partial
 
@@ -18,11 +18,11 @@ from ui.style.text import format_bytes, format_number, plain_tooltip, show_hidde
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import TextWithButtons
 
-_AT_WORK = (LocalPhase.LOADING, LocalPhase.READY)
+_ACTIVE_PHASES = (LocalPhase.LOADING, LocalPhase.READY)
 
 
 class _ModelCard(QFrame):
-    """A model file with its facts. What runs is not run again, but used in another conversation."""
+    """A model file with its facts. A running model is not run again, but can be used in another conversation."""
 
     pressed = Signal(object)
     """The LocalModel."""
@@ -43,11 +43,11 @@ class _ModelCard(QFrame):
     def show_state(self, state: LocalState) -> None:
         """Show whether this one runs."""
         model, name = self._model, show_hidden(self._model.id)
-        is_at_work = state.phase in _AT_WORK and state.model is not None and state.model.path == model.path
+        is_active = state.phase in _ACTIVE_PHASES and state.model is not None and state.model.path == model.path
         phase = self.tr("runs") if state.phase is LocalPhase.READY else self.tr("is being loaded")
         context = "" if model.context_length is None else format_number(model.context_length)
         facts = (
-            phase if is_at_work else "",
+            phase if is_active else "",
             model.architecture or "",
             model.quantisation or "",
             format_bytes(model.size),
@@ -55,14 +55,14 @@ class _ModelCard(QFrame):
             model.source,
         )
         self._facts.setText(" · ".join(filter(None, facts)))
-        self._button.setText(self.tr("Use") if is_at_work else self.tr("Run"))
-        words = self.tr("Use {0} in this conversation") if is_at_work else self.tr("Run {0}")
+        self._button.setText(self.tr("Use") if is_active else self.tr("Run"))
+        words = self.tr("Use {0} in this conversation") if is_active else self.tr("Run {0}")
         self._button.setAccessibleName(words.format(name))
-        self._button.setToolTip(plain_tooltip(words.format(name)) if is_at_work else "")
+        self._button.setToolTip(plain_tooltip(words.format(name)) if is_active else "")
 
 
 class LocalModelSettings(QWidget):
-    """Emits what to run or use; answer with `show_found` and `show_state`. `form` has the fields of the preferences."""
+    """Emits which model to run or use; answer with `show_found` and `show_state`. `form` has the preferences."""
 
     run_requested = Signal(object)
     """A LocalModel."""
@@ -112,7 +112,7 @@ class LocalModelSettings(QWidget):
         self.refresh_requested.emit()
 
     def show_found(self, found: FoundModels) -> None:
-        """Show the models that are there, and whether there is a server for them."""
+        """Show the models that were found, and whether a server is installed for them."""
         self._searching.hide()
         self._no_server.setVisible(found.program is None)
         self._none.setVisible(not found.models)
@@ -125,13 +125,13 @@ class LocalModelSettings(QWidget):
             self._list.addWidget(card)
 
     def show_state(self, state: LocalState) -> None:
-        """Show what runs, and the memory that it takes."""
+        """Show which model runs, and the memory that it takes."""
         self._shown = state
         for card in self._cards:
             card.show_state(state)
         name = show_hidden(state.model.id) if state.model is not None else ""
         memory = format_bytes(state.memory) if state.memory else ""
-        self._stop.setVisible(state.phase in _AT_WORK)
+        self._stop.setVisible(state.phase in _ACTIVE_PHASES)
         remark = translate_sentence(state.remark) if state.remark is not None else ""
         match state.phase:
             case LocalPhase.LOADING:

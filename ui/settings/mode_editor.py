@@ -30,10 +30,10 @@ def rule_row(rule: Rule) -> QHBoxLayout:
 
 
 class RuleListEditor(QWidget):
-    """An editor of a list of rules. `rules` is without one that is being written."""
+    """An editor of a list of rules. `rules` has no rule that is still being edited."""
 
     editing_changed = Signal(bool)
-    """Whether one is being written."""
+    """Whether a rule is being edited."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class RuleListEditor(QWidget):
         self._close_editor()
 
     def _remove_rule(self, rule: Rule) -> None:
-        self.rules = tuple(kept for kept in self.rules if kept is not rule)
+        self.rules = tuple(other for other in self.rules if other is not rule)
         self._close_editor()
 
     def _close_editor(self) -> None:
@@ -123,7 +123,7 @@ _NAME_SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 def unused_mode_name(title: str, taken: Iterable[str] = ()) -> str:
-    """Make an unused short name of a title."""
+    """Make an unused short name from a title."""
     plain = (
         _NAME_SEPARATORS.sub("-", title.lower()).strip("-0123456789")[: MAX_MODE_NAME_LENGTH - 3].strip("-") or "mode"
     )
@@ -138,11 +138,11 @@ class ModeEditor(CardEditor):
     """`saved` carries the edited Mode."""
 
     def __init__(self, mode: Mode | None, taken: Iterable[str]) -> None:
-        """Start from `mode`. One whose name is not `taken` is edited; otherwise a copy is made."""
+        """Start from `mode`: edit it if its name is not `taken`, else make a copy."""
         super().__init__(QCoreApplication.translate("Modes", "Mode being written"))
         self._taken = frozenset(taken)
         self.edited_name = "" if mode is None or mode.name in self._taken else mode.name
-        """The name of the mode that it changes; "": it makes one."""
+        """The name of the edited mode; "" for a new one."""
         self._title = text_line(max_length=MAX_MODE_TITLE_LENGTH)
         self._name = text_line(max_length=MAX_MODE_NAME_LENGTH, is_exact=True)
         self._rules = RuleListEditor()
@@ -191,7 +191,7 @@ class ModeEditor(CardEditor):
         return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_editing else ""
 
     def _suggest_name(self, title: str) -> None:
-        # Until the person writes one. Conversations and specialists refer to a mode by its short name.
+        # Suggest one until the person writes one. Conversations and specialists refer to a mode by its short name.
         if not self.edited_name and not self._name.widget.isModified():
             self._name.widget.setText(unused_mode_name(title, self._taken))
 

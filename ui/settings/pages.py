@@ -1,4 +1,4 @@
-"""The pages of the settings and the fields on them: what the dialog calls them, and what a search finds."""
+"""The pages of the settings and the fields on them: their titles, and the words by which a search finds them."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ CUSTOM_PAGES = frozenset({"providers", "local", "modes", "specialists", "mcp", "
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """A field on a page, or with an empty `field` the page itself. `words` is what else it is about.
+    """A field on a page, or with an empty `field` the page itself. `words` are further words that find it.
 
     On the page of keyboard shortcuts, the field is the name of an action.
     """
@@ -39,7 +39,7 @@ def page_groups() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def page_title(page: str) -> str:
-    """Return what a page is called: a section of the preferences, "rules" or "decisions"."""
+    """Return the title of a page: a section of the preferences, "rules" or "decisions"."""
     translate = QCoreApplication.translate
     titles = {
         "providers": translate("SettingsPages", "Providers and keys"),
@@ -56,7 +56,7 @@ def page_title(page: str) -> str:
 
 
 def _page_words(page: str, section: type[BaseModel] | None) -> str:
-    """Return more words that find a page in the search: for what its fields do not name."""
+    """Return more words that find a page in the search: for topics that its fields do not name."""
     translate = QCoreApplication.translate
     words = {
         "providers": translate("SettingsPages", "API key, address, connect", "words that find this page"),
@@ -75,26 +75,26 @@ def _page_words(page: str, section: type[BaseModel] | None) -> str:
 
 
 def _field_words(name: str, field: FieldInfo) -> str:
-    """Return more words that find a setting in the search: what it says of itself, and what can be chosen."""
+    """Return more words that find a setting in the search: its description and its choices."""
     words = [translate_preference(field.description or ""), *words_in_control(field)]
     if name == "language":
         names = QCoreApplication.translate("SettingsPages", "English, German, Chinese", "words that find this setting")
-        # In English too, for whoever cannot read the language that is shown.
+        # In English too, for people who cannot read the language that is shown.
         words += [names, "Language"]
     return " ".join(words)
 
 
 def setting_entries() -> list[SettingEntry]:
-    """Return every page and every field that has a control of its own on one."""
-    found: list[SettingEntry] = []
+    """Return an entry for every page, and for every field that has a control of its own."""
+    entries: list[SettingEntry] = []
     for page in (*Preferences.model_fields, "rules", "decisions"):
         title = page_title(page)
         annotation = Preferences.model_fields[page].annotation if page in Preferences.model_fields else None
         section = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
-        found.append(SettingEntry(page, "", title, title, _page_words(page, section)))
+        entries.append(SettingEntry(page, "", title, title, _page_words(page, section)))
         if page in CUSTOM_PAGES or section is None:
             continue
-        found += [
+        entries += [
             SettingEntry(
                 page,
                 name,
@@ -104,4 +104,4 @@ def setting_entries() -> list[SettingEntry]:
             )
             for name, field in section.model_fields.items()
         ]
-    return found
+    return entries

@@ -33,7 +33,7 @@ from ui.style.widgets import ComboBox, TextWithButtons
 
 
 class RuleCard(Card):
-    """A standing rule. `revoked`: the person takes it back."""
+    """A standing rule. `revoked`: the person revokes it."""
 
     revoked = Signal()
 
@@ -60,7 +60,7 @@ class RuleCard(Card):
         vbox(head, scope, self._history, question, parent=self, spacing=SPACE_XS, margins=margins)
 
     def show_history(self, rule: RuleSummary) -> None:
-        """Show when the rule was used last; all else of a rule stays as it is."""
+        """Show when the rule was last used; nothing else of a rule changes."""
         self._history.setText(self._history_text(rule))
 
     def _scope_text(self, rule: RuleSummary) -> str:
@@ -177,7 +177,7 @@ class RuleSettings(QWidget):
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
     def show_rules(self, rules: Sequence[RuleSummary]) -> None:
-        """Show the standing rules; what a card asks stays."""
+        """Show the standing rules; a question on a card stays."""
         if tuple(rules) == self._rules:
             return
         self._rules = tuple(rules)
@@ -301,10 +301,10 @@ class AuditLogSettings(QWidget):
         lines = [isolate(self._title(entry)), self._summary(entry)]
         if entry.was_edited:
             lines.append(self.tr("You edited the arguments."))
-        lines += [show_hidden(widget) for widget in (entry.reason, entry.message) if widget]
+        lines += [show_hidden(text) for text in (entry.reason, entry.message) if text]
         self._details.setPlainText("\n".join([*lines, "", ""]))
-        written = QTextCharFormat()
-        written.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        code_format = QTextCharFormat()
+        code_format.setFont(mono_font(self._themes.theme, self._themes.zoom))
         end = QTextCursor(self._details.document())
         end.movePosition(QTextCursor.MoveOperation.End)
-        end.insertText(in_logical_order(arguments_as_json(entry.input)), written)
+        end.insertText(in_logical_order(arguments_as_json(entry.input)), code_format)

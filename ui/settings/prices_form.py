@@ -82,7 +82,7 @@ class PriceTableModel(QAbstractTableModel):
         title = self._column_titles()[section]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                # A word a line: the names of models need the room.
+                # One word per line: the names of models need the room.
                 return title.replace(" ", "\n")
             case Qt.ItemDataRole.AccessibleTextRole:
                 return title
@@ -111,7 +111,7 @@ class PriceTableModel(QAbstractTableModel):
                 return None
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """Emit an edited price. Text that is no number changes nothing."""
+        """Emit an edited price. A text that is no price changes nothing."""
         if role != Qt.ItemDataRole.EditRole or index.column() < FIRST_PRICE_COLUMN:
             return False
         row, name = self._models[index.row()], _PRICE_FIELDS[index.column() - FIRST_PRICE_COLUMN]
@@ -162,11 +162,11 @@ class _PriceDelegate(QStyledItemDelegate):
         return editor
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Qt asks for this again whenever the prices are listed anew: what is typed stays."""
+        """Do nothing: Qt calls this whenever the prices are listed anew, and a typed text must stay."""
 
 
 def parse_price(typed: str) -> float | None:
-    """Parse dollars as people type them, with a comma or a point; None for what is no amount."""
+    """Parse dollars as people type them, with a comma or a point; None if it is no amount."""
     try:
         number = float(typed.strip().lstrip("$").replace(",", "."))
     except ValueError:

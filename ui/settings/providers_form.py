@@ -33,7 +33,7 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
 class EndpointEditor(CardEditor):
-    """`saved` carries the edited Endpoint. Warns before that the key will be lost: it is only for its addresses."""
+    """`saved` carries the edited Endpoint. Warns if saving removes the key, which belongs to its addresses only."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         title = endpoint.title
@@ -54,7 +54,7 @@ class EndpointEditor(CardEditor):
         self._update_warning()
 
     def show_address(self, endpoint: Endpoint) -> None:
-        """Show the address that was completed meanwhile, unless another one is written here."""
+        """Show the address that was completed meanwhile, unless the person has changed it here."""
         if self._edited_item().base_url == self._endpoint.base_url:
             self.form.show_values({"base_url": endpoint.base_url})
         self._endpoint = endpoint
@@ -70,7 +70,7 @@ class EndpointEditor(CardEditor):
     def _edited_item(self) -> Endpoint:
         values, old = self.form.values, self._endpoint
         address = complete_web_address(values["base_url"]) or ""
-        # A trailing slash alone is no change.
+        # A trailing slash is no change.
         values["base_url"] = old.base_url if address == old.base_url.rstrip("/") else address
         values["title"] = values["title"] or old.title
         values["mirrors"] = tuple(mirror for mirror in values["mirrors"][0] if mirror != address)
@@ -153,12 +153,12 @@ class EndpointCard(QFrame):
         row = FlowRows((self._test, self._edit, self._change, remove_key, remove), last_apart=remove)
         details = label(self._details(), "muted", wrap=True)
         head, questions = self._header_layout(), (self._key_removal, self._removal)
-        # Under the buttons: what a test says must not move them from under the pointer.
+        # The state is below the buttons, so that it does not move them from under the pointer.
         parts = (head, details, self._field, row, self._state, self._for_session, *questions)
         self._layout = vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
     def show_address(self, endpoint: Endpoint) -> None:
-        """Show the address that was completed; the keyboard and what is written stay here."""
+        """Show the address that was completed; the focus and typed texts stay."""
         self._endpoint = endpoint
         self._address.show_text(endpoint.base_url)
         if self._editor is not None:
@@ -190,7 +190,7 @@ class EndpointCard(QFrame):
             self._field.hide()
 
     def ask_for_key(self) -> None:
-        """Say that the key was removed with its address, and ask for one."""
+        """Show that the key was removed with its address, and ask for one."""
         words = self.tr("The key was for another address and is removed. Enter the key for this one.")
         self._state.show_state(Status.NO_KEYRING, words)
         self._field.show()
@@ -294,23 +294,27 @@ class ProviderSettings(QWidget):
         self._keyring_label.setText(words.format(_KEYRINGS.get(name, name)))
 
     def show_no_keyring(self, why: str) -> None:
-        """Say why no keyring can store keys."""
+        """Show why no keyring can store keys."""
         until = self.tr("A key can be held in memory until the program is closed.")
         self._keyring_label.setText(join_sentences((why, until)))
 
     def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
-        """Show the endpoints in use. What is written about one stays while others change."""
+        """Show the endpoints in use. An open editor stays while other endpoints change."""
         if list(endpoints) == list(self._endpoints):
             return
-        before = {endpoint.id: _without_key(endpoint) for endpoint in self._endpoints}
-        kept = {each.id: self._cards[each.id] for each in endpoints if _is_same(before.get(each.id), each)}
+        previous = {endpoint.id: _without_key(endpoint) for endpoint in self._endpoints}
+        kept = {
+            endpoint.id: self._cards[endpoint.id]
+            for endpoint in endpoints
+            if _is_same(previous.get(endpoint.id), endpoint)
+        }
         for card in self._cards.values():
             if card not in kept.values():
                 remove_widget(self._list, card)
         self._endpoints, self._cards = endpoints, {}
         for index, endpoint in enumerate(endpoints):
             card = self._cards[endpoint.id] = kept.get(endpoint.id) or EndpointCard(self._themes, endpoint, self)
-            if endpoint.id in kept and before[endpoint.id].base_url != endpoint.base_url:
+            if endpoint.id in kept and previous[endpoint.id].base_url != endpoint.base_url:
                 card.show_address(endpoint)
             if self._list.indexOf(card) != index:
                 self._list.insertWidget(index, card)
@@ -335,7 +339,7 @@ class ProviderSettings(QWidget):
             card.show_state(state, sentence)
 
     def on_edited(self, changed: Endpoint) -> None:
-        """Note that the key is lost: it is asked for once the change is made."""
+        """Emit the change, and note if it removes the key, which is then asked for."""
         old = next(endpoint for endpoint in self._endpoints if endpoint.id == changed.id)
         if changed.id in self._stored_keys and not changed.origins <= old.origins:
             self._invalidated_keys.add(changed.id)
@@ -349,17 +353,17 @@ _KEYRINGS = {
     "macOS Keyring": "Keychain",
     "Windows WinVaultKeyring": "Credential Manager",
 }
-"""What people know a keyring by, under the name of its class in the library that asks it."""
+"""The common names of keyrings, by their names in the library `keyring`."""
 
 
-def _is_same(before: Endpoint | None, endpoint: Endpoint) -> bool:
+def _is_same(previous: Endpoint | None, endpoint: Endpoint) -> bool:
     """Return whether its card can stay: a test may have completed the address."""
-    if before is None:
+    if previous is None:
         return False
-    addresses = {before.base_url, f"{before.base_url}/v1"}
-    return _without_key(endpoint) in [before.model_copy(update={"base_url": address}) for address in addresses]
+    addresses = {previous.base_url, f"{previous.base_url}/v1"}
+    return _without_key(endpoint) in [previous.model_copy(update={"base_url": address}) for address in addresses]
 
 
 def _without_key(endpoint: Endpoint) -> Endpoint:
-    """Return what its card shows: whether it has a key is shown by `show_keys`."""
+    """Return the endpoint as its card shows it; `show_keys` shows whether it has a key."""
     return endpoint.model_copy(update={"has_key": None})

@@ -150,7 +150,7 @@ def _parse_command(text: str, *, exact: bool) -> CommandPattern | str:
 EFFECTS = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
 _PATTERN_WIDTH = 160
 MODE_ORIGIN = "a mode"
-"""Who makes these rules, in the words of verdicts."""
+"""The origin of these rules, in the words of verdicts."""
 
 
 class RuleEditor(EditorFrame):
@@ -158,22 +158,22 @@ class RuleEditor(EditorFrame):
 
     saved = Signal(object)
 
-    def __init__(self, before: Rule | None, tools: Sequence[ToolGroup]) -> None:
+    def __init__(self, rule: Rule | None, tools: Sequence[ToolGroup]) -> None:
         super().__init__()
-        self._before = before
+        self._original = rule
         self._effect = ComboBox()
         self._tools = ToolMenu()
         self._kind_menu = ComboBox()
         self._pattern = QLineEdit()
         self._preview = label(wrap=True)
         self._problem = label(kind="error", wrap=True)
-        self._add = button(self.tr("Add rule") if before is None else self.tr("Change rule"), self._save, "primary")
+        self._add = button(self.tr("Add rule") if rule is None else self.tr("Change rule"), self._save, "primary")
         PartFocus(self, self._effect)
         self._populate_menus()
         self._build_layout()
         self.show_tools(tools)
-        if before is not None:
-            self._show_rule(before)
+        if rule is not None:
+            self._show_rule(rule)
         self._effect.currentIndexChanged.connect(self._update_preview)
         self._tools.currentIndexChanged.connect(self._update_preview)
         self._kind_menu.currentIndexChanged.connect(self._update_preview)
@@ -190,7 +190,7 @@ class RuleEditor(EditorFrame):
         return PATTERN_KINDS[max(0, self._kind_menu.currentIndex())]
 
     def _rule(self) -> Rule | str:
-        """Return the rule as it stands, or what is wrong."""
+        """Return the rule as typed so far, or what is wrong."""
         pattern = parse_pattern(self._kind, self._pattern.text())
         if isinstance(pattern, str):
             return pattern
@@ -203,17 +203,17 @@ class RuleEditor(EditorFrame):
         return self._build_rule(tool, pattern)
 
     def _tool_name(self) -> str:
-        """Return the identity of the tool for Allow, which means the tool as it is now; else its name."""
+        """Return the tool's identity for Allow, which allows only its current version; else its name."""
         known = self._tools.known_tool
         is_allowed = EFFECTS[self._effect.currentIndex()] is RuleEffect.ALLOW
         return known.identity if is_allowed and known is not None else self._tools.tool
 
     def _build_rule(self, tool: str, pattern: Pattern | None) -> Rule:
         effect = EFFECTS[self._effect.currentIndex()]
-        old = self._before
+        old = self._original
         if old is None:
             return Rule(effect=effect, tool=tool, pattern=pattern, scope=RuleScope.ALWAYS, origin=MODE_ORIGIN)
-        # Keep what has no field here, unless it was about another tool, or restricted what is now allowed.
+        # Keep parts that have no field here, unless they were about another tool, or restrict what is now allowed.
         widens = effect is RuleEffect.ALLOW and old.effect is not effect
         also = old.also if _base_name(tool) == _base_name(old.tool) and not widens else ()
         pattern = pattern if widens else _keep_folder(pattern, old.pattern)
@@ -283,7 +283,7 @@ class RuleEditor(EditorFrame):
 
 
 def _keep_folder(pattern: Pattern | None, old: Pattern | None) -> Pattern | None:
-    """Keep the folder that the pattern of a command had before."""
+    """Return the pattern with the folder of the old one, if both are about commands."""
     if not isinstance(pattern, CommandPattern) or not isinstance(old, CommandPattern):
         return pattern
     return pattern.model_copy(update={"folder": old.folder})

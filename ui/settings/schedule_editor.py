@@ -23,7 +23,7 @@ class ScheduleEditor(CardEditor):
 
     def __init__(self, prompt: ScheduledPrompt | None, modes: Sequence[Mode]) -> None:
         super().__init__(self.tr("Scheduled prompt being written"))
-        self._before = prompt
+        self._original = prompt
         self._timing = TimingEditor()
         self._model = GroupedMenu(_MENU_CHARACTERS, self.tr("{0} (not listed)"))
         self._groups: tuple[ModelGroup, ...] = ()
@@ -35,7 +35,7 @@ class ScheduleEditor(CardEditor):
             self._select_model(_model_key(prompt.endpoint_id, prompt.model))
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
-        """Set the models to choose from; the selected one stays, and so does an open menu where nothing is new."""
+        """Set the models to choose from; the selected one stays, and so does an open menu if nothing is new."""
         if tuple(groups) == self._groups:
             return
         self._groups = tuple(groups)
@@ -46,7 +46,7 @@ class ScheduleEditor(CardEditor):
     def _edited_item(self) -> ScheduledPrompt:
         values = self.form.values
         endpoint_id, _, model = str(values.pop("model_key") or "").partition(_SEPARATOR)
-        base = {} if self._before is None else dict(self._before)
+        base = {} if self._original is None else dict(self._original)
         values["prompt"] = trim_prompt(str(values["prompt"]))
         values |= {"endpoint_id": endpoint_id or None, "model": model or None}
         values["workspace"] = values["workspace"] or None

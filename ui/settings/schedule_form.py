@@ -51,26 +51,26 @@ class ScheduleCard(Card):
         vbox(*parts, self._buttons, self._confirm, parent=self, spacing=SPACE_XS, margins=SPACE_M)
 
     def _create_buttons(self, item: ListedSchedule, title: str) -> FlowRows:
-        named = {
+        names = {
             "run": self.tr("Run {0} now").format(title),
             "pause": (self.tr("Pause {0}") if item.prompt.is_on else self.tr("Resume {0}")).format(title),
             "edit": self.tr("Edit {0}").format(title),
             "open": self.tr("Open the conversation of {0}").format(title),
             "delete": self.tr("Delete {0}").format(title),
         }
-        run = button(self.tr("Run now"), self.run_pressed.emit, name=named["run"])
+        run = button(self.tr("Run now"), self.run_pressed.emit, name=names["run"])
         run.setEnabled(item.last_run is None or item.last_run.state == "ended")
         pause_text = self.tr("Pause") if item.prompt.is_on else self.tr("Resume")
-        pause = button(pause_text, self.pause_pressed.emit, name=named["pause"])
-        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=named["edit"])
+        pause = button(pause_text, self.pause_pressed.emit, name=names["pause"])
+        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=names["edit"])
         self.set_edit_buttons(edit)
         buttons = [run, pause, edit]
         if item.last_run is not None and item.last_run.conversation_id and item.last_run.result != "refused":
             open_last = self.open_pressed.emit
-            buttons.append(button(self.tr("Open conversation"), open_last, name=named["open"]))
+            buttons.append(button(self.tr("Open conversation"), open_last, name=names["open"]))
         if item.budget is not None:
             buttons.append(button(self.tr("Usage and budgets"), self.budgets_pressed.emit))
-        self._delete = button(self.tr("Delete…"), self._ask, "danger", named["delete"])
+        self._delete = button(self.tr("Delete…"), self._ask, "danger", names["delete"])
         return FlowRows((*buttons, self._delete))
 
     def _ask(self) -> None:
@@ -94,14 +94,14 @@ class ScheduleCard(Card):
         run = item.last_run
         if run is None:
             return self.tr("It has not run yet.")
-        at = exact_date(run.claimed_at, datetime.now(UTC))
+        began = exact_date(run.claimed_at, datetime.now(UTC))
         if item.waits:
             return self.tr("It has waited for your approval since {0}. The next run begins after it has ended.").format(
-                at
+                began
             )
         if run.state != "ended":
-            return self.tr("It has been at work since {0}.").format(at)
-        return self.tr("Last run: {0}, {1}").format(at, result_words(run.result))
+            return self.tr("It has been at work since {0}.").format(began)
+        return self.tr("Last run: {0}, {1}").format(began, result_words(run.result))
 
     def _budget_words(self, item: ListedSchedule, used_up: str) -> str:
         if item.prompt.missed == "skip":
@@ -112,12 +112,12 @@ class ScheduleCard(Card):
 
 
 class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
-    """All prompts. Answer what it asks for with `show_items`."""
+    """All prompts. Answer its requests with `show_items`."""
 
     saved = Signal(object)
     """A ScheduledPrompt, new or changed."""
     switched = Signal(str, bool)
-    """The id of a prompt, and whether it shall be on."""
+    """The id of a prompt, and whether to switch it on."""
     run_requested = Signal(str)
     delete_requested = Signal(str)
     open_requested = Signal(str)
@@ -151,7 +151,7 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         return editor
 
     def _update_editor(self, editor: ScheduleEditor) -> None:
-        """Nothing in it depends on the other prompts."""
+        """Do nothing: the editor does not depend on the other prompts."""
 
     def _update_buttons(self) -> None:
         super()._update_buttons()

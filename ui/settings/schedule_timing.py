@@ -1,4 +1,4 @@
-"""The editor of when a prompt runs, with the next times under it."""
+"""The editor of when a prompt runs, with the next times below it."""
 
 from datetime import UTC, datetime, time, timedelta
 from itertools import zip_longest
@@ -35,17 +35,17 @@ _KINDS = ("once", "daily", "weekly", "monthly", "interval", "cron")
 
 
 def _show_in_order(box: QDateTimeEdit) -> None:
-    """Show 09:05 in a mirrored window too, where Qt makes 05:09 of it: digits run from the left everywhere."""
+    """Show 09:05 in a mirrored window too, where Qt would show 05:09: digits run from left to right everywhere."""
     pattern = box.displayFormat()
     box.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
     # The same pattern again would change nothing.
-    for each in (f"{pattern} ", pattern):
-        box.setDisplayFormat(each)
+    for display_format in (f"{pattern} ", pattern):
+        box.setDisplayFormat(display_format)
     box.unsetLayoutDirection()
 
 
 class TimingEditor(QWidget):
-    """`timing` is what is set; None for a cron line that is empty."""
+    """`timing` is the chosen timing; None without a day of the week, or with an empty cron line."""
 
     changed = Signal()
 
@@ -78,19 +78,19 @@ class TimingEditor(QWidget):
 
     @property
     def timing(self) -> Timing | None:
-        """Return what is set."""
-        at = time(self._time.time().hour(), self._time.time().minute())
+        """The chosen timing; None if it is incomplete."""
+        time_of_day = time(self._time.time().hour(), self._time.time().minute())
         match self._kind.read():
             case "once":
-                date = self._date.date()
-                return Once(at=datetime(date.year(), date.month(), date.day(), at.hour, at.minute))  # noqa: DTZ001
+                day = self._date.date()
+                return Once(at=datetime(day.year(), day.month(), day.day(), time_of_day.hour, time_of_day.minute))  # noqa: DTZ001
             case "daily":
-                return Weekly(days=_EVERY_DAY, at=at)
+                return Weekly(days=_EVERY_DAY, at=time_of_day)
             case "weekly":
                 days = tuple(day for day, box in enumerate(self._day_boxes) if box.isChecked())
-                return Weekly(days=days, at=at) if days else None
+                return Weekly(days=days, at=time_of_day) if days else None
             case "monthly":
-                return Monthly(day=self._month_day.read(), at=at)
+                return Monthly(day=self._month_day.read(), at=time_of_day)
             case "interval":
                 return Interval(minutes=self._minutes.read(), start=self._start)
             case _:
@@ -99,13 +99,13 @@ class TimingEditor(QWidget):
 
     @property
     def preview(self) -> TimingPreview:
-        """Return the next times, or what is wrong."""
+        """The next times, or what is wrong."""
         timing = self.timing
         return TimingPreview() if timing is None else preview_timing(timing)
 
     @property
     def problem(self) -> str:
-        """Return what is wrong, in words; "" where nothing is."""
+        """What is wrong, in words; "" if nothing is."""
         if self.timing is None:
             return (
                 self.tr("Choose at least one day.")
@@ -116,16 +116,16 @@ class TimingEditor(QWidget):
         return "" if problem is None else translate_sentence(problem)
 
     def set_timing(self, timing: Timing) -> None:
-        """Show what is set, without a signal."""
-        at = timing.at if isinstance(timing, Weekly | Monthly) else _NINE
+        """Show a timing, without a signal."""
+        time_of_day = timing.at if isinstance(timing, Weekly | Monthly) else _NINE
         moment = timing.at if isinstance(timing, Once) else datetime.now(UTC).astimezone() + timedelta(days=1)
-        at = timing.at.time() if isinstance(timing, Once) else at
+        time_of_day = timing.at.time() if isinstance(timing, Once) else time_of_day
         self._start = timing.start if isinstance(timing, Interval) else now()
         is_daily = isinstance(timing, Weekly) and len(timing.days) == len(_EVERY_DAY)
         self._kind.show("daily" if is_daily else timing.type)
         with QSignalBlocker(self._date), QSignalBlocker(self._time):
             self._date.setDate(QDate(moment.year, moment.month, moment.day))
-            self._time.setTime(QTime(at.hour, at.minute))
+            self._time.setTime(QTime(time_of_day.hour, time_of_day.minute))
         days = timing.days if isinstance(timing, Weekly) and not is_daily else WEEKDAYS
         for day, box in enumerate(self._day_boxes):
             with QSignalBlocker(box):
@@ -136,7 +136,7 @@ class TimingEditor(QWidget):
         self._refresh()
 
     def first_wrong(self) -> QWidget:
-        """Return what takes the keyboard."""
+        """Return the control to focus: the wrong one, else the first."""
         kind = self._kind.read()
         wrong = {"cron": self._cron.widget, "weekly": self._day_boxes[0]}
         return wrong.get(kind, self._kind.widget) if self.problem else self._kind.widget

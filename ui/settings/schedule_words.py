@@ -29,9 +29,9 @@ def timing_words(timing: Timing) -> str:
 
 
 def moment_words(wall: datetime) -> str:
-    """Return a day and a time of the clock on the wall, with the year unless it is this one."""
-    is_plain = wall.year == datetime.now().year  # noqa: DTZ005  the wall clock
-    form = _tr("dddd, d MMMM") if is_plain else _tr("dddd, d MMMM yyyy")
+    """Return a local day and time, with the year unless it is the current one."""
+    is_this_year = wall.year == datetime.now().year  # noqa: DTZ005  the wall clock
+    form = _tr("dddd, d MMMM") if is_this_year else _tr("dddd, d MMMM yyyy")
     return _tr("{0}, {1}").format(write_date(wall.date(), form), time_words(wall.time()))
 
 

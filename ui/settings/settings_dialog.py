@@ -111,20 +111,20 @@ class SettingsDialog(QDialog):
         self._update_layout()
 
     def done(self, result: int) -> None:
-        """Close; the next time all pages are in sight again, and what is typed goes into no setting."""
+        """Close, clear the search and focus the list, so that later typing changes no setting."""
         super().done(result)
         self._search.field.clear()
         (self._menu if self._list.isHidden() else self._list).setFocus()
 
     def set_preferences(self, preferences: Preferences) -> None:
-        """Show what is another preference than before, without a signal: in other fields somebody may be typing."""
-        before, self._preferences = self._preferences, preferences
+        """Show the preferences that changed, without a signal. Other fields stay: the person may be typing there."""
+        previous, self._preferences = self._preferences, preferences
         self.show_problem("")
-        self._show(preferences, before)
+        self._show(preferences, previous)
 
-    def _show(self, preferences: Preferences, before: Preferences | None) -> None:
+    def _show(self, preferences: Preferences, previous: Preferences | None) -> None:
         for name, form in self._forms.items():
-            old: dict[str, Any] = {} if before is None else dict(getattr(before, name))
+            old: dict[str, Any] = {} if previous is None else dict(getattr(previous, name))
             new: dict[str, Any] = dict(getattr(preferences, name))
             form.show_values({field: new[field] for field in new if field not in old or new[field] != old[field]})
         self.providers.show_endpoints(preferences.providers.endpoints)
@@ -134,21 +134,21 @@ class SettingsDialog(QDialog):
         self._show_language_note()
 
     def offer_tray(self, *, has_tray: bool) -> None:
-        """Offer to close to the tray where there is one."""
+        """Offer to close to the tray if there is one."""
         self._forms["chat"].show_field("close_to_tray", is_shown=has_tray)
 
     def offer_autostart(self, *, is_offered: bool, why_not: Sentence | None) -> None:
-        """Offer to start with the computer; where that is impossible, say why."""
+        """Offer to start with the computer; if that is impossible, show why."""
         self._forms["chat"].show_field("start_with_computer", is_shown=is_offered)
         self._offer("chat", "start_with_computer", why_not)
 
     def offer_restart(self, *, is_possible: bool) -> None:
-        """Offer to start the program again, where another language needs that."""
+        """Set whether the program can start again by itself, which another language needs."""
         self._can_restart = is_possible
         self._show_language_note()
 
     def offer_updates(self, *, why_not: Sentence | None) -> None:
-        """Offer to look for new versions; where that is impossible, say why."""
+        """Offer to look for new versions; if that is impossible, show why."""
         self._offer("network", "check_for_updates", why_not)
 
     def _offer(self, page: str, field: str, why_not: Sentence | None) -> None:
@@ -157,7 +157,7 @@ class SettingsDialog(QDialog):
         row.show_warning("" if why_not is None else translate_sentence(why_not))
 
     def show_quick_ask_keys(self, *, is_possible: bool, problem: str, note: str) -> None:
-        """Say whether the keys of the quick question can be had, and what became of them."""
+        """Show whether global keys are possible for the quick question, and the state of the chosen ones."""
         row = self._forms["chat"].rows["quick_ask_keys"]
         row.control.widget.setEnabled(is_possible)
         row.show_warning(problem)
@@ -172,7 +172,7 @@ class SettingsDialog(QDialog):
         self._list.setCurrentRow(self._rows.index(page))
 
     def show_field(self, page: str, field: str) -> None:
-        """Show the page and give the keyboard to the control of one field, or of an action among the shortcuts."""
+        """Show the page and focus the control of one field, or an action among the shortcuts."""
         self.show_page(page)
         if page == "shortcuts":
             self.shortcuts.choose(field)
@@ -190,7 +190,7 @@ class SettingsDialog(QDialog):
             self._change_preference(section, name, typed_value(type(values), name, row.value))
 
     def _show_language_note(self) -> None:
-        """Offer the restart that another language needs, or ask for it: choosing one changes nothing in sight."""
+        """Offer the restart that another language needs, or ask the person to restart."""
         row = self._forms["appearance"].rows["language"]
         language = language_of(row.value)
         words = self.tr("Close Desktop Agent and start it again to see it in this language: {0}.")
@@ -233,7 +233,7 @@ class SettingsDialog(QDialog):
 
     def _add_page(self, name: str, content: QWidget, below: QWidget | None = None) -> None:
         page, scroll, title = QWidget(), QScrollArea(), page_title(name)
-        # First, and its content last: Qt styles all in a widget anew each time that it gets another parent.
+        # Add the page first and its content last: Qt restyles all children whenever a widget's parent changes.
         self._pages.addWidget(scroll)
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)
@@ -272,7 +272,7 @@ class SettingsDialog(QDialog):
         else:
             self.show_page(row.page)
         if self.width() < self._narrow_width:
-            # The page is behind what was found.
+            # The results would hide the page.
             self._search.field.clear()
 
     @property
@@ -313,7 +313,7 @@ class SettingsDialog(QDialog):
         vbox(self._search, self._menu, self._list, parent=self._side, spacing=SPACE_S, margins=0)
         self._middle.addWidget(self._side)
         self._middle.addWidget(self._pages, 1)
-        # People look for the version here first.
+        # People look for the version in the settings first.
         words = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
         about = button(words, self.about_requested.emit, "quiet")
         foot = FlowRows((about, button(self.tr("Close"), self.accept)), apart=about, trailing=True)
@@ -321,5 +321,5 @@ class SettingsDialog(QDialog):
         self._column.addLayout(self._middle, 1)
         self._column.addWidget(self._problem)
         self._column.addWidget(foot)
-        # Not the search: arrows walk the pages at once.
+        # Not the search, so that arrow keys move through the pages at once.
         self._list.setFocus()

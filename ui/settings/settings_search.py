@@ -1,4 +1,4 @@
-"""The search over the list of pages: what is written finds pages and single settings."""
+"""The search over the list of pages, which finds pages and single settings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,13 @@ class SettingRow(ResultRow):
 
 
 def setting_rows(typed: str, more: Sequence[SettingEntry] = ()) -> list[SettingRow]:
-    """Return what these words find, the best first: titles, then what is said of them."""
+    """Return the settings that match these words, the best first: by their titles, then by their other words."""
     matcher = FuzzyMatcher(typed, by_letters=False)
     entries = (*setting_entries(), *more)
     ranked = [(matcher.rank(entry.title, f"{entry.page_title} {entry.words}"), entry) for entry in entries]
-    fitting = sorted(((rank, entry) for rank, entry in ranked if rank is not None), key=lambda found: found[0])
-    if not fitting:
+    matching = [(rank, entry) for rank, entry in ranked if rank is not None]
+    matching.sort(key=lambda ranked_entry: ranked_entry[0])
+    if not matching:
         return [SettingRow(text=QCoreApplication.translate("SettingsSearch", "Nothing is called that."), is_faded=True)]
     return [
         SettingRow(
@@ -37,18 +38,18 @@ def setting_rows(typed: str, more: Sequence[SettingEntry] = ()) -> list[SettingR
             page=entry.page,
             field=entry.field,
         )
-        for _, entry in fitting
+        for _, entry in matching
     ]
 
 
 class SettingsSearch(SearchPanel):
-    """A field alone; while something is written in it, what that finds is under it."""
+    """A search field; while it has text, the results are below it."""
 
     used = Signal(bool)
-    """Whether something is written."""
+    """Whether the field has text."""
 
     def __init__(self, themes: ThemeSource, more: Callable[[], Sequence[SettingEntry]]) -> None:
-        """`more` returns what else can be found."""
+        """`more` returns further entries."""
         super().__init__(
             themes,
             lambda typed: setting_rows(typed, more()) if typed.strip() else [],
@@ -60,11 +61,11 @@ class SettingsSearch(SearchPanel):
 
     @property
     def is_used(self) -> bool:
-        """Whether something is written."""
+        """Whether the field has text."""
         return bool(self.field.text().strip())
 
     def start(self) -> None:
-        """Take the keyboard; what is written is replaced by what is typed."""
+        """Focus the field and select its text."""
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
@@ -76,7 +77,7 @@ class SettingsSearch(SearchPanel):
 
     def _on_text(self) -> None:
         self._list.setVisible(self.is_used)
-        # Without the list it must not take half of the height.
+        # Without the list, the search must not take half of the height.
         vertical = QSizePolicy.Policy.Expanding if self.is_used else QSizePolicy.Policy.Maximum
         self.setSizePolicy(QSizePolicy.Policy.Preferred, vertical)
         self.used.emit(self.is_used)

@@ -18,12 +18,12 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.style.widgets import ComboBox, ConfirmBar
 
 _ROWS_HEIGHT = 240
-"""Pixels that the list has at least."""
+"""The least height of the list, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """An action and its keys, in Qt's portable form; `default` are those that it comes with.
+    """An action and its keys, in Qt's portable form; `default` are its default keys.
 
     `words` are synonyms for the search. `fixed` says why the keys cannot be changed. The keys are one of the `choices`,
     if there are any.
@@ -39,7 +39,7 @@ class Shortcut:
 
 
 def changed_keys(shortcuts: Sequence[Shortcut]) -> dict[str, str]:
-    """Return the keys that are not those that an action comes with, by the action's name."""
+    """Return the keys that are not the default, by the action's name."""
     return {shortcut.name: shortcut.keys for shortcut in shortcuts if shortcut.keys != shortcut.default}
 
 
@@ -47,16 +47,16 @@ class ShortcutSettings(QWidget):
     """A list of all actions, and below it the keys of the chosen one. Changes take effect at once."""
 
     keys_changed = Signal(dict)
-    """All keys that are not those that an action comes with, by its name."""
+    """All keys that are not the default, by the action's name."""
     choice_changed = Signal(str, int)
-    """An action whose keys are one of a few, and which one was chosen."""
+    """The name of an action with a choice of keys, and the index of the chosen ones."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._shortcuts: dict[str, Shortcut] = {}
         self._chosen = ""
-        self._wanted = ("", "")
-        """The action and the keys that the person is asked about."""
+        self._requested = ("", "")
+        """The action and the keys that the person is asked to take over."""
         self._search = ClearableField(themes, self.tr("Search shortcuts"))
         self._pressed = KeyField(self.tr("Find by pressing keys"), self.tr("Find by keys"), clears=True)
         self._rows = ResultModel(self)
@@ -79,10 +79,10 @@ class ShortcutSettings(QWidget):
         self._show_chosen()
 
     def show_shortcuts(self, shortcuts: Sequence[Shortcut]) -> None:
-        """Show these; the chosen one stays chosen."""
-        now = {shortcut.name: shortcut for shortcut in shortcuts}
-        if now != self._shortcuts:
-            self._shortcuts = now
+        """Show these shortcuts; the chosen one stays chosen."""
+        by_name = {shortcut.name: shortcut for shortcut in shortcuts}
+        if by_name != self._shortcuts:
+            self._shortcuts = by_name
             self._fill()
 
     def entries(self) -> list[SettingEntry]:
@@ -94,7 +94,7 @@ class ShortcutSettings(QWidget):
         ]
 
     def choose(self, name: str) -> None:
-        """Choose an action among all of them, and give the keyboard to the list."""
+        """Choose an action in the unfiltered list, and focus the list."""
         self._search.clear()
         self._pressed.show_keys("")
         self._chosen = name
@@ -114,13 +114,13 @@ class ShortcutSettings(QWidget):
 
     def _fill(self) -> None:
         words, pressed = self._search.text().casefold().split(), self._pressed.keys
-        fitting = [
+        matching = [
             shortcut
             for shortcut in self._shortcuts.values()
-            if _fits(shortcut, words) and (not pressed or shortcut.keys == pressed)
+            if _matches(shortcut, words) and (not pressed or shortcut.keys == pressed)
         ]
-        self._rows.show_rows([_row(shortcut, self._keys_text(shortcut)) for shortcut in fitting])
-        names = [shortcut.name for shortcut in fitting]
+        self._rows.show_rows([_row(shortcut, self._keys_text(shortcut)) for shortcut in matching])
+        names = [shortcut.name for shortcut in matching]
         if self._chosen not in names:
             self._chosen = names[0] if names else ""
         if self._chosen:
@@ -165,10 +165,10 @@ class ShortcutSettings(QWidget):
         self._reason.setVisible(bool(shortcut.fixed))
 
     def _edit(self) -> None:
-        """Give the keyboard to what changes the chosen action."""
-        shown = next((control for control in (self._field, self._choice) if not control.isHidden()), None)
-        if shown is not None and not self._detail.isHidden():
-            shown.setFocus()
+        """Focus the control that changes the keys of the chosen action."""
+        control = next((control for control in (self._field, self._choice) if not control.isHidden()), None)
+        if control is not None and not self._detail.isHidden():
+            control.setFocus()
 
     def _set_keys(self, keys: str) -> None:
         shortcut = self._shortcuts.get(self._chosen)
@@ -183,7 +183,7 @@ class ShortcutSettings(QWidget):
             self._field.show_keys(shortcut.keys)
             self._show_problem(problem)
         elif other is not None:
-            self._wanted = (shortcut.name, keys)
+            self._requested = (shortcut.name, keys)
             words = self.tr("{0} belongs to “{1}”. Take it over? “{1}” has no keys then.")
             self._take_over.ask(words.format(native_shortcut(keys), other.title))
         else:
@@ -199,7 +199,7 @@ class ShortcutSettings(QWidget):
         return Shortcut(shortcut.name, shortcut.title, keys.get(shortcut.name, shortcut.keys), shortcut.default)
 
     def _on_taken_over(self) -> None:
-        name, keys = self._wanted
+        name, keys = self._requested
         others = {known.name: "" for known in self._shortcuts.values() if known.keys == keys}
         self._take_over.hide()
         self._field.setFocus()
@@ -293,7 +293,7 @@ def _row(shortcut: Shortcut, keys: str) -> _ShortcutRow:
     return _ShortcutRow(text=shortcut.title, detail=keys, spoken=spoken, is_choosable=True, name=shortcut.name)
 
 
-def _fits(shortcut: Shortcut, words: Sequence[str]) -> bool:
+def _matches(shortcut: Shortcut, words: Sequence[str]) -> bool:
     text = f"{shortcut.title} {shortcut.words} {native_shortcut(shortcut.keys)} {shortcut.keys}".casefold()
     return all(word in text for word in words)
 

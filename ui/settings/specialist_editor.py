@@ -16,7 +16,7 @@ from ui.style.layouts import PartFocus
 from ui.style.theme import SPACE_XS
 
 _CALLER_MODEL, _CUSTOM_MODEL = "", "\n"
-"""Data of the two entries that name no model; no model is called so."""
+"""Data of the two entries that name no model; no model has such a name."""
 MIN_MODEL_CHARS = 22
 
 
@@ -39,7 +39,7 @@ class ModelChoice(QWidget):
 
     @property
     def model(self) -> str | None:
-        """Return the selected model, or None for the caller's."""
+        """The selected model, or None for the caller's."""
         chosen = str(self.menu.currentData())
         return (self.other.text().strip() if chosen == _CUSTOM_MODEL else chosen) or None
 
@@ -49,7 +49,7 @@ class ModelChoice(QWidget):
         return self.menu.currentData() == _CUSTOM_MODEL and not self.other.text().strip()
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
-        """Show what servers list; the selected model stays, and so does an open menu where nothing is new."""
+        """Show what servers list; the selected model stays, and so does an open menu if nothing is new."""
         if tuple(groups) == self._groups:
             return
         self._groups = tuple(groups)
@@ -66,8 +66,8 @@ class ModelChoice(QWidget):
             for group in self._groups:
                 if group.models:
                     self.menu.add_heading(group.endpoint.title)
-                for part in group.models:
-                    self.menu.add_choice(part.id, part.id)
+                for listed in group.models:
+                    self.menu.add_choice(listed.id, listed.id)
             self.menu.select(model or _CALLER_MODEL)
             self.menu.add_choice(self.tr("Another model…"), _CUSTOM_MODEL)
         self._on_selected()
@@ -87,7 +87,7 @@ MAX_MINUTES = 24 * 60.0
 MAX_TURNS = 100_000
 _TOKEN_STEP = 10_000
 _LIMITS = ("tokens", "cost", "seconds", "turns")
-"""Those with a field."""
+"""The limits that have a field."""
 
 
 class SpecialistEditor(CardEditor):
@@ -95,7 +95,7 @@ class SpecialistEditor(CardEditor):
 
     def __init__(self, specialist: Specialist | None) -> None:
         super().__init__(self.tr("Specialist being written"))
-        self._before = specialist
+        self._original = specialist
         self._taken: frozenset[str] = frozenset()
         self._model = ModelChoice()
         self._tools = ToolChecklist()
@@ -116,8 +116,8 @@ class SpecialistEditor(CardEditor):
         self._model.show_models(groups)
 
     def _edited_item(self) -> Specialist:
-        base = dict(self._before) if self._before is not None else {}
-        old_limits = self._before.limits if self._before is not None else Limits()
+        base = dict(self._original) if self._original is not None else {}
+        old_limits = self._original.limits if self._original is not None else Limits()
         values = self.form.values
         limits = {**old_limits.model_dump(), **{name: values.pop(name) for name in _LIMITS}}
         return Specialist.model_validate({**base, **values, "limits": limits})

@@ -17,7 +17,7 @@ from ui.style.widgets import WrappedChoice
 
 
 class SpellingSettings(QWidget):
-    """Has the fields of the section; which languages there are is known when `show_languages` is called."""
+    """The fields of the section; `show_languages` fills in the languages later."""
 
     def __init__(self, form: Form) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class SpellingSettings(QWidget):
     def show_languages(self, languages: Sequence[str], default: str, folder: str) -> None:
         """Show a box for each language that has a dictionary.
 
-        `default` is used where none is chosen, "" if there is none; `folder` takes further dictionaries, "" where
-        nothing can read them.
+        `default` is used if none is chosen, "" if there is none; `folder` is for further dictionaries, "" if nothing
+        can read them.
         """
         self._languages.show_languages(languages, default)
         note = self.tr("For other languages put dictionaries of Hunspell (two files, .aff and .dic) into {0}.")
@@ -94,7 +94,7 @@ class _LanguageBoxes(QWidget):
                 box.setChecked(language in checked)
 
     def _on_toggled(self) -> None:
-        # Those that are not here now may be again.
+        # Keep languages without a dictionary: it may come back.
         missing = [language for language in self._chosen if language not in self._boxes]
         checked = [language for language, box in self._boxes.items() if box.isChecked()]
         self._chosen = (*checked, *missing)
@@ -102,12 +102,12 @@ class _LanguageBoxes(QWidget):
 
 
 def _language_name(language: str) -> str:
-    """Return what people call the language of a dictionary: “Deutsch (Deutschland)” for "de_DE"."""
+    """Return the native name of a dictionary's language: “Deutsch (Deutschland)” for "de_DE"."""
     locale = QLocale(language)
     if locale.language() is QLocale.Language.C:
         return language
     name, country = locale.nativeLanguageName(), locale.nativeTerritoryName()
-    # Names of the other countries' ways of writing name the country.
+    # The names of variants of a language already name the country.
     is_main = name == QLocale(language.partition("_")[0]).nativeLanguageName()
     whole = f"{name} ({country})" if country and is_main and "_" in language else name
     return whole if locale.name() == language or "_" not in language else f"{whole}, {language}"

@@ -1,4 +1,4 @@
-"""The page of storage: where conversations are saved, how much that is, a check, and backups."""
+"""The page of storage: where conversations are saved, their size, a check, and backups."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -70,7 +70,7 @@ class StorageSettings(QWidget):
         self._is_busy = self._is_compacting = self._is_checking = False
         self._focus = FocusReturn(self)
         self._build(themes, form)
-        # Else the longest button would set the width of all, instead of breaking its words.
+        # Otherwise the longest button would set the width of all, instead of breaking its words.
         self.setMinimumWidth(SPACE_L)
         self.show_last_check(None)
         self.show_backups(())
@@ -123,9 +123,9 @@ class StorageSettings(QWidget):
         self._copies.show_copies(copies)
 
     def show_begun(self, sentence: Sentence) -> None:
-        """Show what is being done."""
+        """Show what has begun."""
         self._is_busy = True
-        # Compacting has a line of its own: that of the backups goes on saying what was restored.
+        # Compacting has its own status line; that of the backups still shows what was restored.
         if not self._is_compacting:
             self._new_folder = None
         self._work_state.show_state(Status.BUSY, sentence)
@@ -136,7 +136,7 @@ class StorageSettings(QWidget):
         self._new_folder = folder
 
     def show_done(self, sentence: Sentence, *, went_well: bool) -> None:
-        """Show how it ended."""
+        """Show how the work ended."""
         self._work_state.show_state(Status.OK if went_well else Status.ERROR, sentence)
         self._is_busy = self._is_compacting = False
         self._refresh()

@@ -25,7 +25,7 @@ def group_title(group: ToolGroup) -> str:
 
 
 class GroupedMenu(ComboBox):
-    """A menu of choices in groups. One that is unknown now can be selected too, in the words of `missing`."""
+    """A menu of choices in groups. An unknown value can be selected too; `missing` is the template of its text."""
 
     def __init__(self, characters: int, missing: str) -> None:
         """`characters` is the least width."""
@@ -61,7 +61,7 @@ class GroupedMenu(ComboBox):
 
 
 class ToolMenu(GroupedMenu):
-    """A menu of every tool, or one; a selected one that is unknown now stays, with a note."""
+    """A menu of the tools, and of “Every tool”; a selected tool that is not known now stays, with a note."""
 
     def __init__(self) -> None:
         super().__init__(MIN_TOOL_CHARS, QCoreApplication.translate("Tools", "{0} (not here now)"))
@@ -75,7 +75,7 @@ class ToolMenu(GroupedMenu):
 
     @property
     def known_tool(self) -> AvailableTool | None:
-        """Return the selected tool, where it is known."""
+        """The selected tool, if it is known."""
         matches = (tool for group in self._groups for tool in group.tools if tool.name == self.tool)
         return next(matches, None)
 
@@ -92,7 +92,7 @@ class ToolMenu(GroupedMenu):
         self.select(chosen)
 
     def select(self, value: str) -> None:
-        """Select a tool; one that is missing is added, in words."""
+        """Select a tool; one that is missing is added with its title."""
         if self.findData(value) < 0:
             self.add_choice(self.missing.format(tool_title(value)), value)
         super().select(value)
@@ -100,11 +100,11 @@ class ToolMenu(GroupedMenu):
 
 VISIBLE_LINES = 11
 SEARCH_THRESHOLD = 20
-"""So many tools, and there is a field to look for one."""
+"""With more tools than this, there is a field to search for one."""
 
 
 class ToolChecklist(QWidget):
-    """`tools` are the checked names. Names that are unknown now stay in the list, with a note."""
+    """`tools` are the checked names. Names that are not known now stay in the list, with a note."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class ToolChecklist(QWidget):
         self._search.setClearButtonEnabled(True)
         self._scroll = QScrollArea(widgetResizable=True)
         self._scroll.setProperty("kind", "card")
-        # Tab stops at what is in it.
+        # Tab stops at its content.
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._scroll.setFixedHeight(self.fontMetrics().lineSpacing() * VISIBLE_LINES)
         self._count = label(kind="small", wrap=True)
@@ -191,7 +191,7 @@ class ToolChecklist(QWidget):
         self._update_count()
 
     def _filter_rows(self) -> None:
-        """Hide groups without matches too."""
+        """Hide tools that do not match, and groups without a match."""
         query = self._search.text().strip().lower()
         for heading, choices in self._rows:
             for choice in choices:

@@ -37,7 +37,7 @@ class TrashDialog(QDialog):
     purge_requested = Signal(str)
     empty_requested = Signal()
     end_reached = Signal()
-    """More of the trash is to be read, if there is any."""
+    """Read more of the trash, if there is more."""
 
     def __init__(self, themes: ThemeSource, days: int, parent: QWidget | None = None) -> None:
         """`days` is how long a conversation stays."""
@@ -63,9 +63,9 @@ class TrashDialog(QDialog):
         self.show_conversations(())
 
     def show_conversations(self, conversations: "Sequence[ListedConversation]", has_more: bool = False) -> None:  # noqa: FBT001, FBT002  a slot
-        """Show what is in the trash. The selected row stays, or the one in its place is selected."""
+        """Show the trash. The selected one stays selected; if it is gone, the one now in its row is selected."""
         self._has_more = has_more
-        place = self._list.verticalScrollBar().value()
+        scroll_position = self._list.verticalScrollBar().value()
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
         selected_id = self._selected_id()
         self._hide_confirmation()
@@ -77,7 +77,7 @@ class TrashDialog(QDialog):
             (index for index, conversation in enumerate(conversations) if conversation.id == selected_id), row
         )
         self._list.setCurrentRow(min(selected_row, self._list.count() - 1))
-        self._list.verticalScrollBar().setValue(place)
+        self._list.verticalScrollBar().setValue(scroll_position)
         has_some = self._list.count() > 0
         if not has_some and self._list.hasFocus():
             self.setFocus()
@@ -96,12 +96,12 @@ class TrashDialog(QDialog):
         title = title_or_new(record.title)
         deleted_at = record.deleted_at or now
         days = math.ceil((deleted_at + timedelta(days=self._days) - now) / timedelta(days=1))
-        kept = self.tr("Goes for good in {0} days").format(days) if days > 1 else self.tr("Goes for good soon")
+        remaining = self.tr("Goes for good in {0} days").format(days) if days > 1 else self.tr("Goes for good soon")
         item = QListWidgetItem(title)
         item.setData(_ID_ROLE, record.id)
-        item.setData(RowRole.SUBTITLE, kept)
+        item.setData(RowRole.SUBTITLE, remaining)
         item.setData(RowRole.DETAIL, relative_date(deleted_at, now))
-        spoken = self.tr("{0}, deleted {1}. {2}").format(title, relative_date(deleted_at, now), kept)
+        spoken = self.tr("{0}, deleted {1}. {2}").format(title, relative_date(deleted_at, now), remaining)
         item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
         return item
 
@@ -168,7 +168,7 @@ class TrashDialog(QDialog):
         self._fit_hint()
 
     def _fit_hint(self) -> None:
-        """Show what the rows say too only where the list and the buttons leave room for it."""
+        """Show the hint, which the rows repeat, only if the list and the buttons leave room for it."""
         layout, width = self.layout(), self.width()
         if layout is None:
             return
@@ -195,8 +195,8 @@ class TrashDialog(QDialog):
         self.setAccessibleName(title)
         self.resize(
             *(
-                min(wanted, available)
-                for wanted, available in zip(_SIZE, self.screen().availableSize().toTuple(), strict=True)
+                min(length, available)
+                for length, available in zip(_SIZE, self.screen().availableSize().toTuple(), strict=True)
             )
         )
         self._list.setAccessibleName(self.tr("Deleted conversations"))
@@ -209,5 +209,5 @@ class TrashDialog(QDialog):
         layout = vbox(*parts, self._foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self._list)
         layout.setStretchFactor(self._empty_note, 1)
         # As high as its content, up to the screen.
-        wanted = max(_SIZE[1], layout.totalHeightForWidth(self.width()))
-        self.resize(self.width(), min(wanted, self.screen().availableSize().height() - 2 * SPACE_L))
+        height = max(_SIZE[1], layout.totalHeightForWidth(self.width()))
+        self.resize(self.width(), min(height, self.screen().availableSize().height() - 2 * SPACE_L))

@@ -33,7 +33,7 @@ _SECRET_KEY = re.compile(rf"(?:{KNOWN_KEY_PREFIXES})[\w.-]{{8,}}|[A-Za-z0-9+_-]{
 
 
 def format_arguments(arguments: tuple[str, ...]) -> str:
-    """Write one argument a line; as JSON where a line would be read differently."""
+    """Write one argument per line, as JSON if the plain line would be parsed differently."""
     return "\n".join(
         json.dumps(argument, ensure_ascii=False) if _needs_quotes(argument) else argument for argument in arguments
     )
@@ -88,10 +88,10 @@ class OAuthClientFields(QWidget):
 
     def __init__(self, connection: HttpConnection | None) -> None:
         super().__init__()
-        self._before = connection.client_id if connection is not None else ""
-        self._is_stored = bool(self._before)
+        self._original = connection.client_id if connection is not None else ""
+        self._is_stored = bool(self._original)
         self._is_invalidated = False
-        self._id = QLineEdit(self._before)
+        self._id = QLineEdit(self._original)
         self._id.setMaxLength(_MAX_CLIENT_ID_LENGTH)
         self._id.setPlaceholderText(self.tr("Client id, if you were given one"))
         self._id.setAccessibleName(self.tr("Client id"))
@@ -113,7 +113,7 @@ class OAuthClientFields(QWidget):
 
     @property
     def secrets(self) -> dict[str, SecretStr]:
-        """Return the secret, if a new one was typed."""
+        """The secret, if a new one was typed."""
         typed = self._secret.text()
         return {CLIENT_SECRET: SecretStr(typed)} if typed and self.client_id else {}
 
@@ -128,7 +128,7 @@ class OAuthClientFields(QWidget):
         self._on_change()
 
     def _on_change(self) -> None:
-        is_kept = self._is_stored and not self._is_invalidated and self.client_id == self._before
+        is_kept = self._is_stored and not self._is_invalidated and self.client_id == self._original
         words = self.tr("Kept in the keyring") if is_kept else self.tr("Client secret, if it has one")
         self._secret.setPlaceholderText(words)
         self._secret.setAccessibleDescription(self.tr("What is typed here replaces it.") if is_kept else "")
@@ -141,7 +141,7 @@ class HttpFields(QObject):
 
     def __init__(self, themes: ThemeSource, form: Form, connection: HttpConnection | None) -> None:
         super().__init__(form)
-        self._before = connection
+        self._original = connection
         self._headers = KeyValueEditor(themes, header_labels())
         self._client = OAuthClientFields(connection)
         url = text_line(placeholder="https://mcp.example.com/mcp")
@@ -166,15 +166,15 @@ class HttpFields(QObject):
 
     @property
     def connection(self) -> HttpConnection:
-        """Return the connection as typed; valid where no field is wrong."""
-        written = {
+        """The connection as typed; valid if no field is wrong."""
+        typed = {
             "url": self._url or "",
             "headers": self._headers.secret_names,
             "sign_in": self._sign_in.value,
             "client_id": self._client.client_id if self._sign_in.value else "",
         }
-        base = self._before.model_dump() if self._before is not None else {}
-        return HttpConnection.model_validate({**base, **written})
+        base = self._original.model_dump() if self._original is not None else {}
+        return HttpConnection.model_validate({**base, **typed})
 
     @property
     def secrets(self) -> dict[str, SecretStr]:
@@ -201,15 +201,15 @@ class HttpFields(QObject):
         return ""
 
     def _on_url_changed(self) -> None:
-        url, before = self._url, self._before
+        url, original = self._url, self._original
         parts = urlsplit(url or "")
-        is_elsewhere = before is not None and url is not None and _origin(url) != _origin(before.url)
+        is_elsewhere = original is not None and url is not None and _origin(url) != _origin(original.url)
         self._headers.invalidate_stored(forgotten=is_elsewhere)
-        self._client.invalidate_stored(forgotten=before is not None and url != before.url)
+        self._client.invalidate_stored(forgotten=original is not None and url != original.url)
         words = ""
-        if is_elsewhere and before is not None and self._headers.uses_stored:
+        if is_elsewhere and original is not None and self._headers.uses_stored:
             words = self.tr("What the headers hold was given for {0} and goes to no other address. Enter it again.")
-            words = words.format(urlsplit(before.url).netloc)
+            words = words.format(urlsplit(original.url).netloc)
         elif parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             words = self.tr("What is sent to an http:// address can be read on the way. Take https:// if it has one.")
         self._url_row.show_warning(words)
@@ -228,7 +228,7 @@ class StdioFields(QObject):
 
     def __init__(self, themes: ThemeSource, form: Form, connection: StdioConnection | None) -> None:
         super().__init__(form)
-        self._before = connection
+        self._original = connection
         self._program = text_line(placeholder=self.tr("For example npx or uvx"))
         self._arguments = text_area(_ARGUMENT_LINES, margin=3 * SPACE_S, placeholder=self.tr("For example -y"))
         self._variables = KeyValueEditor(themes, variable_labels())
@@ -249,7 +249,7 @@ class StdioFields(QObject):
 
     @property
     def connection(self) -> StdioConnection:
-        """The connection as typed; valid where no field is wrong."""
+        """The connection as typed; valid if no field is wrong."""
         return StdioConnection(
             command=self._program.read(),
             args=self._typed_arguments,
@@ -295,9 +295,9 @@ class StdioFields(QObject):
         return words.format(show_hidden(secret)) if secret is not None else ""
 
     def _changed_warning(self) -> str:
-        before = self._before
-        is_other = before is not None and (
-            self._program.read() != before.command or self._typed_arguments != before.args
+        original = self._original
+        is_other = original is not None and (
+            self._program.read() != original.command or self._typed_arguments != original.args
         )
         self._variables.invalidate_stored(forgotten=is_other)
         if not is_other or not self._variables.uses_stored:

@@ -25,7 +25,7 @@ _MAX_LINES = 12
 
 
 class ImportCard(QFrame):
-    """A server that can be imported, with all of what it would start."""
+    """A server that can be imported, with its whole command line or address."""
 
     changed = Signal()
 
@@ -114,11 +114,11 @@ class ImportPanel(EditorFrame):
         """Show the configuration files of other programs."""
         clear_layout(self._files)
         for file in files:
-            take = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
-            take.setToolTip(plain_tooltip(str(file.path)))
-            take.setAccessibleDescription(str(file.path))
-            self._files.addWidget(take, 0, Qt.AlignmentFlag.AlignLeft)
-            take.show()
+            choose = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
+            choose.setToolTip(plain_tooltip(str(file.path)))
+            choose.setAccessibleDescription(str(file.path))
+            self._files.addWidget(choose, 0, Qt.AlignmentFlag.AlignLeft)
+            choose.show()
 
     def show_text(self, text: str) -> None:
         """Show the text of a file and request its preview at once."""
@@ -133,7 +133,7 @@ class ImportPanel(EditorFrame):
         announce(self, words)
 
     def show_problem(self, sentence: Sentence) -> None:
-        """Say why nothing is imported; the text stays."""
+        """Show why nothing is imported; the text stays."""
         with self._focus.kept():
             self._cancel.setEnabled(True)
             self._update_view(self._preview if self._is_importing else None, translate_sentence(sentence, show_hidden))
@@ -176,11 +176,11 @@ class ImportPanel(EditorFrame):
         self._rejected.setVisible(bool(refused))
 
     def _update_button(self) -> None:
-        wanted = sum(card.is_selected for card in self._cards)
-        words = self.tr("Import 1 server") if wanted == 1 else self.tr("Import {0} servers").format(wanted)
-        self._import_button.setText(words if wanted else self.tr("Import"))
+        count = sum(card.is_selected for card in self._cards)
+        words = self.tr("Import 1 server") if count == 1 else self.tr("Import {0} servers").format(count)
+        self._import_button.setText(words if count else self.tr("Import"))
         self._import_button.setAccessibleName(self._import_button.text())
-        self._import_button.setEnabled(wanted > 0)
+        self._import_button.setEnabled(count > 0)
 
     def _request_import(self) -> None:
         if self._preview is not None:

@@ -134,7 +134,7 @@ class KeyValueRow(QWidget):
 
     @property
     def value(self) -> str:
-        """As typed; empty where the keyring has it."""
+        """The value as typed; empty if the keyring has it."""
         return self.value_field.text()
 
     @property

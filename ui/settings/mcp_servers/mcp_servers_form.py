@@ -105,7 +105,7 @@ class McpServersForm(QWidget):
             self._close_panel()
 
     def show_error(self, server_id: str, sentence: Sentence) -> None:
-        """Say why a request about a server failed."""
+        """Show why a request about a server failed."""
         card = self._cards.get(server_id)
         if self._editor is not None and self._is_saving(server_id):
             self._editor.show_error(sentence)
@@ -152,7 +152,7 @@ class McpServersForm(QWidget):
         return card
 
     def _follow_log_of(self, card_id: str, server_id: str) -> None:
-        """Close the log of another card first."""
+        """Follow the log of a card; close the log of another card first."""
         followed = self._cards.get(self._followed_id)
         if followed is not None and self._followed_id != card_id:
             followed.close_log()

@@ -23,7 +23,7 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
 class ServerRequests(QObject):
-    """What the page and its cards ask for. All but two begin with a server's id."""
+    """The requests of the page and its cards. All except `saved` and `states_requested` carry a server's id first."""
 
     saved = Signal(object, object)
     """The edited McpServer, and new values of its secrets by name."""

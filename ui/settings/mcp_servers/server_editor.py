@@ -30,10 +30,10 @@ class ServerEditor(CardEditor):
 
     def __init__(self, themes: ThemeSource, kind: ServerKind, server: McpServer | None, taken: Collection[str]) -> None:
         super().__init__("", TABLE)
-        self._before = server
+        self._original = server
         self._taken = taken
         self.server_id = server.id if server is not None else ""
-        """The server's id; a new one gets it when it is saved first."""
+        """The server's id; a new server gets it when it is first saved."""
         words = self.tr("A program of this machine") if kind == "program" else self.tr("An address")
         self.setAccessibleName(words)
         self.form.add_field("title", self.tr("Title"), text_line(max_length=100), self._title_error)
@@ -63,7 +63,7 @@ class ServerEditor(CardEditor):
         self._fields.set_stored_secrets(names)
 
     def show_error(self, sentence: Sentence) -> None:
-        """Say why saving failed; the input stays."""
+        """Show why saving failed; the input stays."""
         self._set_busy(busy=False)
         self.show_problem(translate_sentence(sentence, show_hidden))
         self._save_button.setFocus()
@@ -81,7 +81,7 @@ class ServerEditor(CardEditor):
         return "" if title else self.tr("Give the server a title.")
 
     def _edited_item(self) -> McpServer:
-        base = self._before.model_dump() if self._before is not None else {}
+        base = self._original.model_dump() if self._original is not None else {}
         values = self.form.values
         changes = {name: values[name] for name in ("title", "trusted", "effects", "timeout")}
         changes["id"] = self.server_id or unused_server_id(values["title"], self._taken)
@@ -102,7 +102,7 @@ class ServerEditor(CardEditor):
 
 
 def unused_server_id(title: str, taken: Collection[str]) -> str:
-    """Make an unused id of the title; names of tools begin with it."""
+    """Make an unused id from the title; the names of the server's tools begin with it."""
     plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_MAX_ID_LENGTH].strip("-") or "server"
     numbered = (f"{plain}-{number}" for number in range(2, 1_000))
     return plain if plain not in taken else next(name for name in numbered if name not in taken)

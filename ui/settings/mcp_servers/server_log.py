@@ -45,12 +45,12 @@ _MIN_SEVERITY = {LogFilter.INFO: 1, LogFilter.WARNINGS: 2, LogFilter.ERRORS: 3}
 
 
 class LogRole(IntEnum):
-    """What a row says beyond its text."""
+    """The data of a row besides its text."""
 
     TIME = Qt.ItemDataRole.UserRole + 1
     """Local time as hours, minutes and seconds; a string."""
     LEVEL = Qt.ItemDataRole.UserRole + 2
-    """The server's word; "" for lines of the error stream."""
+    """The level as the server names it; "" for lines of the error stream."""
     SEVERITY = Qt.ItemDataRole.UserRole + 3
     """From 0 for debugging to 3 for errors; -1 without a level."""
 
@@ -197,7 +197,7 @@ class LogDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _draw_column(self, painter: QPainter, area: QRect, text: str, widest: str, colour: str) -> QRect:
-        """Return where the next column begins."""
+        """Draw a text at the start of the area; return the rest of the area for the next column."""
         metrics = painter.fontMetrics()
         width = metrics.horizontalAdvance(widest) if widest else area.width()
         painter.setPen(QColor(colour))
@@ -214,7 +214,7 @@ LOG_HEIGHT = 220
 
 
 class LogPane(QWidget):
-    """Follows the end of the log until the person scrolls up, and again from the end on."""
+    """Follows the end of the log until the person scrolls up, and again once they are back at the end."""
 
     def __init__(self, themes: ThemeSource, title: str) -> None:
         super().__init__()

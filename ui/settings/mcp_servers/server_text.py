@@ -34,7 +34,7 @@ def describe_state(state: McpServerState) -> tuple[Status, str]:
 
 
 def _describe_off(state: McpServerState, why: str) -> tuple[Status, str]:
-    """A server that is off may have been tested all the same."""
+    """Describe a server that is off; it may have been tested nevertheless."""
     if why:
         return Status.ERROR, _tr("Off. It was tried: {0}").format(why) + "\n" + _describe_remedy(state)
     if state.tools:

@@ -49,7 +49,7 @@ class ToolArgument:
 
 
 def parse_tool_arguments(schema: JsonObject) -> tuple[tuple[ToolArgument, ...], bool]:
-    """Return the first arguments, nested ones after theirs, and whether these are all."""
+    """Return the first arguments, nested ones after their parents, and whether these are all."""
     arguments = tuple(islice(_walk(schema, schema, "", 0), MAX_ARGUMENTS + 1))
     return arguments[:MAX_ARGUMENTS], len(arguments) <= MAX_ARGUMENTS
 
@@ -159,7 +159,7 @@ MAX_JSON_LENGTH = 20_000
 
 
 class ArgumentsPane(QWidget):
-    """The arguments of a tool, closed at first. The choice stays when another tool is selected."""
+    """The arguments of a tool, closed at first. It stays open, or as JSON, when another tool is selected."""
 
     def __init__(self) -> None:
         super().__init__()

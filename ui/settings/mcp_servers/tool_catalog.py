@@ -49,7 +49,7 @@ class ToolListModel(QAbstractListModel):
         self._tools: tuple[McpToolInfo, ...] = ()
 
     def show_tools(self, tools: Sequence[McpToolInfo]) -> None:
-        """Show these tools. Rows stay where the names are the same."""
+        """Show these tools. Rows stay if the names are the same."""
         new = tuple(tools)
         if [tool.name for tool in new] == [tool.name for tool in self._tools]:
             self._tools = new
@@ -77,16 +77,16 @@ class ToolListModel(QAbstractListModel):
         if tool is None:
             return None
         name = show_hidden(tool.name)
-        under = show_hidden(" ".join(tool.description[:_MAX_SUMMARY_LENGTH].split()))
+        subtitle = show_hidden(" ".join(tool.description[:_MAX_SUMMARY_LENGTH].split()))
         if tool.has_changed:
-            under = " · ".join(part for part in (self.tr("Changed: choose again"), under) if part)
+            subtitle = " · ".join(part for part in (self.tr("Changed: choose again"), subtitle) if part)
         words, _ = tool_class_label(tool.tool_class)
         values: dict[int, object] = {
             Qt.ItemDataRole.DisplayRole: name,
             Qt.ItemDataRole.CheckStateRole: Qt.CheckState.Checked if tool.is_enabled else Qt.CheckState.Unchecked,
-            Qt.ItemDataRole.AccessibleTextRole: f"{name}. {words}. {under}",
+            Qt.ItemDataRole.AccessibleTextRole: f"{name}. {words}. {subtitle}",
             RowRole.ICON: _CHECKED if tool.is_enabled else _UNCHECKED,
-            RowRole.SUBTITLE: under,
+            RowRole.SUBTITLE: subtitle,
             RowRole.DETAIL: words,
             RowRole.FADED: not tool.is_enabled,
         }
@@ -123,22 +123,22 @@ class ToolDelegate(RowDelegate):
             box = QStyle.visualRect(
                 option.direction, option.rect, self._box_rect(option.rect.adjusted(SPACE_M, 0, 0, 0))
             )
-            hit = box.adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
-            is_meant = hit.contains(cast("QMouseEvent", event).position().toPoint())
+            click_area = box.adjusted(-SPACE_S, -SPACE_S, SPACE_S, SPACE_S)
+            is_toggle = click_area.contains(cast("QMouseEvent", event).position().toPoint())
         else:
-            is_meant = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _TOGGLE_KEYS
-        if not is_meant:
+            is_toggle = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _TOGGLE_KEYS
+        if not is_toggle:
             return False
-        now = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
-        wanted = Qt.CheckState.Unchecked if now else Qt.CheckState.Checked
-        return model.setData(index, wanted, Qt.ItemDataRole.CheckStateRole)
+        is_checked = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
+        new_state = Qt.CheckState.Unchecked if is_checked else Qt.CheckState.Checked
+        return model.setData(index, new_state, Qt.ItemDataRole.CheckStateRole)
 
     def _box_rect(self, area: QRect) -> QRect:
         side = round(_BOX_SIZE * self._themes.zoom / 100)
         return QRect(area.left(), area.center().y() - side // 2, side, side)
 
     def _paint_icon(self, painter: QPainter, area: QRect, index: Index, theme: Theme) -> QRect:
-        """Draw a check box like the style sheet's, which rows do not get."""
+        """Draw a check box like that of the style sheet, which does not apply to rows."""
         box = self._mirrored(painter, self._box_rect(area))
         is_on = index.data(RowRole.ICON) == _CHECKED
         painter.setPen(QColor(theme.accent if is_on else theme.muted))
@@ -156,15 +156,15 @@ class ToolDelegate(RowDelegate):
             "safe": (theme.success, theme.success_background),
             "caution": (theme.warning, theme.warning_background),
         }
-        ink, ground = colours[dict(map(tool_class_label, ToolClass))[detail]]
+        ink, background = colours[dict(map(tool_class_label, ToolClass))[detail]]
         painter.save()
         painter.setFont(self._font(0.88, QFont.Weight.DemiBold))
         width = painter.fontMetrics().horizontalAdvance(detail) + 2 * SPACE_S
         height = painter.fontMetrics().height() + 4
-        place = QRect(area.right() - width, area.center().y() - height // 2, width, height)
-        pill = QRectF(self._mirrored(painter, place))
+        tag_area = QRect(area.right() - width, area.center().y() - height // 2, width, height)
+        pill = QRectF(self._mirrored(painter, tag_area))
         painter.setPen(QColor(ink) if theme.outline else Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(ground))
+        painter.setBrush(QColor(background))
         painter.drawRoundedRect(pill, height / 2, height / 2)
         painter.setPen(QColor(ink))
         painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, detail)
@@ -234,9 +234,9 @@ class ToolsPane(QWidget):
             height = self._list.sizeHintForRow(0) * min(len(tools), _MAX_VISIBLE_ROWS)
             self._list.setFixedHeight(height + 2 * self._list.frameWidth() + SPACE_XS)
 
-    def _show_omitted(self, left_out: Sequence[Sentence]) -> None:
-        self._omitted.setText("\n".join(translate_sentence(sentence, show_hidden) for sentence in left_out))
-        self._omitted.setVisible(bool(left_out))
+    def _show_omitted(self, reasons: Sequence[Sentence]) -> None:
+        self._omitted.setText("\n".join(translate_sentence(reason, show_hidden) for reason in reasons))
+        self._omitted.setVisible(bool(reasons))
 
     def _selected_tool(self) -> McpToolInfo | None:
         return self._model.tool(self._list.currentIndex().row())

@@ -1,4 +1,4 @@
-"""The chart of usage: upright bars for days and months, lying ones for models and projects."""
+"""The chart of usage: upright bars for days and months, lying (horizontal) ones for models and projects."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,14 +16,14 @@ from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSou
 _HEIGHT, _BAR_HEIGHT = 210, 28
 _MAX_BAR_WIDTH, _GAP_SHARE = 40, 0.28
 _STUB = 5
-"""Pixels: what stands for a value that nobody knows."""
+"""Length in pixels of a bar whose value is not known."""
 _MIN_HEIGHT = 1.5
 _NAME_SHARE = 0.32
 MAX_LYING_BARS = 8
 
 
 class Bar(NamedTuple):
-    """One bar. `value` None: nobody knows it. `text` says all of it, `figure` the value alone."""
+    """One bar. `value` is None if it is not known. `text` is the whole description, `figure` the value alone."""
 
     title: str
     value: float | None
@@ -32,7 +32,7 @@ class Bar(NamedTuple):
 
 
 class UsageChart(QWidget):
-    """Bars that the pointer and the arrow keys read one by one; a screen reader is told of each."""
+    """Bars that the pointer and the arrow keys select one by one; each selected bar is announced."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class UsageChart(QWidget):
 
     @property
     def current(self) -> Bar | None:
-        """Return the bar that is read, or None."""
+        """The selected bar, or None."""
         return self._bars[self._current] if 0 <= self._current < len(self._bars) else None
 
     def show_bars(
@@ -80,17 +80,17 @@ class UsageChart(QWidget):
         return QSize(120, self.sizeHint().height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Read the bar before or after, the first or the last."""
+        """Select the previous, the next, the first or the last bar."""
         last = len(self._bars) - 1
         match event.key():
             case Qt.Key.Key_Right | Qt.Key.Key_Down:
-                self._read(min(last, self._current + 1))
+                self._select(min(last, self._current + 1))
             case Qt.Key.Key_Left | Qt.Key.Key_Up:
-                self._read(max(0, self._current - 1))
+                self._select(max(0, self._current - 1))
             case Qt.Key.Key_Home:
-                self._read(0)
+                self._select(0)
             case Qt.Key.Key_End:
-                self._read(last)
+                self._select(last)
             case _:
                 super().keyPressEvent(event)
 
@@ -138,7 +138,7 @@ class UsageChart(QWidget):
 
     @property
     def _top(self) -> int:
-        """Return where the bars begin, below the line of words."""
+        """The upper edge of the bars, below the line of words."""
         return self._line + 2 * SPACE_S
 
     @property
@@ -147,25 +147,25 @@ class UsageChart(QWidget):
 
     @property
     def _scale(self) -> tuple[float, str, str]:
-        """Return the end of the scale, and the texts at its end and its middle."""
+        """The end of the scale, and the texts at its end and its middle."""
         end = round_up(self._highest)
         return end, self._axis_text(end), self._axis_text(end / 2)
 
     @property
     def _plot(self) -> QRectF:
-        """Return the area of upright bars."""
+        """The area of upright bars."""
         _, *texts = self._scale
         left = max(self.fontMetrics().horizontalAdvance(text) for text in texts) + SPACE_S + SPACE_XS
         return QRectF(self.rect()).adjusted(left, self._top, -SPACE_XS, -(self._line + SPACE_S))
 
     def _paint_words(self, painter: QPainter) -> None:
-        """Paint the title, and what is read at the other end."""
+        """Paint the title, and at the other end the text of the selected bar."""
         theme, area = self._themes.theme, self.rect().adjusted(SPACE_XS, SPACE_XS, -SPACE_XS, 0)
         area.setHeight(self._line)
-        read = "" if self.current is None else self.current.text
-        room = area.width() - (self.fontMetrics().horizontalAdvance(read) + SPACE_M if read else 0)
+        text = "" if self.current is None else self.current.text
+        room = area.width() - (self.fontMetrics().horizontalAdvance(text) + SPACE_M if text else 0)
         painter.setPen(QColor(theme.text))
-        painter.drawText(area, Qt.AlignmentFlag.AlignRight, self._elided(read, area.width()))
+        painter.drawText(area, Qt.AlignmentFlag.AlignRight, self._elided(text, area.width()))
         painter.setPen(QColor(theme.muted))
         painter.drawText(area, Qt.AlignmentFlag.AlignLeft, self._elided(self._title, room))
 
@@ -180,8 +180,8 @@ class UsageChart(QWidget):
             painter.setPen(QPen(QColor(theme.border), 1))
             painter.drawLine(QPointF(plot.left(), round(y) + 0.5), QPointF(plot.right(), round(y) + 0.5))
             painter.setPen(QColor(theme.muted))
-            beside = QRectF(0, y - self._line / 2, plot.left() - SPACE_S, self._line)
-            painter.drawText(beside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+            text_area = QRectF(0, y - self._line / 2, plot.left() - SPACE_S, self._line)
+            painter.drawText(text_area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
         for number, bar in enumerate(self._bars):
             area = self._slot(number)
             width = min(_MAX_BAR_WIDTH * self._themes.zoom / 100, area.width() * (1 - _GAP_SHARE))
@@ -197,13 +197,13 @@ class UsageChart(QWidget):
         step = max(1, math.ceil((widest + SPACE_XS) / slot))
         painter.setPen(QColor(self._themes.theme.muted))
         last = len(self._bars) - 1
-        # From the last one whose title fits.
+        # Begin with the last bar whose title fits.
         while last > 0 and self._slot(last).center().x() + widest / 2 > self.width():
             last -= 1
         for number in range(last, -1, -step):
-            below = QRectF(0, plot.bottom() + SPACE_XS, widest, self._line)
-            below.moveCenter(QPointF(self._slot(number).center().x(), below.center().y()))
-            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, self._bars[number].title)
+            title_area = QRectF(0, plot.bottom() + SPACE_XS, widest, self._line)
+            title_area.moveCenter(QPointF(self._slot(number).center().x(), title_area.center().y()))
+            painter.drawText(title_area, Qt.AlignmentFlag.AlignCenter, self._bars[number].title)
 
     def _paint_lying(self, painter: QPainter) -> None:
         theme, metrics = self._themes.theme, self.fontMetrics()
@@ -214,14 +214,14 @@ class UsageChart(QWidget):
             painter.setPen(QColor(theme.text))
             name = metrics.elidedText(bar.title, Qt.TextElideMode.ElideMiddle, names)
             centred = Qt.AlignmentFlag.AlignVCenter
-            before = QRectF(SPACE_XS, area.y(), names, area.height())
-            painter.drawText(before, Qt.AlignmentFlag.AlignLeft | centred, name)
+            name_area = QRectF(SPACE_XS, area.y(), names, area.height())
+            painter.drawText(name_area, Qt.AlignmentFlag.AlignLeft | centred, name)
             length = _length(bar, right - left, self._highest)
             body = QRectF(left, area.y() + area.height() * 0.2, length, area.height() * 0.6)
             self._paint_bar(painter, number, body)
             painter.setPen(QColor(theme.muted))
-            beside = QRectF(self.width() - figures - SPACE_XS, area.y(), figures, area.height())
-            painter.drawText(beside, Qt.AlignmentFlag.AlignRight | centred, bar.figure)
+            figure_area = QRectF(self.width() - figures - SPACE_XS, area.y(), figures, area.height())
+            painter.drawText(figure_area, Qt.AlignmentFlag.AlignRight | centred, bar.figure)
 
     def _columns(self) -> tuple[int, int]:
         """Return the widths of the names and the figures beside lying bars."""
@@ -236,7 +236,7 @@ class UsageChart(QWidget):
         colour = QColor(unread_colour(theme) if is_other else theme.accent)
         radius = min(RADIUS_S, body.width() / 2, body.height() / 2)
         if self._bars[number].value is None:
-            # An outline alone: nobody knows how high it is.
+            # Only an outline: the value is not known.
             painter.setPen(QPen(QColor(theme.muted), 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
         else:
@@ -245,7 +245,7 @@ class UsageChart(QWidget):
         painter.drawRoundedRect(body, radius, radius)
 
     def _slot(self, number: int) -> QRectF:
-        """Return the area of a bar and what is read of it."""
+        """Return the area of a bar with its texts."""
         if self._is_lying:
             height = _BAR_HEIGHT * self._themes.zoom / 100
             return QRectF(0, self._top + number * height, self.width(), height)
@@ -262,7 +262,7 @@ class UsageChart(QWidget):
             self._current = number
             self.update()
 
-    def _read(self, number: int) -> None:
+    def _select(self, number: int) -> None:
         if not self._bars:
             return
         self._current = number
@@ -274,9 +274,9 @@ class UsageChart(QWidget):
         if self.current is not None:
             self.setAccessibleDescription(self.current.text)
             return
-        dearest = max(self._bars, key=lambda bar: bar.value or 0.0, default=None)
+        highest = max(self._bars, key=lambda bar: bar.value or 0.0, default=None)
         words = self.tr("Bars: {0}. The highest: {1}. The arrow keys read each of them.")
-        self.setAccessibleDescription("" if dearest is None else words.format(len(self._bars), dearest.text))
+        self.setAccessibleDescription("" if highest is None else words.format(len(self._bars), highest.text))
 
     def _on_theme(self, *_: QObject) -> None:
         self.updateGeometry()
@@ -284,7 +284,7 @@ class UsageChart(QWidget):
 
 
 def unread_colour(theme: Theme) -> str:
-    """Return the colour of the bars beside the one that is read."""
+    """Return the colour of the bars that are not selected."""
     return mix_colours(theme.accent, theme.window, 0.3)
 
 
@@ -292,7 +292,7 @@ _STEPS = (1, 2, 3, 4, 5, 6, 8, 10)
 
 
 def _length(bar: Bar, room: float, end: float) -> float:
-    """Return how long a bar is where the `end` of the scale has all the room. What is not nothing can be seen."""
+    """Return the length of a bar if the `end` of the scale takes all the `room`. A value above 0 is visible."""
     if bar.value is None:
         return _STUB
     return max(_MIN_HEIGHT, room * bar.value / end) if bar.value > 0 else 0.0

@@ -36,11 +36,11 @@ from ui.style.widgets import ComboBox
 UsageSpan = Literal["week", "month", "year", "all"]
 UsageMeasure = Literal["cost", "tokens"]
 _MAX_DAYS, _MAX_MONTHS = 62, 36
-"""More bars than these stand for months, or for years."""
+"""With more days than this, the bars stand for months; with more months, for years."""
 
 
 def first_day(span: UsageSpan, today: date) -> date | None:
-    """Return the first day of a span that ends today; None where it has none."""
+    """Return the first day of a span that ends today; None if it has none."""
     match span:
         case "week":
             return today - timedelta(days=6)
@@ -53,7 +53,7 @@ def first_day(span: UsageSpan, today: date) -> date | None:
 
 
 def local_today() -> date:
-    """Return the person's day."""
+    """Return today in the person's time zone."""
     return now().astimezone().date()
 
 
@@ -61,7 +61,7 @@ class UsageSettings(QWidget):
     """Tokens and cost for a span, by day, model or project; the cache; what is unknown; budgets; an export."""
 
     report_requested = Signal(str, object)
-    """By what it is grouped, and the first day as a date or None."""
+    """The grouping, and the first day as a date or None."""
     export_requested = Signal()
 
     def __init__(self, themes: ThemeSource, form: QWidget) -> None:
@@ -93,7 +93,7 @@ class UsageSettings(QWidget):
         self._is_measure_chosen = False
         self._state = StatusLine(themes)
         self._budgets = label(wrap=True)
-        self._unheld = label(
+        self._unpriced_note = label(
             self.tr(
                 "Answers of models without a price are among it: a budget of money cannot hold for those. One of "
                 "tokens can."
@@ -121,15 +121,15 @@ class UsageSettings(QWidget):
 
     @property
     def report(self) -> UsageReport:
-        """Return what is shown."""
+        """The report that is shown."""
         return self._report
 
     def request(self) -> None:
-        """Ask for what is chosen."""
+        """Request the report of the current choices."""
         self.report_requested.emit(self.grouping, first_day(self.span, local_today()))
 
     def choose(self, span: UsageSpan, grouping: UsageGrouping, measure: UsageMeasure | None = None) -> None:
-        """Choose what is shown, and ask for it."""
+        """Set the choices, and request their report."""
         _select(self._span, span)
         _select(self._grouping, grouping)
         if measure is not None:
@@ -138,7 +138,7 @@ class UsageSettings(QWidget):
         self._on_chosen()
 
     def show_report(self, report: UsageReport) -> None:
-        """Show a report, unless something else is chosen by now."""
+        """Show a report, unless another grouping is chosen by now."""
         if report.grouping == self.grouping:
             self._report = report
             if not self._is_measure_chosen:
@@ -150,10 +150,10 @@ class UsageSettings(QWidget):
         """Show how much of each budget is used."""
         self._budgets.setText("\n".join(labelled(budget_title(state), budget_figures(state)) for state in states))
         self._budgets.setVisible(bool(states))
-        self._unheld.setVisible(any(state.lacks_prices for state in states))
+        self._unpriced_note.setVisible(any(state.lacks_prices for state in states))
 
     def show_result(self, result: Sentence | str) -> None:
-        """Say that the export is done; "" hides it."""
+        """Show that the export is done; "" hides it."""
         self._state.show_state(Status.OK, result)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -269,7 +269,7 @@ class UsageSettings(QWidget):
             hbox(label(self.tr("Budgets"), "heading"), margins=(0, SPACE_L, 0, 0)),
             label(about_budgets, "muted", wrap=True),
             self._budgets,
-            self._unheld,
+            self._unpriced_note,
             form,
             parent=self,
             spacing=SPACE_M,
@@ -292,7 +292,7 @@ def _choices(name: str, *choices: tuple[str, str]) -> ComboBox:
 
 
 def by_period(rows: Sequence[UsageRow], since: date | None, today: date) -> list[tuple[str, UsageFigures]]:
-    """Return every day from the first to today, those without use too; or every month or year, where days are many."""
+    """Return every day from the first to today, also days without usage; or, for long spans, every month or year."""
     used = {day: row.figures for row in rows if (day := parse_day(row.key)) is not None}
     first, last = since or min(used, default=today), max(today, max(used, default=today))
     days = [first + timedelta(days=number) for number in range((last - first).days + 1)]

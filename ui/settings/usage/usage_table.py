@@ -17,10 +17,10 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 Index = QModelIndex | QPersistentModelIndex
 
 COST_COLUMN = 6
-# Least important first: they are left out where there is no room.
+# Least important first: they are hidden if there is no room.
 _OPTIONAL_COLUMNS = (3, 2, 4, 1)
 FIRST_ROWS = 10
-"""More are shown when they are asked for."""
+"""Rows that are shown at first; the others on request."""
 _ROW_HEIGHT, _NAME_WIDTH, _CELL_PADDING = 30, 120, 10
 
 
@@ -34,7 +34,7 @@ class UsageTableModel(QAbstractTableModel):
         self._today = date.min
 
     def show_report(self, report: UsageReport, today: date, most: int | None = None) -> None:
-        """Show these rows, and no more than `most`. While it is counted on, the current row stays."""
+        """Show the rows of a report, at most `most`. If only the figures of the rows changed, the current row stays."""
         rows = (report.rows[::-1] if report.grouping == "day" else report.rows)[:most]
         is_same = [row.key for row in rows] == [row.key for row in self._rows] and report.grouping == self._grouping
         if not is_same:
@@ -101,7 +101,7 @@ class UsageTableModel(QAbstractTableModel):
 
 
 class UsageTable(QTableView):
-    """The rows of a report, read by arrow keys. Columns that have no room are left out, the least important first.
+    """The rows of a report, read by arrow keys. Columns that have no room are hidden, the least important first.
 
     It is as high as its rows and never scrolls: the page does.
     """
@@ -147,16 +147,16 @@ class UsageTable(QTableView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._leave_out_columns()
+        self._hide_columns()
 
     def _fit(self) -> None:
         height = round(_ROW_HEIGHT * self._themes.zoom / 100)
         self.verticalHeader().setDefaultSectionSize(height)
         rows = self.rows.rowCount() * height
         self.setFixedHeight(self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth() + 2)
-        self._leave_out_columns()
+        self._hide_columns()
 
-    def _leave_out_columns(self) -> None:
+    def _hide_columns(self) -> None:
         room = self.viewport().width() - round(_NAME_WIDTH * self._themes.zoom / 100)
         titles = (str(self.rows.headerData(column, Qt.Orientation.Horizontal)) for column in range(COST_COLUMN + 1))
         padding = round(2 * _CELL_PADDING * self._themes.zoom / 100)
@@ -165,9 +165,9 @@ class UsageTable(QTableView):
             for column, title in enumerate(titles)
             if column
         }
-        left_out: set[int] = set()
+        hidden: set[int] = set()
         for column in _OPTIONAL_COLUMNS:
-            if sum(width for number, width in needed.items() if number not in left_out) > room:
-                left_out.add(column)
+            if sum(width for number, width in needed.items() if number not in hidden) > room:
+                hidden.add(column)
         for column in _OPTIONAL_COLUMNS:
-            self.setColumnHidden(column, column in left_out)
+            self.setColumnHidden(column, column in hidden)

@@ -11,30 +11,30 @@ from ui.style.text_display import format_day, isolate_untrusted
 
 
 def cost_text(figures: UsageFigures) -> str:
-    """Return US dollars, at least so many where some are not known; never 0 for what nobody knows."""
+    """Return US dollars, with “≥” if some costs are not known; never 0 for an unknown cost."""
     if figures.cost is None:
         return QCoreApplication.translate("UsageSettings", "not known")
     return f"≥ {format_dollars(figures.cost)}" if figures.unpriced else format_dollars(figures.cost)
 
 
 def tokens_text(figures: UsageFigures) -> str:
-    """Return the number of tokens, at least so many where some are not known."""
+    """Return the number of tokens, with “≥” if some are not known."""
     if figures.known_tokens is None:
         return QCoreApplication.translate("UsageSettings", "not known")
     return f"≥ {format_number(figures.tokens)}" if figures.uncounted else format_number(figures.tokens)
 
 
 def cache_text(figures: UsageFigures) -> str:
-    """Return which share of the prompts came from the cache; "" where none did."""
+    """Return the share of the prompts that came from the cache; "" if none did."""
     if not figures.cache_read_tokens or not figures.input_tokens:
         return ""
     share = min(1.0, figures.cache_read_tokens / figures.input_tokens)
-    # The sign of percent has another place, or a space before it, in some languages.
+    # In some languages the percent sign is at another place, or has no space before it.
     return QCoreApplication.translate("UsageSettings", "{0} %").format(format_number(100 * share))
 
 
 def row_title(grouping: UsageGrouping, key: str, today: date) -> str:
-    """Return what a row is called. A workspace folder is called by its name; the whole path is for a tooltip."""
+    """Return the title of a row. That of a workspace folder is its name; the whole path is for a tooltip."""
     if grouping == "day":
         day = parse_day(key)
         return key if day is None else format_day(day, today)
@@ -52,7 +52,7 @@ def month_title(day: date) -> str:
 
 
 def parse_day(key: str) -> date | None:
-    """Return the day of a row; None where it cannot be read."""
+    """Return the day of a row; None if it cannot be parsed."""
     try:
         return date.fromisoformat(key)
     except ValueError:
@@ -74,6 +74,6 @@ def budget_figures(state: BudgetState) -> str:
     """Return how much of a budget is used: $4.10 of $5.00 (82 %)."""
     write = format_dollars if state.unit == "cost" else format_number
     used = f"≥ {write(state.used)}" if state.lacks_prices else write(state.used)
-    # Rounded down: 100 % is what stops.
+    # Rounded down: at 100 % models are no longer asked.
     percent = format_number(int(100 * state.share))
     return QCoreApplication.translate("UsageSettings", "{0} of {1} ({2} %)").format(used, write(state.limit), percent)
