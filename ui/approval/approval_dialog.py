@@ -52,7 +52,7 @@ class ApprovalDialog(GuardedDialog):
         super().__init__(parent)
         self._calls: dict[str, PendingApproval] = {}
         self._decided: set[str] = set()
-        # Also of calls that are not shown: they may wait in a conversation that the person returns to.
+        # Edits and messages also of calls that are not shown: the person may return to their conversation.
         self._edits: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._current: str | None = None
@@ -85,7 +85,7 @@ class ApprovalDialog(GuardedDialog):
 
     @property
     def initial_focus(self) -> QWidget:
-        """Return the list of calls when several wait, else the preview or the arguments."""
+        """The list of calls when several wait, else the preview or the arguments."""
         return (self._list if len(self._calls) > 1 else self._preview.initial_focus) or self._arguments.view
 
     def set_approvals(self, calls: Sequence[PendingApproval]) -> None:
@@ -110,12 +110,12 @@ class ApprovalDialog(GuardedDialog):
             self._show_approval(approval_id)
 
     def set_preview(self, approval_id: str, arguments: JsonObject, preview: Preview | None) -> None:
-        """Show the effect of edited arguments, unless they have been edited again since they were emitted."""
+        """Show the effect of edited arguments, unless they have been edited again since the request."""
         if approval_id == self._current and arguments is self._arguments.arguments:
             self._preview.show_preview(preview)
 
     def show_rejection(self, approval_id: str, why: str) -> None:
-        """Say why a decision was not taken. Its call waits on, with those that were decided with it."""
+        """Show why a decision was rejected. Its call still waits, as do those that were decided with it."""
         self._decided.clear()
         self._offered.clear()
         if approval_id == self._current:
@@ -203,7 +203,7 @@ class ApprovalDialog(GuardedDialog):
         for approval_id in self._decided.intersection(ids):
             self._edits.pop(approval_id, None)
             self._messages.pop(approval_id, None)
-        # Only now: a listener may have called set_approvals, and calls that it removed must not come back.
+        # With the current calls: a slot may have called set_approvals, and calls that it removed must not come back.
         self.set_approvals(list(self._calls.values()))
 
     def _store_message(self, text: str) -> None:
@@ -228,7 +228,7 @@ class ApprovalDialog(GuardedDialog):
         self._preview.set_reserve_status(self._arguments.is_editing)
 
     def _update_allowed(self) -> None:
-        """Offer rules only for the original arguments: a rule was made for those."""
+        """Update what can be allowed. Rules are offered only for the original arguments, for which they were made."""
         call, is_edited = self.current, self._arguments.edited_input is not None
         has_rules = call is not None and bool(call.offers) and not is_edited
         why = "" if has_rules else self.tr("No rule can be made of this call.")
@@ -263,7 +263,7 @@ class ApprovalDialog(GuardedDialog):
         return [other for other in self._calls.values() if other.tool == call.tool and other is not call]
 
     def _update_batch_offer(self) -> None:
-        """Offer to decide others too; where that was accepted, it holds for the same ones alone."""
+        """Offer to decide other calls too. If these change, the person has to accept the offer again."""
         call = self.current
         if call is None:
             return
@@ -276,7 +276,7 @@ class ApprovalDialog(GuardedDialog):
         self.setAccessibleName(self.tr("Approve tool call"))
         self.setWindowTitle(self.tr("Approve tool call"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
-        # Else Qt moves the focus from the dialog to one of its children.
+        # Otherwise Qt moves the focus from the dialog to one of its children.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         detail = vbox(self._scroll_area, self._sizer.foot, spacing=SPACE_M, grow=self._scroll_area)
         line = self._sizer.main_layout

@@ -29,7 +29,7 @@ ArgumentsValidator = Callable[[JsonObject], Sentence | None]
 
 
 class ArgumentsView(QWidget):
-    """The arguments of one call. `changed` says that `arguments` or `is_valid` may be different now."""
+    """The arguments of one call. `changed`: `arguments` or `is_valid` may have changed."""
 
     changed = Signal()
 
@@ -92,11 +92,11 @@ class ArgumentsView(QWidget):
         return self._editor.text if self.is_editing else None
 
     def show_call(self, arguments: JsonObject, check: ArgumentsValidator, edited_text: str | None = None) -> None:
-        """Show the arguments of a call; `edited_text` opens the editor with what was written before."""
+        """Show the arguments of a call; `edited_text` opens the editor with an earlier edit."""
         self._original, self._validator = arguments, check
-        text, left_out = truncate_text(arguments_as_json(arguments))
+        text, omitted = truncate_text(arguments_as_json(arguments))
         words = self.tr("Arguments, without the last {0} characters: “Edit arguments” shows all of them")
-        self._heading.setText(words.format(format_number(left_out)) if left_out else self.tr("Arguments"))
+        self._heading.setText(words.format(format_number(omitted)) if omitted else self.tr("Arguments"))
         self._view.set_text(fold_lines(text))
         self._close_editor()
         if edited_text is not None:
@@ -124,7 +124,7 @@ class ArgumentsView(QWidget):
         self.changed.emit()
 
     def show_rejection(self, problem: str) -> None:
-        """Say why these arguments were not taken. Edited ones have to be changed."""
+        """Show why these arguments were rejected. Edited ones have to be changed."""
         if self.is_editing:
             self._parsed = None
         self._show_problem(problem)

@@ -1,4 +1,4 @@
-"""What is asked: the header of a tool call, the reasons for asking, and the list of waiting calls."""
+"""The head of the approval dialog: the tool call, the server's description of the tool, the reasons for asking."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ from ui.style.tool_labels import EFFECT_TAGS, Tag, effect_names, tool_class_labe
 from ui.style.widgets import TextWithButtons
 
 _ICON_SIZE = 16
-# Of a button, in pixels at 100 % zoom.
+# Pixels of a button without its text, at 100 % zoom.
 _BUTTON_MARGIN = 32
 
 
@@ -129,7 +129,7 @@ class ServerDescription(QFrame):
 
 
 class CallHeader(QWidget):
-    """The head of the approval dialog: who asks, the tool and its tags. `beside` stands at its end."""
+    """The head of the approval dialog: who asks, the tool and its tags. `beside` is placed at its end."""
 
     def __init__(self, themes: ThemeSource, beside: QWidget) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class CallHeader(QWidget):
         )
         title = tool_title(call.tool)
         self._tool.setText(isolate_untrusted(title))
-        # The names of two tools of a server may be the same in words.
+        # The titles of two tools of a server may be the same.
         self._tool.setToolTip(plain_tooltip(call.tool) if title != call.tool else "")
         self._server.show_description(call.server, call.server_description)
         self._folder.setVisible(bool(call.workspace))

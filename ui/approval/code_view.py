@@ -17,13 +17,13 @@ _SLACK = 2
 
 
 class AutoHeightText(LogicalOrderText):
-    """A text as high as its rows, at most `most`, that can shrink to `least` rows where room is scarce.
+    """A text as high as its rows, at most `most`, that can shrink to `least` rows when room is scarce.
 
     The rest scrolls inside. The wheel scrolls the area around it first, unless the text has the focus.
     """
 
     def __init__(self, least: int, most: int, name: str = "", *, is_read_only: bool = True) -> None:
-        """`name` is the accessible one."""
+        """`name` is the accessible name."""
         super().__init__()
         self.setAccessibleName(name)
         self.setReadOnly(is_read_only)
@@ -35,7 +35,7 @@ class AutoHeightText(LogicalOrderText):
         self._min_rows, self._max_rows = least, most
         self._requested = (0, 0)
         self._shrunk = 0
-        # Code, paths and JSON read from the left in every language.
+        # Code, paths and JSON run from left to right in every language.
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.setTabChangesFocus(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -53,12 +53,12 @@ class AutoHeightText(LogicalOrderText):
         return min(self._shrunk, self.spare_height)
 
     def shrink_by(self, pixels: int) -> None:
-        """Be lower than the rows by this many pixels."""
+        """Make the text lower than its rows by this many pixels."""
         self._shrunk = pixels
         self.update_height()
 
     def sizeHint(self) -> QSize:
-        """Return the height of all rows, or of `most`, less what it shrank by."""
+        """Return the height of all rows, or of `most`, minus the pixels by which it shrank."""
         return QSize(_PREFERRED_WIDTH, self._height_of_rows(self._row_count()) - self.shrunk_height)
 
     def minimumSizeHint(self) -> QSize:
@@ -100,10 +100,10 @@ class AutoHeightText(LogicalOrderText):
         # A laid-out line is higher than the line spacing of the font.
         line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
         frame = 2 * self.frameWidth() + _SLACK
-        beside = self.horizontalScrollBar()
+        scroll_bar = self.horizontalScrollBar()
         is_wrapping = self.lineWrapMode() is not QPlainTextEdit.LineWrapMode.NoWrap
-        below = 0 if is_wrapping or beside.maximum() <= 0 else beside.sizeHint().height()
-        return rows * line + 2 * round(self.document().documentMargin()) + frame + below
+        bar_height = 0 if is_wrapping or scroll_bar.maximum() <= 0 else scroll_bar.sizeHint().height()
+        return rows * line + 2 * round(self.document().documentMargin()) + frame + bar_height
 
     def _parent_can_scroll(self, delta: int) -> bool:
         area = scroll_area_around(self)
@@ -144,19 +144,19 @@ class CodeView(AutoHeightText):
         self._lines = lines
         self._highlights = []
         self.set_text("\n".join(words))
-        # It gets the initial focus; a blinking caret would look editable.
+        # The view gets the initial focus; a blinking caret would look editable.
         self.setCursorWidth(0)
         self._apply_theme()
 
-    def highlight(self, passages: Sequence[tuple[int, int, bool]]) -> None:
+    def highlight(self, spans: Sequence[tuple[int, int, bool]]) -> None:
         """Colour these spans (start, end, is severe) of `text`, which are in rising order."""
-        positions = displayed_positions(self.text, [offset for start, end, _ in passages for offset in (start, end)])
-        severities = [is_grave for _, _, is_grave in passages]
+        positions = displayed_positions(self.text, [offset for start, end, _ in spans for offset in (start, end)])
+        severities = [is_severe for _, _, is_severe in spans]
         self._highlights = list(zip(positions[::2], positions[1::2], severities, strict=True))
         self._apply_highlights()
 
     def margin_width(self) -> int:
-        """Return the width of two columns of numbers and a sign, in pixels."""
+        """Return the width of the two columns of line numbers and the sign, in pixels."""
         if not self._lines:
             return 0
         digits = len(str(max((line.new or line.old or 0) for line in self._lines)))
@@ -213,9 +213,9 @@ class CodeView(AutoHeightText):
     def _background(self, number: int) -> QColor:
         theme = self._themes.theme
         kind = self._lines[number].kind if number < len(self._lines) else "same"
-        grounds = {"added": theme.added_background, "removed": theme.removed_background, "gap": theme.hover}
-        grounds["more"] = grounds["gap"]
-        return QColor(grounds[kind]) if kind in grounds else QColor(Qt.GlobalColor.transparent)
+        backgrounds = {"added": theme.added_background, "removed": theme.removed_background, "gap": theme.hover}
+        backgrounds["more"] = backgrounds["gap"]
+        return QColor(backgrounds[kind]) if kind in backgrounds else QColor(Qt.GlobalColor.transparent)
 
     def _show_cursor(self) -> None:
         self.setCursorWidth(1)
@@ -238,12 +238,12 @@ class CodeView(AutoHeightText):
     def _apply_highlights(self) -> None:
         theme = self._themes.theme
         selections: list[QTextEdit.ExtraSelection] = []
-        for start, end, is_grave in self._highlights:
+        for start, end, is_severe in self._highlights:
             selection = QTextEdit.ExtraSelection()
             selection.cursor = QTextCursor(self.document())
             selection.cursor.setPosition(start)
             selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-            selection.format.setForeground(QColor(theme.danger if is_grave else theme.warning))
+            selection.format.setForeground(QColor(theme.danger if is_severe else theme.warning))
             selection.format.setFontWeight(QFont.Weight.DemiBold)
             selections.append(selection)
         self.setExtraSelections(selections)

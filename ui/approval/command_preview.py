@@ -26,7 +26,7 @@ _FIRST_SENTENCE = re.compile(r".*?(?:\.(?= )|\u3002)", re.DOTALL)
 _WHITESPACE = re.compile(r"(?:\\\n|[ \t\n])+")
 
 RiskSpan = tuple[int, int, bool]
-"""From where to where, and whether its risk is a grave one."""
+"""Start, end, and whether the risk is severe."""
 
 
 def risks_first(parts: Sequence[CommandPart]) -> list[CommandPart]:
@@ -47,58 +47,60 @@ def risks_first(parts: Sequence[CommandPart]) -> list[CommandPart]:
 def find_risk_spans(line: str, parts: Sequence[CommandPart]) -> list[RiskSpan]:
     """Find the commands with risks in a line whose hidden characters are shown.
 
-    The spans rise and do not overlap: a command that another one starts is inside of that one. Of very many, the severe
-    ones are kept.
+    The spans are in rising order and do not overlap: a command that another one starts is inside of that one. If there
+    are too many, the severe ones are kept.
     """
-    flat = _NormalizedLine(line)
+    normalized = _NormalizedLine(line)
     spans: list[RiskSpan] = []
-    # Redirections are listed behind all commands.
+    # Redirections are listed after all commands, so each kind has a position of its own.
     ends = {False: 0, True: 0}
     for part in parts:
         if part.depth:
             continue
-        is_place = part.text.startswith(("<", ">"))
-        start, end = flat.find(part.text, ends[is_place])
+        is_redirection = part.text.startswith(("<", ">"))
+        start, end = normalized.find(part.text, ends[is_redirection])
         if start >= 0:
-            ends[is_place] = end
+            ends[is_redirection] = end
             if part.risks:
                 is_severe = not SEVERE_RISKS.isdisjoint(part.risks)
-                spans.append((flat.original_position(start), flat.original_position(end - 1) + 1, is_severe))
+                spans.append(
+                    (normalized.original_position(start), normalized.original_position(end - 1) + 1, is_severe)
+                )
     spans.sort(key=lambda span: not span[2])
     kept = sorted(spans[:MAX_SPANS])
     return [span for index, span in enumerate(kept) if index == 0 or span[0] >= kept[index - 1][1]]
 
 
 class _NormalizedLine:
-    """A command line with single blanks, in which commands are found whatever blanks they were written with."""
+    """A command line with single blanks, to find commands in it whatever blanks they are written with."""
 
     def __init__(self, line: str) -> None:
         self._text = _WHITESPACE.sub(" ", line)
-        self._flat_places, self._places = [0], [0]
+        self._positions, self._original_positions = [0], [0]
         removed = 0
         for match in _WHITESPACE.finditer(line):
             if len(match[0]) > 1:
                 removed += len(match[0]) - 1
-                self._flat_places.append(match.end() - removed)
-                self._places.append(match.end())
+                self._positions.append(match.end() - removed)
+                self._original_positions.append(match.end())
 
     def find(self, text: str, offset: int) -> tuple[int, int]:
-        """Return start and end of a text behind a position; a start of -1 where it is missing."""
+        """Return start and end of a text from `offset` on; the start is -1 if it is missing."""
         query = _WHITESPACE.sub(" ", show_hidden(text))
         start = self._text.find(query, offset)
         return start, start + len(query)
 
     def original_position(self, position: int) -> int:
-        index = bisect_right(self._flat_places, position) - 1
-        return self._places[index] + position - self._flat_places[index]
+        index = bisect_right(self._positions, position) - 1
+        return self._original_positions[index] + position - self._positions[index]
 
 
 # The line above shows all commands; thousands of rows would only take time.
 MAX_ROWS = 100
 MAX_PLAIN_ROWS = 20
-"""Nor do rows without a risk grow the dialog beyond the screen."""
+"""Rows without a risk, so that they do not grow the dialog beyond the screen."""
 MAX_ROWS_IN_ORDER = 8
-"""So many stand in the order of the line; of more, those to look at stand first."""
+"""Up to so many rows are in the order of the line; of more, those with risks come first."""
 MAX_LINE_ROWS = 12
 MAX_LOOKALIKES, MAX_WORD_LENGTH = 6, 80
 """Sentences about characters that look like others; the commands of all have a tag."""
@@ -121,7 +123,7 @@ class CommandView(QWidget):
         themes.changed.connect(self._apply_theme)
 
     known_folder = ""
-    """The folder that the header shows already."""
+    """The folder that the header already shows."""
 
     @property
     def accessible_text(self) -> str:
@@ -137,7 +139,7 @@ class CommandView(QWidget):
         self._line.show_lines([], [fold_lines(line)])
         spans = find_risk_spans(line, preview.parts)
         positions = map_folded_positions(line, [position for start, end, _ in spans for position in (start, end)])
-        severities = [is_grave for _, _, is_grave in spans]
+        severities = [is_severe for _, _, is_severe in spans]
         self._line.highlight(list(zip(positions[::2], positions[1::2], severities, strict=True)))
         self._show_parts(preview.parts)
         self._show_warnings(preview)
@@ -147,30 +149,32 @@ class CommandView(QWidget):
         return self.tr("What will run: {0} commands").format(count) if count > 1 else self.tr("What will run")
 
     def _show_warnings(self, preview: CommandPreview) -> None:
-        alike = list(dict.fromkeys(lookalike for part in preview.parts for lookalike in part.lookalikes))
+        lookalikes = list(dict.fromkeys(lookalike for part in preview.parts for lookalike in part.lookalikes))
         words = self.tr("“{0}”: the character “{1}” ({2}) only looks like “{3}”.")
-        doubts = [
-            words.format(isolate_untrusted(like.word[:MAX_WORD_LENGTH]), like.char, like.name, like.passes_for)
-            for like in alike[:MAX_LOOKALIKES]
+        warnings = [
+            words.format(isolate_untrusted(found.word[:MAX_WORD_LENGTH]), found.char, found.name, found.passes_for)
+            for found in lookalikes[:MAX_LOOKALIKES]
         ]
         if preview.problem:
-            doubts.append(self.tr("The shell cannot read this line: {0}").format(isolate_untrusted(preview.problem)))
+            warnings.append(self.tr("The shell cannot read this line: {0}").format(isolate_untrusted(preview.problem)))
         if not preview.understood:
-            doubts.append(self.tr("This line may run more than is listed here. Read all of it."))
-        self._warning.setVisible(bool(doubts))
-        self._warning.setText("\n".join(doubts))
+            warnings.append(self.tr("This line may run more than is listed here. Read all of it."))
+        self._warning.setVisible(bool(warnings))
+        self._warning.setText("\n".join(warnings))
 
     def _show_sandbox(self, preview: CommandPreview) -> None:
         folder, confinement = show_hidden(preview.folder), show_hidden(translated(preview.confinement))
-        place = "" if preview.folder == self.known_folder else self.tr("In the folder {0}").format(isolate(folder))
+        folder_text = (
+            "" if preview.folder == self.known_folder else self.tr("In the folder {0}").format(isolate(folder))
+        )
         first = _FIRST_SENTENCE.match(confinement)
-        short = join_sentences((confinement if first is None else first[0], place))
-        whole = "\n".join(filter(None, (confinement, place)))
+        short = join_sentences((confinement if first is None else first[0], folder_text))
+        whole = "\n".join(filter(None, (confinement, folder_text)))
         self._sandbox_note.show_note(short, short if first is None else whole)
 
     def _show_parts(self, parts: Sequence[CommandPart]) -> None:
         clear_layout(self._rows)
-        # The line above shows a single plain command already.
+        # The line above already shows a single plain command.
         if len(parts) < 2 and not any(part.risks for part in parts):
             return
         ordered = parts if len(parts) <= MAX_ROWS_IN_ORDER else risks_first(parts)
@@ -226,7 +230,7 @@ class CommandView(QWidget):
 
 
 class _HostList(QWidget):
-    """The hosts that a command may reach, one a line. Hidden without network access."""
+    """The hosts that a command may reach, one per line. Hidden without network access."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ _FIELD_MARGIN = 2 * SPACE_S + 14
 
 
 class _SameToolBox(QCheckBox):
-    """A check box that elides its text where there is no room; the tooltip has all of it."""
+    """A check box that elides its text if there is no room; the tooltip has all of it."""
 
     def set_full_text(self, text: str) -> None:
         self.setAccessibleName(text)
@@ -69,7 +69,7 @@ class DecisionBar(ShortcutBar):
     decided = Signal(object, bool)
     """The Decision, and whether it is also for the other waiting calls of the same tool."""
     message_changed = Signal(str)
-    """The message to the model as it is written."""
+    """The message to the model as typed so far."""
     edit_toggled = Signal()
     rules_requested = Signal()
     """The person wants to see the rules that can be made of the call."""
@@ -104,7 +104,7 @@ class DecisionBar(ShortcutBar):
         self._build_layout()
 
     def set_message(self, text: str) -> None:
-        """Show what was written to the model about this call."""
+        """Show the message to the model about this call."""
         self._message.setText(text)
 
     def offer_same_tool_calls(self, tool: str, count: int) -> None:
@@ -119,7 +119,7 @@ class DecisionBar(ShortcutBar):
     def set_can_allow(self, can_allow: bool, *, has_rules: bool, why: str, is_always_asked: bool = False) -> None:  # noqa: FBT001
         """Set whether the current arguments can run, whether rules can be made of them, and if not, why.
 
-        `is_always_asked`: the call can be allowed once alone.
+        `is_always_asked`: the call can be allowed only once.
         """
         self._can_allow, self._has_rules, self._is_always_asked = can_allow, has_rules, is_always_asked
         self._allow_always.set_disabled_reason(why)
@@ -131,11 +131,11 @@ class DecisionBar(ShortcutBar):
         self._edit.setText(self.tr("Discard edits") if editing else self.tr("Edit arguments"))
 
     def show_primary_action(self, is_choosing_rule: bool) -> None:  # noqa: FBT001  # a slot
-        """Fill the button that allows once, or none while a rule is chosen: its choice has a filled one."""
+        """Make the button that allows once the primary one, except while a rule is chosen, which has its own."""
         self._allow_once.set_kind("" if is_choosing_rule else "primary")
 
     def allow_always(self, rule_id: str) -> None:
-        """Allow the call and make the rule that was shown."""
+        """Allow the call and create this rule."""
         if self._can_allow and self._has_rules:
             self._decide(AllowAlways(rule_id=rule_id))
 
@@ -176,7 +176,7 @@ class DecisionBar(ShortcutBar):
             self.edit_toggled.emit()
 
     def _update_batch_button(self, with_others: bool) -> None:  # noqa: FBT001  # a slot
-        """Give the button that allows several calls a shortcut that is no letter: nobody types it by accident."""
+        """Give the button that allows several calls a shortcut that is no letter, to avoid typing it by accident."""
         if with_others:
             words = self.tr("Allow both calls once") if self._calls == 2 else self.tr("Allow these {0} calls once")
             self._allow_once.set_command(words.format(self._calls), "Ctrl+Shift+A")
@@ -205,14 +205,14 @@ class DecisionBar(ShortcutBar):
 
 
 class RuleChoice(QFrame):
-    """The choice of a rule, narrowest first, grouped by the folder that it holds in. `granted` carries its id."""
+    """The choice of a rule, narrowest first, grouped by the folder that it applies in. `granted` carries its id."""
 
     granted = Signal(str)
     reveal_requested = Signal(list)
     """Widgets to scroll into view, the most important last."""
     cancelled = Signal()
     toggled = Signal(bool)
-    """It is shown, or hidden."""
+    """Whether the choice is shown."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -239,7 +239,7 @@ class RuleChoice(QFrame):
         return self._offers[index] if 0 <= index < len(self._offers) else None
 
     def set_offers(self, offers: Sequence[RuleOffer], after: QWidget, *, is_in_memory: bool = False) -> None:
-        """Show these rules. Tab comes to them from `after`. `is_in_memory`: the conversation itself is not stored."""
+        """Show these rules, after `after` in the tab order. `is_in_memory`: the conversation itself is not stored."""
         self._offers = offers
         self._stays.setVisible(is_in_memory)
         clear_layout(self._choices)
@@ -250,7 +250,7 @@ class RuleChoice(QFrame):
                     self._choices.addSpacing(SPACE_S)
                 self._choices.addWidget(WrappingLabel(self._scope_text(offer), "strong"))
             self._choices.addWidget(self._create_row(index, offer))
-        # They were created after the widgets below them.
+        # The choices were created after the widgets below them.
         for choice in (self._group.button(index) for index in range(len(self._offers))):
             self.setTabOrder(after, choice)
             after = choice
@@ -289,7 +289,7 @@ class RuleChoice(QFrame):
         return self.tr("Only in conversations of the folder {0}").format(isolate_untrusted(offer.workspace))
 
     def _on_clicked(self, index: int) -> None:
-        # Scroll all of it into view: it may have been clicked while half hidden.
+        # Scroll the whole rule into view: it may have been clicked while half hidden.
         self._group.button(index).setFocus()
         self.reveal_requested.emit([self, self.focused_row or self])
 

@@ -14,9 +14,9 @@ from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
 
 class Shrinkable(Protocol):
-    """A widget that scrolls inside, or is drawn smaller, where room is scarce.
+    """A widget that scrolls inside, or is drawn smaller, when room is scarce.
 
-    All heights are pixels: by how many it can shrink, and has shrunk.
+    `spare_height` is the number of pixels by which it can shrink, `shrunk_height` that by which it has shrunk.
     """
 
     @property
@@ -31,17 +31,17 @@ class Shrinkable(Protocol):
 
 
 class ShrinkingScrollArea(QScrollArea):
-    """Shrinks its `givers` in order until all parts fit; what still does not fit scrolls."""
+    """Shrinks its `shrinkables` in order until all parts fit; if they still do not fit, the content scrolls."""
 
     needs_changed = Signal()
-    """A part wants another height."""
+    """A part needs another height."""
 
-    def __init__(self, parts: Iterable[QWidget], givers: Sequence[Shrinkable]) -> None:
+    def __init__(self, parts: Iterable[QWidget], shrinkables: Sequence[Shrinkable]) -> None:
         super().__init__()
-        self._shrinkables = givers
+        self._shrinkables = shrinkables
         self._pending_reveal: list[QWidget] = []
         self._content = _Content()
-        # Not at once: the area is being resized itself.
+        # Later: the area itself is being resized.
         self._shrink_timer = QTimer(self, singleShot=True, interval=0)
         self._shrink_timer.timeout.connect(self._shrink_to_fit)
         self._content.layout_requested.connect(self._shrink_timer.start)
@@ -54,7 +54,7 @@ class ShrinkingScrollArea(QScrollArea):
         self.viewport().setAutoFillBackground(False)
 
     def preferred_height(self, width: int) -> int:
-        """Return the pixels that all parts want at this width, before any shrinks."""
+        """Return the pixels that all parts need at this width if none shrinks."""
         self._layout.activate()
         shrunk = sum(shrinkable.shrunk_height for shrinkable in self._visible_shrinkables())
         return self._layout.totalHeightForWidth(width) + shrunk
@@ -64,7 +64,7 @@ class ShrinkingScrollArea(QScrollArea):
         self._shrink_timer.start()
 
     def reveal(self, parts: list[QWidget]) -> None:
-        """Scroll these parts into view once they are laid out. The last one matters most."""
+        """Scroll these parts into view once they are laid out, the most important last."""
         self._pending_reveal = parts
         self.needs_changed.emit()
 
@@ -99,9 +99,9 @@ class _Content(QWidget):
 WIDTH, MIN_WIDTH = 864, 480
 LIST_WIDTH, MIN_LIST_WIDTH = 220, 120
 MIN_CONTENT_HEIGHT = 60
-"""Pixels that the buttons leave to what they are about; where they do not fit under that, they scroll."""
+"""Pixels that the buttons leave to the content; if they do not fit below it, they scroll."""
 NARROW_WIDTH = 440
-"""Pixels at 100 % zoom: in a dialog that is less wide the calls stand above the one on the screen."""
+"""Pixels at 100 % zoom: a narrower dialog has the list of calls above the shown one, not beside it."""
 
 
 class DialogSizer(QObject):
@@ -113,17 +113,17 @@ class DialogSizer(QObject):
         super().__init__(dialog)
         self.foot = ScrollColumn(0, most=self._max_bar_height)
         middle.setMinimumHeight(MIN_CONTENT_HEIGHT)
-        # The content gives way first.
+        # The content shrinks first.
         self.foot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.foot.column.addWidget(bar)
         self._list_height = 0
         self.main_layout = QHBoxLayout()
-        """The calls, and beside them or under them the one on the screen."""
+        """The list of calls, and beside or below it the shown call."""
         self._themes, self._dialog = themes, dialog
         self._list_panel, self._scroll_area, self._bar = beside, middle, bar
-        self.soon = QTimer(self, singleShot=True, interval=0)
-        self.soon.timeout.connect(self.grow)
-        middle.needs_changed.connect(self.soon.start)
+        self.grow_timer = QTimer(self, singleShot=True, interval=0)
+        self.grow_timer.timeout.connect(self.grow)
+        middle.needs_changed.connect(self.grow_timer.start)
 
     def set_initial_width(self) -> None:
         """Set the width before the dialog is shown: the height depends on it."""
@@ -134,16 +134,16 @@ class DialogSizer(QObject):
         """Make the dialog as high as its parts need, or as the screen is."""
         room = self.available_rect()
         width = max(min(self._dialog.width(), room.width()), self._preferred_width())
-        beside, above = self._arrange_list(width)
-        self._list_height = above
-        inside = width - 2 * SPACE_L - beside
+        list_width, list_height = self._arrange_list(width)
+        self._list_height = list_height
+        inside = width - 2 * SPACE_L - list_width
         # A scroll bar would narrow the buttons, which would then need more height and keep the bar.
         scrolls = self._bar.heightForWidth(inside) > self._max_bar_height()
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.foot.setVerticalScrollBarPolicy(policy)
-        frame_height = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L + above
-        wanted = max(self._scroll_area.preferred_height(inside) + frame_height, self._dialog.height())
-        self._dialog.resize(width, min(wanted, room.height()))
+        frame_height = self._bar.heightForWidth(inside) + SPACE_M + 2 * SPACE_L + list_height
+        height = max(self._scroll_area.preferred_height(inside) + frame_height, self._dialog.height())
+        self._dialog.resize(width, min(height, room.height()))
 
     def grow(self) -> None:
         """Fit the height, and keep the dialog on the screen."""
@@ -151,13 +151,13 @@ class DialogSizer(QObject):
             return
         old_size = self._dialog.size()
         self.fit_height()
-        # Its position is not known right after it was shown: move it only when it grew.
+        # The position is not known right after the dialog was shown: move it only when it grew.
         if self._dialog.size() != old_size:
             self._move_onto_screen(is_wider=self._dialog.width() > old_size.width())
         self._scroll_area.reveal_pending()
 
     def _arrange_list(self, width: int) -> tuple[int, int]:
-        """Put the calls beside or above; return how many pixels they take from the width and the height."""
+        """Put the list of calls beside or above; return the pixels that it takes from the width and the height."""
         is_above = width < NARROW_WIDTH * self._themes.zoom // 100
         height = 5 * self._list_panel.fontMetrics().height()
         self._list_panel.arrange(self.main_layout, self._list_width(width), height, is_above=is_above)
@@ -170,7 +170,7 @@ class DialogSizer(QObject):
         return max(self.available_rect().height() - rest, MIN_CONTENT_HEIGHT)
 
     def available_rect(self) -> QRect:
-        """Return what the dialog may cover of its window's screen, without its title bar and frame."""
+        """Return the area of its window's screen that the dialog may cover, without its title bar and frame."""
         dialog = self._dialog
         title = dialog.geometry().top() - dialog.frameGeometry().top()
         title = max(title, dialog.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight))
@@ -189,7 +189,7 @@ class DialogSizer(QObject):
         return max(MIN_LIST_WIDTH, min(LIST_WIDTH * self._themes.zoom // 100, dialog_width // 4))
 
     def _move_onto_screen(self, *, is_wider: bool) -> None:
-        """Centre a dialog that became wider on its window, and keep it inside of the window and the screen."""
+        """Keep the dialog inside its window and the screen; one that became wider is centred on its window."""
         area, room, window = self._dialog.geometry(), self.available_rect(), self._dialog.parentWidget()
         if window is not None and is_wider:
             area.moveLeft(window.geometry().center().x() - area.width() // 2)

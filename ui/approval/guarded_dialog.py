@@ -26,7 +26,7 @@ from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, writ
 from ui.style.theme import SPACE_S, ThemeSource
 
 MIN_ROWS_WIDTH = 160
-"""Of rows of buttons, in pixels."""
+"""The least width of rows of buttons, in pixels."""
 
 
 class _EnterFilter(QObject):
@@ -38,7 +38,7 @@ class _EnterFilter(QObject):
 
 
 def ignore_enter(button: QPushButton) -> None:
-    """Let Enter not press the button, not even on GNOME, where Qt would: it may end a line that is being written."""
+    """Keep Enter from pressing the button, even on GNOME, where Qt would: it may end a line that is being typed."""
     button.installEventFilter(_EnterFilter(button))
 
 
@@ -84,7 +84,7 @@ class ShortcutButton(QPushButton):
         set_style_property(self, "kind", kind)
 
     def show_key(self, shown: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Set whether there is room for the shortcut; without it the tooltip has it."""
+        """Set whether there is room for the shortcut; otherwise it is in the tooltip."""
         if shown != self._shows_key:
             self._shows_key = shown
             self._update_tooltip()
@@ -92,7 +92,7 @@ class ShortcutButton(QPushButton):
             self.update()
 
     def set_disabled_reason(self, why: str) -> None:
-        """Say why the button is disabled; an empty string when it is not."""
+        """Set why the button is disabled; an empty string if it is not."""
         self._disabled_reason = why
         self._update_tooltip()
 
@@ -105,7 +105,7 @@ class ShortcutButton(QPushButton):
         super().setText(escape_mnemonics(text))
 
     def wrap_text(self, width: int) -> None:
-        """Wrap the text to this width: words of a button may not be cut."""
+        """Wrap the text to this width, so that no words of a button are cut."""
         super().setText(escape_mnemonics(self._label_text))
         padding = QPushButton.sizeHint(self).width() - self.fontMetrics().horizontalAdvance(self._label_text)
         lines = [""]
@@ -151,7 +151,7 @@ class ShortcutButton(QPushButton):
 
 
 class ShortcutButtonRows(FlowRows):
-    """Buttons that show their shortcuts while that takes few rows; else the tooltips have them."""
+    """Buttons that show their shortcuts while that takes few rows; otherwise the tooltips have them."""
 
     max_rows_with_keys = 3
 
@@ -174,18 +174,18 @@ class ShortcutButtonRows(FlowRows):
 
 
 def _key_sequences(key: str) -> list[QKeySequence]:
-    """Both keys called Enter count."""
+    """Return the key sequences of a shortcut; for Enter, those of both keys with this name."""
     return [QKeySequence(name) for name in dict.fromkeys((key, key.replace("Enter", "Return")))]
 
 
-# A click or a word that was begun before something appeared must not answer it.
+# A click or a word that was begun before a request appeared must not answer it.
 INPUT_DELAY_MS = 400
 
 
 class ShortcutBar(QWidget):
     """Buttons with shortcuts that ignore input for a moment whenever something new appears.
 
-    A letter may have been meant for a message: a command that allows several calls has a shortcut that nobody types.
+    A letter may have been meant for a message, so a command that allows several calls has a shortcut without letters.
     """
 
     input_delay_ended = Signal()
@@ -230,26 +230,26 @@ class ShortcutBar(QWidget):
 
 
 class GuardedDialog(QDialog):
-    """Takes the focus itself and ignores shortcuts until a person who was typing turns to it.
+    """Takes the focus itself and ignores shortcuts until a person who was typing presses Tab or clicks in it.
 
-    What they type meanwhile is written on in the field where they were.
+    Text that they type meanwhile still goes to the field where they were typing.
     """
 
     _outer_field: QWidget | None = None
 
     @property
     def bar(self) -> ShortcutBar | None:
-        """The buttons of what is on the screen."""
+        """The buttons of the shown content."""
         raise NotImplementedError
 
     @property
     def initial_focus(self) -> QWidget:
-        """What gets the focus when something appears: no field and no button."""
+        """The widget that gets the focus when something appears: no field and no button."""
         raise NotImplementedError
 
     @property
     def is_blocking_keys(self) -> bool:
-        """Whether shortcuts do nothing. True also before a window that appears has the focus."""
+        """Whether shortcuts do nothing. True also before a new window has the focus."""
         return self.focusWidget() is self
 
     def set_initial_focus(self, *, was_writing: bool = False) -> None:
@@ -274,18 +274,18 @@ class GuardedDialog(QDialog):
         super().setVisible(visible)
 
     def event(self, event: QEvent) -> bool:
-        """A key that no field takes extends the delay: the person is still typing for another place."""
+        """Extend the delay for a key that no field takes: the person is still typing for another place."""
         if event.type() is QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             if self.bar is not None:
                 self.bar.extend_input_delay()
             if self.is_blocking_keys:
-                # Accepting it makes it no shortcut. Ctrl+Enter, too, may be meant for the message.
+                # An accepted event triggers no shortcut. Ctrl+Enter, too, may be meant for the message.
                 event.accept()
                 return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Write on in the field of the window below, for which the key was meant. Enter sends nothing there."""
+        """Pass the key to the field of the window below, for which it was meant. Enter is not passed on."""
         field = self._outer_field
         continues_text = writes_text(event) or event.key() in {Qt.Key.Key_Space, Qt.Key.Key_Backspace}
         if self.is_blocking_keys and field is not None and continues_text and shiboken6.isValid(field):
@@ -310,7 +310,7 @@ class GuardedDialog(QDialog):
             self.bar.show_typing_hint(self.is_blocking_keys)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click on a disabled button lands here."""
+        """Extend the delay: a click on a disabled button arrives here."""
         if self.bar is not None:
             self.bar.extend_input_delay()
         if self.is_blocking_keys:
@@ -318,12 +318,12 @@ class GuardedDialog(QDialog):
         super().mousePressEvent(event)
 
 
-def is_typing_in(part: QWidget | None) -> bool:
+def is_typing_in(widget: QWidget | None) -> bool:
     """Return whether this is a field with unfinished text."""
-    match part:
+    match widget:
         case QPlainTextEdit():
-            return not part.isReadOnly() and bool(part.toPlainText())
+            return not widget.isReadOnly() and bool(widget.toPlainText())
         case QLineEdit():
-            return not part.isReadOnly() and bool(part.text())
+            return not widget.isReadOnly() and bool(widget.text())
         case _:
             return False

@@ -27,13 +27,13 @@ _UNLIMITED_WIDTH = 1_000_000
 
 
 class WrappingLabel(QLabel):
-    """A plain-text label that is never wider than its room: it breaks between words, else anywhere.
+    """A plain-text label that is never wider than its room: it breaks between words, or else anywhere.
 
-    Bidi marks are drawn; `text()`, which screen readers read too, is without them.
+    Bidi marks are drawn; `text()`, which screen readers read too, lacks them.
     """
 
     direction = Qt.LayoutDirection.LayoutDirectionAuto
-    """By default the letters decide."""
+    """By default the letters decide the direction."""
 
     def __init__(self, text: str = "", kind: LabelKind = "") -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class WrappingLabel(QLabel):
     def setText(self, text: str) -> None:
         self._drawn_text = text.replace("\n", "\u2028")
         super().setText(strip_bidi_marks(text))
-        # Qt does not repaint where only the bidi marks differ.
+        # Qt does not repaint if only the bidi marks differ.
         self.update()
 
     def hasHeightForWidth(self) -> bool:
@@ -103,7 +103,7 @@ _CURSOR_MOVES = {
 
 
 class SelectableLabel(WrappingLabel):
-    """A label to select from with the mouse, and with Shift and arrows once clicked. Tab passes it by.
+    """A label to select from with the mouse, and with Shift and arrows once clicked. Tab skips it.
 
     Positions are in the drawn text, in UTF-16 units.
     """
@@ -136,8 +136,8 @@ class SelectableLabel(WrappingLabel):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
             position = self._position_at(event.position().toPoint())
-            is_more = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self._select(self._anchor if is_more else position, position)
+            is_extending = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self._select(self._anchor if is_extending else position, position)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton:
@@ -172,10 +172,10 @@ class SelectableLabel(WrappingLabel):
     def paintEvent(self, event: QPaintEvent) -> None:
         del event
         colours = self.palette()
-        ground = QTextCharFormat()
-        ground.setBackground(colours.color(QPalette.ColorRole.Highlight))
-        ground.setForeground(colours.color(QPalette.ColorRole.HighlightedText))
-        part = make_format_range(min(self._anchor, self._cursor), abs(self._anchor - self._cursor), ground)
+        highlight = QTextCharFormat()
+        highlight.setBackground(colours.color(QPalette.ColorRole.Highlight))
+        highlight.setForeground(colours.color(QPalette.ColorRole.HighlightedText))
+        part = make_format_range(min(self._anchor, self._cursor), abs(self._anchor - self._cursor), highlight)
         painter = QPainter(self)
         painter.setPen(colours.color(self.foregroundRole()))
         layout, _ = self._layout_at(self.width())
@@ -209,11 +209,13 @@ class SelectableLabel(WrappingLabel):
 
 
 def _is_selection_key(event: QKeyEvent) -> bool:
-    # The arrows of a Mac count as keypad.
+    # The arrow keys of a Mac count as keys of the keypad.
     modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-    is_marking = event.key() in _CURSOR_MOVES and modifiers == Qt.KeyboardModifier.ShiftModifier
+    is_extending = event.key() in _CURSOR_MOVES and modifiers == Qt.KeyboardModifier.ShiftModifier
     return (
-        is_marking or event.matches(QKeySequence.StandardKey.Copy) or event.matches(QKeySequence.StandardKey.SelectAll)
+        is_extending
+        or event.matches(QKeySequence.StandardKey.Copy)
+        or event.matches(QKeySequence.StandardKey.SelectAll)
     )
 
 
@@ -235,7 +237,7 @@ class ExpandableNote(QWidget):
         return self._full_text.text()
 
     def show_note(self, short: str, whole: str) -> None:
-        """`short` stands on one line; `whole` is the entire note."""
+        """Show `short` on one line; `whole` is the entire note."""
         self._short.show_text(short)
         self._short.setAccessibleName(strip_bidi_marks(short))
         self._full_text.setText(whole)

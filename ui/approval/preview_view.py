@@ -36,7 +36,7 @@ class TextView(QWidget):
         super().__init__()
         self._view = CodeView(themes, self.tr("Preview of the effect"), MIN_ROWS, MAX_ROWS)
         self.shrinkable = self.initial_focus = self._view
-        # Blanks must not push the end of a line out of view.
+        # Blanks must not push the end of a line out of the view.
         self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         vbox(self._view, parent=self, margins=0)
 
@@ -46,11 +46,11 @@ class TextView(QWidget):
 
     def show_text(self, preview: TextPreview) -> str:
         """Show what a tool says about its effect."""
-        text, left_out = truncate_text(show_hidden(translated(preview.text)))
+        text, omitted = truncate_text(show_hidden(translated(preview.text)))
         self._view.show_lines([], [fold_lines(text)])
-        if left_out:
+        if omitted:
             words = self.tr("What will happen. Not all of it is shown: {0} characters more")
-            return words.format(format_number(left_out))
+            return words.format(format_number(omitted))
         return self.tr("What will happen")
 
     def show_diff(self, preview: DiffPreview) -> str:
@@ -173,7 +173,7 @@ class PictureView(QWidget):
 
     @Slot(object, QImage)
     def _on_loaded(self, load: "_ImageLoad", image: QImage) -> None:
-        # Pictures that were requested earlier may still arrive.
+        # Pictures of earlier requests may still arrive.
         if load is not self._load:
             return
         self._load = None
@@ -201,10 +201,10 @@ class _ImageLoad(QObject):
 class _LoadTask(QRunnable):
     def __init__(self, load: _ImageLoad) -> None:
         super().__init__()
-        self._reading = load
+        self._load = load
 
     def run(self) -> None:
-        self._reading.finished.emit(self._reading, _decode_image(self._reading.preview.data))
+        self._load.finished.emit(self._load, _decode_image(self._load.preview.data))
 
 
 class _ImageCanvas(QWidget):
@@ -255,7 +255,7 @@ def _decode_image(data: bytes) -> QImage:
 
 
 class PreviewView(QWidget):
-    """The preview of a call. Hidden where the tool cannot tell its effect beforehand."""
+    """The preview of a call. Hidden if the tool cannot predict its effect."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -292,10 +292,10 @@ class PreviewView(QWidget):
         """Set the folder that the header shows: the preview leaves it out."""
         self._command.known_folder = folder
 
-    def set_reserve_status(self, kept: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Keep a line for `show_waiting` while arguments are edited: the rest would jump."""
-        self._reserves_status = kept
-        self._status.setVisible(kept)
+    def set_reserve_status(self, reserved: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
+        """Reserve a line for `show_waiting` while arguments are edited, so that the rest does not jump."""
+        self._reserves_status = reserved
+        self._status.setVisible(reserved)
 
     def show_preview(self, preview: Preview | None) -> None:
         """Show a preview; None hides the view."""
@@ -320,7 +320,7 @@ class PreviewView(QWidget):
         self._heading.setText(heading)
 
     def show_waiting(self, *, valid: bool) -> None:
-        """Say that the preview is of other arguments: the edited ones are being checked, or are not valid."""
+        """Show that the preview is of other arguments: the edited ones are being checked, or are not valid."""
         checking = self.tr("Updating the preview for the edited arguments…")
         last = self.tr("The edited arguments cannot be used yet; this is the last preview.")
         self._status.setText(checking if valid else last)

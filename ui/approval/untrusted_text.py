@@ -1,4 +1,4 @@
-"""Show text from outside as it is: long lines folded, host names with lookalikes named, URLs parsed for display.
+"""Show text from outside truthfully: long lines folded, host names with lookalikes named, URLs parsed for display.
 
 Also the frames that set the words of an MCP server apart from the program's own.
 """
@@ -28,7 +28,7 @@ FOLD_MARK = "\n↪ "
 
 
 def truncate_text(text: str) -> tuple[str, int]:
-    """Return as much of a text as Qt can lay out, and the number of characters left out."""
+    """Return as much of a text as Qt can lay out, and the number of omitted characters."""
     end, lines = -1, 0
     while lines < MAX_LINES and (end := text.find("\n", end + 1)) >= 0:
         lines += 1
@@ -44,7 +44,7 @@ def fold_lines(text: str, width: int = FOLD_WIDTH) -> str:
 
 
 def map_folded_positions(text: str, positions: Sequence[int], width: int = FOLD_WIDTH) -> list[int]:
-    """Map rising positions in a text to positions in what `fold_lines` returns for it."""
+    """Map rising positions in a text to positions in the result of `fold_lines` for it."""
     if len(text) <= width:
         return list(positions)
     folded: list[int] = []
@@ -78,9 +78,9 @@ _HOST_PATTERN = re.compile(r"(\*\.)?(.*?)(:\d+)?", re.DOTALL)
 
 
 def describe_host(host: str) -> str:
-    """Return a host in ASCII, followed by its letters (RFC 3492) and a warning of lookalikes where they differ.
+    """Return a host in ASCII, and if they differ, its letters (RFC 3492) with a warning of lookalikes.
 
-    A wildcard in front and a port behind stay in place.
+    A wildcard before the host and a port after it stay in place.
     """
     match = _HOST_PATTERN.fullmatch(host)
     wildcard, name, port = (match[1] or "", match[2], match[3] or "") if match else ("", host, "")
@@ -96,7 +96,7 @@ def describe_host(host: str) -> str:
 
 
 def decode_punycode(ascii_host: str) -> str:
-    """Return the Unicode form of a host; empty where it cannot be decoded."""
+    """Return the Unicode form of a host; empty if it cannot be decoded."""
     try:
         return ".".join(
             label.removeprefix(_ACE).encode("ascii").decode("punycode") if label.startswith(_ACE) else label
@@ -116,7 +116,7 @@ def _ascii_host(name: str) -> str:
 class PageAddress:
     """A URL as it was sent, with the offset of its host. `ascii_host` is in punycode.
 
-    `is_safe`: it may be opened, being https, or http on this machine. `user` stands before the host and can look like
+    `is_safe`: it may be opened, as it is https, or http on this machine. `user` is before the host and can look like
     one.
     """
 
@@ -129,7 +129,7 @@ class PageAddress:
     is_idn: bool = False
     """Whether the host is internationalized (RFC 5890)."""
     unicode_host: str = ""
-    """The host in Unicode; empty where it cannot be decoded."""
+    """The host in Unicode; empty if it cannot be decoded."""
 
 
 def parse_address(text: str) -> PageAddress:
@@ -143,15 +143,15 @@ def parse_address(text: str) -> PageAddress:
     user, _, authority = parts.netloc.rpartition("@")
     start = text.find(parts.netloc) + len(parts.netloc) - len(authority)
     host_start = text.lower().find(host, start) if host else -1
-    # Qt opens the URL: if it parses another host than we do, the URL is not safe.
+    # Qt opens the URL: if Qt parses another host than urlsplit, the URL is not safe.
     url = QUrl(text, QUrl.ParsingMode.StrictMode)
     ascii_host = url.host(QUrl.ComponentFormattingOption.FullyEncoded).lower()
-    reads_alike = url.isValid() and bool(ascii_host) and _is_same_host(host, url)
+    is_same_host = url.isValid() and bool(ascii_host) and _is_same_host(host, url)
     has_hidden = any(letter.isspace() or not letter.isprintable() or letter == "\\" for letter in text)
     is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(ascii_host))
     is_unusual = any(label.startswith(_ACE) for label in ascii_host.split(".")) or not host.isascii()
     letters = decode_punycode(ascii_host) if is_unusual else ""
-    is_safe = is_secure and reads_alike and not has_hidden
+    is_safe = is_secure and is_same_host and not has_hidden
     return PageAddress(text, host, ascii_host, host_start, is_safe, user, is_unusual, letters)
 
 
@@ -162,14 +162,14 @@ def unusual_letters(host: str) -> list[tuple[str, str]]:
 
 
 def _is_same_host(host: str, url: QUrl) -> bool:
-    ours = QUrl()
-    ours.setHost(host)
+    expected = QUrl()
+    expected.setHost(host)
     encoded = QUrl.ComponentFormattingOption.FullyEncoded
-    return bool(host) and ours.host(encoded).lower() == url.host(encoded).lower()
+    return bool(host) and expected.host(encoded).lower() == url.host(encoded).lower()
 
 
 MAX_NAME_LENGTH = 80
-# " and all of the kinds of “ and «.
+# " and all variants of “ and «.
 _QUOTATION_MARKS = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\uff02', "'"))
 
 
@@ -179,7 +179,7 @@ def quote_name(name: str) -> str:
 
 
 class ServerTextFrame(QFrame):
-    """A frame whose first line, in our words, says whose words it holds."""
+    """A frame whose first line, in the program's words, says whose words follow."""
 
     def __init__(self, whose: str, spacing: int = SPACE_S) -> None:
         super().__init__()

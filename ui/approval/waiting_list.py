@@ -1,4 +1,4 @@
-"""The list of what waits in a dialog: tool calls, or requests of MCP servers."""
+"""The list of waiting items in a dialog: tool calls, or requests of MCP servers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class WaitingList(QWidget):
         self.setVisible(len(items) > 1)
 
     def arrange(self, layout: QBoxLayout, width: int, height: int, *, is_above: bool) -> None:
-        """Stand `width` pixels wide beside the other parts of the layout, or so high above them."""
+        """Place the list beside the other parts of the layout, `width` pixels wide, or above them, `height` high."""
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         layout.setDirection(down if is_above else across)
         self.setMinimumWidth(0 if is_above else width)

@@ -1,1 +1,1 @@
-"""Dialogs for what an MCP server requests of the person: elicitation (form and URL mode) and sampling."""
+"""Dialogs for requests of an MCP server to the person: elicitation (form and URL mode) and sampling."""

@@ -1,6 +1,6 @@
 """The fields of an elicitation form: parsed from JSON Schema, and their values validated.
 
-What may stand in such a schema: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
+The allowed schemas: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 """
 
 import math
@@ -19,11 +19,11 @@ from desktop_agent.types.lookalikes import ascii_lookalike
 
 MAX_FIELDS = 60
 MAX_CHOICES = 200
-"""Of which several may be taken; of one, there may be more."""
+"""Choices of a field that takes several; a field that takes one may have more."""
 MAX_CHECKBOXES = 500
 """Choices of all fields that take several: each is a widget."""
 MAX_NUMBER = 1e15
-"""Beyond it, neither a field nor a sentence holds a number as it is."""
+"""Beyond it, neither a field nor a sentence shows a number exactly."""
 FieldKind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
 
 # Whole words only: not a tokenizer, a secretary, a keyboard.
@@ -72,9 +72,9 @@ class FormField:
 
     @property
     def usable_default(self) -> Any:
-        """Return the default as a control shows it; None where there is none of the right type.
+        """The default as a control shows it; None if there is none of the right type.
 
-        One with characters that cannot be seen is none: what is sent is what the person saw.
+        A default with invisible characters is not used: only what the person saw is sent.
         """
         default = self.default
         match self.kind:
@@ -93,7 +93,7 @@ class FormField:
 
 
 def plain_letters(text: str) -> str:
-    """Return the letters that a person reads: without hidden ones, ASCII in place of what looks like it."""
+    """Return the letters that a person reads: without hidden ones, with ASCII in place of lookalikes."""
     return "".join(ascii_lookalike(char) or char for char in replace_hidden(text) if char != "\ufffd")
 
 
@@ -105,8 +105,8 @@ def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:
     schemas = cast("dict[str, Any]", properties)
     if len(schemas) > MAX_FIELDS:
         return None
-    needed: Any = form.get("required")
-    required = {name for name in cast("list[Any]", needed) if isinstance(name, str)} if isinstance(needed, list) else ()
+    names: Any = form.get("required")
+    required = {name for name in cast("list[Any]", names) if isinstance(name, str)} if isinstance(names, list) else ()
     fields = tuple(_parse_field(name, schema, required=name in required) for name, schema in schemas.items())
     boxes = sum(len(field.choices) for field in fields if field.kind == "several")
     return fields if boxes <= MAX_CHECKBOXES else None
@@ -190,53 +190,53 @@ _NUMBER = re.compile(r"[+-]?(\d{1,40}([.,]\d{0,40})?|[.,]\d{1,40})([eE][+-]?\d{1
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def parse_value(field: FormField, written: str | bool | list[str]) -> FieldValue:  # noqa: FBT001 - what stands in a field
-    """Return the value to send, or None for none. Call it only where `validate_value` finds nothing."""
-    if field.kind in {"integer", "number"} and isinstance(written, str):
-        if not written.strip():
+def parse_value(field: FormField, typed: str | bool | list[str]) -> FieldValue:  # noqa: FBT001 - the content of a field
+    """Return the value to send, or None for none. Call it only if `validate_value` finds no error."""
+    if field.kind in {"integer", "number"} and isinstance(typed, str):
+        if not typed.strip():
             return None
-        number = float(written.strip().replace(",", "."))
-        return int(written) if field.kind == "integer" else number
-    if isinstance(written, list):
-        return written if written or field.required else None
-    return None if written == "" else written
+        number = float(typed.strip().replace(",", "."))
+        return int(typed) if field.kind == "integer" else number
+    if isinstance(typed, list):
+        return typed if typed or field.required else None
+    return None if typed == "" else typed
 
 
-def validate_value(field: FormField, written: str | bool | list[str]) -> str:  # noqa: FBT001 - what stands in a field
+def validate_value(field: FormField, typed: str | bool | list[str]) -> str:  # noqa: FBT001 - the content of a field
     """Return what is wrong with a value, or an empty string."""
     if field.kind == "unknown":
         return QCoreApplication.translate("Form", "This cannot be filled in here.") if field.required else ""
-    if isinstance(written, bool):
+    if isinstance(typed, bool):
         return ""
-    if isinstance(written, list):
-        return _validate_choices(field, written)
-    if not written.strip() if field.kind != "text" else not written:
+    if isinstance(typed, list):
+        return _validate_choices(field, typed)
+    if not typed.strip() if field.kind != "text" else not typed:
         return QCoreApplication.translate("Form", "An answer is needed here.") if field.required else ""
     if field.kind in {"integer", "number"}:
-        return _validate_number(field, written.strip())
+        return _validate_number(field, typed.strip())
     if field.kind == "text":
-        return _validate_length(field, written) or _validate_format(field.format, written)
+        return _validate_length(field, typed) or _validate_format(field.format, typed)
     return ""
 
 
-def _validate_choices(field: FormField, written: list[str]) -> str:
-    if not written and not field.required:
+def _validate_choices(field: FormField, typed: list[str]) -> str:
+    if not typed and not field.required:
         return ""
     minimum, maximum = field.minimum or (1 if field.required else 0), field.maximum
-    if len(written) < minimum:
+    if len(typed) < minimum:
         words = QCoreApplication.translate("Form", "Take at least {0} of these.")
         return words.format(_format_number(minimum))
-    if maximum is not None and len(written) > maximum:
+    if maximum is not None and len(typed) > maximum:
         return QCoreApplication.translate("Form", "Take at most {0} of these.").format(_format_number(maximum))
     return ""
 
 
-def _validate_number(field: FormField, written: str) -> str:
-    if field.kind == "integer" and not _INTEGER.fullmatch(written):
+def _validate_number(field: FormField, typed: str) -> str:
+    if field.kind == "integer" and not _INTEGER.fullmatch(typed):
         return QCoreApplication.translate("Form", "This must be a whole number, such as 12.")
-    if not _NUMBER.fullmatch(written) or not math.isfinite(float(written.replace(",", "."))):
+    if not _NUMBER.fullmatch(typed) or not math.isfinite(float(typed.replace(",", "."))):
         return QCoreApplication.translate("Form", "This must be a number, such as 12 or 1.5.")
-    number = float(written.replace(",", "."))
+    number = float(typed.replace(",", "."))
     if field.minimum is not None and number < field.minimum:
         return QCoreApplication.translate("Form", "This must be {0} or more.").format(_format_number(field.minimum))
     if field.maximum is not None and number > field.maximum:
@@ -244,50 +244,50 @@ def _validate_number(field: FormField, written: str) -> str:
     return ""
 
 
-def _validate_length(field: FormField, written: str) -> str:
-    if field.minimum is not None and len(written) < field.minimum:
+def _validate_length(field: FormField, typed: str) -> str:
+    if field.minimum is not None and len(typed) < field.minimum:
         words = QCoreApplication.translate("Form", "This must have at least {0} characters; it has {1}.")
-        return words.format(_format_number(field.minimum), len(written))
-    if field.maximum is not None and len(written) > field.maximum:
+        return words.format(_format_number(field.minimum), len(typed))
+    if field.maximum is not None and len(typed) > field.maximum:
         words = QCoreApplication.translate("Form", "This may have at most {0} characters; it has {1}.")
-        return words.format(_format_number(field.maximum), len(written))
+        return words.format(_format_number(field.maximum), len(typed))
     return ""
 
 
-def _validate_format(name: str, written: str) -> str:
+def _validate_format(name: str, typed: str) -> str:
     match name:
-        case "email" if not _EMAIL.fullmatch(written):
+        case "email" if not _EMAIL.fullmatch(typed):
             return QCoreApplication.translate("Form", "This must be an e-mail address, such as ada@example.org.")
-        case "uri" if not _is_address(written):
+        case "uri" if not _is_address(typed):
             return QCoreApplication.translate("Form", "This must be an address, such as https://example.org.")
-        case "date" if not (_DATE.fullmatch(written) and _is_parsed_by(lambda: date.fromisoformat(written))):
-            return QCoreApplication.translate("Form", "This must be a day, written like 2026-03-31.")
-        case "date-time" if not _is_date_time(written):
-            return QCoreApplication.translate("Form", "This must be a moment, written like 2026-03-31T14:30:00Z.")
+        case "date" if not (_DATE.fullmatch(typed) and _is_parsed_by(lambda: date.fromisoformat(typed))):
+            return QCoreApplication.translate("Form", "This must be a day, typed like 2026-03-31.")
+        case "date-time" if not _is_date_time(typed):
+            return QCoreApplication.translate("Form", "This must be a moment, typed like 2026-03-31T14:30:00Z.")
         case _:
             return ""
 
 
-def _is_address(written: str) -> bool:
-    if any(value.isspace() for value in written):
+def _is_address(typed: str) -> bool:
+    if any(value.isspace() for value in typed):
         return False
     try:
-        parts = urlsplit(written)
+        parts = urlsplit(typed)
     except ValueError:
         return False
     return bool(parts.scheme and (parts.netloc or parts.path))
 
 
-def _is_date_time(written: str) -> bool:
-    """RFC 3339, section 5.6: the offset to UTC is required."""
-    if not _DATE.match(written) or written[10:11].upper() not in {"T", " "}:
+def _is_date_time(typed: str) -> bool:
+    """Return whether this is a date and time of RFC 3339, section 5.6, which requires the offset to UTC."""
+    if not _DATE.match(typed) or typed[10:11].upper() not in {"T", " "}:
         return False
-    return _is_parsed_by(lambda: datetime.fromisoformat(written).utcoffset() is not None)
+    return _is_parsed_by(lambda: datetime.fromisoformat(typed).utcoffset() is not None)
 
 
-def _is_parsed_by(read: Callable[[], object]) -> bool:
+def _is_parsed_by(parse: Callable[[], object]) -> bool:
     try:
-        return bool(read())
+        return bool(parse())
     except ValueError:
         return False
 

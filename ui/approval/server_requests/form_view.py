@@ -71,14 +71,14 @@ class ElicitationForm(RequestView):
 
     @property
     def initial_focus(self) -> QWidget | None:
-        """Return the first field that can be filled in, else the message."""
+        """The first field that can be filled in, else the message."""
         known = (name for name, field in self._fields.items() if field.kind != "unknown")
         first = next(known, None)
         return self.message_box if first is None else self._form.rows[first].initial_focus
 
     @property
     def content(self) -> dict[str, FieldValue]:
-        """Return the values to send, without optional fields that are empty."""
+        """The values to send, without optional fields that are empty."""
         values = {
             name: parse_value(self._fields[name], row.value)
             for name, row in self._form.rows.items()
@@ -134,7 +134,7 @@ def _create_control(field: FormField, title: str) -> Control[QWidget]:
 
 
 def _choice_titles(field: FormField) -> list[str]:
-    """Return the titles, with their values where several read the same."""
+    """Return the titles, with their values if several read the same."""
     readings = [" ".join(plain_letters(choice.title).split()).casefold() for choice in field.choices]
     counts = Counter(readings)
     return [

@@ -43,7 +43,7 @@ class AnswerBar(ShortcutBar):
         vbox(self._typing_hint, buttons, parent=self, spacing=SPACE_S, margins=0)
 
     def set_can_accept(self, can: bool, hint: str = "") -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Set whether the request can be accepted, and a hint at what is missing."""
+        """Set whether the request can be accepted, and a hint about what is missing."""
         self._can_accept = can
         self._hint.setText(hint or self.tr("Esc closes without an answer."))
         self._refresh()
@@ -76,8 +76,8 @@ class ServerRequestPage(QWidget):
         texts = request_texts(request)
         self.title, self.short_title = texts.title, texts.short_title
         self.origin = RequestOrigin()
-        self._place: QLabel = label(kind="strong", wrap=True)
-        self._place.hide()
+        self._origin_label: QLabel = label(kind="strong", wrap=True)
+        self._origin_label.hide()
         self.bar = AnswerBar(themes, input_delay_ms, texts.yes, texts.no)
         self._build_layout(texts.subtitle)
         self.bar.yes_pressed.connect(self._accept)
@@ -90,27 +90,27 @@ class ServerRequestPage(QWidget):
 
     @property
     def description(self) -> str:
-        """Return who asks for what, and in which conversation where that is not in view."""
-        place = self._place.text()
+        """Who asks for what, and in which conversation if that is not in view."""
+        place = self._origin_label.text()
         return self.tr("{0} · {1}").format(self.title, place) if place else self.title
 
     @property
     def waiting_item(self) -> WaitingItem:
-        """Its row in the list of what waits."""
+        """Its row in the list of waiting requests."""
         place = quote_name(self.origin.title)
         subtitle = self.tr("{0} · {1}").format(self.short_title, place) if place else self.short_title
         return WaitingItem(self.asked.id, self.server, subtitle, self.description, self.description)
 
     def set_origin(self, origin: RequestOrigin) -> None:
-        """Name the conversation that it belongs to."""
+        """Show the conversation that the request belongs to."""
         self.origin = origin
         place = self.tr("In the conversation “{0}”.").format(quote_name(origin.title)) if origin.title else ""
-        self._place.setText(place)
-        self._place.setVisible(bool(place))
+        self._origin_label.setText(place)
+        self._origin_label.setVisible(bool(place))
 
     @property
     def initial_focus(self) -> QWidget:
-        """Return the message while input is delayed: text typed for another place must not land in a form."""
+        """The message while input is delayed: text typed for another place must not go into a form."""
         if not self.bar.is_input_delayed:
             return self.view.initial_focus or self
         return self.view.message_box or self
@@ -148,9 +148,9 @@ class ServerRequestPage(QWidget):
             (self.view.initial_focus or box).setFocus(Qt.FocusReason.TabFocusReason)
 
     def _build_layout(self, subtitle: str) -> None:
-        titles = (label(self.title, "heading", wrap=True), self._place, label(subtitle, "muted", wrap=True))
+        titles = (label(self.title, "heading", wrap=True), self._origin_label, label(subtitle, "muted", wrap=True))
         layout = vbox(self.view, parent=self, spacing=SPACE_M, margins=0, grow=self.view)
-        # Inside, so that it scrolls where room is scarce; the window's title says the same.
+        # Inside the view, so that the titles scroll if room is scarce; the window's title says the same.
         self.view.column.insertLayout(0, vbox(*titles, spacing=SPACE_XS))
         for title in reversed(titles):
             # Screen readers read in the order of creation.
@@ -177,7 +177,7 @@ TITLE_BAR_HEIGHT = 40
 
 
 class ServerRequestDialog(GuardedDialog):
-    """Window-modal, shown with `open()`. Closing it dismisses the request on the screen and no other."""
+    """Window-modal, shown with `open()`. Closing it dismisses only the shown request."""
 
     answered = Signal(str, object)
     """A request's id, and an ElicitationAnswer or a bool."""
@@ -191,7 +191,7 @@ class ServerRequestDialog(GuardedDialog):
     ) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._settle_ms = input_delay_ms
+        self._input_delay_ms = input_delay_ms
         self._pages: dict[str, ServerRequestPage] = {}
         self._list = WaitingList(themes, self.tr("Waiting questions"), self.tr("{0} questions are waiting"))
         self._main_layout = hbox(parent=self, spacing=SPACE_L, margins=SPACE_L)
@@ -202,7 +202,7 @@ class ServerRequestDialog(GuardedDialog):
 
     @property
     def current(self) -> ServerRequestPage | None:
-        """Return the page on the screen."""
+        """The shown page."""
         page = self._stack.currentWidget()
         return page if isinstance(page, ServerRequestPage) else None
 
@@ -222,8 +222,9 @@ class ServerRequestDialog(GuardedDialog):
         unshown = [request for request in waiting if request.id not in self._pages and not self._add_page(request)]
         shown = [request for request in waiting if request not in unshown]
         self._show_requests(shown, old_page, was_writing=was_writing)
-        for each in unshown:
-            self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, PendingElicitation) else False)
+        for request in unshown:
+            answer = ElicitationAnswer("decline") if isinstance(request, PendingElicitation) else False
+            self.answered.emit(request.id, answer)
 
     def _show_requests(
         self, waiting: Sequence[McpRequest], old_page: ServerRequestPage | None, *, was_writing: bool
@@ -233,9 +234,9 @@ class ServerRequestDialog(GuardedDialog):
                 self.accept()
             return
         old_id = old_page.asked.id if old_page is not None else ""
-        still = old_id in self._pages
-        self._show_page(self._pages[old_id if still else waiting[0].id])
-        if not still and self.isVisible() and self.current is not None:
+        still_waits = old_id in self._pages
+        self._show_page(self._pages[old_id if still_waits else waiting[0].id])
+        if not still_waits and self.isVisible() and self.current is not None:
             self.current.bar.start_input_delay()
             self.set_initial_focus(was_writing=was_writing)
             announce(self, self.current.title)
@@ -279,7 +280,7 @@ class ServerRequestDialog(GuardedDialog):
     def _arrange_list(self, size: QSize) -> None:
         zoom = self._themes.zoom
         is_above = size.width() < NARROW_WIDTH * zoom // 100
-        # Large text leaves little for the question itself.
+        # With large text, little room is left for the request itself.
         height = min(4 * self.fontMetrics().height(), size.height() // 5)
         self._list.arrange(self._main_layout, LIST_WIDTH * zoom // 100, height, is_above=is_above)
 
@@ -292,21 +293,21 @@ class ServerRequestDialog(GuardedDialog):
             super().keyPressEvent(event)
 
     def reject(self) -> None:
-        """Dismiss the request on the screen; the others wait on."""
+        """Dismiss the shown request; the others still wait."""
         if self.current is not None:
             self.current.dismiss()
 
     def _resize_to(self, width: int) -> None:
         is_small = all(page.view.is_small for page in self._pages.values())
-        wanted = QSize(width, SMALL_DIALOG_HEIGHT if is_small else DIALOG_HEIGHT) * (self._themes.zoom / 100)
+        preferred = QSize(width, SMALL_DIALOG_HEIGHT if is_small else DIALOG_HEIGHT) * (self._themes.zoom / 100)
         window, screen = self.parentWidget(), self.screen().availableGeometry()
-        size = wanted.boundedTo(QSize((window or screen).width(), screen.height() - TITLE_BAR_HEIGHT))
-        # Before Qt asks for the minimum width.
+        size = preferred.boundedTo(QSize((window or screen).width(), screen.height() - TITLE_BAR_HEIGHT))
+        # Before Qt queries the minimum width.
         self._arrange_list(size)
         self.resize(size)
 
     def show_open_error(self, sentence: Sentence) -> None:
-        """Say that the page that was requested last could not be opened."""
+        """Show that the page that was requested last could not be opened."""
         page = self.current
         if page is not None and isinstance(page.view, UrlElicitationView):
             page.view.show_open_error(translate_sentence(sentence))
@@ -315,15 +316,15 @@ class ServerRequestDialog(GuardedDialog):
         """Return whether the request can be shown: a broken one must not block the others."""
         try:
             self._pages[request.id] = self._create_page(request)
-        except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with what a server sends
-            facts = request.request.server, type(error).__name__
-            _log.warning("a question of the MCP server “%s” cannot be shown (%s): declined", *facts)
+        except Exception as error:  # noqa: BLE001 - a server may send anything
+            server, kind = request.request.server, type(error).__name__
+            _log.warning("a request of the MCP server “%s” cannot be shown (%s): declined", server, kind)
             return False
         return True
 
     def _create_page(self, request: McpRequest) -> ServerRequestPage:
-        page = ServerRequestPage(self._themes, request, self._settle_ms)
-        # After an answer the person is done typing there.
+        page = ServerRequestPage(self._themes, request, self._input_delay_ms)
+        # After an answer the person no longer types on this page.
         page.answered.connect(page.setFocus)
         page.answered.connect(partial(self.answered.emit, request.id))
         page.open_page_requested.connect(self.open_page_requested)

@@ -1,4 +1,4 @@
-"""What the requests of MCP servers are called: in their dialog, and in notifications."""
+"""The titles and buttons of requests of MCP servers, in their dialog and in notifications."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from ui.bridge.mcp.requests import McpRequest, PendingSampling
 
 @dataclass(frozen=True, slots=True)
 class RequestTexts:
-    """The texts of one request. `title` begins with the server's name; `yes` and `no` are text and shortcut of each.
+    """The texts of one request. `title` names the server; `yes` and `no` are texts and shortcuts of the buttons.
 
-    Letters are shortcuts only where nothing is typed.
+    Letters are shortcuts only if the request has no field to type in.
     """
 
     title: str

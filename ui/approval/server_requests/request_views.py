@@ -27,7 +27,7 @@ from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 
 class RequestView(ScrollColumn):
-    """What a request shows. `changed` says that `can_accept` and `hint` may be different now."""
+    """The content of a request. `changed`: `can_accept` and `hint` may have changed."""
 
     changed = Signal()
     message_box: ServerText | None = None
@@ -35,7 +35,7 @@ class RequestView(ScrollColumn):
     """Whether there is little to read and to fill in."""
     can_accept = False
     hint = ""
-    """What is missing before it can be accepted."""
+    """What is still missing before the request can be accepted."""
 
     @property
     def initial_focus(self) -> QWidget | None:
@@ -43,7 +43,7 @@ class RequestView(ScrollColumn):
 
     @property
     def content(self) -> dict[str, FieldValue] | None:
-        """What is sent when it is accepted."""
+        """The values that are sent when the request is accepted."""
         return None
 
 
@@ -53,7 +53,7 @@ class UrlElicitationView(RequestView):
     open_requested = Signal(str)
     """The URL, which is safe to open."""
     action_row: QWidget
-    """The button, to be put below the view where it is always visible."""
+    """The button, to be placed below the view, where it is always visible."""
 
     def __init__(self, themes: ThemeSource, request: ElicitationRequest) -> None:
         super().__init__(SPACE_M, trailing=SPACE_S)
@@ -88,10 +88,10 @@ class UrlElicitationView(RequestView):
         self.hint = self.tr("Open the page first.") if self._address.is_safe else ""
 
     def _host_text(self) -> str:
-        host, written = self._address.host, self._address.ascii_host
+        host, ascii_host = self._address.host, self._address.ascii_host
         if not host:
             return self.tr("It cannot be told where this leads")
-        return self.tr("Leads to {0}").format(show_hidden(written or host))
+        return self.tr("Leads to {0}").format(show_hidden(ascii_host or host))
 
     def _lookalike_warning(self) -> str:
         if not self._address.is_idn:
@@ -123,7 +123,7 @@ class UrlElicitationView(RequestView):
         )
 
     def show_opened(self) -> None:
-        """Say that the page is open in the browser."""
+        """Show that the page is open in the browser."""
         set_style_property(self.open_button, "kind", "")
         set_style_property(self._open_result, "kind", "ok")
         self._open_result.setText(self.tr("Opened in your browser."))
@@ -132,7 +132,7 @@ class UrlElicitationView(RequestView):
         self.changed.emit()
 
     def show_open_error(self, words: str) -> None:
-        """Say why the page could not be opened."""
+        """Show why the page could not be opened."""
         set_style_property(self._open_result, "kind", "error")
         self._open_result.setText(words)
         self._open_result.show()
@@ -162,7 +162,7 @@ _MAX_LINES = 14
 
 
 class SamplingView(RequestView):
-    """A sampling request; with an answer, that comes first."""
+    """A sampling request; if there is an answer, it comes first."""
 
     def __init__(self, request: SamplingRequest, answer: SamplingAnswer | None = None) -> None:
         super().__init__(SPACE_L, trailing=SPACE_S)
@@ -178,8 +178,8 @@ class SamplingView(RequestView):
             self._add_answer(answer)
         if request.system_prompt:
             self._add_text(self.tr("The server's instructions to the model"), request.system_prompt)
-        for role, message_frame in request.messages:
-            self._add_message(role, message_frame)
+        for role, content in request.messages:
+            self._add_message(role, content)
         for tool in request.tools:
             name = self.tr("The server's tool “{0}”, for which the model may ask").format(quote_name(tool.name))
             self._add_text(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.input_schema)))))
