@@ -2,8 +2,9 @@
 
     python -m tests.whole_app.dying
 
-A line of JSON on the standard input is a life (see Life); it is forked off here, so that the program is loaded once.
-The answer is a line too: the signal that ended it, or 0. What a life has to tell it writes into a file.
+Each line of JSON on the standard input is a life (see Life). It is forked from this process, so that the program is
+loaded only once. The answer is a line too: minus the signal that ended the life, or 0. A life writes its report into a
+file.
 """
 
 import asyncio
@@ -41,13 +42,14 @@ FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find
 TOOLS = ("look", "write", "mark")
 NEVER = -1
 LIMIT = PATIENCE
-"""Seconds until a life that waits in vain fails."""
+"""Seconds until a life that does not end has failed."""
 
 
 @dataclass(frozen=True)
 class Life:
-    """`after`: it ends when so many records are durable (NEVER: it goes on to the end). `inside`: it ends in this tool,
-    behind its effect. `delegates`: a specialist is called, which calls the tools. It tells into the file `answer`.
+    """`after`: it kills itself when so many records are durable (NEVER: it runs to the end). `inside`: it kills itself
+    in this tool, after the tool's effect. `delegates`: a specialist is called, which calls the tools. `answer`: the
+    file of its report.
     """
 
     data: str
@@ -60,8 +62,8 @@ class Life:
 
 @dataclass
 class Found:
-    """What a life finds in the journal of the one before it, by the id of the call. `whole`: an answer with open calls
-    stands at the end."""
+    """What a life finds in the journal of the previous one, by the ids of calls. `whole`: the journal ends with a
+    complete answer that has open calls."""
 
     whole: bool = False
     runs: list[str] = field(default_factory=list)
@@ -73,7 +75,7 @@ class Found:
 
 
 @dataclass
-class Told:
+class Report:
     """What a life did. `asked`: call and approval. `heard`: run and number of each event."""
 
     records: int = 0
@@ -90,7 +92,8 @@ def die() -> None:
 
 
 class Death:
-    """Counts what has become durable. One row at a time, as the timer of the ledger might have it."""
+    """Kills the process after so many durable records. Rows of the journal are written one at a time, which the timer
+    that writes them could also do."""
 
     def __init__(self, after: int) -> None:
         self.records = 0
@@ -105,28 +108,28 @@ class Death:
             setattr(owner, name, self._counted(getattr(owner, name)))
         append = self._counted(Store.append_journal)
 
-        async def one_by_one(self: Store, conversation_id: str, envelopes: Sequence[Envelope]) -> None:
+        async def append_one_by_one(self: Store, conversation_id: str, envelopes: Sequence[Envelope]) -> None:
             for envelope in envelopes:
                 await append(self, conversation_id, [envelope])
 
-        Store.append_journal = one_by_one
+        Store.append_journal = append_one_by_one
 
-    def look(self) -> None:
+    def check(self) -> None:
         if self.records == self._after:
             die()
 
     def _counted(self, real: Any) -> Any:
-        async def counted(*given: Any, **named: Any) -> Any:
-            answer = await real(*given, **named)
+        async def counted(*args: Any, **kwargs: Any) -> Any:
+            answer = await real(*args, **kwargs)
             self.records += 1
-            self.look()
+            self.check()
             return answer
 
         return counted
 
 
 class Model(ScriptedProvider):
-    """Knows from the history alone what to say next, so that any life can go on with it."""
+    """Chooses its next answer from the history alone, so that any life can continue with it."""
 
     def __init__(self, *, delegates: bool) -> None:
         super().__init__()
@@ -155,7 +158,7 @@ class Nothing(BaseModel):
 
 
 def effect_tool(name: str, life: Life) -> AnyTool:
-    """Appends the id of its call to a file, so that running twice shows."""
+    """Return a tool that appends the id of its call to a file, so that a call that ran twice is visible."""
     file = Path(life.work, f"{name}.txt")
 
     def work(call: RunningCall) -> None:
@@ -184,7 +187,7 @@ def effect_tool(name: str, life: Life) -> AnyTool:
 
 
 class MortalEngine(Engine):
-    """The engine with tools and a model of this test's own."""
+    """The engine with the tools and the model of this test."""
 
     life: Life
 
@@ -208,39 +211,39 @@ class MortalEngine(Engine):
         )
 
 
-async def live(life: Life) -> Told:
-    """Open what is there, allow what is asked, go on to the end."""
-    death, told = Death(life.after), Told()
+async def live(life: Life) -> Report:
+    """Open the conversation, allow every call, and run to the end."""
+    death, report = Death(life.after), Report()
     engine = await MortalEngine.open(Path(life.data), RunDefaults(model="m"))
     assert isinstance(engine, MortalEngine)
     engine.life = life
-    # A kill takes nothing from the system's cache; to wait for the disk as well would only take time.
+    # What is in the system's cache survives a kill; waiting for the disk would only take time.
     await engine.store._run(lambda db: db.execute("PRAGMA synchronous=OFF"))  # pyright: ignore[reportPrivateUsage]
-    death.look()
-    session = await opened(engine, told, life)
-    session.subscribe(on_event=lambda envelope: hear(envelope, session, told))
-    told.resumed = go_on(session)
+    death.check()
+    session = await open_session(engine, report, life)
+    session.subscribe(on_event=lambda envelope: record_event(envelope, session, report))
+    report.resumed = resume_or_send(session)
     async with asyncio.timeout(LIMIT):
         await session.wait_idle()
-    told.history = [shown(message) for message in session.history]
+    report.history = [describe(message) for message in session.history]
     await engine.close()
-    told.records = death.records
-    return told
+    report.records = death.records
+    return report
 
 
-async def opened(engine: MortalEngine, told: Told, life: Life) -> Session:
+async def open_session(engine: MortalEngine, report: Report, life: Life) -> Session:
     known = await engine.store.list_conversations()
     if not known:
         session = engine.new_session(endpoint_id="e", workspace=life.work)
     else:
         loaded = await engine.store.load(known[0].id)
-        told.found = found(loaded.messages, loaded.journal)
+        report.found = read_journal(loaded.messages, loaded.journal)
         session = await engine.session(known[0].id)
-    told.conversation = session.record.id
+    report.conversation = session.record.id
     return session
 
 
-def found(messages: Sequence[Message], journal: Sequence[Envelope]) -> Found:
+def read_journal(messages: Sequence[Message], journal: Sequence[Envelope]) -> Found:
     last = messages[-1] if messages else None
     seen = Found(whole=last is not None and bool(last.tool_uses) and last.state is MessageState.COMPLETE)
     for envelope in journal:
@@ -262,18 +265,18 @@ def found(messages: Sequence[Message], journal: Sequence[Envelope]) -> Found:
     return seen
 
 
-def hear(envelope: Envelope, session: Session, told: Told) -> None:
+def record_event(envelope: Envelope, session: Session, report: Report) -> None:
     if envelope.run_id:
-        told.heard.append((envelope.run_id, envelope.seq))
+        report.heard.append((envelope.run_id, envelope.seq))
     event = envelope.event
     if isinstance(event, ApprovalRequested):
-        told.asked.append((event.tool_use_id, event.approval_id))
-        # The person decides when the card is there, not while it is being put up.
+        report.asked.append((event.tool_use_id, event.approval_id))
+        # The person decides only after the card is shown.
         asyncio.get_running_loop().call_soon(session.approvals.answer, event.approval_id, AllowOnce())
 
 
-def go_on(session: Session) -> bool:
-    """Whether there were calls to go on with; else ask again what got no answer, if there is such a thing."""
+def resume_or_send(session: Session) -> bool:
+    """Return whether there were calls to resume; else send the first prompt, or ask again for a missing answer."""
     if session.resume():
         return True
     if not session.history:
@@ -286,13 +289,13 @@ def go_on(session: Session) -> bool:
     return False
 
 
-def shown(message: Message) -> dict[str, Any]:
+def describe(message: Message) -> dict[str, Any]:
     results = [block for block in message.blocks if isinstance(block, ToolResult)]
     return {
         "role": message.role.value,
         "text": message.text,
         "calls": [call.id for call in message.tool_uses],
-        "results": [(each.tool_use_id, each.outcome.value, words_of(each)) for each in results],
+        "results": [(result.tool_use_id, result.outcome.value, words_of(result)) for result in results],
     }
 
 
@@ -301,15 +304,15 @@ def words_of(result: ToolResult) -> str:
 
 
 def main() -> None:
-    """Fork a life for each line, and wait for its end."""
+    """Fork a process for each life, and wait for its end."""
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
             code = 1
             try:
                 life = Life(**json.loads(line))
-                told = asyncio.run(live(life))
-                Path(life.answer).write_text(json.dumps(asdict(told)), encoding="utf-8")
+                report = asyncio.run(live(life))
+                Path(life.answer).write_text(json.dumps(asdict(report)), encoding="utf-8")
                 code = 0
             except BaseException:
                 traceback.print_exc()

@@ -1,4 +1,4 @@
-"""What a person does again and again, by keys alone or by the accessible tree alone."""
+"""Steps that many tests need, by keys alone or by the accessible tree alone."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from tests.fakes.window_process import Screen, wait_until
 
 
 def step_to(screen: Screen, key: str, beginning: str) -> None:
-    """Press a key until the keyboard is at what has a name with this beginning."""
+    """Press a key until the focus is on a widget whose name begins so."""
     for _ in range(30):
-        before = screen.focused()
-        if any(name.startswith(beginning) for name in before):
+        previous = screen.focused()
+        if any(name.startswith(beginning) for name in previous):
             return
         screen.keys(key)
-        wait_until(f"{key} leads on", lambda before=before: screen.focused() != before)
+        wait_until(f"{key} moves the focus", lambda previous=previous: screen.focused() != previous)
     pytest.fail(f"{key} does not lead to {beginning!r}, but to {screen.focused()}")
 
 
@@ -26,7 +26,7 @@ def go_to_row(screen: Screen, title: str) -> None:
 
 
 def choose_by_keys(screen: Screen, action: str, menu: str = "Menu: Conversation") -> None:
-    """In the menu of what has the keyboard."""
+    """Choose an action in the context menu of the focused widget."""
     screen.keys("Menu")
     screen.wait_for(menu, "popup menu")
     step_to(screen, "Down", action)
@@ -42,7 +42,7 @@ def command_by_keys(screen: Screen, command: str) -> None:
 
 
 def choose(screen: Screen, title: str, action: str) -> None:
-    """Open it, and choose in its menu by the tree alone."""
+    """Open a conversation and choose an action in its menu, by the accessible tree alone."""
     screen.press(screen.wait_line(f"{title}, "))
     screen.wait_for(f"{title} — Desktop Agent", "frame")
     screen.focus("Conversations")

@@ -1,4 +1,4 @@
-"""What goes wrong outside the program: a sentence with a remedy is on the screen, nothing is lost, work goes on."""
+"""Failures outside the program: a sentence with a remedy is on the screen, nothing is lost, and work continues."""
 
 import io
 import os
@@ -20,7 +20,7 @@ from tests.frame.selection import few
 LOGIN_PAGE = b"<!doctype html><html><head><title>Sign in</title></head><body>Please sign in.</body></html>"
 GOOD = Story(pieces_of("All is well again."))
 
-# What the server does, then the beginning of the sentence and of the remedy that must be on the screen.
+# The answer of the server, then the beginnings of the sentence and of the remedy that must be on the screen.
 REFUSALS: dict[str, tuple[Plain, str, str]] = {
     "wrong key": (
         error(401, "Incorrect API key provided.", "invalid_api_key"),
@@ -48,7 +48,7 @@ def talking(environment: dict[str, str], data: Path, server: ModelServer) -> Ite
 
 
 def work_goes_on(screen: Screen, server: ModelServer) -> None:
-    """The next prompt is answered, in the same window."""
+    """Check that the next prompt is answered in the same window."""
     server.answer = GOOD
     screen.send("And now?")
     wait_until("the answer comes", lambda: screen.last("Assistant said") == "All is well again.")
@@ -63,9 +63,9 @@ def test_a_refusal_is_said_with_its_remedy(real_display: dict[str, str], tmp_pat
     answer, sentence, remedy = REFUSALS[what]
     with ModelServer(answer) as server, talking(real_display, tmp_path / "data", server) as screen:
         screen.send("Is anybody there?")
-        told = wait_until("the error is shown", lambda: screen.last("Error"))
-        assert sentence in told
-        assert remedy in told
+        error_text = wait_until("the error is shown", lambda: screen.last("Error"))
+        assert sentence in error_text
+        assert remedy in error_text
         assert screen.find("Open settings")
         assert screen.texts("You said") == ["Is anybody there?"]
         assert len(server.prompts) == 1, "such a refusal is final"
@@ -76,13 +76,13 @@ def test_a_refusal_is_said_with_its_remedy(real_display: dict[str, str], tmp_pat
     "tests/ui/shell/test_notices.py::test_an_error_stays_with_its_conversation_and_leaves_when_that_goes_on"
 )
 def test_nobody_at_the_address(real_display: dict[str, str], tmp_path: Path) -> None:
-    with ModelServer(GOOD) as gone:
-        address, port = gone.url, gone.port
+    with ModelServer(GOOD) as stopped:
+        address, port = stopped.url, stopped.port
     with opened(real_display, tmp_path / "data", "--base-url", address, "--model", MODEL) as (_, screen):
         screen.send("Is anybody there?")
-        told = wait_until("the error is shown", lambda: screen.last("Error"))
-        assert "The model server could not be reached" in told
-        assert "Check that the server is running and the address is right" in told
+        error_text = wait_until("the error is shown", lambda: screen.last("Error"))
+        assert "The model server could not be reached" in error_text
+        assert "Check that the server is running and the address is right" in error_text
         assert screen.texts("You said") == ["Is anybody there?"]
         with ModelServer(GOOD, port=port) as server:
             screen.press("Retry")
@@ -92,7 +92,7 @@ def test_nobody_at_the_address(real_display: dict[str, str], tmp_path: Path) -> 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of a few megabytes."""
+    """A file system of a few megabytes."""
     if os.geteuid() != 0 or sys.platform != "linux":
         pytest.skip("only root can mount a file system of its own")
     folder = tmp_path / "disk"
@@ -107,7 +107,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Take all the room that is left."""
+    """Take all the remaining space."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file:
         try:
@@ -131,9 +131,9 @@ def test_a_full_disk_loses_nothing(real_display: dict[str, str], small_disk: Pat
             filler = fill(small_disk)
             server.answer = Story(pieces_of("Said while the disk is full. " * 20))
             screen.send("While it is full")
-            told = wait_until("the error is shown", lambda: screen.last("Error"))
-            assert "full" in told
-            assert "Free some space and try again" in told
+            error_text = wait_until("the error is shown", lambda: screen.last("Error"))
+            assert "full" in error_text
+            assert "Free some space and try again" in error_text
             screen.wait_for("Send")
             screen.wait_last("You said", "While it is full")
             filler.unlink()
@@ -146,7 +146,7 @@ def test_a_full_disk_loses_nothing(real_display: dict[str, str], small_disk: Pat
 
 
 def all_text(data: Path) -> str:
-    """Every text in the database, read beside the program."""
+    """Return every text in the database, read while the program may run."""
     parts: list[str] = []
     with closing(sqlite3.connect(f"file:{data / DATABASE_NAME}?mode=ro", uri=True)) as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -199,9 +199,9 @@ def test_a_damaged_database_is_set_aside_and_said(
     "tests/ui/shell/test_notices.py::test_a_damaged_picture_is_said_at_the_composer_until_one_goes_on"
 )
 def test_a_damaged_picture_is_refused_and_the_text_stays(real_display: dict[str, str], tmp_path: Path) -> None:
-    held = io.BytesIO()
-    Image.effect_noise((300, 200), 80).save(held, "PNG")
-    broken = held.getvalue()[: len(held.getvalue()) // 2]
+    buffer = io.BytesIO()
+    Image.effect_noise((300, 200), 80).save(buffer, "PNG")
+    broken = buffer.getvalue()[: len(buffer.getvalue()) // 2]
     file = tmp_path / "holiday.png"
     file.write_bytes(broken)
     with ModelServer(GOOD) as server, talking(real_display, tmp_path / "data", server) as screen:

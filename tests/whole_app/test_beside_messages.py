@@ -78,7 +78,7 @@ def test_messages_are_deleted_by_the_tree_alone(screen: Screen) -> None:
         screen.send(prompt)
         wait_until("it is answered", lambda answer=answer: answer in screen.last("Assistant said"))
         screen.wait_for("Send")
-    # Each button says whose message it deletes, and how that begins.
+    # The name of each button has the author and the beginning of the message that it deletes.
     screen.press("Delete your message…", about=SIXTH)
     screen.wait_for("Delete your message?")
     screen.wait_says("It goes for good, and")

@@ -36,7 +36,7 @@ def server(environment: dict[str, str]) -> Iterator[NotificationServer]:
 
 
 class Model:
-    """Makes a call for each prompt, when it may, and says a word about its result."""
+    """Answers each prompt with a call, once `may_answer` is released, and the call's result with a word."""
 
     def __init__(self) -> None:
         self.may_answer = threading.Semaphore(0)
@@ -56,7 +56,7 @@ class Model:
 
 
 def prepare(data: Path, work: Path, url: str) -> None:
-    """A conversation that works in a folder, with the model of this address."""
+    """Store a conversation that works in a folder, with the model at this address."""
     data.mkdir(mode=0o700)
     work.mkdir()
     providers = {"endpoints": [{"id": "e", "title": "E", "base_url": url}], "endpoint_id": "e", "model": MODEL}
@@ -74,8 +74,8 @@ def prepare(data: Path, work: Path, url: str) -> None:
 
 
 @contextmanager
-def asked(screen: Screen, server: NotificationServer, model: Model) -> Iterator[int]:
-    """A call waits in a conversation that is not the open one, behind another window: its notification's number."""
+def waiting_call(screen: Screen, server: NotificationServer, model: Model) -> Iterator[int]:
+    """A call that waits in a conversation that is not open, behind another window; yield its notification's number."""
     screen.press(screen.wait_line("Boats, "))
     screen.wait_for("Boats — Desktop Agent", "frame")
     screen.send("write a file")
@@ -92,7 +92,7 @@ def asked(screen: Screen, server: NotificationServer, model: Model) -> Iterator[
 
 
 def wait_done(server: NotificationServer, count: int) -> None:
-    """Until so many answers were said to be done."""
+    """Wait until so many notifications have said that an answer is done."""
     done = "The answer is done."
     wait_until(f"{count} answers are done", lambda: [shown[2] for shown in server.shown].count(done) == count)
 
@@ -103,14 +103,14 @@ def test_a_call_is_denied_shown_and_allowed_from_its_notification(server: Notifi
         prepare(data, work, address.url)
         with opened(server.environment, data) as (_, screen):
             screen.wait_says("Hi.")
-            with asked(screen, server, model) as number:
+            with waiting_call(screen, server, model) as number:
                 server.lock(is_locked=True)
                 server.click(number, "allow")
                 wait_until("it is shown anew", lambda: server.offered == ["Show", "Deny"])
                 server.lock(is_locked=False)
                 server.click(server.calls[-1][0], "deny")
                 wait_done(server, 1)
-            with asked(screen, server, model) as number:
+            with waiting_call(screen, server, model) as number:
                 server.click(number, "default")
                 screen.wait_for("Approve tool call", "dialog")
             wait_until("Deny can be pressed", lambda: "enabled" in screen.wait_for("Deny")["states"])
@@ -118,10 +118,10 @@ def test_a_call_is_denied_shown_and_allowed_from_its_notification(server: Notifi
             screen.wait_gone("Approve tool call", "dialog")
             screen.wait_for("Send")
             assert list(work.iterdir()) == []
-            with asked(screen, server, model):
+            with waiting_call(screen, server, model):
 
                 def allow() -> bool:
-                    # What comes sooner is no decision, and the notification is shown anew.
+                    # An earlier click is not taken as a decision, and the notification is shown again.
                     time.sleep(HAND_SECONDS)
                     server.click(server.calls[-1][0], "allow")
                     return (work / "a.txt").exists()
@@ -156,6 +156,6 @@ def test_a_call_of_the_open_conversation_leaves_the_keyboard_with_the_program_in
                         server.click(number, "allow")
                         wait_until("it is written", (work / "a.txt").exists)
                         screen.wait_for("Send")
-            # Who comes back is asked at once.
+            # The person comes back and is asked at once.
             screen.wait_for("Approve tool call", "dialog")
             wait_until("the notification goes", lambda: number in server.closed)

@@ -15,7 +15,7 @@ def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     data = tmp_path_factory.mktemp("commands") / "data"
     with opened(real_display, data, "--demo") as (_, screen):
         screen.wait_for("Message")
-        # The last that is built.
+        # The menu that is built last.
         screen.wait_for("Menu bar")
         yield screen
 

@@ -1,4 +1,4 @@
-"""What belongs to a conversation beside its messages, as an outside client finds it by accessible names."""
+"""The settings of a conversation, as an outside client finds them by accessible names."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def test_the_settings_of_a_conversation_reach_the_server(real_display: dict[str,
         wait_until("the dialog goes", lambda: screen.find("Conversation settings", "dialog") is None)
         screen.send("Hello")
         screen.wait_last("Assistant said", "w0 w1 w2")
-        (asked,) = [each.json for each in server.asked if each.method == "POST"]
-        assert asked["temperature"] == 0.5
-        assert "top_p" not in asked
-        assert asked["messages"][0]["content"] == "Be brief."
+        (body,) = [request.json for request in server.asked if request.method == "POST"]
+        assert body["temperature"] == 0.5
+        assert "top_p" not in body
+        assert body["messages"][0]["content"] == "Be brief."

@@ -1,4 +1,4 @@
-"""The program crashes, and tells of it at the next start, with a report that can be read and copied."""
+"""After a crash the next start says so, with a report that can be read and copied."""
 
 import signal
 from pathlib import Path

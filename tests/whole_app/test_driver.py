@@ -58,7 +58,7 @@ def test_text_is_shown_as_it_arrives(real_display: dict[str, str], tmp_path: Pat
         screen.send("Say something")
         for number in range(5):
             released.release()
-            shown = " ".join(f"w{each}" for each in range(number + 1))
+            shown = " ".join(f"w{index}" for index in range(number + 1))
             wait_until(shown, lambda text=shown: screen.last("Assistant said").strip() == text)
         idle(screen)
 
@@ -82,7 +82,7 @@ def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
     assert written.read_text(encoding="utf-8") == "Größe & 尺寸, as edited\n"
     card = screen.last("Tool call: Write a file")
     assert "Done" in card
-    # Also for who cannot see the card.
+    # Assistive technology must say it too.
     assert "arguments, edited: notes/hello.txt +1\n" in card
     answer = screen.last("Assistant said")
     assert "you changed what I had asked for" in answer
@@ -94,9 +94,9 @@ def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     _, screen = demo
     screen.new_conversation()
     image = Image.new("RGB", (123, 45), "teal")
-    held = io.BytesIO()
-    image.save(held, "PNG")
-    screen.paste(held.getvalue(), "image/png")
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    screen.paste(buffer.getvalue(), "image/png")
     chip = screen.wait_for("Attached image: Pasted image")
     assert "showing" in chip["states"]
     screen.send("What is in this picture?")
@@ -146,7 +146,7 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
     "tests/ui/shell/test_window.py::test_stop_stands_where_send_was_and_stops",
 )
 def test_stop_closes_the_connection(real_display: dict[str, str], tmp_path: Path) -> None:
-    # Qt answers assistive technology by holding the button down for 100 ms before it lets go: two of those will do.
+    # For assistive technology Qt holds the button down for 100 ms: two such presses are enough.
     ways = [*[("mouse", Screen.click)] * PRESSES, *[("accessibility", Screen.press)] * 2]
     took: dict[str, list[float]] = {way: [] for way, _ in ways}
     with ModelServer(lambda _: Story(numbered(), pace=0.01)) as server:
@@ -166,5 +166,5 @@ def test_stop_closes_the_connection(real_display: dict[str, str], tmp_path: Path
                 )
         assert len(server.prompts) == len(ways), "Stop must not ask again"
     for way, figures in took.items():
-        listed = " ".join(f"{each:.0f}" for each in sorted(figures))
+        listed = " ".join(f"{figure:.0f}" for figure in sorted(figures))
         print(f"Stop by {way} to closed connection, ms: median {statistics.median(figures):.0f}; {listed}")

@@ -19,7 +19,7 @@ def desk(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
 
 
 def focused(screen: Screen) -> set[str]:
-    return {each["name"] for each in screen.tree() if "focused" in each["states"]}
+    return {node["name"] for node in screen.tree() if "focused" in node["states"]}
 
 
 @pytest.mark.exhaustive(

@@ -1,4 +1,4 @@
-"""The window beside `ask` on one data folder: it reads along, sends nothing, and takes over when `ask` is gone."""
+"""The window and `ask` on one data folder: the window follows, sends nothing, and takes over when `ask` has ended."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def asking(environment: dict[str, str], data: Path, url: str) -> "subprocess.Popen[bytes]":
-    place = ["--data-dir", str(data), "--base-url", url, "--model", MODEL]
-    command = [sys.executable, "-m", "desktop_agent", "ask", *place, "story"]
+    options = ["--data-dir", str(data), "--base-url", url, "--model", MODEL]
+    command = [sys.executable, "-m", "desktop_agent", "ask", *options, "story"]
     null = subprocess.DEVNULL
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=null, stderr=null)
 

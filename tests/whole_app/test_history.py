@@ -1,4 +1,4 @@
-"""The history by keys alone and by assistive technology alone: prompts are changed, versions walked, words found."""
+"""The history, by keys alone and by assistive technology alone: edited prompts, versions and the search."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def wait_answered(screen: Screen, answer: str) -> None:
 
 
 def edit_by_up(screen: Screen, prompt: str) -> None:
-    """Press Up until it edits: it does nothing until the answer is stored, a moment after it is shown."""
+    """Press Up until the prompt is edited: Up does nothing until the answer is stored, a moment after it is shown."""
 
     def edits() -> bool:
         if screen.last("Message") != prompt:
@@ -60,7 +60,7 @@ def test_a_prompt_is_edited_and_its_versions_are_walked_by_keys(desk: Desk) -> N
     screen.keys("Return")
     wait_answered(screen, "7 * 8 = 56")
     screen.wait_for("2 of 2", "panel")
-    # From the answer up to the prompt: thinking, a text and a call are between them.
+    # Thinking, a text and a call are between the answer and the prompt.
     screen.keys("ctrl+Up", "ctrl+Up", "ctrl+Up", "ctrl+Up", "ctrl+Up")
     screen.wait_focus("You said")
     screen.keys("alt+Left")
@@ -82,7 +82,7 @@ def test_the_tree_of_branches_by_keys(desk: Desk) -> None:
     screen.wait_line(f"You: {SECOND}")
     screen.keys("Down", "Return")
     wait_answered(screen, "7 * 8 = 56")
-    # It stays open, to go on to another one.
+    # It stays open, so that another result can be chosen.
     screen.wait_focus("Branches of this conversation")
     screen.keys("Escape")
     screen.wait_gone("Branches of this conversation")
@@ -136,7 +136,7 @@ def test_a_conversation_is_renamed_by_the_accessible_tree(desk: Desk) -> None:
     screen.press("Menu: Conversation")
     screen.press("Rename…")
     screen.write("Title", "Products")
-    # As with every field in a list: it is taken when the keyboard goes elsewhere.
+    # Like every field in a list, it takes effect when the keyboard goes elsewhere.
     screen.focus("Message")
     wait_title(screen, "Products")
     screen.wait_gone("Title")

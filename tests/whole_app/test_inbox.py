@@ -1,4 +1,4 @@
-"""What waits for the person is decided from the inbox: by keys, by the tree alone, and after the program ended."""
+"""Waiting calls are decided from the inbox: by keys, by the tree alone, and after the program was killed."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ ROW = "Write a file: notes/hello.txt. The assistant asks, in the conversation wr
 
 
 def leave_waiting(screen: Screen) -> None:
-    """A call waits in a conversation that is not the open one."""
+    """Leave a call waiting in a conversation that is not open."""
     screen.wait_for("Message")
     screen.send("write a file")
     screen.close_dialog("Approve tool call")
@@ -20,7 +20,7 @@ def leave_waiting(screen: Screen) -> None:
 
 
 def decide(screen: Screen) -> None:
-    """The dialog of its conversation is there; the answer is no."""
+    """Wait for the conversation and its dialog, and deny the call."""
     screen.wait_for("Approve tool call", "dialog")
     screen.wait_for("write a file — Desktop Agent", "frame")
     wait_until("Deny can be pressed", lambda: "enabled" in screen.wait_for("Deny")["states"])
@@ -55,7 +55,7 @@ def test_the_tree_alone_and_after_the_program_ended(real_display: dict[str, str]
         program.kill() if how == "killed" else program.end()
     with opened(real_display, tmp_path / "data", "--demo") as (_, screen):
         screen.wait_for("Message")
-        # Who was killed did not crash.
+        # A program that was killed did not crash.
         assert not screen.says(CRASHED)
         screen.press(screen.wait_line("Waiting approvals"))
         screen.press(screen.wait_line(ROW))

@@ -1,9 +1,9 @@
-"""`kill -9` in the middle of an answer: what had been written is there at the next start, and nothing else.
+"""`kill -9` in the middle of an answer: what was stored is there at the next start, and nothing else.
 
-Half of the kills come whenever they come; before the others the server pauses and the test waits until the database has
-what was sent: that much must be there again. How many seconds of text the first half cost is printed.
+Half of the kills come at any moment. Before the others the server pauses, and the test waits until the database has all
+of the text: all of it must be there again. For the first half the test prints how many seconds of text were lost.
 
-DESKTOP_AGENT_KILLS says how often to kill; without it, often enough for every run of the tests.
+DESKTOP_AGENT_KILLS sets the number of kills; without it, it is small enough for every run of the tests.
 """
 
 import os
@@ -27,7 +27,7 @@ SEED = 4
 
 
 class Pausing:
-    """Numbered words, until `pause` is called; `next_word` is the one that is held back then."""
+    """Numbered words until `pause` is called; `next_word` is the first word that is not sent."""
 
     def __init__(self) -> None:
         self.next_word = ""
@@ -48,14 +48,14 @@ class Pausing:
         wait_until("the server pauses", lambda: self.next_word)
 
     def end(self) -> None:
-        """Let the server's thread go."""
+        """Let the server's thread end."""
         self._over.set()
 
 
 def kill_in_the_middle(
     environment: dict[str, str], data: Path, server: ModelServer, seconds: float, *, when_stored: bool
 ) -> tuple[float, Stream]:
-    """Return when it was killed, and what had been sent."""
+    """Return when the program was killed, and what had been sent."""
     arguments = ("--base-url", server.url, "--model", MODEL)
     story = Pausing()
     server.answer = Story(story.words(), pace=0.01)
@@ -76,7 +76,7 @@ def kill_in_the_middle(
 
 
 def stored(data: Path) -> str:
-    """Every text in the database, read beside the program."""
+    """Return every text in the database, read while the program runs."""
     with closing(sqlite3.connect(f"file:{data / DATABASE_NAME}?mode=ro", uri=True)) as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         rows = (row for table in tables for row in database.execute(f'SELECT * FROM "{table}"'))
@@ -84,7 +84,7 @@ def stored(data: Path) -> str:
 
 
 def shown_after_restart(environment: dict[str, str], data: Path, prompt: str) -> str:
-    """The broken answer, without the mark that it must have."""
+    """Return the unfinished answer, without the mark that it must have."""
     with opened(environment, data) as (running, screen):
         screen.wait_for("Assistant said")
         text = screen.last("Assistant said")
@@ -109,8 +109,8 @@ def test_a_kill_costs_nothing_that_was_stored(real_display: dict[str, str], tmp_
             if when_stored:
                 assert kept == stream.text.strip()
                 continue
-            # A beginning of what was sent, without a hole.
+            # It must be a beginning of what was sent, without a gap.
             assert stream.text.startswith(kept)
-            lost = [at for at, _ in stream.sent if at <= killed_at][len(kept.split()) :]
+            lost = [sent_at for sent_at, _ in stream.sent if sent_at <= killed_at][len(kept.split()) :]
             losses.append(killed_at - lost[0] if lost else 0.0)
     print(f"{len(losses)} kills in the middle cost the last {min(losses):.2f} to {max(losses):.2f} s of text")

@@ -1,8 +1,8 @@
 """`kill -9` between every two records of a run, and in the middle of every tool: nothing runs twice, nothing is lost.
 
 Each life is a real process with a real data folder (tests/whole_app/dying.py). It dies at the chosen place; a second
-one opens the conversation, goes on, and runs to the end. What became durable before the death is judged against what
-the second life found, did and wrote.
+one opens the conversation, continues, and runs to the end. What was durable before the death is compared with what the
+second life found, did and wrote.
 """
 
 import json
@@ -24,11 +24,11 @@ from tests.whole_app.dying import NEVER, TOOLS, Found, Life
 
 KILLED = -9
 MOST_DEATHS = 12
-"""Then it is let live: who dies after every second record comes no further than to open the conversation."""
+"""After so many deaths it may run to the end: a life that always dies after two records only opens the conversation."""
 
 
 class Forge:
-    """Starts lives, one after the other, from one start of the interpreter."""
+    """Runs lives, one after the other, with one start of the interpreter."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -43,8 +43,8 @@ class Forge:
         self._process.communicate()
         assert self._process.returncode == 0
 
-    def client(self, life: Life) -> int:
-        """How it ended: 0, or minus the signal."""
+    def run_life(self, life: Life) -> int:
+        """Return how it ended: 0, or minus the signal."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asdict(life)) + "\n")
@@ -54,25 +54,26 @@ class Forge:
 
 @dataclass
 class World:
-    """One data folder, and the files that tools change."""
+    """A data folder, and the files that the tools change."""
 
     forge: Forge
     folder: Path
 
-    def client(self, **how: Any) -> tuple[int, dict[str, Any]]:
+    def run_life(self, **options: Any) -> tuple[int, dict[str, Any]]:
+        """Return how the life ended, and its report; `options` are fields of Life."""
         answer = self.folder / "answer.json"
         answer.unlink(missing_ok=True)
-        life = Life(str(self.folder / "data"), str(self.folder / "work"), str(answer), **how)
-        ended = self.forge.client(life)
+        life = Life(str(self.folder / "data"), str(self.folder / "work"), str(answer), **options)
+        ended = self.forge.run_life(life)
         return ended, json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
 
     def lines(self) -> dict[str, list[str]]:
-        """What the tools did, by their names."""
+        """Return the ids of the calls that each tool has written."""
         files = {name: self.folder / "work" / f"{name}.txt" for name in TOOLS}
         return {name: file.read_text().split() if file.exists() else [] for name, file in files.items()}
 
     def ends_of_runs(self) -> Counter[int]:
-        """How many RunFinished each run has in the journal, by the run's number."""
+        """Return how many RunFinished each run has in the journal, by the number of the run."""
         with closing(sqlite3.connect(self.folder / "data" / DATABASE_NAME)) as db:
             ends = Counter({number: 0 for (number,) in db.execute("SELECT number FROM runs")})
             rows = db.execute("SELECT number >> 32 FROM journal WHERE type = 'run_finished'")
@@ -104,17 +105,17 @@ def tool_of(call: str) -> str:
     return call.rpartition("-")[2]
 
 
-def judge(world: World, before: dict[str, list[str]], told: dict[str, Any]) -> Found:
-    """What holds wherever it died. `before`: what the tools had done by then."""
-    found = Found(**told["found"])
+def judge(world: World, before: dict[str, list[str]], report: dict[str, Any]) -> Found:
+    """Check what must hold wherever it died. `before`: what the tools had done by then."""
+    found = Found(**report["found"])
     after = world.lines()
     for lines in after.values():
         assert len(lines) <= 1, f"a call ran twice: {after}"
-    judge_history(told["history"])
+    judge_history(report["history"])
     assert set(world.ends_of_runs().values()) == {1}, "a run has one end"
-    assert told["history"][-1]["text"] == "done"
-    judge_numbers(found, told)
-    results = {id_: (outcome, words) for message in told["history"] for id_, outcome, words in message["results"]}
+    assert report["history"][-1]["text"] == "done"
+    judge_numbers(found, report)
+    results = {id_: (outcome, words) for message in report["history"] for id_, outcome, words in message["results"]}
     for call in found.finished:
         assert results.get(call, ("succeeded",))[0] == found.finished[call] == "succeeded"
     for call in set(found.started) - set(found.finished):
@@ -127,7 +128,7 @@ def judge(world: World, before: dict[str, list[str]], told: dict[str, Any]) -> F
 
 
 def judge_history(history: list[dict[str, Any]]) -> None:
-    """Every call has exactly one result, and in call order."""
+    """Every call has exactly one result, and the results are in the order of the calls."""
     for position, message in enumerate(history):
         if message["calls"]:
             assert [id_ for id_, _, _ in history[position + 1]["results"]] == message["calls"]
@@ -135,23 +136,23 @@ def judge_history(history: list[dict[str, Any]]) -> None:
             assert history[position - 1]["calls"]
 
 
-def judge_numbers(found: Found, told: dict[str, Any]) -> None:
-    """A run that is gone on with keeps its name, and its numbers go on without a gap."""
+def judge_numbers(found: Found, report: dict[str, Any]) -> None:
+    """A resumed run keeps its id, and its numbers continue without a gap."""
     heard: dict[str, list[int]] = {}
-    for run, seq in told["heard"]:
+    for run, seq in report["heard"]:
         heard.setdefault(run, []).append(seq)
     for run, numbers in heard.items():
         first = found.seq.get(run, 0) + 1
         assert numbers == list(range(first, first + len(numbers)))
-    assert told["resumed"] == found.whole
-    assert not told["resumed"] or found.runs[0] in heard
+    assert report["resumed"] == found.whole
+    assert not report["resumed"] or found.runs[0] in heard
 
 
-def judge_calls(world: World, found: Found, told: dict[str, Any]) -> None:
-    """Calls of the conversation itself, when its run was gone on with."""
-    results = {id_: outcome for id_, outcome, _ in told["history"][-2]["results"]}
+def judge_calls(world: World, found: Found, report: dict[str, Any]) -> None:
+    """Check the calls of the conversation itself after its run was resumed."""
+    results = {id_: outcome for id_, outcome, _ in report["history"][-2]["results"]}
     asked: dict[str, list[str]] = {}
-    for call, approval in told["asked"]:
+    for call, approval in report["asked"]:
         asked.setdefault(call, []).append(approval)
     for call, outcome in results.items():
         if call in found.finished or call in found.started:
@@ -160,53 +161,53 @@ def judge_calls(world: World, found: Found, told: dict[str, Any]) -> None:
         assert outcome == "succeeded"
         assert world.lines()[tool_of(call)] == [call]
         if call in found.waiting:
-            assert asked[call] == [found.waiting[call]], "the card has another name"
+            assert asked[call] == [found.waiting[call]], "the card has another id"
         elif call in found.allowed:
-            assert call not in asked, "a second question about what was allowed"
+            assert call not in asked, "an allowed call was asked about again"
         else:
             assert len(asked.get(call, [])) == (tool_of(call) != "look")
 
 
-def died_and_gone_on(world: World, **how: Any) -> tuple[dict[str, list[str]], dict[str, Any]]:
-    """What the tools had done at its death, and what the second life tells."""
-    ended, _ = world.client(**how)
+def kill_and_resume(world: World, **options: Any) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """Return what the tools had done at the death, and the report of the second life."""
+    ended, _ = world.run_life(**options)
     assert ended == KILLED
     before = world.lines()
-    ended, told = world.client(delegates=how.get("delegates", False))
+    ended, report = world.run_life(delegates=options.get("delegates", False))
     assert ended == 0
-    return before, told
+    return before, report
 
 
 @dataclass
 class Tally:
-    """How often each thing was met: a loop over all places must have met them all."""
+    """How often each case occurred: a loop over all places must have met every case."""
 
     resumed: int = 0
     waiting: int = 0
     allowed: int = 0
-    on_unauthorized: int = 0
+    unknown: int = 0
     finished: int = 0
 
-    def add(self, found: Found, told: dict[str, Any]) -> None:
-        self.resumed += told["resumed"]
+    def add(self, found: Found, report: dict[str, Any]) -> None:
+        self.resumed += report["resumed"]
         self.waiting += bool(found.waiting)
         self.allowed += bool(set(found.allowed) - set(found.started))
-        self.on_unauthorized += any("unknown" in result for message in told["history"] for result in message["results"])
+        self.unknown += any("unknown" in result for message in report["history"] for result in message["results"])
         self.finished += bool(found.finished)
 
 
 def test_between_any_two_records(worlds: Worlds) -> None:
-    ended, whole = worlds("whole").client()
+    ended, whole = worlds("whole").run_life()
     assert ended == 0
     tally = Tally()
     for after in range(whole["records"] + 1):
         world = worlds(f"after {after}")
-        before, told = died_and_gone_on(world, after=after)
-        found = judge(world, before, told)
-        if told["resumed"]:
-            judge_calls(world, found, told)
+        before, report = kill_and_resume(world, after=after)
+        found = judge(world, before, report)
+        if report["resumed"]:
+            judge_calls(world, found, report)
             assert len(world.ends_of_runs()) == 1
-        tally.add(found, told)
+        tally.add(found, report)
     print(f"{whole['records'] + 1} deaths: {tally}")
     assert all(asdict(tally).values()), tally
 
@@ -214,45 +215,45 @@ def test_between_any_two_records(worlds: Worlds) -> None:
 @pytest.mark.parametrize("inside", TOOLS)
 def test_in_the_middle_of_a_tool(worlds: Worlds, inside: str) -> None:
     world = worlds(inside)
-    before, told = died_and_gone_on(world, inside=inside)
-    found = judge(world, before, told)
-    judge_calls(world, found, told)
-    outcomes = {tool_of(id_): outcome for id_, outcome, _ in told["history"][-2]["results"]}
+    before, report = kill_and_resume(world, inside=inside)
+    found = judge(world, before, report)
+    judge_calls(world, found, report)
+    outcomes = {tool_of(id_): outcome for id_, outcome, _ in report["history"][-2]["results"]}
     assert outcomes == {name: "unknown" if name == inside else "succeeded" for name in TOOLS}
     assert {name: len(lines) for name, lines in world.lines().items()} == dict.fromkeys(TOOLS, 1)
 
 
-def judge_delegation(world: World, before: dict[str, list[str]], found: Found, told: dict[str, Any]) -> str:
-    """How the call of a specialist ended that was open when the process died; "" where none was."""
-    if not told["resumed"]:
+def judge_delegation(world: World, before: dict[str, list[str]], found: Found, report: dict[str, Any]) -> str:
+    """Return how the call of a specialist that was open at the death ended, or "" when none was open."""
+    if not report["resumed"]:
         return ""
-    ((call, outcome, words),) = told["history"][-2]["results"]
+    ((call, outcome, words),) = report["history"][-2]["results"]
     if call in found.finished:
-        assert not told["asked"]
+        assert not report["asked"]
     elif call in found.started:
-        # Its work is not taken up: nothing of it runs, nothing of it is asked, and its own run is over.
+        # The specialist's work is not resumed: none of its calls runs or is asked about, and its run has ended.
         assert outcome == "unknown"
         assert "Whether it took effect is not known" in words
         assert world.lines() == before
-        assert not told["asked"]
+        assert not report["asked"]
     else:
         assert outcome == "succeeded"
         assert all(len(lines) == 1 for lines in world.lines().values())
-        assert [tool_of(each) for each, _ in told["asked"]] == ["write", "mark"]
+        assert [tool_of(id_) for id_, _ in report["asked"]] == ["write", "mark"]
     return outcome
 
 
 def test_between_any_two_records_of_a_specialists_work(worlds: Worlds, pytestconfig: pytest.Config) -> None:
-    """On a push after every second record: they are those of the test above, once more below a call."""
-    ended, whole = worlds("whole").client(delegates=True)
+    """On a push only after every second record: the records are those of the test above, again below a call."""
+    ended, whole = worlds("whole").run_life(delegates=True)
     assert ended == 0
     outcomes: Counter[str] = Counter()
     below = 0
     for after in range(0, whole["records"] + 1, 1 if pytestconfig.getoption(OPTION) else 2):
         world = worlds(f"after {after}")
-        before, told = died_and_gone_on(world, after=after, delegates=True)
-        found = judge(world, before, told)
-        outcomes[judge_delegation(world, before, found, told)] += 1
+        before, report = kill_and_resume(world, after=after, delegates=True)
+        found = judge(world, before, report)
+        outcomes[judge_delegation(world, before, found, report)] += 1
         below += len(found.runs) == 2
     print(f"{outcomes.total()} deaths: {dict(outcomes)}, {below} with a run below the run")
     assert set(outcomes) == {"", "unknown", "succeeded"}
@@ -262,29 +263,29 @@ def test_between_any_two_records_of_a_specialists_work(worlds: Worlds, pytestcon
 @pytest.mark.parametrize("inside", TOOLS)
 def test_in_the_middle_of_a_specialists_tool(worlds: Worlds, inside: str) -> None:
     world = worlds(inside)
-    before, told = died_and_gone_on(world, inside=inside, delegates=True)
-    found = judge(world, before, told)
-    assert judge_delegation(world, before, found, told) == "unknown"
-    # Up to the one that it died in.
+    before, report = kill_and_resume(world, inside=inside, delegates=True)
+    found = judge(world, before, report)
+    assert judge_delegation(world, before, found, report) == "unknown"
+    # The tools ran up to the one in which the process died.
     assert [name for name in TOOLS if world.lines()[name]] == list(TOOLS[: TOOLS.index(inside) + 1])
 
 
 @pytest.mark.parametrize("delegates", [False, True])
 @pytest.mark.parametrize("every", few([1, 2, 3, 4], 1, "the same recovery"))
 def test_however_often_it_dies(worlds: Worlds, every: int, delegates: bool) -> None:
-    """Also while it puts in order what the death before has left."""
+    """It dies also while it repairs what the previous death has left."""
     world = worlds("again")
-    ended, told = world.client(after=every, delegates=delegates)
+    ended, report = world.run_life(after=every, delegates=delegates)
     deaths = 0
     while ended == KILLED:
         deaths += 1
         after = every if deaths < MOST_DEATHS else NEVER
-        ended, told = world.client(after=after, delegates=delegates)
+        ended, report = world.run_life(after=after, delegates=delegates)
     assert ended == 0
-    judge_history(told["history"])
-    assert told["history"][-1]["text"] == "done"
+    judge_history(report["history"])
+    assert report["history"][-1]["text"] == "done"
     assert set(world.ends_of_runs().values()) == {1}
-    outcomes = {tool_of(id_): outcome for message in told["history"] for id_, outcome, _ in message["results"]}
+    outcomes = {tool_of(id_): outcome for message in report["history"] for id_, outcome, _ in message["results"]}
     for name, lines in world.lines().items():
         assert len(lines) <= 1, f"{name} ran twice"
         assert delegates or lines or outcomes[name] == "unknown"

@@ -1,4 +1,4 @@
-"""The window in the language that was chosen before the last end: its own words, and those of the runtime."""
+"""The window in the language that was chosen before the restart: the program's own texts, and those of its runtime."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_the_program_starts_again_in_another_language_and_knows_it_from_then_on(
         wait_until("another program runs in its place", lambda: started_at(running.process.pid) != first)
         screen.wait_says("Neue Unterhaltung", "Einstellungen")
         wait_until("it is noted for the start", lambda: "language=de" in noted(data))
-    # Before the preferences can be read, and where they cannot, the window knows its language.
+    # The window knows its language also when the preferences cannot be read.
     (data / "preferences.json").write_text("{")
     with opened(real_display, data, "--demo") as (_, screen):
         screen.wait_says("Neue Unterhaltung", "Einstellungen", "Dateien anhängen")
@@ -37,6 +37,6 @@ def noted(data: Path) -> str:
 
 
 def started_at(pid: int) -> str:
-    """What tells one program from the next in the same process: where its code lies in memory."""
+    """Return a value that differs between programs run one after the other in a process: the address of the code."""
     maps = Path(f"/proc/{pid}/maps")
     return maps.read_text().split("-")[0] if maps.exists() else ""

@@ -29,7 +29,7 @@ from tests.frame.selection import few
 KEY = "sk-planted-Zx7Qw9Lk3Vb5Nm1Ty8Pr2"
 FORMS = (KEY.encode(), b64encode(KEY.encode()), KEY[::-1].encode(), KEY.encode("utf-16-le"), KEY[3:].encode())
 
-# Debug logging and development mode for the whole program: whatever can be said is said.
+# Debug logging and development mode for the whole program, so that it writes as much as it can.
 LOUD = """
 import logging, sys
 from ui.__main__ import main
@@ -37,13 +37,13 @@ logging.basicConfig(level=logging.DEBUG)
 sys.exit(main())
 """
 LOUDLY = (sys.executable, "-X", "dev", "-W", "ignore", "-c", LOUD)
-# One request must fail by silence within the patience of a test.
+# A request to a silent server must fail before the test gives up.
 _QUIET = ("headers_timeout", "first_event_timeout", "idle_timeout")
 HASTY = {**NO_TITLES, "network": {"connect_timeout": 1.0, **dict.fromkeys(_QUIET, 0.5)}}
 
 
 class Servers:
-    """A server that does something else each time, and another host that must never hear of the key."""
+    """A server with several behaviours, and another host that must never get the key."""
 
     def __init__(self, server: ModelServer, elsewhere: ModelServer) -> None:
         self.server = server
@@ -63,7 +63,7 @@ class Servers:
         }
 
     def check(self) -> None:
-        """The key came to the right server, and the other one was never asked."""
+        """Check that the right server got the key and the other one got no request."""
         assert self.server.prompts
         assert all(asked.headers.get("authorization") == f"Bearer {KEY}" for asked in self.server.prompts)
         assert self.elsewhere.asked == []
@@ -80,7 +80,7 @@ def holding(key: bytes, files: list[Path]) -> list[str]:
 
 
 def assert_nowhere(folder: Path, *outputs: str) -> None:
-    """No file of the folder and no output holds the key in any form."""
+    """Check that no file of the folder and no output has the key in any form."""
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert files, "nothing was searched"
     for form in FORMS:
@@ -94,7 +94,7 @@ def hasty(data: Path, **providers: object) -> None:
 
 
 def go_through(screen: Screen, servers: Servers) -> None:
-    """One prompt for each behaviour."""
+    """Send a prompt for each behaviour."""
     for what, answer in servers.behaviours().items():
         servers.server.answer = answer
         known = len(servers.server.prompts)
@@ -181,7 +181,7 @@ async def test_no_traceback_holds_the_key_even_with_all_local_variables(
     provider = make_provider("openai-chat", servers.server.url, SecretStr(KEY), http)
     config = ProviderConfig(timeouts=Timeouts(connect=1.0, headers=0.5, idle=0.5))
     request = ModelRequest(MODEL, (Message.user("Hello"),), config=config)
-    told = ""
+    traceback_text = ""
     try:
         events = provider.stream(request)
         try:
@@ -190,12 +190,12 @@ async def test_no_traceback_holds_the_key_even_with_all_local_variables(
         finally:
             await events.aclose()
     except AgentError as failure:
-        told = "".join(traceback.TracebackException.from_exception(failure, capture_locals=True).format())
-        told += repr(failure) + repr(vars(failure)) + str(failure.remedy) + failure.detail
+        traceback_text = "".join(traceback.TracebackException.from_exception(failure, capture_locals=True).format())
+        traceback_text += repr(failure) + repr(vars(failure)) + str(failure.remedy) + failure.detail
     finally:
         await http.aclose()
-    assert "http_client" in told, "the frames of the transport were searched"
-    assert KEY not in told
+    assert "http_client" in traceback_text, "the frames of the transport were searched"
+    assert KEY not in traceback_text
     assert KEY not in repr(provider) + repr(http) + repr(request)
     assert KEY not in caplog.text
     servers.check()

@@ -1,4 +1,4 @@
-"""The desktop's notifications, shown by a real server on a bus of its own."""
+"""The desktop's notifications, shown by a real server on its own bus."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from tests.frame import displays
 
 TITLE = "Is <b>3 < 4</b> & true?"
 
-# Dunst runs this for each notification that it shows: name of the program, title, text.
+# Dunst runs this for each notification that it shows, with the program's name, the title and the text.
 SCRIPT = """#!/usr/bin/env python3
 import json, sys
 with open({file!r}, "a") as file:
@@ -32,7 +32,7 @@ script = {script}
 
 
 class Server:
-    """Dunst, and what it was given to show."""
+    """Dunst, and the notifications that it got."""
 
     def __init__(self, environment: dict[str, str], shown: Path) -> None:
         self.environment = environment
@@ -48,11 +48,11 @@ class Server:
 
     @property
     def waiting(self) -> int:
-        """How many stand on the screen."""
+        """How many notifications are on the screen."""
         return int(self._ask("count", "displayed"))
 
     def click(self) -> None:
-        """What a click on the newest does."""
+        """Do what a click on the newest notification does."""
         self._ask("action")
 
     def _ask(self, *words: str) -> str:
@@ -62,7 +62,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """On a bus of its own: on a shared one D-Bus itself starts a Dunst as soon as any window notifies."""
+    """Dunst on its own bus: on a shared one D-Bus itself starts a Dunst as soon as any window notifies."""
     folder = tmp_path_factory.mktemp("notifications")
     shown, script, configuration = folder / "shown", folder / "script.py", folder / "dunstrc"
     script.write_text(SCRIPT.format(file=str(shown)))
@@ -79,7 +79,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @contextmanager
 def in_front(environment: dict[str, str], screen: Screen) -> Iterator[None]:
-    """Another window, with the keyboard; the program knows that it has lost it."""
+    """Show another window with the keyboard, and wait until the program knows that it has lost the keyboard."""
     with displays.running([displays.program("xev")], environment):
         wait_until("another window is in front", lambda: screen.active_window() == "Event Tester")
         wait_until("the program knows", lambda: "active" not in (screen.find("", "frame") or {"states": ()})["states"])
@@ -117,7 +117,7 @@ def test_an_answer_behind_another_window_is_notified_and_a_click_leads_to_it(ser
             assert (program, title, text) == ("Desktop Agent", TITLE, "The answer is done.")
             server.click()
             wait_until("the window is in front", lambda: screen.active_window().endswith("Desktop Agent"))
-        # Who looks at it needs no notification any more.
+        # A person who sees the conversation needs no notification any more.
         wait_until("the notification goes", lambda: server.waiting == 0)
         _in_view_nothing_is_said(screen, server)
 

@@ -1,4 +1,4 @@
-"""Menus and lists that are open, as an outside client finds them: with their names, their roles and their rows."""
+"""Open menus and lists as an outside client finds them: with their names, roles and rows."""
 
 from collections.abc import Iterator
 
@@ -13,28 +13,30 @@ def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     data = tmp_path_factory.mktemp("popups") / "data"
     with (
         ModelServer(lambda _: Story(numbered(3))) as server,
-        opened(real_display, data, "--base-url", server.url, "--model", MODEL) as (_, made),
+        opened(real_display, data, "--base-url", server.url, "--model", MODEL) as (_, window),
     ):
-        made.wait_for("Conversation settings")
-        made.send("Hello")
-        made.wait_last("Assistant said", "w0 w1 w2")
-        yield made
+        window.wait_for("Conversation settings")
+        window.send("Hello")
+        window.wait_last("Assistant said", "w0 w1 w2")
+        yield window
 
 
 def rows_of(screen: Screen, name: str, role: str) -> list[str]:
-    """The names of what is in the window of this name and role."""
+    """Return the names of the rows in the window of this name and role."""
     tree = screen.tree()
-    at = next((at for at, node in enumerate(tree) if (node["name"], node["role"]) == (name, role)), len(tree))
+    index = next(
+        (number for number, node in enumerate(tree) if (node["name"], node["role"]) == (name, role)), len(tree)
+    )
     rows: list[str] = []
-    for node in tree[at + 1 :]:
-        if node["depth"] <= tree[at]["depth"]:
+    for node in tree[index + 1 :]:
+        if node["depth"] <= tree[index]["depth"]:
             break
         rows += [node["name"]] if node["role"] in {"menu item", "list item"} else []
     return rows
 
 
 def close(screen: Screen, name: str, role: str) -> None:
-    """A closed one is in the tree no more."""
+    """Press Esc, and wait until the window has left the tree."""
     screen.keys("Escape")
     wait_until(f"{name!r} goes", lambda: screen.find(name, role) is None)
 

@@ -24,7 +24,7 @@ def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(autouse=True)
 def _conversations(screen: Screen) -> None:
-    """The same three for every test."""
+    """The same three conversations for every test."""
     said = screen.says()
     for prompt, answer in ANSWERS.items():
         if f"{prompt}, " not in said:
@@ -36,7 +36,7 @@ def _conversations(screen: Screen) -> None:
 
 
 def lists(screen: Screen, *titles: str) -> None:
-    """Wait until these are listed, and none of the others."""
+    """Wait until these conversations are listed, and none of the others."""
 
     def listed() -> bool:
         said = screen.says()
@@ -53,7 +53,7 @@ def export_by_keys(screen: Screen, target: Path) -> None:
 
 
 def exported(target: Path) -> list[str]:
-    """The titles in an export, once it is written; each has the answer to its question."""
+    """Return the titles in an export once it is written; each must have the answer to its question."""
     wait_until(f"{target} is there", target.exists)
     if target.suffix == ".md":
         said = target.read_text()
@@ -170,7 +170,7 @@ def test_the_marked_row_of_a_picker_by_the_tree_alone(screen: Screen) -> None:
     choose(screen, THIRD, "Tags…")
     screen.write("Tags", "later")
     screen.press(screen.wait_line("New tag “later”"))
-    # It stays the marked row, whatever is done with it.
+    # It stays the selected row when its tag is given and taken away.
     for state in ("given", "not given"):
         screen.press(screen.wait_line(f"later, {state}"))
     screen.wait_line("later, given")

@@ -24,7 +24,7 @@ def test_a_quick_question_by_keyboard_alone(real_display: dict[str, str], tmp_pa
         screen.wait_for(main, "frame")
         assert start_again(real_display, data, "--quick-ask").returncode == 0
         screen.wait_for("Quick question")
-        # Which of the two windows has the keyboard, only the window manager tells.
+        # Only the window manager knows which of the two windows has the keyboard.
         wait_until("the small window has the keyboard", lambda: screen.active_window() not in {"", main})
         screen.type("calculate 6 * 7")
         screen.keys("Return")

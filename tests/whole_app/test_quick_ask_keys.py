@@ -53,7 +53,7 @@ TAKEN = ("Another program has Ctrl+Alt+W already.", "Choose other keys, or take 
 
 @contextmanager
 def program(environment: dict[str, str], code: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
-    """Another program, once it has said its first line."""
+    """Another program, which has written its first line."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words],
         env=environment,
@@ -80,9 +80,9 @@ def press(environment: dict[str, str], *keys: str) -> None:
 
 
 def active_window(environment: dict[str, str], *, title: bool = True) -> str:
-    """The title of the window that has the keyboard, or its number; "" if none has it."""
-    asked = [displays.program("xdotool"), "getactivewindow", *(["getwindowname"] if title else [])]
-    return subprocess.run(asked, env=environment, capture_output=True, text=True, check=False).stdout.strip()
+    """Return the title of the window that has the keyboard, or its number; "" if no window has it."""
+    command = [displays.program("xdotool"), "getactivewindow", *(["getwindowname"] if title else [])]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def data_folder(tmp_path: Path, keys: str) -> Path:
@@ -125,12 +125,12 @@ def open_by_keys(environment: dict[str, str], screen: Screen) -> None:
 
 
 def leave(screen: Screen) -> None:
-    # Keys that were pressed before it was seen open may still arrive.
+    # Keys pressed before the window was seen open may still arrive.
     wait_until("it goes", lambda: screen.find("Quick question") is None or screen.keys("Escape"))
 
 
 def _press_until_open(environment: dict[str, str], screen: Screen) -> bool:
-    """The keys are taken after the first paint, so that the first press may be too early."""
+    """The keys are grabbed after the first paint, so the first press may be too early."""
     press(environment, "ctrl+alt+q")
     return screen.find("Quick question") is not None
 
@@ -140,7 +140,7 @@ def test_the_keys_move_with_the_layout_of_the_keyboard(real_display: dict[str, s
     open_by_keys(real_display, screen)
     leave(screen)
     try:
-        # Where Q is in the place of A.
+        # On this layout Q is in the place of A.
         subprocess.run([displays.program("setxkbmap"), "fr"], env=real_display, check=True)
         open_by_keys(real_display, screen)
     finally:
@@ -157,7 +157,7 @@ def test_a_screenshot_shows_what_is_behind_the_window(real_display: dict[str, st
         small = active_window(real_display, title=False)
         screen.press("Attach a screenshot")
         screen.wait_says("Screenshot")
-        # Without it the main window may have the keyboard, which is never hidden.
+        # Before that the main window, which is never hidden, may have the keyboard.
         wait_until("it is back", lambda: active_window(real_display, title=False) == small)
         screen.type("What is this?")
         screen.keys("Return")

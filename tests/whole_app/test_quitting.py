@@ -1,4 +1,4 @@
-"""The program as a whole, left while the disk refuses what was said: its exit code and its last line."""
+"""The program is ended while the disk refuses to store: its exit code and its last line."""
 
 import shutil
 from pathlib import Path

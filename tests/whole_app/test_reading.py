@@ -19,11 +19,11 @@ PACE = 0.02
 
 
 def story(beginning: str, seen: threading.Event) -> Iterator[str]:
-    """A beginning at once, then words until the test has seen what it must, and a few more."""
+    """Yield the beginning at once, then words until `seen` is set, and a few more."""
     yield beginning
-    number = left = 0
-    while left < 2:
-        left += seen.is_set()
+    number = extra = 0
+    while extra < 2:
+        extra += seen.is_set()
         yield from (f"{word} " for word in WORDS.split(" "))
         yield f"\n\n- item {number}\n\n"
         number += 1
@@ -48,21 +48,21 @@ class Hands:
 
     def clipboard(self, kind: str = "UTF8_STRING") -> str:
         command = [program("xclip"), "-selection", "clipboard", "-t", kind, "-o"]
-        asked = subprocess.run(command, env=self._environment, capture_output=True, check=False, timeout=PATIENCE)
-        return asked.stdout.decode()
+        result = subprocess.run(command, env=self._environment, capture_output=True, check=False, timeout=PATIENCE)
+        return result.stdout.decode()
 
     def picture(self, box: tuple[int, int, int, int]) -> Image.Image:
         left, top, width, height = box
         return ImageGrab.grab(bbox=(left, top, left + width, top + height), xdisplay=self._environment["DISPLAY"])
 
 
-def grown(stream: Stream, length: int) -> None:
-    """Wait until more than this was sent, or all of it."""
+def wait_longer(stream: Stream, length: int) -> None:
+    """Wait until more than `length` characters were sent, or all of the answer."""
     wait_until("more text arrives", lambda: len(stream.text) > length or stream.ended)
 
 
 def settled(hands: Hands, box: tuple[int, int, int, int]) -> Image.Image:
-    """What is seen in the box once nothing fades or moves there."""
+    """Return the picture of the box once nothing fades or moves there."""
     pictures = [hands.picture(box)]
 
     def same() -> bool:
@@ -74,7 +74,7 @@ def settled(hands: Hands, box: tuple[int, int, int, int]) -> Image.Image:
     return pictures[-1]
 
 
-def asked(screen: Screen) -> None:
+def ask(screen: Screen) -> None:
     screen.wait_for("Message")
     screen.send("Write something long")
     wait_until("text arrives", lambda: len(screen.last("Assistant said")) > 20)
@@ -91,10 +91,10 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
     with ModelServer(Story(story("The first *words* of an answer ", seen), PACE)) as server:
         arguments = ("--base-url", server.url, "--model", MODEL)
         with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
-            asked(screen)
+            ask(screen)
 
             def dragged_over() -> str:
-                # The text goes on: by the time of the drag there may be a gap between two lines.
+                # Text still arrives: at the time of the drag this may be a gap between two lines.
                 left, top, width, _ = screen.wait_for("Assistant said")["box"]
                 line = max(top, screen.wait_for("Transcript")["box"][1]) + 18
                 hands.drag((left + 30, line), (left + width // 6, line), (left + width // 3, line))
@@ -111,13 +111,13 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
                 pass
             screen.keys("ctrl+c")
             wait_until("it is copied again", lambda: hands.clipboard().strip() == early)
-            # A copy has the bullets of a list, which are none of its text.
+            # A copy has the bullets of a list, which are not part of its text.
             copied = " ".join(early.replace("• ", "").split())
             wait_until("it is in the answer", lambda: copied in " ".join(screen.last("Assistant said").split()))
             kinds = hands.clipboard("TARGETS").split()
             assert {"text/markdown", "text/html", "UTF8_STRING"} <= set(kinds)
             assert "<meta" in hands.clipboard("text/html")
-            # A menu is told to assistive technology when its entries get the keyboard; it is no part of the tree.
+            # Assistive technology hears of this menu when its entries get the keyboard; the menu is not in the tree.
             screen.keys("shift+F10", "k")
             wait_until("the message is copied", lambda: hands.clipboard().startswith("The first *words* of"))
             screen.keys("Menu", "v")
@@ -135,19 +135,19 @@ def test_who_reads_above_sees_the_same_picture_while_text_arrives_below(
     with ModelServer(Story(story(above, enough), PACE)) as server:
         arguments = ("--base-url", server.url, "--model", MODEL)
         with opened(real_display, tmp_path / "data", *arguments) as (_, screen):
-            asked(screen)
+            ask(screen)
             left, top, width, height = screen.wait_for("Transcript")["box"]
             hands("mousemove", str(left + width // 2), str(top + height // 2))
             hands("click", "--repeat", "6", "4")
             wait_until("it stays", lambda: screen.find("Jump to latest"))
-            # Beside the scroll bar, whose handle shrinks, and above the button that leads to the end.
+            # Without the scroll bar, whose handle shrinks, and without the button that leads to the end.
             seen = (left, top, width - 40, height - 80)
             first = settled(hands, seen)
             compared = 0
             while compared < 5:
                 assert screen.find("Stop")
                 arrived = len(server.streams[0].text)
-                grown(server.streams[0], arrived)
+                wait_longer(server.streams[0], arrived)
                 difference = ImageChops.difference(first, hands.picture(seen)).getbbox()
                 assert difference is None, f"other pixels after {arrived} characters: {difference}"
                 compared += 1

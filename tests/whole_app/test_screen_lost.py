@@ -1,4 +1,4 @@
-"""The X server ends while the window works: what was said and what was being written is there at the next start."""
+"""The X server ends while the window works: the prompt, the answer so far and the draft are there at the next start."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Spelling in the real window: underlines, as they are on the screen, and the menu by keys and by the tree alone."""
+"""Spelling in the real window: the underlines on the screen, and the menu by keys and by the tree alone."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ app = QApplication([])
 app.primaryScreen().grabWindow(0).save(sys.argv[1])
 """
 _WIDEST_GAP = 8
-"""Pixels between two columns of one underline. Right words stand between the wrong ones."""
+"""Pixels between two columns of one underline. Between two wrong words there are correct ones."""
 
 
 def underlined(environment: dict[str, str], screen: Screen, folder: Path) -> int:
@@ -83,7 +83,7 @@ def test_a_wrong_word_is_replaced_and_an_added_one_is_right_after_a_restart(
         assert program.end() == 0
     with opened(real_display, data, "--demo") as (_, screen):
         screen.wait_for("Message")
-        # At once, so that both are judged together: typed, the first would be marked alone for a moment.
+        # Written at once, so that both words are checked together. If typed, the first would be marked alone at first.
         screen.write("Message", "the catz here blorb a")
         screen.wait_last("Message", "the catz here blorb a")
         wait_underlined(real_display, screen, tmp_path, 1)

@@ -17,15 +17,15 @@ COMMAND = [sys.executable, "-m", "ui"]
 
 
 def window_box(environment: dict[str, str], name: str) -> list[int]:
-    """Place and size of a window as the X server has it."""
-    found = subprocess.run(
+    """Return the position and size of a window on the X server."""
+    result = subprocess.run(
         [program("xdotool"), "search", "--onlyvisible", "--name", name, "getwindowgeometry", "--shell"],
         env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    values = dict(line.split("=") for line in found.stdout.split())
+    values = dict(line.split("=") for line in result.stdout.split())
     return [int(values[key]) for key in ("X", "Y", "WIDTH", "HEIGHT")]
 
 
@@ -88,7 +88,7 @@ def test_closing_the_window_ends_all_and_the_next_is_where_it_was(real_display: 
         screen.write("Message", "not sent yet")
         before = window_box(real_display, "Desktop Agent")
         name = "New conversation — Desktop Agent"
-        # The window is there before its first conversation gives it a name.
+        # The window is shown before its first conversation gives it a name.
         hands(
             real_display,
             "search",

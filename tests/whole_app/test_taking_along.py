@@ -1,4 +1,4 @@
-"""Conversations are taken along, kept, saved and continued: by assistive technology alone, and by keys alone."""
+"""Conversations are exported, saved, backed up and continued: by assistive technology alone, and by keys alone."""
 
 from collections.abc import Iterator
 from pathlib import Path

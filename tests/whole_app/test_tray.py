@@ -1,4 +1,4 @@
-"""The icon in the tray of a desktop, in a process of its own, and closing the window to it."""
+"""The icon in the tray of a desktop, in a separate process, and closing the window to it."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from tests.frame import displays
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A bus of its own: the program must not find any other tray."""
+    """A display with its own bus, so that the program cannot find another tray."""
     with displays.readable_display(tmp_path_factory.mktemp("display")) as environment:
         yield environment
 
@@ -84,7 +84,7 @@ def test_a_start_in_the_background_waits_in_the_tray_whose_icon_says_what_waits_
         screen.close_dialog("Waiting approvals")
         tray.choose("New conversation")
         screen.wait_for("New conversation — Desktop Agent", "frame")
-        # A call waits in the other one.
+        # A call waits in the other conversation.
         tray.choose("Quit")
         screen.press("Keep open")
         screen.wait_gone("Keep open")
@@ -127,7 +127,7 @@ def test_without_a_tray_a_start_in_the_background_is_minimised_and_closing_ends_
         again = Program(environment, data)
         assert again.wait() == 0
         screen.wait_for("Message")
-        # Nothing is offered that cannot be had.
+        # A setting that cannot work is not offered.
         screen.keys("ctrl+comma")
         screen.press("Chat")
         screen.wait_for("Notifications")
@@ -137,7 +137,7 @@ def test_without_a_tray_a_start_in_the_background_is_minimised_and_closing_ends_
 
 
 def is_minimised(environment: dict[str, str]) -> bool:
-    found = subprocess.run(
+    result = subprocess.run(
         [displays.program("xdotool"), "search", "--name", "Desktop Agent$"],
         env=environment,
         capture_output=True,
@@ -152,6 +152,6 @@ def is_minimised(environment: dict[str, str]) -> bool:
             text=True,
             check=False,
         ).stdout
-        for number in found.stdout.split()
+        for number in result.stdout.split()
     ]
     return any("_NET_WM_STATE_HIDDEN" in state for state in states)
