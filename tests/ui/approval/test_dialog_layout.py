@@ -81,7 +81,7 @@ def settle(driver):
 
     def same():
         sizes.append((dialog.size(), dialog._scroll_area.widget().size()))
-        at_work = dialog._sizer.soon.isActive() or dialog._scroll_area._shrink_timer.isActive()
+        at_work = dialog._sizer.grow_timer.isActive() or dialog._scroll_area._shrink_timer.isActive()
         return len(sizes) > 3 and sizes[-1] == sizes[-3] and not at_work
 
     driver.bot.waitUntil(same)
