@@ -1,7 +1,7 @@
-"""What the engine costs: for each event of the model, before a tool starts, and with the length of the history.
+"""What the engine costs: for each event of the model, before a tool starts, and by the length of the history.
 
-`python -m tests.bench.bench_engine [flood | latency | growth]` measures one of them; `growth profile` prints where the
-time of turns behind a long history goes.
+`python -m tests.bench.bench_engine [flood | latency | growth]` measures one of these; `growth profile` prints where
+turns after a long history spend their time.
 """
 
 import json
@@ -12,12 +12,12 @@ from tests.bench.engine import flood, growth, latency
 
 PARTS = {"flood": flood.measured, "latency": latency.measured, "growth": growth.measured}
 
-# The work of a turn grows with the history that is sent, and no faster.
+# The cost of a turn must grow no faster than the history that is sent.
 GOALS = {"growth.exponent": 1.1, "growth.exponent_of_the_longest": 1.1}
 
 
 def run() -> dict[str, Any]:
-    """Events per second of CPU beside their floors; milliseconds before a start; milliseconds per turn and shares."""
+    """Return events per CPU second and ratios; milliseconds before a start; milliseconds per turn and shares."""
     return {name: part() for name, part in PARTS.items()}
 
 

@@ -1,10 +1,10 @@
-"""How fast what other programs left on the disk is indexed and found, by the number of their conversations.
+"""How fast the conversations of other programs are indexed and found, by their number.
 
     python -m tests.bench.bench_found_search [conversations …]
 
 The sessions are those of Claude Code, generated as the messages of `bench_search`: 20 messages, a quarter of them calls
-and a quarter results. MB are those of the files; processor time is that of the whole process. `round` is what it costs
-to see that nothing changed. Queries are searched in 2,000 own messages and all found ones; milliseconds.
+and a quarter results. MB are those of the files; processor time is that of the whole process. `round` is the cost of
+finding that nothing has changed. Queries search 2,000 messages of our own and all found ones; milliseconds.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ PROGRAM = "claude-code"
 
 def entries(language: Language, session: int) -> Iterator[dict[str, Any]]:
     """Yield the entries of one session."""
-    before: str | None = None
+    parent_id: str | None = None
     for number in range(MESSAGES):
         entry_id = f"{session:08}-{number:04}"
         is_prompt = number % 2 == 0
@@ -47,7 +47,7 @@ def entries(language: Language, session: int) -> Iterator[dict[str, Any]]:
         if not is_prompt:
             message |= {"id": f"msg_{entry_id}", "model": "model-1", "usage": {}}
         yield {
-            "parentUuid": before,
+            "parentUuid": parent_id,
             "isSidechain": False,
             "cwd": "/home/ann/app",
             "sessionId": f"{session:08}",
@@ -56,7 +56,7 @@ def entries(language: Language, session: int) -> Iterator[dict[str, Any]]:
             "uuid": entry_id,
             "timestamp": f"2026-{1 + session % 9:02}-{1 + session % 28:02}T10:00:{number:02}.000Z",
         }
-        before = entry_id
+        parent_id = entry_id
 
 
 def write_sessions(home: Path, count: int, language: Language) -> int:
@@ -71,24 +71,24 @@ def write_sessions(home: Path, count: int, language: Language) -> int:
 
 
 async def measure(folder: Path, count: int) -> dict[str, Any]:
-    """Return all figures of so many conversations."""
+    """Return all figures for this number of conversations."""
     language = Language()
     size = write_sessions(Path(os.environ["HOME"]), count, language)
     store = await Store.open(folder)
     await store.search.index_all()
     source = FoundHistorySource((PROGRAM,))
-    began, used = time.monotonic(), time.process_time()
+    began, processor = time.monotonic(), time.process_time()
     if not await store.search.found.index_all(source):
         sys.exit("it could not be indexed")
     figures: dict[str, Any] = {
         "MB": size / 1e6,
         "MB/s": size / 1e6 / (time.monotonic() - began),
-        "MB/s of the processor": size / 1e6 / (time.process_time() - used),
+        "MB/s of the processor": size / 1e6 / (time.process_time() - processor),
         "index over files": (folder / FOUND_INDEX_NAME).stat().st_size / size,
     }
-    began, used = time.monotonic(), time.process_time()
+    began, processor = time.monotonic(), time.process_time()
     await store.search.found.index_all(source)
-    figures |= {"round": time.monotonic() - began, "round, processor": time.process_time() - used}
+    figures |= {"round": time.monotonic() - began, "round, processor": time.process_time() - processor}
     figures |= await query_figures(store, language)
     await store.close()
     figures["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
@@ -99,9 +99,9 @@ def run(sizes: Sequence[int] = SIZES) -> dict[str, Any]:
     """Return the figures by number of conversations."""
     figures: dict[str, Any] = {}
     for size in sizes:
-        with tempfile.TemporaryDirectory(prefix="bench-found-search-") as place:
-            os.environ["HOME"] = str(Path(place) / "home")
-            folder = Path(place) / "data"
+        with tempfile.TemporaryDirectory(prefix="bench-found-search-") as name:
+            os.environ["HOME"] = str(Path(name) / "home")
+            folder = Path(name) / "data"
             folder.mkdir()
             generate(folder, OWN_MESSAGES, Language(2))
             figures[str(size)] = asyncio.run(measure(folder, size))

@@ -1,9 +1,9 @@
-"""How long the list of conversations takes to be read, shown and scrolled, by the number of conversations.
+"""How long it takes to read, show and scroll the list of conversations, by their number.
 
     python -m tests.bench.bench_list [conversations …]
 
-Figures are medians in milliseconds of a real store and a real sidebar without a screen. The longest page is what one
-notices while scrolling to the very end.
+Figures are medians in milliseconds, of a real store and a real sidebar without a screen. The slowest page is what a
+person notices who scrolls to the end.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from ui.style.theme import ThemeSource
 SIZES = (10_000, 100_000)
 ROUNDS = 7
 NEWEST = 1_790_000_000
-"""When the newest was written, in seconds since 1970; the others half an hour apart."""
+"""When the newest conversation was written, in seconds since 1970; the others are half an hour apart."""
 
 
 def run(sizes: tuple[int, ...] = SIZES) -> dict[str, dict[str, float]]:
-    """Figures by number of conversations."""
+    """Return the figures by number of conversations."""
     return {str(size): _measured(size) for size in sizes}
 
 
@@ -54,9 +54,9 @@ async def _generate(folder: Path, size: int) -> None:
             "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at, parameters, state)"
             " VALUES (?, ?, 1, ?, ?, ?, ?)",
             (
-                (f"c{n:031d}", f"Conversation {n} about something", at, at, parameters, state)
+                (f"c{n:031d}", f"Conversation {n} about something", written_at, written_at, parameters, state)
                 for n in range(size)
-                for at in ((NEWEST - (size - n) * 1800) * 1_000_000,)
+                for written_at in ((NEWEST - (size - n) * 1800) * 1_000_000,)
             ),
         )
 
@@ -93,9 +93,9 @@ def _window_figures(rows: tuple[Any, ...]) -> dict[str, float]:
     figures["show all, one moved to the top"] = _shown(app, pane, rows)
     bar = view.verticalScrollBar()
     steps: list[float] = []
-    for place in range(0, bar.maximum(), max(1, bar.maximum() // 200)):
+    for position in range(0, bar.maximum(), max(1, bar.maximum() // 200)):
         start = time.perf_counter()
-        bar.setValue(place)
+        bar.setValue(position)
         view.viewport().grab()
         steps.append(time.perf_counter() - start)
     figures["scroll and paint, median"] = _median(steps)
@@ -105,7 +105,7 @@ def _window_figures(rows: tuple[Any, ...]) -> dict[str, float]:
 
 
 def _shown(app: Any, pane: ConversationList, rows: tuple[Any, ...]) -> float:
-    """Each time another conversation is at the top, as after an answer."""
+    """Return the time of showing rows of which another one is at the top each time, as after an answer."""
     seconds: list[float] = []
     for number in range(1, ROUNDS + 1):
         changed = (rows[number], *rows[:number], *rows[number + 1 :])

@@ -1,11 +1,12 @@
 """Opening a long conversation and sending in it, beside one of ten messages, or of ten tool calls.
 
-What broke off in the middle of an answer is followed, as another process would, and recovered.
+Conversations whose last answer was cut off are also followed, as by another process, and recovered.
 
     python -m tests.bench.bench_long
 
-Each figure is that of the long conversation over that of the short one, both opened in turn by one process after one
-that nobody measures; memory is what the process grew by, of its own. The first send is answered by the demo.
+Each figure is that of the long conversation over that of the short one. One process opens both in turn, after another
+conversation that is not measured. Memory is by how much the private memory of the process grew. The demo model answers
+the first prompt.
 """
 
 import asyncio
@@ -59,7 +60,7 @@ _TIMES = ("open", "wall", "send", "follow", "recover")
 
 
 def run() -> dict[str, Any]:
-    """Figures of both long conversations; medians of the rounds."""
+    """Return the figures of both long conversations; medians of the rounds."""
     with tempfile.TemporaryDirectory(prefix="bench-long-") as name:
         asyncio.run(_fill(Path(name, "data")))
         return {kind: _figures(kind, Path(name)) for kind in _LONG}
@@ -68,7 +69,7 @@ def run() -> dict[str, Any]:
 def _figures(kind: str, folder: Path) -> dict[str, float]:
     rounds: list[dict[str, dict[str, float]]] = []
     for number in range(ROUNDS):
-        # What is recovered is so once.
+        # A conversation can be recovered only once.
         copied = shutil.copytree(folder / "data", folder / f"{kind} {number}")
         command = [sys.executable, "-m", "tests.bench.bench_long", kind, str(copied)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
@@ -117,20 +118,22 @@ async def _fill_store(store: Store) -> None:
 
 
 def _broken_run(messages: list[Message]) -> Iterator[Envelope]:
-    """What the journal has of the run after the last prompt, of which the next answer broke off."""
+    """Yield the journal of the run after the last prompt, whose next answer was cut off."""
     last = max(index for index, message in enumerate(messages) if message.role is Role.USER)
     events: list[tuple[str | None, Event]] = [(None, RunStarted(messages[last].id))]
     for message in messages[last + 1 :]:
         if message.role is Role.TOOL:
             results = [block for block in message.blocks if isinstance(block, ToolResult)]
-            finished = [event for each in results for event in (ToolStarted(each.tool_use_id, {}), _finished(each))]
+            finished = [
+                event for result in results for event in (ToolStarted(result.tool_use_id, {}), _finished(result))
+            ]
             events += [(events[-1][0], event) for event in (*finished, ToolResultsReceived(len(results)))]
             continue
         began = TurnStarted(f"turn of {message.id}", message.id, "m")
         pieces = [ContentDelta(word) for word in message.text.split(" ")]
         pending = [ToolCallPending(use.id, use.name, use.input, ToolClass.READ_ONLY) for use in message.tool_uses]
-        said = (began, *pieces, UsageUpdate(Usage(total_tokens=9)), *message.tool_uses, *pending)
-        events += [(began.turn_id, event) for event in said]
+        answer = (began, *pieces, UsageUpdate(Usage(total_tokens=9)), *message.tool_uses, *pending)
+        events += [(began.turn_id, event) for event in answer]
     events += [("broken", event) for event in (TurnStarted("broken", "broken", "m"), ContentDelta("The next"))]
     for seq, (turn_id, event) in enumerate(events, 1):
         yield Envelope(seq, f"run of {messages[last].id}", None, turn_id, now(), event)
@@ -141,25 +144,25 @@ def _finished(result: ToolResult) -> ToolFinished:
 
 
 def _talk(count: int) -> Iterator[Message]:
-    """Prompts and answers; a long talk was summarised now and then, as any of that length is."""
+    """Yield prompts and answers; a long conversation is summarised at times, as any of that length is."""
     used = Usage(input_tokens=1_000, output_tokens=100, total_tokens=1_100, cost=0.001)
-    kept = ""
+    first_kept_id = ""
     for number in range(count // 2):
         prompt = Message.user(_TEXT)
         if number % 500 == 499:
             yield Message(
                 id=f"summary-{number}",
                 role=Role.SYSTEM,
-                blocks=(Summary(text="What was said.", first_kept_id=kept),),
+                blocks=(Summary(text="What was said.", first_kept_id=first_kept_id),),
                 injected_by=COMPACTION_AUTHOR,
             )
-        kept = prompt.id
+        first_kept_id = prompt.id
         yield prompt
         yield Message.assistant(_TEXT).model_copy(update={"usage": used})
 
 
 def _calls(count: int) -> Iterator[Message]:
-    """One prompt, and an agent that worked long on it."""
+    """Yield one prompt, and the many calls of an agent that works on it."""
     yield Message.user("Work on this until it is done.")
     for number in range(count):
         use = ToolUse(id=f"call-{number}", name="read_file", input={"path": f"src/module_{number}.py"})

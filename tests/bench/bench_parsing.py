@@ -1,9 +1,9 @@
-"""What canonical events cost, beside the bytes that the HTTP library delivers anyway and beside the vendors' clients.
+"""What our events cost, compared with the plain bytes of the HTTP library and with the vendors' clients.
 
-A child process serves, for each dialect, one answer of 20,000 events in the vendor's own framing. Everybody reads it in
-turn, five times; what counts is the CPU time of this process for each event, the median of the rounds. The library's
-Client does the same and keeps the conversation. The vendors' clients, which take up to fifty times as long, read 2,000
-events, and so does the second look: it compares an answer in HTTP chunks of one byte with one in whole events.
+A child process serves, for each dialect, one answer of 20,000 events in the vendor's own framing. Each reader reads it
+in turn, five times; the figure is the CPU time of this process for each event, the median of the rounds. The library's
+Client also stores the conversation. The vendors' clients, which take up to fifty times as long, read 2,000 events. So
+does a second comparison: an answer in HTTP chunks of one byte with an answer in whole events.
 
 `python -m tests.bench.bench_parsing DIALECT` shows where the time goes.
 """
@@ -25,8 +25,8 @@ from tests.fakes.vendor_streams import DIALECTS
 EVENTS, FEWER_EVENTS, WARMING_EVENTS = 20_000, 2_000, 200
 ROUNDS = 5
 
-# Cost beside others: at most 1.3 times the bytes; an eighth of the openai SDK, two fifths of the anthropic SDK. What
-# Google's costs is only told.
+# At most 1.3 times the cost of the bytes, an eighth of the openai SDK's and two fifths of the anthropic SDK's. The cost
+# of Google's SDK is only reported.
 GOALS = {
     **{f"{dialect}.cost_over_bytes": 1.3 for dialect in DIALECTS},
     **{f"{dialect}.client_over_ours": 1.3 for dialect in DIALECTS},
@@ -38,22 +38,22 @@ GOALS = {
 
 
 def run() -> dict[str, Any]:
-    """Per dialect: events per CPU second of everybody, our cost over theirs, and the spread of the first ratio."""
-    clients = {
+    """Return for each dialect the events per CPU second of each reader, our cost over theirs, and spreads."""
+    ours_by_dialect = {
         dialect: {"httpx_bytes": bytes_only(dialect), "ours": canonical(dialect), "client": library(dialect)}
         for dialect in DIALECTS
     }
     with server.served(WARMING_EVENTS) as (port, _):
-        for dialect, those in clients.items():
-            for client in (*those.values(), *SDKS[dialect].values()):
+        for dialect, ours in ours_by_dialect.items():
+            for client in (*ours.values(), *SDKS[dialect].values()):
                 _seconds(client, port, WARMING_EVENTS)
     figures: dict[str, Any] = {"events": EVENTS}
     with server.served(EVENTS) as (port, _), server.served(FEWER_EVENTS) as (whole, bytewise):
-        for dialect, those in clients.items():
-            ports = dict.fromkeys(those, (port, EVENTS)) | dict.fromkeys(SDKS[dialect], (whole, FEWER_EVENTS))
-            figures[dialect] = _compared({**those, **SDKS[dialect]}, ports)
+        for dialect, ours in ours_by_dialect.items():
+            ports = dict.fromkeys(ours, (port, EVENTS)) | dict.fromkeys(SDKS[dialect], (whole, FEWER_EVENTS))
+            figures[dialect] = _compared({**ours, **SDKS[dialect]}, ports)
             ratios = [
-                _seconds(those["ours"], bytewise, FEWER_EVENTS) / _seconds(those["ours"], whole, FEWER_EVENTS)
+                _seconds(ours["ours"], bytewise, FEWER_EVENTS) / _seconds(ours["ours"], whole, FEWER_EVENTS)
                 for _ in range(ROUNDS)
             ]
             figures[dialect]["cost_bytewise_over_whole"] = round(statistics.median(ratios), 3)
@@ -61,7 +61,7 @@ def run() -> dict[str, Any]:
 
 
 def profile(dialect: str) -> None:
-    """Print where our reading spends its time, by the Client."""
+    """Print where the library's Client spends its time."""
     client = library(dialect)
     with server.served(EVENTS) as (port, _):
         _seconds(client, port, EVENTS)
@@ -73,14 +73,14 @@ def profile(dialect: str) -> None:
 
 
 def _compared(clients: dict[str, Client], ports: dict[str, tuple[int, int]]) -> dict[str, Any]:
-    """Seconds for each event. `ports` are those from which each reads, and how many events come there."""
+    """Return the figures of a dialect. `ports`: from which port each client reads, and how many events come there."""
     rounds = [
         {name: _seconds(client, *ports[name]) / ports[name][1] for name, client in clients.items()}
         for _ in range(ROUNDS)
     ]
-    medians = {name: statistics.median(each[name] for each in rounds) for name in clients}
-    over = [each["ours"] / each["httpx_bytes"] for each in rounds]
-    session = [each["client"] / each["ours"] for each in rounds]
+    medians = {name: statistics.median(costs[name] for costs in rounds) for name in clients}
+    over = [costs["ours"] / costs["httpx_bytes"] for costs in rounds]
+    session = [costs["client"] / costs["ours"] for costs in rounds]
     return {
         "events_per_cpu_second": {name: round(1 / took) for name, took in medians.items()},
         "cost_over_bytes": round(statistics.median(over), 3),
@@ -96,9 +96,9 @@ def _compared(clients: dict[str, Client], ports: dict[str, tuple[int, int]]) -> 
 
 
 def _seconds(client: Client, port: int, events: int) -> float:
-    """CPU seconds of this process for one whole answer."""
+    """Return the CPU seconds of this process for one whole answer."""
 
-    async def asked() -> tuple[int, float]:
+    async def read() -> tuple[int, float]:
         count = 0
         async with client(port) as reading:
             gc.collect()
@@ -107,7 +107,7 @@ def _seconds(client: Client, port: int, events: int) -> float:
                 count += 1
             return count, time.process_time() - began
 
-    count, took = asyncio.run(asked())
+    count, took = asyncio.run(read())
     if count < events:
         raise RuntimeError(f"only {count} events came")
     return took

@@ -1,11 +1,11 @@
-"""How fast everything that was said is indexed and found, by the number of messages.
+"""How fast messages are indexed and found, by their number.
 
     python -m tests.bench.bench_search [messages …]
 
 The messages are generated: words by Zipf's law, code, Chinese, results of tools; about 1.8 kB each. Query figures are
-milliseconds from the call to the results, snippets included, and the processor's time, which other programs of the
-machine disturb less. `first` is what the window asks for at first: whatever there is after 25 ms. `growth` is the
-exponent of the processor's time from the smallest size to the largest: 1 is as fast as the messages grow.
+milliseconds from the call to the results, snippets included, and processor time, which other programs of the machine
+disturb less. `first` is the first search of the window: the results that there are after 25 ms. `growth` is the
+exponent of the processor time from the smallest size to the largest: 1 means proportional to the number of messages.
 """
 
 import asyncio
@@ -35,12 +35,12 @@ from ui.bridge.search import FIRST_SECONDS
 SIZES = (10_000, 100_000)
 PER_CONVERSATION = 10
 QUERIES = 200
-"""Of each kind."""
+"""Queries of each kind."""
 GOALS = {"100000.processor p99 of all": 50.0}
 
 
 class Language:
-    """Words, identifiers and Chinese, with frequencies as texts have them."""
+    """Words, identifiers and Chinese, with the frequencies of real texts."""
 
     def __init__(self, seed: int = 1) -> None:
         self.random = random.Random(seed)
@@ -49,7 +49,7 @@ class Language:
         self.han = [chr(0x4E00 + number) for number in range(3000)]
         self.random.shuffle(self.han)
         self._han_weights = list(itertools.accumulate(1 / (rank + 5) for rank in range(len(self.han))))
-        self.sentences = [f"{self._some(6, 18).capitalize()}. " for _ in range(20_000)]
+        self.sentences = [f"{self._some_words(6, 18).capitalize()}. " for _ in range(20_000)]
         self.chinese = [self._chinese() for _ in range(5_000)]
         self.code = [f"    {self.name()} = {self.name()}({self.name()})\n" for _ in range(20_000)]
 
@@ -58,8 +58,8 @@ class Language:
         length = pick((1, 2, 2, 2, 3, 3, 4))
         return "".join(pick("bcdfghjklmnprstvwz") + pick("aeiou") + pick(("", "", *"nrst")) for _ in range(length))
 
-    def _some(self, least: int, most: int) -> str:
-        count = self.random.randint(least, most)
+    def _some_words(self, minimum: int, maximum: int) -> str:
+        count = self.random.randint(minimum, maximum)
         return " ".join(self.random.choices(self.words, cum_weights=self._weights, k=count))
 
     def _chinese(self) -> str:
@@ -79,13 +79,13 @@ class Language:
             return self._prose(1, 8) + "".join(self.random.choices(self.code, k=self.random.randint(10, 60)))
         return self._prose(2, 36)
 
-    def _prose(self, least: int, most: int) -> str:
-        return "".join(self.random.choices(self.sentences, k=self.random.randint(least, most)))
+    def _prose(self, minimum: int, maximum: int) -> str:
+        return "".join(self.random.choices(self.sentences, k=self.random.randint(minimum, maximum)))
 
 
 def bodies(language: Language, size: int) -> Iterator[tuple[str, str]]:
-    """Role and JSON of one message after the other; every fourth is a call, the one after it its result."""
-    place = json.dumps("@@")
+    """Yield role and JSON of each message; every fourth is a call, and the next one its result."""
+    placeholder = json.dumps("@@")
     shapes = [
         ("user", Message.user("@@")),
         ("assistant", Message.assistant("@@").model_copy(update={"model": "model-1"})),
@@ -97,16 +97,16 @@ def bodies(language: Language, size: int) -> Iterator[tuple[str, str]]:
         role, template = templates[number % len(templates)]
         text = language.name() if number % len(templates) == 2 else f"{language.text()} m{number:07d}"
         body = template.replace('"ID"', json.dumps(message_id(number)))
-        yield role, body.replace(place, json.dumps(text, ensure_ascii=False))
+        yield role, body.replace(placeholder, json.dumps(text, ensure_ascii=False))
 
 
 def message_id(number: int) -> str:
-    """Return the id of the message of this number, from 0."""
+    """Return the id of the message with this number, counted from 0."""
     return f"m{number:031d}"
 
 
 def generate(folder: Path, size: int, language: Language) -> int:
-    """Fill the database; return how many bytes of messages are in it."""
+    """Fill the database; return the number of bytes of its messages."""
     asyncio.run(_create(folder))
     begin = datetime(2024, 1, 1, tzinfo=UTC)
     count, written = size // PER_CONVERSATION, 0
@@ -116,9 +116,9 @@ def generate(folder: Path, size: int, language: Language) -> int:
         for number, (role, body) in enumerate(bodies(language, size)):
             written += len(body.encode())
             conversation, position = divmod(number, PER_CONVERSATION)
-            at = (begin + timedelta(minutes=number)).isoformat()
+            created_at = (begin + timedelta(minutes=number)).isoformat()
             parent = number if position else None
-            yield number + 1, conversation + 1, message_id(number), parent, position + 1, role, at, body
+            yield number + 1, conversation + 1, message_id(number), parent, position + 1, role, created_at, body
 
     with closing(sqlite3.connect(folder / "conversations.sqlite3")) as db, db:
         db.executemany(
@@ -150,7 +150,7 @@ async def _create(folder: Path) -> None:
 
 
 def kinds(language: Language) -> dict[str, Callable[[], str]]:
-    """A query of each kind, another one with each call."""
+    """Return makers of queries by kind; each call makes another query."""
     pick, number, words = language.random.choice, language.random.randint, language.words
 
     def chinese(length: int) -> str:
@@ -187,7 +187,7 @@ def kinds(language: Language) -> dict[str, Callable[[], str]]:
 
 
 def measured(size: int) -> dict[str, Any]:
-    """All figures of one size."""
+    """Return all figures of one size."""
     language = Language()
     with tempfile.TemporaryDirectory(prefix="bench-search-") as name:
         folder = Path(name)
@@ -207,7 +207,7 @@ async def _figures(folder: Path, written: int, language: Language) -> dict[str, 
         "indexing, MB/s of processor time": round(written / 1e6 / processor, 2),
         "index over text": round(size / written, 3),
     }
-    # The generator's words are no part of what is measured.
+    # The words of the generator must not count for the measurement.
     gc.collect()
     gc.freeze()
     figures |= await query_figures(store, language)
@@ -216,7 +216,7 @@ async def _figures(folder: Path, written: int, language: Language) -> dict[str, 
 
 
 async def query_figures(store: Store, language: Language) -> dict[str, Any]:
-    """Search for so much of each kind."""
+    """Search QUERIES times for each kind, and return the times."""
     figures: dict[str, Any] = {}
     everything: list[float] = []
     all_first: list[float] = []
@@ -225,7 +225,7 @@ async def query_figures(store: Store, language: Language) -> dict[str, Any]:
         times: list[float] = []
         first: list[float] = []
         processors: list[float] = []
-        found = 0
+        result_count = 0
         for _ in range(QUERIES):
             query = SearchQuery(make())
             began = time.perf_counter()
@@ -236,7 +236,7 @@ async def query_figures(store: Store, language: Language) -> dict[str, Any]:
             times.append((time.perf_counter() - began) * 1000)
             processors.append((time.process_time() - processor) * 1000)
             assert results is not None
-            found += len(results.conversations)
+            result_count += len(results.conversations)
         everything += times
         all_first += first
         all_processors += processors
@@ -247,7 +247,7 @@ async def query_figures(store: Store, language: Language) -> dict[str, Any]:
             "first p99": quantile(first, 0.99),
             "processor p50": quantile(processors, 0.5),
             "processor p99": quantile(processors, 0.99),
-            "found": found / QUERIES,
+            "found": result_count / QUERIES,
         }
     figures["first p99 of all"] = quantile(all_first, 0.99)
     figures["p99 of all"] = quantile(everything, 0.99)
@@ -261,20 +261,20 @@ def index_size(folder: Path) -> int:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Return the smallest value that at least this share of them does not exceed."""
+    """Return the smallest value that at least this share of the values does not exceed."""
     return round(sorted(values)[max(0, math.ceil(len(values) * share) - 1)], 2)
 
 
 def run(sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
-    """Figures by number of messages, and how they grow."""
+    """Return the figures by number of messages, and how they grow."""
     figures: dict[str, Any] = {str(size): measured(size) for size in sizes}
-    least, most = figures[str(min(sizes))], figures[str(max(sizes))]
+    smallest, largest = figures[str(min(sizes))], figures[str(max(sizes))]
     if len(sizes) > 1:
         ratio = math.log(max(sizes) / min(sizes))
         figures["growth"] = {
-            kind: round(math.log(most[kind]["processor p50"] / least[kind]["processor p50"]) / ratio, 2)
-            for kind in most
-            if isinstance(most[kind], dict)
+            kind: round(math.log(largest[kind]["processor p50"] / smallest[kind]["processor p50"]) / ratio, 2)
+            for kind in largest
+            if isinstance(largest[kind], dict)
         }
     return figures
 

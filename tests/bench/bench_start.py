@@ -1,11 +1,10 @@
-"""From the start of the process to a window in which one can type, memory and wake-ups at rest: ours and a bare shell.
+"""The time from the start of the process until one can type, and memory and wake-ups at rest: ours and a bare shell.
 
-Ours shows the conversation later than it lets people write: `whole` is when that is, and `longest_wait_ms` the longest
-that a key would have waited in between.
+Our program shows the conversation after one can type: `whole` is when it is shown, and `longest_wait_ms` the longest
+time that a key would have waited in between.
 
-The bare shell is what anybody would write by hand: a plain PySide6 window with a splitter, a list, a text view and an
-editor. Both show the same conversation. Both are whole processes, in turn, and each tells its own moments on the
-clock that all processes share.
+The bare shell is a plain PySide6 window with a splitter, a list, a text view and an editor. Both show the same
+conversation. Both run as processes, in turn, and each prints its own times, of the clock that all processes share.
 """
 
 import asyncio
@@ -29,12 +28,12 @@ GOALS = {"first_paint.ratio": 1.1, "typing.ratio": 1.5, "memory_mb.ours": 90.0}
 
 ROUNDS = 7
 REST = 3.0
-"""Seconds at rest before and while memory and wake-ups are taken."""
+"""Seconds at rest before memory and wake-ups are measured, and again while they are."""
 PATIENCE = 30.0
 MESSAGES = 40
 
-# Tells three moments: the window's first paint, the first one at which a key would reach the editor, and the one from
-# which the conversation is seen; and how long a key would have had to wait at most in between.
+# Prints three times: of the window's first paint, of the first moment at which a key would reach the editor, and of the
+# moment when the conversation is visible; and how long a key would have waited at most in between.
 WATCH = """
 import json, sys, time
 from PySide6.QtCore import QEvent, QObject, QTimer
@@ -44,15 +43,15 @@ class Watch(QObject):
     def __init__(self, window, editor, is_whole):
         super().__init__(window)
         self.window, self.editor, self.is_whole, self.painted = window, editor, is_whole, None
-        self.typing, self.looked, self.longest = None, None, 0.0
+        self.typing, self.checked, self.longest = None, None, 0.0
         self.timer = QTimer(self, interval=1)
-        self.timer.timeout.connect(self.look)
+        self.timer.timeout.connect(self.check)
         self.timer.start()
         window.installEventFilter(self)
 
     def eventFilter(self, watched, event):
         if event.type() == QEvent.Type.Paint and self.painted is None:
-            # Paint events are delivered in one go; the next turn of the loop is after the pixels.
+            # Paint events are delivered together; at the next turn of the loop the pixels are shown.
             self.painted = 0.0
             QTimer.singleShot(0, self.paint)
         return False
@@ -60,17 +59,17 @@ class Watch(QObject):
     def paint(self):
         self.painted = time.monotonic()
 
-    def look(self):
+    def check(self):
         now = time.monotonic()
         if self.typing is None:
             if self.painted and self.window.isActiveWindow() and self.editor.hasFocus():
-                self.typing = self.looked = now
+                self.typing = self.checked = now
         if self.typing is not None:
-            self.longest, self.looked = max(self.longest, now - self.looked), now
+            self.longest, self.checked = max(self.longest, now - self.checked), now
             if self.is_whole():
                 self.timer.stop()
-                told = {"paint": self.painted, "typing": self.typing, "whole": now}
-                print(json.dumps({"moments": told, "longest": self.longest}), flush=True)
+                moments = {"paint": self.painted, "typing": self.typing, "whole": now}
+                print(json.dumps({"moments": moments, "longest": self.longest}), flush=True)
 """
 
 SEEN = """
@@ -86,8 +85,8 @@ class Seen(QObject):
         return False
 """
 
-# Our program, with the watch put on its window at the moment when the class is made; nothing is imported earlier.
-# `importlib.abc` would bring seven modules that the bare shell has not.
+# Our program, with the watch added to its window as soon as the class exists, so that nothing is imported earlier.
+# `importlib.abc` would import seven modules that the bare shell does not have.
 OURS = """
 import sys, importlib.machinery
 class After:
@@ -98,16 +97,16 @@ class After:
         run = spec.loader.exec_module
         def exec_module(module):
             run(module)
-            made = module.MainWindow.__init__
-            def init(window, *args, **more):
-                made(window, *args, **more)
+            original = module.MainWindow.__init__
+            def init(window, *args, **kwargs):
+                original(window, *args, **kwargs)
                 exec(WATCH + SEEN, globals())
                 Watch(window, window.frame.composer.editor, lambda: is_whole(window))
             module.MainWindow.__init__ = init
         spec.loader.exec_module = exec_module
         return spec
 def is_whole(window):
-    # Whether the conversation was painted in a turn of the loop that is over.
+    # Whether the conversation was painted in an earlier turn of the loop.
     if not hasattr(window, "page"):
         return False
     if not hasattr(window, "seen"):
@@ -169,33 +168,33 @@ def part(number: int = {0}) -> str:
 
 
 def run() -> dict[str, Any]:
-    """Milliseconds, megabytes, and wake-ups in a second: medians, and how ours compare."""
-    with tempfile.TemporaryDirectory(prefix="desktop-agent-start-") as place:
-        folder = Path(place)
+    """Return milliseconds, megabytes and wake-ups per second: medians, and ours over the bare shell's."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-start-") as folder_name:
+        folder = Path(folder_name)
         asyncio.run(_fill(folder))
-        # Bytecode is written at installation or by the first start, which is not the one that is measured.
+        # Bytecode is written at installation or by the first start, which is not measured.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
         programs = {"ours": OURS, "bare": BARE}
         for code in programs.values():
             _moments(code, folder, environment)
-        found: dict[str, list[dict[str, float]]] = {name: [] for name in programs}
+        rounds: dict[str, list[dict[str, float]]] = {name: [] for name in programs}
         for _ in range(ROUNDS):
             for name, code in programs.items():
-                found[name].append(_moments(code, folder, environment))
+                rounds[name].append(_moments(code, folder, environment))
         rest = {name: _at_rest(code, folder, environment) for name, code in programs.items()}
     return {
-        "first_paint": _compared(found, "paint"),
-        "typing": _compared(found, "typing"),
-        "whole": _compared(found, "whole"),
-        "longest_wait_ms": statistics.median(each["longest"] for each in found["ours"]),
+        "first_paint": _compared(rounds, "paint"),
+        "typing": _compared(rounds, "typing"),
+        "whole": _compared(rounds, "whole"),
+        "longest_wait_ms": statistics.median(moments["longest"] for moments in rounds["ours"]),
         "memory_mb": {name: figures["memory_mb"] for name, figures in rest.items()},
         "wakeups_per_s": {name: figures["wakeups_per_s"] for name, figures in rest.items()},
     }
 
 
-def _compared(found: dict[str, list[dict[str, float]]], moment: str) -> dict[str, float]:
-    medians = {name: statistics.median(each[moment] for each in rounds) for name, rounds in found.items()}
+def _compared(rounds: dict[str, list[dict[str, float]]], moment: str) -> dict[str, float]:
+    medians = {name: statistics.median(moments[moment] for moments in times) for name, times in rounds.items()}
     return {
         **{f"{name}_ms": round(value, 1) for name, value in medians.items()},
         "ratio": round(medians["ours"] / medians["bare"], 2),
@@ -203,7 +202,7 @@ def _compared(found: dict[str, list[dict[str, float]]], moment: str) -> dict[str
 
 
 async def _fill(folder: Path) -> None:
-    """A data folder with a server and a conversation, and the same for the bare shell."""
+    """Write a data folder with a server and a conversation, and the same conversation for the bare shell."""
     engine = await Engine.open(folder)
     server = Endpoint(id="studio", title="Studio", base_url="http://127.0.0.1:9/v1")
     providers = engine.preferences.providers.model_copy(
@@ -225,13 +224,13 @@ async def _fill(folder: Path) -> None:
 
 class _Process:
     def __init__(self, code: str, folder: Path, environment: dict[str, str]) -> None:
-        self.has_begun = time.monotonic()
+        began = time.monotonic()
         command = [sys.executable, "-c", f"WATCH = {WATCH!r}\nSEEN = {SEEN!r}\n{code}", str(folder)]
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self._process.stdout is not None
-        told = json.loads(self._process.stdout.readline() or self._failure())
-        self.moments = {name: (at - self.has_begun) * 1000 for name, at in told["moments"].items()}
-        self.moments["longest"] = told["longest"] * 1000
+        times = json.loads(self._process.stdout.readline() or self._failure())
+        self.moments = {name: (moment - began) * 1000 for name, moment in times["moments"].items()}
+        self.moments["longest"] = times["longest"] * 1000
         self.pid = self._process.pid
 
     def _failure(self) -> str:
@@ -251,13 +250,13 @@ class _Process:
 
 
 def _moments(code: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
-    """Milliseconds from the start of the process, and the longest wait after one could type."""
+    """Return milliseconds from the start of the process, and the longest wait after one could type."""
     with _Process(code, folder, environment) as process:
         return process.moments
 
 
 def _at_rest(code: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
-    """Memory (PSS: shared pages count in part), and voluntary context switches of all threads in a second."""
+    """Return memory (PSS: shared pages count in part), and voluntary context switches of all threads per second."""
     with _Process(code, folder, environment) as process:
         time.sleep(REST)
         before = _switches(process.pid)

@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_stop
 
-Figures are the slowest of some rounds, in milliseconds. What has no tool at work ends at once; a tool gets its grace
-first, and only one whose processes ignore SIGTERM makes use of it.
+Figures are the slowest of some rounds, in milliseconds. A run in which no tool works ends at once. A tool first gets a
+grace period, and only a tool whose processes ignore SIGTERM needs it.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from tests.desktop_agent.engine.stop_stand import WAYS, stopped
 from tests.desktop_agent.engine.stop_states import STATES, State
 
 AT_ONCE = 200.0
-"""Milliseconds that Stop may take beside the grace of tools."""
+"""Milliseconds that Stop may take in addition to the grace period of tools."""
 ROUNDS = 3
 
 
 def limit_of(state: State) -> float:
-    """In milliseconds."""
+    """Return the longest time that Stop may take in this state, in milliseconds."""
     return AT_ONCE + STOP_GRACE * 1000 * state.works
 
 
@@ -31,17 +31,17 @@ GOALS = {f"{state.name}.{way}": limit_of(state) for state in STATES for way in W
 
 
 def run(rounds: int = ROUNDS) -> dict[str, Any]:
-    """The slowest round of each state and way, in milliseconds."""
+    """Return the slowest round of each state and way, in milliseconds."""
     return {state.name: {way: _slowest(state, way, rounds) for way in WAYS} for state in STATES}
 
 
 def _slowest(state: State, way: Any, rounds: int) -> float:
-    found: list[float] = []
+    times: list[float] = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="bench-stop-") as name:
             measured = asyncio.run(stopped(state, way, Path(name)))
-        found.append(measured.to_the_end * 1000)
-    return round(max(found), 1)
+        times.append(measured.to_the_end * 1000)
+    return round(max(times), 1)
 
 
 if __name__ == "__main__":

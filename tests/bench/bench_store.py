@@ -27,11 +27,11 @@ SIZES = (10_000, 1_000_000)
 PER_CONVERSATION = 100
 ROUNDS = 7
 SHOWN = 200
-"""Conversations that a sidebar asks for first."""
+"""Number of conversations that a sidebar reads first."""
 
 
 def run(sizes: tuple[int, ...] = SIZES) -> dict[str, dict[str, float]]:
-    """Figures by number of messages; all in milliseconds but `megabytes`."""
+    """Return the figures by number of messages; all in milliseconds except `megabytes`."""
     return {str(size): _measured(size) for size in sizes}
 
 
@@ -48,7 +48,7 @@ def _generate(folder: Path, size: int) -> None:
     count = size // PER_CONVERSATION
     text = "Some words of a message, about five hundred and fifty characters of them, as is usual. " * 6
     body = Message.assistant(text).model_dump_json()
-    at = "2026-01-01T00:00:00+00:00"
+    created_at = "2026-01-01T00:00:00+00:00"
     with closing(sqlite3.connect(folder / "conversations.sqlite3")) as db, db:
         db.executemany(
             "INSERT INTO conversations (number, id, title, title_is_automatic, created_at, updated_at, head,"
@@ -58,12 +58,12 @@ def _generate(folder: Path, size: int) -> None:
                 for n in range(1, count + 1)
             ),
         )
-        # Round robin, as a life of conversations lies on the disk: one's messages are not neighbours.
+        # In turn, as after long use: the messages of a conversation are not neighbours on the disk.
         db.executemany(
             "INSERT INTO messages (number, conversation, id, parent, position, role, state, created_at, body)"
             " VALUES (?, ?, ?, ?, ?, 'assistant', 'complete', ?, ?)",
             (
-                (n * count + c, c, f"{n:016d}{c:016d}", (n - 1) * count + c if n else None, n + 1, at, body)
+                (n * count + c, c, f"{n:016d}{c:016d}", (n - 1) * count + c if n else None, n + 1, created_at, body)
                 for n in range(PER_CONVERSATION)
                 for c in range(1, count + 1)
             ),
@@ -90,8 +90,8 @@ async def _figures(folder: Path) -> dict[str, float]:
         usable.append(time.perf_counter() - start)
         await store.close()
     store = await Store.open(folder)
-    all_of_them = await store.list_conversations()
-    ids = [record.id for record in all_of_them[:: max(1, len(all_of_them) // ROUNDS)]][:ROUNDS]
+    records = await store.list_conversations()
+    ids = [record.id for record in records[:: max(1, len(records) // ROUNDS)]][:ROUNDS]
     figures = {
         "open": _median(opened),
         "open and list 200": _median(usable),

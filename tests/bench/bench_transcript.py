@@ -1,10 +1,9 @@
-"""The transcript in a real window: streaming, memory, conversations of any length, texts that are meant to break it.
+"""The transcript in a real window: streaming, memory, conversations of any length, hostile texts.
 
-`python -m tests.bench bench_transcript [PART_LENGTH…]` measures some parts only: realtime, streaming, memory,
-conversations,
-hostile. Every case is a process of its own, which is ended when it takes too long. What costs CPU is measured beside a
-plain QTextEdit in the same window that gets the same text, both sides in turn. `python -m tests.bench.transcript CASE
-[ARGUMENT…] --profile` shows where the time of one case goes.
+`python -m tests.bench bench_transcript [PART_LENGTH…]` measures only some parts: realtime, streaming, memory,
+conversations, hostile. Every case runs in a separate process, which is ended when it takes too long. CPU time is
+compared with that of a plain QTextEdit in the same window that gets the same text, both sides in turn.
+`python -m tests.bench.transcript CASE [ARGUMENT…] --profile` shows where a case spends its time.
 """
 
 from typing import Any
@@ -19,5 +18,5 @@ GOALS = goals()
 
 
 def run() -> dict[str, Any]:
-    """All parts."""
+    """Return the figures of all parts."""
     return {name: part() for name, part in PARTS.items()}

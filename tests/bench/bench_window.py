@@ -1,9 +1,8 @@
-"""The whole way of a streamed token: the program with its window, socket to pixels, beside a bare QTextEdit.
+"""The whole path of a streamed token, from socket to pixels: the program with its window, and a bare QTextEdit.
 
 A server process writes one answer in pieces of five characters, 200 a second. The program reads it from a real socket,
-journals it and paints its Markdown; the limit inserts the same pieces into a QTextEdit, those of a frame together, and
-reads no socket. Both are processes of their own, in turn; what counts is the CPU time of the process, all threads
-together.
+journals it and paints its Markdown. The limit inserts the same pieces into a QTextEdit, those of a frame together, and
+reads no socket. Both run as processes, in turn; the figure is the CPU time of the process with all its threads.
 
 `python -m tests.bench.bench_window [PIECES [ROUNDS]]` measures a shorter answer.
 """
@@ -29,25 +28,25 @@ _PATIENCE = 30.0
 
 
 def run(pieces: int = PIECES, rounds: int = ROUNDS) -> dict[str, Any]:
-    """CPU seconds of both, medians; the ratio round by round."""
-    found: dict[str, list[float]] = {"ours": [], "bare": []}
+    """Return the medians of the CPU seconds of both, and the median of the ratios of each round."""
+    cpu_seconds: dict[str, list[float]] = {"ours": [], "bare": []}
     with served(pieces) as port:
         for _ in range(rounds):
             with tempfile.TemporaryDirectory(prefix="desktop-agent-window-") as folder:
                 asyncio.run(fill(Path(folder), port))
-                found["ours"].append(float(figures_of("ours", folder, pieces=pieces)["cpu_s"]))
-            found["bare"].append(float(figures_of("bare", str(pieces), pieces=pieces)["cpu_s"]))
-    ratios = [ours / limit for ours, limit in zip(found["ours"], found["bare"], strict=True)]
+                cpu_seconds["ours"].append(float(figures_of("ours", folder, pieces=pieces)["cpu_s"]))
+            cpu_seconds["bare"].append(float(figures_of("bare", str(pieces), pieces=pieces)["cpu_s"]))
+    ratios = [ours / limit for ours, limit in zip(cpu_seconds["ours"], cpu_seconds["bare"], strict=True)]
     return {
         "pieces": pieces,
         "ratio": round(statistics.median(ratios), 2),
         "spread": f"{min(ratios):.2f}–{max(ratios):.2f}",
-        "cpu_s": {name: round(statistics.median(seconds), 2) for name, seconds in found.items()},
+        "cpu_s": {name: round(statistics.median(seconds), 2) for name, seconds in cpu_seconds.items()},
     }
 
 
 async def fill(folder: Path, port: int) -> None:
-    """A data folder with the server."""
+    """Write a data folder that has the server in its settings."""
     engine = await Engine.open(folder)
     server = Endpoint(id="paced", title="Paced", base_url=f"http://127.0.0.1:{port}/v1")
     providers = engine.preferences.providers.model_copy(
@@ -58,8 +57,8 @@ async def fill(folder: Path, port: int) -> None:
 
 
 def figures_of(side: str, *arguments: str, pieces: int) -> dict[str, Any]:
-    """What one side prints at its end."""
-    # Bytecode is written by the first start, so that the next ones do not compile all over again.
+    """Run one side, and return the figures that it prints at its end."""
+    # The first start writes bytecode, so that the next starts need not compile again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
     command = [sys.executable, "-m", f"tests.bench.window.{side}", *arguments]

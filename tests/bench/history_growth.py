@@ -1,11 +1,11 @@
-"""How a data folder behaves while it grows to a million messages in 100,000 conversations.
+"""How the costs of a data folder grow up to a million messages in 100,000 conversations.
 
     python -m tests.bench.history_growth [--folder PLACE] [messages …]
 
 Ten messages a conversation, of about 1.8 kB each (tests/bench/bench_search.py): 2 GB, and half as much for the index.
-Each size is measured in a process of its own. Times are milliseconds; `exponents` are from each size to the next, of
-the processor's time where it was measured; 1 is as fast as the messages grow. The index is made in the background's
-way, at full speed. Memory is what the process has more than before the folder was opened.
+Each size is measured in a separate process. Times are milliseconds. `exponents` are from each size to the next, of
+processor time where it was measured; 1 means proportional to the number of messages. The index is made as in the
+background, but at full speed. Memory is by how much the process grew since before the folder was opened.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _RESIDENT_FIELD = 1
 
 
 def measure_size(size: int, folder: Path) -> dict[str, Any]:
-    """All figures of one size, in this process."""
+    """Return all figures of one size, measured in this process."""
     language = Language()
     began = time.perf_counter()
     written = generate(folder, size, language)
@@ -120,38 +120,41 @@ def resident_megabytes() -> float:
 
 
 def exponents(figures: dict[int, dict[str, Any]]) -> dict[str, list[float]]:
-    """Return how each time grows, from each size to the next."""
+    """Return the exponents of each time's growth, from each size to the next."""
     sizes = sorted(figures)
-    found: dict[str, list[float]] = {}
+    growth: dict[str, list[float]] = {}
     for name, value in figures[sizes[-1]].items():
         if isinstance(value, dict) and all(name in figures[size] for size in sizes):
             measured = "processor p50" if "processor p50" in value else "p50"
             times = [max(figures[size][name][measured], 0.01) for size in sizes]
             pairs = zip(zip(sizes, times, strict=True), zip(sizes[1:], times[1:], strict=True), strict=False)
-            found[name] = [round(math.log(b / a) / math.log(many / few), 2) for (few, a), (many, b) in pairs]
-    return found
+            growth[name] = [
+                round(math.log(time_after / time_before) / math.log(larger / smaller), 2)
+                for (smaller, time_before), (larger, time_after) in pairs
+            ]
+    return growth
 
 
 def main() -> int:
-    """Print all figures; 1 where a search takes longer than the goal in the slowest percent of processor time."""
+    """Print all figures; return 1 if a hundredth of the searches takes more processor time than the goal."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.history_growth", description="A growing data folder")
     parser.add_argument("sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--one", action="store_true", help="one size, in this process")
-    asked = parser.parse_args()
-    if asked.one:
-        with tempfile.TemporaryDirectory(prefix="history-growth-", dir=asked.folder) as name:
-            print(json.dumps(measure_size(asked.sizes[0], Path(name))))
+    arguments = parser.parse_args()
+    if arguments.one:
+        with tempfile.TemporaryDirectory(prefix="history-growth-", dir=arguments.folder) as name:
+            print(json.dumps(measure_size(arguments.sizes[0], Path(name))))
         return 0
     figures: dict[int, dict[str, Any]] = {}
-    for size in asked.sizes:
+    for size in arguments.sizes:
         command = [
             sys.executable,
             "-m",
             "tests.bench.history_growth",
             "--one",
             "--folder",
-            str(asked.folder),
+            str(arguments.folder),
             str(size),
         ]
         figures[size] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)

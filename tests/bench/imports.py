@@ -1,4 +1,4 @@
-"""How long it takes to import what each part brings along, each in a fresh interpreter."""
+"""How long the imports of each part take, each in a fresh interpreter."""
 
 import statistics
 import subprocess
@@ -12,17 +12,17 @@ PARTS = {
     "qt widgets": "import PySide6.QtWidgets",
     "httpx": "import httpx",
     "pydantic": "import pydantic",
-    "vocabulary": "import desktop_agent.types.engine_events",
+    "event types": "import desktop_agent.types.engine_events",
     "ask": "import desktop_agent.api.command_line",
 }
 
 
 def run() -> dict[str, Any]:
-    """Milliseconds, medians of five rounds with all parts in turn."""
+    """Return milliseconds: medians of five rounds with all parts in turn."""
     times: dict[str, list[float]] = {name: [] for name in PARTS}
     for _ in range(ROUNDS):
         for name, statement in PARTS.items():
             command = [sys.executable, "-c", CODE.format(statement)]
             output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             times[name].append(float(output) * 1000)
-    return {name: round(statistics.median(found), 1) for name, found in times.items()}
+    return {name: round(statistics.median(values), 1) for name, values in times.items()}

@@ -1,6 +1,6 @@
 """Follows a tool call and a streamed token through the code, function by function.
 
-`python -m tests.frame.call_path` prints four figures of a kept session that talks to a loopback server:
+`python -m tests.frame.call_path` prints four figures of a stored session that talks to a loopback server:
 
 - a tool call from its gate to its result: the functions that decide about it and run it, in the order in which each
   is first entered, and how often this path comes back to a folder that it had left;
@@ -26,7 +26,7 @@ from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from tests.bench import bench_window
 from tests.bench.engine import calling_server
-from tests.bench.engine.sessions import Noting, kept, say, set_up
+from tests.bench.engine.sessions import Noting, say, set_up, stored_session
 from tests.bench.parsing import server as streaming_server
 from tests.bench.window import server as window_server
 from tests.fakes.vendor_streams import ROOTS
@@ -60,7 +60,7 @@ async def _session_says(port: int, root: str, *tools: Any, note: Callable[[str, 
     http = HttpClient()
     provider = make_provider("openai-chat", f"http://127.0.0.1:{port}/{root}", None, http)
     try:
-        async with kept(set_up(provider, *tools)) as session:
+        async with stored_session(set_up(provider, *tools)) as session:
             await _say(session, tools)
             if note is None:
                 return

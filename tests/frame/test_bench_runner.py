@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.bench.__main__ import Outcome, asked_for, measure_here, names, table
+from tests.bench.__main__ import Outcome, measure_here, names, parse_words, table
 
 
 def test_a_reached_goal_passes() -> None:
@@ -44,13 +44,13 @@ def test_every_benchmark_still_finds_what_it_measures() -> None:
 
 
 def test_words_after_a_benchmark_are_parts_of_it() -> None:
-    assert asked_for(["imports", "bench_engine", "flood", "growth"]) == [
+    assert parse_words(["imports", "bench_engine", "flood", "growth"]) == [
         ("imports", []),
         ("bench_engine", ["flood", "growth"]),
     ]
-    assert [name for name, _ in asked_for([])] == names()
+    assert [name for name, _ in parse_words([])] == names()
     with pytest.raises(ValueError, match="no such benchmark: flood"):
-        asked_for(["flood"])
+        parse_words(["flood"])
 
 
 def test_only_the_goals_of_the_parts_that_were_asked_for_count(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from desktop_agent.types.blocks import Image
 from tests.bench.transcript import parts
-from tests.bench.transcript.cases import ending, ran
-from tests.bench.transcript.hostile_texts import broken
+from tests.bench.transcript.cases import ending, run_case
+from tests.bench.transcript.hostile_texts import break_lines
 from tests.bench.transcript.parts import growth
 from tests.bench.transcript.texts import AT_ONCE, Pictures, deltas_of, frames_of, messages, text_of
 from tests.bench.transcript.watchdog import PATIENCE, Watchdog
@@ -43,7 +43,7 @@ def test_messages_are_as_long_as_real_ones_and_have_everything_in_them(tmp_path)
 
 def test_the_limit_gets_short_lines() -> None:
     text = "ab\n\n" + "x" * 250 + "\n"
-    assert broken(text) == "ab\n\n" + "\n".join(["x" * 100, "x" * 100, "x" * 50]) + "\n"
+    assert break_lines(text) == "ab\n\n" + "\n".join(["x" * 100, "x" * 100, "x" * 50]) + "\n"
 
 
 def test_growth_is_the_exponent() -> None:
@@ -56,7 +56,7 @@ def test_a_size_that_was_ended_is_left_out_of_the_growth(monkeypatch: pytest.Mon
         assert limit > 0
         return {"ended": "after 60 s"} if size == "1000000" else {"cpu_s": int(size) ** 2, "limit_s": int(size)}
 
-    monkeypatch.setattr(parts, "ran", answer)
+    monkeypatch.setattr(parts, "run_case", answer)
     monkeypatch.setattr(parts, "ENOUGH", float("inf"))
     figures = parts.PARTS["streaming"]()
     assert figures["paced"]["exponent"] == figures["at_once"]["exponent"] == 2.0
@@ -101,7 +101,7 @@ def test_a_case_that_breaks_says_why() -> None:
 def test_every_frame_is_painted_in_a_real_window(real_display, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DISPLAY", "QT_QPA_PLATFORM", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, real_display[name])
-    figures = ran("streamed", "1000", "paced", "1")
+    figures = run_case("streamed", "1000", "paced", "1")
     assert figures["rounds"] == 1
     assert figures["paintings_per_frame"] >= 1
     assert figures["ratio"] > 0

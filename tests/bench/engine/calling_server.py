@@ -1,7 +1,7 @@
-"""The other side of the latency benchmark: a child process that answers Chat Completions with a call, then with a word.
+"""The server of the latency benchmark: a child process that answers Chat Completions with a call, then with a word.
 
-`python -m tests.bench.engine.calling_server` prints its port and serves until its input ends. The argument of the call
-is the moment at which its last byte is written, of the clock that all processes of a machine share.
+`python -m tests.bench.engine.calling_server` prints its port and serves until its input ends. An argument of the call
+is the time at which its last byte is written, of the clock that all processes share.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encodin
 
 @contextlib.contextmanager
 def served() -> Iterator[int]:
-    """The port of a child."""
+    """Run the server in a child process; yield its port."""
     command = [sys.executable, "-m", "tests.bench.engine.calling_server"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -49,13 +49,14 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             length = next(line for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
-            asked = json.loads(await reader.readexactly(int(length.partition(b":")[2])))
+            request = json.loads(await reader.readexactly(int(length.partition(b":")[2])))
             writer.write(_HEAD)
             await writer.drain()
-            # The head goes first, as from a model that thinks; the rest is one write, so its last byte is known.
+            # The head goes first, as from a model that thinks. The rest is one write, so that the time of its last
+            # byte is known.
             await asyncio.sleep(0.002)
             number += 1
-            is_answered = asked["messages"][-1]["role"] == "tool"
+            is_answered = request["messages"][-1]["role"] == "tool"
             writer.write(
                 _framed(_chunk({"content": "done"}, "stop") + b"data: [DONE]\n\n" if is_answered else _call(number))
             )

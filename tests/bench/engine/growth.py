@@ -1,4 +1,4 @@
-"""What a turn costs by the length of the history before it, and which stage it goes to."""
+"""What a turn costs by the length of the history before it, and in which stage."""
 
 import asyncio
 import cProfile
@@ -14,15 +14,15 @@ from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import HookAllow, Hooks, PreToolUse
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
-from tests.bench.engine.sessions import Noting, kept, say, set_up
+from tests.bench.engine.sessions import Noting, say, set_up, stored_session
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 SIZES = (100, 300, 1_000, 3_000, 10_000)
 PROMPTS = 12
 TURNS = 2
-"""For each prompt: a call, and the answer to its result."""
+"""Turns of each prompt: a call, and the answer to its result."""
 
-# Functions that stand for a stage; what they call counts for them, and a stage inside another one counts there too.
+# The function of each stage. The time includes the functions that it calls, so a stage inside another one counts twice.
 STAGES = {
     "the request": ("request.py", "build_request"),
     "the request: repair": ("repair.py", "repaired"),
@@ -45,27 +45,27 @@ STAGES = {
 
 
 def measured() -> dict[str, Any]:
-    """CPU milliseconds of this process for one turn, the exponent of their growth, and shares at the longest."""
+    """Return CPU milliseconds of this process per turn, the exponent of their growth, and shares at the longest."""
     asyncio.run(_turn_seconds(SIZES[0]))
-    taken = {size: statistics.median(asyncio.run(_turn_seconds(size)) for _ in range(3)) for size in SIZES}
+    turn_seconds = {size: statistics.median(asyncio.run(_turn_seconds(size)) for _ in range(3)) for size in SIZES}
     hooked = {size: asyncio.run(_turn_seconds(size, hooked=True)) for size in (SIZES[0], SIZES[-1])}
     return {
-        "cpu_ms_per_turn": {str(size): round(seconds * 1000, 3) for size, seconds in taken.items()},
-        "exponent": exponent(taken),
-        "exponent_of_the_longest": exponent({size: taken[size] for size in SIZES[-2:]}),
+        "cpu_ms_per_turn": {str(size): round(seconds * 1000, 3) for size, seconds in turn_seconds.items()},
+        "exponent": exponent(turn_seconds),
+        "exponent_of_the_longest": exponent({size: turn_seconds[size] for size in SIZES[-2:]}),
         "cpu_ms_per_turn_with_a_hook": {str(size): round(seconds * 1000, 3) for size, seconds in hooked.items()},
         "share_of_cpu_at_the_longest": _shares(),
     }
 
 
-def exponent(taken: dict[int, float]) -> float:
-    """Of the power law that fits best: 1 is proportional to the history."""
-    points = [(math.log(size), math.log(seconds)) for size, seconds in taken.items()]
+def exponent(seconds_by_size: dict[int, float]) -> float:
+    """Return the exponent of the power law that fits best: 1 means proportional to the history."""
+    points = [(math.log(size), math.log(seconds)) for size, seconds in seconds_by_size.items()]
     return round(statistics.linear_regression(*zip(*points, strict=True)).slope, 3)
 
 
 def profile() -> pstats.Stats:
-    """Of turns behind the longest history."""
+    """Profile turns after the longest history."""
     profiler = cProfile.Profile()
     asyncio.run(_turn_seconds(SIZES[-1], profiler))
     return pstats.Stats(profiler)
@@ -83,12 +83,12 @@ def _shares() -> dict[str, float]:
 
 
 async def _turn_seconds(size: int, profiler: cProfile.Profile | None = None, *, hooked: bool = False) -> float:
-    """The median over prompts: each is a run of its own with a call in it."""
+    """Return the CPU seconds of a turn: the median over prompts, each of which is a run with a call."""
     noting = Noting(time.monotonic)
     provider = ScriptedProvider(*_script())
-    hooks = Hooks(pre_tool_use=(_allows,)) if hooked else Hooks()
-    taken: list[float] = []
-    async with kept(set_up(provider, noting.tool, hooks=hooks), tuple(history(size))) as session:
+    hooks = Hooks(pre_tool_use=(_allow,)) if hooked else Hooks()
+    times: list[float] = []
+    async with stored_session(set_up(provider, noting.tool, hooks=hooks), tuple(history(size))) as session:
         await say(session)
         gc.collect()
         gc.freeze()
@@ -97,16 +97,16 @@ async def _turn_seconds(size: int, profiler: cProfile.Profile | None = None, *, 
         for _ in range(PROMPTS - 1):
             began = time.process_time()
             await say(session)
-            taken.append((time.process_time() - began) / TURNS)
+            times.append((time.process_time() - began) / TURNS)
         if profiler is not None:
             profiler.disable()
         gc.unfreeze()
     if len(noting.seconds) != PROMPTS:
         raise RuntimeError("a call did not run")
-    return statistics.median(taken)
+    return statistics.median(times)
 
 
-async def _allows(_: PreToolUse) -> HookAllow:
+async def _allow(_: PreToolUse) -> HookAllow:
     return HookAllow()
 
 
@@ -117,7 +117,7 @@ def _script() -> Iterator[Turn]:
 
 
 def history(size: int) -> Iterator[Message]:
-    """Prompts, calls, results and answers in turn, so many messages in all."""
+    """Yield prompts, calls, results and answers in turn, `size` messages in all."""
     for number in range(size // 4):
         use = ToolUse(id=f"c{number}", name="note", input={"number": number})
         result = ToolResult(tool_use_id=use.id, content=(Text(text="What came of it, in a line or two. " * 4),))

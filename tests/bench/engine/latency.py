@@ -1,4 +1,4 @@
-"""From the last byte of a call to the start of its tool: over a socket, through a dialect, journalled before it."""
+"""The time from the last byte of a call to the start of its tool: over a socket, through a dialect, journalled."""
 
 import asyncio
 import contextlib
@@ -14,14 +14,14 @@ from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.store import Store
 from tests.bench.engine.calling_server import served
-from tests.bench.engine.sessions import Noting, kept, say, set_up
+from tests.bench.engine.sessions import Noting, say, set_up, stored_session
 
 CALLS = 400
 PER_SESSION = 20
 
 
 def measured() -> dict[str, Any]:
-    """Milliseconds, and multiples of what cannot be less: one durable commit by another thread, between the calls."""
+    """Return milliseconds, and multiples of the least possible: a durable commit by another thread, between calls."""
     bare: list[float] = []
     with served() as port:
         started = asyncio.run(_started(port, bare))
@@ -42,12 +42,12 @@ async def _started(port: int, bare: list[float]) -> list[float]:
     with _OneCommit() as commit:
         try:
             for session in range(CALLS // PER_SESSION + 1):
-                async with kept(set_up(provider, noting.tool)) as session_:
+                async with stored_session(set_up(provider, noting.tool)) as stored:
                     for _ in range(PER_SESSION):
-                        await say(session_)
+                        await say(stored)
                         bare.append(await commit.seconds())
                 if session == 0:
-                    # The first ones load what is loaded late.
+                    # The first calls import modules that are loaded late.
                     noting.seconds.clear()
                     bare.clear()
         finally:
@@ -57,7 +57,7 @@ async def _started(port: int, bare: list[float]) -> list[float]:
 
 
 class _OneCommit:
-    """One row, made durable by a thread of its own as the store does it: one way there, one way back."""
+    """Makes one row durable in another thread, as the store does, with one message to the thread and one back."""
 
     def __enter__(self) -> Self:
         self._folder = TemporaryDirectory(prefix="bench-commit-")
@@ -76,7 +76,7 @@ class _OneCommit:
         return time.perf_counter() - began
 
     def _open(self) -> None:
-        asyncio.run(_made(Path(self._folder.name)))
+        asyncio.run(_create_database(Path(self._folder.name)))
         file = next(Path(self._folder.name).glob("*.sqlite3"))
         self._connection = sqlite3.connect(file, isolation_level=None)
         self._connection.execute("PRAGMA journal_mode = WAL")
@@ -87,7 +87,7 @@ class _OneCommit:
         self._connection.execute("INSERT INTO bare VALUES (?)", ("x" * 200,))
 
 
-async def _made(folder: Path) -> None:
+async def _create_database(folder: Path) -> None:
     with contextlib.suppress(FileExistsError):
         await (await Store.open(folder)).close()
 

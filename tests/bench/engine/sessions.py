@@ -1,4 +1,4 @@
-"""Sessions to be measured: a scripted model, a tool that does nothing, and a real store or none."""
+"""Sessions for measurements: a scripted model, a tool that does nothing, and a real store or none."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
-from desktop_agent.engine.session_opening import in_memory_session
+from desktop_agent.engine.session_opening import in_memory_session as open_in_memory
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.store import Store
@@ -24,57 +24,57 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 MODEL = "measured"
 
 
-class Given(BaseModel):
-    """What the tool is called with; `at` is when the last byte of the call was written, in seconds."""
+class Arguments(BaseModel):
+    """The arguments of the tool; `at` is when the last byte of the call was written, in seconds."""
 
     at: float = 0.0
     number: int = 0
 
 
 class Noting:
-    """A tool that only notes how long after its call it began, in seconds of the clock that all processes share."""
+    """Has a tool that only notes how long after its call it began, in seconds of the clock that all processes share."""
 
     def __init__(self, clock: Any) -> None:
         self.seconds: list[float] = []
         self._clock = clock
 
     @property
-    def tool(self) -> Tool[Given]:
-        async def run(given: Given, call: RunningCall) -> tuple[Text, ...]:
-            self.seconds.append(self._clock() - given.at)
+    def tool(self) -> Tool[Arguments]:
+        async def run(arguments: Arguments, call: RunningCall) -> tuple[Text, ...]:
+            self.seconds.append(self._clock() - arguments.at)
             return (Text(text="done"),)
 
         return Tool(
             name="note",
             description="Notes that it was called.",
-            schema=ModelSchema(Given),
+            schema=ModelSchema(Arguments),
             run=run,
             tool_class=ToolClass.READ_ONLY,
             effects=frozenset({Effect.READ}),
         )
 
 
-def set_up(provider: Any, *tools: Tool[Any], **more: Any) -> SessionSetup:
-    """Everything that a session is made with."""
+def set_up(provider: Any, *tools: Tool[Any], **options: Any) -> SessionSetup:
+    """Return the setup of a session; `options` are further fields of it."""
 
-    async def opened(*_: Any) -> Any:
+    async def open_provider(*_: Any) -> Any:
         return provider
 
     async def no_picture(source: Any) -> bytes:
         raise LookupError(source)
 
     return SessionSetup(
-        open_provider=opened,
+        open_provider=open_provider,
         read_picture=no_picture,
         tools_for=lambda _: ToolRegistry(tools),
         config_for=lambda _: ProviderConfig(),
-        **more,
+        **options,
     )
 
 
 @asynccontextmanager
-async def kept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIterator[Session]:
-    """A session over a store in a folder of its own."""
+async def stored_session(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIterator[Session]:
+    """A session with a store in a temporary folder."""
     with TemporaryDirectory(prefix="bench-engine-") as folder:
         store = await Store.open(Path(folder))
         try:
@@ -88,15 +88,15 @@ async def kept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIt
 
 
 @asynccontextmanager
-async def unkept(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIterator[Session]:
-    """A session that keeps nothing."""
-    session = in_memory_session(setup, model=MODEL, messages=messages)
+async def in_memory_session(setup: SessionSetup, messages: Sequence[Message] = ()) -> AsyncIterator[Session]:
+    """A session that stores nothing."""
+    session = open_in_memory(setup, model=MODEL, messages=messages)
     yield session
     await session.close()
 
 
 async def say(session: Session, text: str = "go") -> None:
-    """One prompt and the run that it begins."""
+    """Send a prompt, and wait until its run has ended."""
     session.send(Message.user(text))
     await session.wait_idle()
     if session.history[-1].text != "done":

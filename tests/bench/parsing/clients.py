@@ -1,6 +1,6 @@
-"""Everybody who reads the long answer: the HTTP library alone, ourselves, and the vendors' own clients.
+"""The readers of the long answer: the HTTP library alone, our own code, and the vendors' clients.
 
-Each is asked once per call and answers with how many events came; clients are made and warmed outside of what is timed.
+Making and warming up a client is outside of the measured time.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -12,15 +12,15 @@ from pydantic import SecretStr
 from tests.fakes.vendor_streams import PATHS, ROOTS
 
 Reading = AbstractAsyncContextManager[AsyncIterator[Any]]
-"""Entered, it is ready to ask; iterated, it asks and gives events."""
+"""When it is entered, the client is ready; iterating it sends the request and yields the events."""
 Client = Callable[[int], Reading]
-"""From a port to a reading."""
+"""Takes the port of the server."""
 
 _PROMPT = [{"role": "user", "content": "hi"}]
 
 
 def bytes_only(dialect: str) -> Client:
-    """The limit: what the HTTP library takes to hand over the bytes."""
+    """The limit: the HTTP library reads the bytes."""
 
     @asynccontextmanager
     async def client(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
@@ -28,19 +28,19 @@ def bytes_only(dialect: str) -> Client:
 
         async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
 
-            async def asked() -> AsyncIterator[bytes]:
+            async def events() -> AsyncIterator[bytes]:
                 url = f"http://127.0.0.1:{port}/{ROOTS[dialect]}/x{PATHS[dialect]}"
                 async with http.stream("POST", url, json={}) as response:
                     async for chunk in response.aiter_bytes():
                         yield chunk
 
-            yield asked()
+            yield events()
 
     return client
 
 
 def canonical(dialect: str) -> Client:
-    """Ourselves, up to typed events."""
+    """Our provider, up to typed events."""
 
     @asynccontextmanager
     async def client(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
@@ -59,7 +59,7 @@ def canonical(dialect: str) -> Client:
 
 
 def library(dialect: str) -> Client:
-    """Ourselves as programs use us: a Client, whose session keeps the conversation."""
+    """Our Client as other programs use it; its session stores the conversation."""
 
     @asynccontextmanager
     async def client(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
@@ -79,11 +79,11 @@ async def _openai_chat(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
 
     async with AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="key") as client:
 
-        async def asked() -> AsyncIterator[Any]:
+        async def events() -> AsyncIterator[Any]:
             async for event in await client.chat.completions.create(model="m", messages=_PROMPT, stream=True):  # type: ignore[arg-type]
                 yield event
 
-        yield asked()
+        yield events()
 
 
 @asynccontextmanager
@@ -92,12 +92,12 @@ async def _openai_chat_helper(port: int) -> AsyncGenerator[AsyncIterator[Any], N
 
     async with AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="key") as client:
 
-        async def asked() -> AsyncIterator[Any]:
+        async def events() -> AsyncIterator[Any]:
             async with client.chat.completions.stream(model="m", messages=_PROMPT) as stream:  # type: ignore[arg-type]
                 async for event in stream:
                     yield event
 
-        yield asked()
+        yield events()
 
 
 @asynccontextmanager
@@ -106,11 +106,11 @@ async def _openai_responses(port: int) -> AsyncGenerator[AsyncIterator[Any], Non
 
     async with AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="key") as client:
 
-        async def asked() -> AsyncIterator[Any]:
+        async def events() -> AsyncIterator[Any]:
             async for event in await client.responses.create(model="m", input="hi", stream=True):
                 yield event
 
-        yield asked()
+        yield events()
 
 
 @asynccontextmanager
@@ -119,12 +119,12 @@ async def _openai_responses_helper(port: int) -> AsyncGenerator[AsyncIterator[An
 
     async with AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="key") as client:
 
-        async def asked() -> AsyncIterator[Any]:
+        async def events() -> AsyncIterator[Any]:
             async with client.responses.stream(model="m", input="hi") as stream:
                 async for event in stream:
                     yield event
 
-        yield asked()
+        yield events()
 
 
 @asynccontextmanager
@@ -133,7 +133,7 @@ async def _anthropic(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
 
     async with AsyncAnthropic(base_url=f"http://127.0.0.1:{port}", api_key="key") as client:
 
-        async def asked() -> AsyncIterator[Any]:
+        async def events() -> AsyncIterator[Any]:
             async for event in await client.messages.create(
                 model="m",
                 max_tokens=1000,
@@ -142,7 +142,7 @@ async def _anthropic(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
             ):
                 yield event
 
-        yield asked()
+        yield events()
 
 
 @asynccontextmanager
@@ -151,12 +151,12 @@ async def _anthropic_helper(port: int) -> AsyncGenerator[AsyncIterator[Any], Non
 
     async with AsyncAnthropic(base_url=f"http://127.0.0.1:{port}", api_key="key") as client:
 
-        async def asked() -> AsyncIterator[Any]:
+        async def events() -> AsyncIterator[Any]:
             async with client.messages.stream(model="m", max_tokens=1000, messages=_PROMPT) as stream:  # type: ignore[arg-type]
                 async for event in stream:
                     yield event
 
-        yield asked()
+        yield events()
 
 
 @asynccontextmanager
@@ -165,13 +165,13 @@ async def _gemini(port: int) -> AsyncGenerator[AsyncIterator[Any], None]:
 
     client = genai.Client(api_key="key", http_options={"base_url": f"http://127.0.0.1:{port}"})
 
-    async def asked() -> AsyncIterator[Any]:
+    async def events() -> AsyncIterator[Any]:
         async for event in await client.aio.models.generate_content_stream(model="m", contents="hi"):
             yield event
 
     async with AsyncExitStack() as stack:
         stack.push_async_callback(client.aio.aclose)
-        yield asked()
+        yield events()
 
 
 SDKS: dict[str, dict[str, Client]] = {
@@ -180,4 +180,4 @@ SDKS: dict[str, dict[str, Client]] = {
     "anthropic": {"anthropic_sdk": _anthropic, "anthropic_sdk_helper": _anthropic_helper},
     "gemini": {"google_genai": _gemini},
 }
-"""The vendors' clients: the raw stream, and the helper that also accumulates, where there is one."""
+"""The vendors' clients: the raw stream, and the helper that also accumulates, if there is one."""

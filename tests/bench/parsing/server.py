@@ -1,7 +1,7 @@
-"""The other side of the benchmark: a child process that serves the long answers, chosen by the path that is asked.
+"""The server of the benchmark: a child process that serves the long answers, chosen by the path of the request.
 
-`python -m tests.bench.parsing.server EVENTS` prints two ports and serves until its input ends: at the first each event
-is one HTTP chunk, at the second each byte is one.
+`python -m tests.bench.parsing.server EVENTS` prints two ports and serves until its input ends. At the first port each
+event is an HTTP chunk, at the second each byte.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _WRITTEN_AT_ONCE = 64 * 1024
 
 @contextlib.contextmanager
 def served(count: int) -> Iterator[tuple[int, int]]:
-    """The two ports of a child that serves answers of so many events."""
+    """Run the server in a child process, with answers of so many events; yield its two ports."""
     command = [sys.executable, "-m", "tests.bench.parsing.server", str(count)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -34,18 +34,18 @@ def served(count: int) -> Iterator[tuple[int, int]]:
 
 @cache
 def _pieces(dialect: str, count: int, by_byte: bool) -> list[bytes]:
-    """What is written, piece by piece."""
+    """Return the pieces to write."""
     if not by_byte:
         return [b"%x\r\n%s\r\n" % (len(event), event) for event in events(dialect, count)] + [_END]
-    # Every byte a chunk of its own, but not a system call of its own: that would measure the kernel.
-    wire = b"".join(b"1\r\n%c\r\n" % byte for byte in b"".join(events(dialect, count))) + _END
-    return [wire[at : at + _WRITTEN_AT_ONCE] for at in range(0, len(wire), _WRITTEN_AT_ONCE)]
+    # Each byte is a chunk, but one system call writes many of them: otherwise the kernel would be measured.
+    data = b"".join(b"1\r\n%c\r\n" % byte for byte in b"".join(events(dialect, count))) + _END
+    return [data[start : start + _WRITTEN_AT_ONCE] for start in range(0, len(data), _WRITTEN_AT_ONCE)]
 
 
 async def _answer(count: int, by_byte: bool, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-    # Unread, it would make the end of the connection a reset, and a quick client would lose what is under way.
+    # If the body were not read, the connection would end with a reset, and a quick client would lose the last bytes.
     await reader.readexactly(int(length.partition(b":")[2]))
     dialect = dialect_of(head.split(b" ")[1].decode())
     with contextlib.suppress(ConnectionError):
@@ -57,7 +57,9 @@ async def _answer(count: int, by_byte: bool, reader: asyncio.StreamReader, write
 
 
 async def _serve(count: int) -> None:
-    servers = [await asyncio.start_server(partial(_answer, count, each), "127.0.0.1", 0) for each in (False, True)]
+    servers = [
+        await asyncio.start_server(partial(_answer, count, by_byte), "127.0.0.1", 0) for by_byte in (False, True)
+    ]
     sys.stdout.write(" ".join(str(server.sockets[0].getsockname()[1]) for server in servers) + "\n")
     sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

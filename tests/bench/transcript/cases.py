@@ -1,4 +1,4 @@
-"""Every case runs in a process of its own, which is ended when it takes too long or too much."""
+"""Runs each case in a separate process, which is ended when it takes too long or too much memory."""
 
 import json
 import re
@@ -15,8 +15,8 @@ _GRACE = 10.0
 _FRAME = re.compile(r'File "([^"]+)", line \d+ in (\S+)')
 
 
-def ran(case: str, *arguments: str, limit: float = LIMIT) -> dict[str, Any]:
-    """The figures of a case; where there are none, `ended` says why."""
+def run_case(case: str, *arguments: str, limit: float = LIMIT) -> dict[str, Any]:
+    """Return the figures of a case, or `ended` with the reason why there are none."""
     command = [sys.executable, "-m", "tests.bench.transcript", case, *arguments, "--limit", str(limit)]
     try:
         run = subprocess.run(
@@ -37,7 +37,7 @@ def ran(case: str, *arguments: str, limit: float = LIMIT) -> dict[str, Any]:
 
 
 def ending(errors: str, limit: float) -> str:
-    """Why a case gave nothing: the time was over, and where it was then, or an error."""
+    """Return why a case gave no figures: its time was over, and where in the code it was, or an error."""
     stack = errors.rpartition("(most recent call first):")[2]
     if "Timeout (" in errors:
         own = [(file, name) for file, name in _FRAME.findall(stack) if "/tests/bench/" not in file]
@@ -47,7 +47,7 @@ def ending(errors: str, limit: float) -> str:
 
 
 def case_of(name: str) -> Callable[..., dict[str, Any]]:
-    """Imported late: what is not measured is not loaded."""
+    """Return the function of a case. The modules are imported late, so that their objects do not count before."""
     from tests.bench.transcript import hostile, opening, realtime, streaming
 
     def streamed(size: str, way: str, rounds: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What models should not write, and do."""
+"""Texts that models should not write, but do."""
 
 import random
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def _zalgo() -> str:
 
 
 def _quotes() -> str:
-    # One quote inside another, ten thousand times: each line one level deeper would be fifty million characters.
+    # Ten thousand nested quotes on one line: with a line for each level there would be fifty million characters.
     return ">" * 10_000 + " the innermost\n\nAnd on.\n"
 
 
@@ -64,11 +64,14 @@ NAMES = tuple(_MAKERS)
 
 @cache
 def hostile_text(name: str) -> str:
-    """The text of this name."""
+    """Return the text with this name."""
     return _MAKERS[name]()
 
 
-def broken(text: str, width: int = 100) -> str:
-    """No line longer than this. A plain document lays a line out anew at every insertion: it would be no limit."""
+def break_lines(text: str, width: int = 100) -> str:
+    """Return the text with no line longer than `width`.
+
+    A plain document lays out a line again at every insertion, so with long lines it would be no limit.
+    """
     lines = text.split("\n")
-    return "\n".join("\n".join(line[at : at + width] for at in range(0, len(line), width)) for line in lines)
+    return "\n".join("\n".join(line[start : start + width] for start in range(0, len(line), width)) for line in lines)

@@ -1,6 +1,6 @@
-"""Opening a conversation of any number of messages, and moving about in it.
+"""Opening a conversation of any number of messages, and moving in it.
 
-The limit is a plain QTextEdit that shows twenty messages: what a screenful costs, whatever else there is.
+The limit is a plain QTextEdit that shows twenty messages: the cost of a screenful, whatever the length.
 """
 
 import random
@@ -28,19 +28,19 @@ _NOTCH = 120
 
 
 def first_paints() -> dict[str, Any]:
-    """Milliseconds from a conversation in memory to its pixels; all counts in turn."""
+    """Return the milliseconds from a conversation in memory to its pixels; all counts in turn."""
     times: dict[str, list[float]] = {str(count): [] for count in (*COUNTS, "plain")}
     with both_sides() as (window, sides):
-        there = {count: Transcript(messages(count, sides.pictures)) for count in COUNTS}
+        transcripts = {count: Transcript(messages(count, sides.pictures)) for count in COUNTS}
         for _ in range(ROUNDS + 1):
-            for count, transcript in there.items():
+            for count, transcript in transcripts.items():
                 shown = sides.ours()
                 times[str(count)].append(_painted_after(window, partial(shown.view.set_transcript, transcript)))
                 shown.close()
             limit = sides.limit()
             times["plain"].append(_painted_after(window, partial(limit.edit.setMarkdown, _plain_text(sides))))
-    # The first round loads what is loaded late.
-    medians = {name: statistics.median(found[1:]) for name, found in times.items()}
+    # The first round imports modules that are loaded late.
+    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
     figures: dict[str, Any] = {f"{name}_ms": round(value, 1) for name, value in medians.items()}
     for count in (10_000, 100_000):
         figures[f"{count}_over_10"] = round(medians[str(count)] / medians["10"], 2)
@@ -48,7 +48,7 @@ def first_paints() -> dict[str, Any]:
 
 
 def moved(count: int) -> dict[str, Any]:
-    """Memory over that of the empty window, and milliseconds of every way to move, each with its painting."""
+    """Return memory above that of the empty window, and milliseconds of each kind of move with its painting."""
     with both_sides() as (window, sides):
         shown = sides.ours()
         figures = _opened(window, sides, shown, count)
@@ -63,8 +63,8 @@ def moved(count: int) -> dict[str, Any]:
         limit.edit.setMarkdown(_plain_text(sides))
         window.calm()
         for name in ("wheel", "page", "resize"):
-            half = figures[name]["limit_p50"] = _spread(_MOVES[name](window, limit.edit))["p50"]
-            figures[name]["p50_over_limit"] = round(figures[name]["p50"] / half, 2) if half else 0.0
+            p50 = figures[name]["limit_p50"] = _spread(_MOVES[name](window, limit.edit))["p50"]
+            figures[name]["p50_over_limit"] = round(figures[name]["p50"] / p50, 2) if p50 else 0.0
         return figures
 
 
@@ -87,7 +87,7 @@ def _opened(window: Window, sides: Sides, shown: Ours, count: int) -> dict[str, 
 
 
 def _wheel(window: Window, area: QAbstractScrollArea) -> list[float]:
-    """Notches up, and down again where it ends."""
+    """Scroll up by notches of the wheel, and down again from the start."""
 
     def turn(direction: int) -> None:
         middle = QPointF(area.viewport().rect().center())
@@ -108,20 +108,20 @@ def _wheel(window: Window, area: QAbstractScrollArea) -> list[float]:
 
 
 def _page(window: Window, area: QAbstractScrollArea) -> list[float]:
-    """Pages up, and down again where it ends."""
+    """Scroll up by pages, and down again from the start."""
     keys = {1: Qt.Key.Key_PageUp, -1: Qt.Key.Key_PageDown}
     return _there_and_back(window, area, PAGES, lambda direction: press(area, keys[direction]))
 
 
 def _far(window: Window, area: QAbstractScrollArea) -> list[float]:
-    """The bar is dragged to anywhere."""
-    places, bar = random.Random(1), area.verticalScrollBar()
-    moves = (lambda: bar.setValue(places.randrange(bar.maximum() + 1)) for _ in range(JUMPS))
+    """Drag the scroll bar to random positions."""
+    chance, bar = random.Random(1), area.verticalScrollBar()
+    moves = (lambda: bar.setValue(chance.randrange(bar.maximum() + 1)) for _ in range(JUMPS))
     return _timed(window, moves)
 
 
 def _resize(window: Window, _: QAbstractScrollArea) -> list[float]:
-    """The window becomes narrower, step by step."""
+    """Make the window narrower step by step."""
 
     def moves() -> Iterator[Callable[[], None]]:
         for step in range(SIZES):
@@ -152,7 +152,7 @@ def _there_and_back(window: Window, area: QAbstractScrollArea, count: int, move:
 
 
 def _jumps(window: Window, shown: Ours) -> dict[str, float]:
-    """To the start, to the end, and all selected; the slowest of three each."""
+    """Go to the start, go to the end, and select all; return the slowest of three each."""
     control, none = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.NoModifier
     keys = {
         "to_start_ms": (Qt.Key.Key_Home, none),
@@ -164,24 +164,24 @@ def _jumps(window: Window, shown: Ours) -> dict[str, float]:
         for name, (key, modifiers) in keys.items():
             times[name].append(_painted_after(window, partial(press, shown.view, key, modifiers)))
         shown.view.row_viewport.selection.clear()
-    return {name: round(max(found), 1) for name, found in times.items()}
+    return {name: round(max(values), 1) for name, values in times.items()}
 
 
 def press(
     area: QAbstractScrollArea, key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
 ) -> None:
-    """One key, down and up."""
+    """Press and release a key."""
     for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
         application().sendEvent(area, QKeyEvent(kind, key, modifiers))
 
 
 def _painted_after(window: Window, move: Callable[[], object]) -> float:
-    """Milliseconds from here to the end of the painting that follows."""
+    """Return the milliseconds from a move to the end of the painting that follows."""
     return (_timed(window, iter([move])) or [0.0])[0] * 1000
 
 
 def _timed(window: Window, moves: Iterator[Callable[[], object]]) -> list[float]:
-    """Seconds of every move and the painting that follows; of those that paint something."""
+    """Return the seconds of each move with the painting that follows, without moves that paint nothing."""
     times: list[float] = []
 
     def steps() -> Iterator[None]:
@@ -199,5 +199,5 @@ def _timed(window: Window, moves: Iterator[Callable[[], object]]) -> list[float]
 def _spread(seconds: list[float]) -> dict[str, float]:
     if len(seconds) < 2:
         return {"p50": 0.0, "p99": 0.0}
-    found = (statistics.median(seconds), statistics.quantiles(seconds, n=100, method="inclusive")[-1])
-    return {name: round(value * 1000, 2) for name, value in zip(("p50", "p99"), found, strict=True)}
+    quantiles = (statistics.median(seconds), statistics.quantiles(seconds, n=100, method="inclusive")[-1])
+    return {name: round(value * 1000, 2) for name, value in zip(("p50", "p99"), quantiles, strict=True)}

@@ -1,4 +1,4 @@
-"""What is measured, part by part: each case a process, each figure by name."""
+"""The parts of the benchmark: each case is a process, and each figure has a name."""
 
 import math
 import statistics
@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.bench.transcript.cases import LIMIT, ran
+from tests.bench.transcript.cases import LIMIT, run_case
 from tests.bench.transcript.hostile_texts import NAMES
 
 WAYS = ("at_once", "paced")
 COUNTS = (10, 100, 1_000, 10_000, 100_000)
 ENOUGH = 860.0
-"""Seconds for all cases: what there is must still be told before the benchmark is ended."""
+"""Seconds for all cases: the benchmark must report its figures before it is ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of an answer, in characters; how often it is measured at 200 deltas a second and at once, and for how long."""
+    """The length of an answer in characters, how often it is measured at 200 deltas a second and all at once, and the
+    longest time in seconds."""
 
     characters: int
     rounds: int = 5
@@ -34,24 +35,24 @@ SIZES = {
     "1M": Size(1_000_000, rounds=1, rounds_at_once=3, limit=300.0),
 }
 
-_begun = time.monotonic()
+_began = time.monotonic()
 
 
 def case(name: str, *arguments: object, limit: float = LIMIT) -> dict[str, Any]:
-    """Run it, while there is time."""
-    left = _begun + ENOUGH - time.monotonic()
-    if left < LIMIT:
+    """Run a case if there is still time."""
+    remaining = _began + ENOUGH - time.monotonic()
+    if remaining < LIMIT:
         return {"ended": "not begun: the time of the benchmark was over"}
-    return ran(name, *map(str, arguments), limit=min(limit, left))
+    return run_case(name, *map(str, arguments), limit=min(limit, remaining))
 
 
 def realtime() -> dict[str, Any]:
-    """Milliseconds of an answer of ten seconds."""
+    """Return the milliseconds of an answer of ten seconds."""
     return case("realtime")
 
 
 def streaming() -> dict[str, Any]:
-    """CPU by size, and how it grows."""
+    """Return the CPU time by size, and how it grows."""
     return {way: _streamed(way) for way in WAYS}
 
 
@@ -64,17 +65,17 @@ def _streamed(way: str) -> dict[str, Any]:
         "exponent": growth(_points(figures, "cpu_s")),
         "limit_exponent": growth(_points(figures, "limit_s")),
     }
-    return figures | {name: found for name, found in exponents.items() if found is not None}
+    return figures | {name: exponent for name, exponent in exponents.items() if exponent is not None}
 
 
 def _points(figures: Mapping[str, dict[str, Any]], what: str) -> dict[float, float]:
-    """By size, without the smallest: there the costs that do not grow still count."""
+    """Return a figure by size, without the smallest size, for which constant costs would still count."""
     sizes = {name: size.characters for name, size in SIZES.items() if size.characters >= 10_000}
     return {sizes[name]: figures[name][what] for name in sizes if what in figures[name]}
 
 
 def growth(points: Mapping[float, float]) -> float | None:
-    """The exponent: the slope of a line through the logarithms. None where there are fewer than three points."""
+    """Return the exponent, the slope of a line through the logarithms; None if there are fewer than three points."""
     if len(points) < 3:
         return None
     slope, _ = statistics.linear_regression([math.log(x) for x in points], [math.log(y) for y in points.values()])
@@ -82,27 +83,27 @@ def growth(points: Mapping[float, float]) -> float | None:
 
 
 def memory() -> dict[str, Any]:
-    """Megabytes over those of the empty window: ours and the limit's."""
+    """Return the megabytes above those of the empty window, ours and the limit's."""
     figures: dict[str, Any] = {}
     for name, size in SIZES.items():
         sides = {side: case("remembered", size.characters, side) for side in ("ours", "limit")}
-        figures[name] = {side: found.get("more_mb", found.get("ended")) for side, found in sides.items()}
+        figures[name] = {side: values.get("more_mb", values.get("ended")) for side, values in sides.items()}
         figures[name]["empty"] = sides["ours"].get("empty_mb")
     return figures
 
 
 def conversations() -> dict[str, Any]:
-    """Opening them and moving about in them."""
+    """Return the figures of opening conversations and moving in them."""
     figures: dict[str, Any] = {"first_paint": case("first_paints")}
     return figures | {str(count): case("moved", count) for count in COUNTS}
 
 
 def hostile() -> dict[str, Any]:
-    """Each text streamed and opened."""
+    """Return the figures of each hostile text, streamed and opened."""
     return {name: {way: case(f"hostile_{way}", name) for way in ("streamed", "opened")} for name in NAMES}
 
 
-# The longest last: when time is short, it is what is left out.
+# The longest part is last: it is left out when time is short.
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "realtime": realtime,
     "conversations": conversations,
@@ -113,9 +114,9 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def goals() -> dict[str, float]:
-    """What each figure may reach at most."""
+    """Return the maximum of each figure."""
     longest = 33.0
-    found = {
+    maximums = {
         "realtime.ticks.p99_over_idle": 1.2,
         "realtime.ticks.longest": longest,
         "realtime.frames.longest": longest,
@@ -126,17 +127,17 @@ def goals() -> dict[str, float]:
         "conversations.100000.memory.view_mb": 15.0,
     }
     for way in WAYS:
-        found |= {f"streaming.{way}.{name}.ratio": 1.5 for name in ("50k", "200k", "1M")}
-        found |= {f"streaming.{way}.{name}.longest_ms": longest for name in SIZES}
-        found |= {f"streaming.{way}.10k.ratio": 2.0, f"streaming.{way}.exponent": 1.05}
+        maximums |= {f"streaming.{way}.{name}.ratio": 1.5 for name in ("50k", "200k", "1M")}
+        maximums |= {f"streaming.{way}.{name}.longest_ms": longest for name in SIZES}
+        maximums |= {f"streaming.{way}.10k.ratio": 2.0, f"streaming.{way}.exponent": 1.05}
     for count in COUNTS:
         moves = {"wheel": (5.0, 12.0), "page": (5.0, 12.0)}
-        for move, (half, nearly_all) in moves.items():
-            found |= {f"conversations.{count}.{move}.p50": half, f"conversations.{count}.{move}.p99": nearly_all}
-        found[f"conversations.{count}.resize.p50"] = 25.0
+        for move, (p50, p99) in moves.items():
+            maximums |= {f"conversations.{count}.{move}.p50": p50, f"conversations.{count}.{move}.p99": p99}
+        maximums[f"conversations.{count}.resize.p50"] = 25.0
     for name in NAMES:
-        found[f"hostile.{name}.streamed.ratio"] = 1.5
-        found |= {f"hostile.{name}.{way}.longest_ms": longest for way in ("streamed", "opened")}
-        found[f"hostile.{name}.opened.walk_longest_ms"] = longest
-        found[f"hostile.{name}.opened.walk_blank"] = 0
-    return found
+        maximums[f"hostile.{name}.streamed.ratio"] = 1.5
+        maximums |= {f"hostile.{name}.{way}.longest_ms": longest for way in ("streamed", "opened")}
+        maximums[f"hostile.{name}.opened.walk_longest_ms"] = longest
+        maximums[f"hostile.{name}.opened.walk_blank"] = 0
+    return maximums

@@ -1,8 +1,8 @@
 """An answer in real time: 200 deltas a second from another process, through the frame clock, into a conversation.
 
-A 16 ms timer runs beside it, first alone and then with the answer: its gaps say what the answer takes from the loop.
+A 16 ms timer runs, first alone and then with the answer: its gaps show how much the answer delays the loop.
 `python -m tests.bench.transcript.realtime` is the other process. It writes after a line of input: each delta is a
-record, the moment at which it was written, of the clock that all processes share, and its characters.
+record of the time at which it was written, of the clock that all processes share, and of its characters.
 """
 
 import os
@@ -25,9 +25,9 @@ from tests.bench.transcript.window import Window
 from ui.bridge.event_loop import FrameClock
 
 TICK = 16
-"""Milliseconds."""
+"""Milliseconds of the timer."""
 IDLE, STREAMED = 5.0, 10.0
-"""Seconds."""
+"""Both in seconds."""
 MESSAGES = 100
 RATE = 200
 """Deltas a second."""
@@ -36,7 +36,8 @@ _PIPE = 1 << 16
 
 
 def measured() -> dict[str, Any]:
-    """Milliseconds: gaps of the timer alone and during the answer, of the frames, and from a delta to its painting."""
+    """Return milliseconds: the gaps of the timer alone and during the answer, those of the frames, and the time from a
+    delta to its painting."""
     with both_sides() as (window, sides):
         shown = sides.ours()
         shown.open(messages(MESSAGES, sides.pictures))
@@ -71,7 +72,7 @@ def _spread(seconds: list[float]) -> dict[str, float]:
 
 
 def _ticks(window: Window, begin: Callable[[Callable[[], None]], object]) -> list[float]:
-    """Gaps between ticks until what begins here calls back."""
+    """Return the gaps between ticks from `begin` until it calls back."""
     loop, timer = QEventLoop(), QTimer()
     timer.setTimerType(Qt.TimerType.PreciseTimer)
     timer.timeout.connect(window.watchdog.beat)
@@ -84,7 +85,7 @@ def _ticks(window: Window, begin: Callable[[Callable[[], None]], object]) -> lis
 
 
 class _Arriving:
-    """Reads what the other process writes, and notes when it was painted."""
+    """Reads what the other process writes, and notes when it is painted."""
 
     def __init__(self, window: Window, shown: Ours) -> None:
         self._window, self._shown = window, shown
@@ -107,10 +108,10 @@ class _Arriving:
         self._end = end
         self._shown.begin()
         self._window.until_quiet()
-        self._window.hears = self._painted
+        self._window.on_painted = self._painted
         self._notifier = QSocketNotifier(self._pipe, QSocketNotifier.Type.Read, self._window)
         self._notifier.activated.connect(self._read)
-        self._before = time.process_time()
+        self._cpu_began = time.process_time()
         assert self._writer.stdin is not None
         self._writer.stdin.write(b"go\n")
         self._writer.stdin.flush()
@@ -142,21 +143,21 @@ class _Arriving:
             self._applied = 0
 
     def _close(self) -> None:
-        self.spent = time.process_time() - self._before
+        self.spent = time.process_time() - self._cpu_began
         self._notifier.setEnabled(False)
         self._clock.stop()
-        self._window.hears = lambda: None
+        self._window.on_painted = lambda: None
         self._writer.communicate()
         self._end()
 
 
 def _write() -> None:
-    """At an even pace."""
+    """Write all deltas at an even pace."""
     deltas = deltas_of(text_of(int(STREAMED * RATE) * DELTA))
     sys.stdin.readline()
-    begun = time.monotonic()
+    began = time.monotonic()
     for number, delta in enumerate(deltas):
-        time.sleep(max(0.0, begun + number / RATE - time.monotonic()))
+        time.sleep(max(0.0, began + number / RATE - time.monotonic()))
         sys.stdout.buffer.write(_RECORD.pack(time.monotonic(), delta.encode("ascii")))
         sys.stdout.buffer.flush()
 

@@ -1,4 +1,4 @@
-"""The two that are compared: the transcript, and as its limit a plain QTextEdit that gets the same text."""
+"""The two sides that are compared: the transcript, and as its limit a plain QTextEdit that gets the same text."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ class Ours:
         self.view = TranscriptView(window.themes, pictures)
         self.transcript = Transcript()
         self.view.set_transcript(self.transcript)
-        window.hold(self.view)
+        window.show_widget(self.view)
 
     def open(self, messages: Iterable[Message]) -> None:
         """Show a conversation."""
@@ -36,12 +36,12 @@ class Ours:
         self.view.set_transcript(self.transcript)
 
     def begin(self) -> None:
-        """A question was asked, and an answer begins."""
+        """Show a question and the beginning of its answer."""
         changes = self.transcript.add_message(Message.user("Go on."))
         self.view.apply([*changes, *self.take(TurnStarted("t", "m", "model"))])
 
     def take(self, *events: Event) -> Sequence[Change]:
-        """What events change, each change once, as the bridge collects them for a frame."""
+        """Apply events, and return each change once, as the bridge collects changes for a frame."""
         changes = [
             change
             for event in events
@@ -50,7 +50,7 @@ class Ours:
         return list(dict.fromkeys(changes))
 
     def stream(self, frames: list[str]) -> Iterator[None]:
-        """A frame at each step, and the end of the answer."""
+        """Show a frame at each step, and then the end of the answer."""
         for frame in frames:
             self.view.apply(self.take(*map(ContentDelta, deltas_of(frame))))
             yield
@@ -58,23 +58,23 @@ class Ours:
         yield
 
     def close(self) -> None:
-        """Out of the window."""
+        """Stop the threads of the view."""
         self.view.close_workers()
 
 
 class Plain:
-    """The limit."""
+    """The limit: a plain QTextEdit."""
 
     def __init__(self, window: Window) -> None:
         self.edit = QTextEdit()
         self.edit.setReadOnly(True)
-        window.hold(self.edit)
+        window.show_widget(self.edit)
 
     def begin(self) -> None:
-        """It is empty."""
+        """Do nothing: the text is empty."""
 
     def stream(self, frames: list[str]) -> Iterator[None]:
-        """A frame at each step, every delta of it inserted by itself, and the end in sight."""
+        """Insert the deltas of a frame one by one at each step, and scroll to the end."""
         cursor, bar = QTextCursor(self.edit.document()), self.edit.verticalScrollBar()
         for frame in frames:
             for delta in deltas_of(frame):
@@ -85,27 +85,27 @@ class Plain:
         yield
 
     def close(self) -> None:
-        """Nothing is left running."""
+        """Do nothing: there are no threads."""
 
 
 class Sides:
-    """Makes either, each time in the place of what the window showed before."""
+    """Makes either side, which replaces what the window showed."""
 
     def __init__(self, window: Window, pictures: Pictures) -> None:
         self._window = window
         self.pictures = pictures
 
     def ours(self) -> Ours:
-        """An empty conversation."""
+        """Return an empty conversation."""
         return Ours(self._window, self.pictures)
 
     def limit(self) -> Plain:
-        """An empty text."""
+        """Return an empty text."""
         return Plain(self._window)
 
 
 @contextmanager
 def both_sides() -> Generator[tuple[Window, Sides]]:
-    """A window and what it may show, until the context ends."""
+    """A window and the sides that it can show, until the context ends."""
     with TemporaryDirectory(prefix="desktop-agent-pictures-") as folder, shown_window() as window:
         yield window, Sides(window, Pictures(Path(folder)))

@@ -1,7 +1,7 @@
-"""An answer that arrives: CPU as a multiple of plain insertText, the longest turn of the loop, memory.
+"""An arriving answer: CPU time as a multiple of plain insertText, the longest turn of the loop, memory.
 
-Frames follow each other without pause, each painted, so a second of an answer takes less than one here; what is
-measured is the CPU time of the whole process until the frame after the last one.
+Frames follow each other without a pause, and each is painted, so a second of an answer takes less time here. The CPU
+time is that of the whole process until the frame after the last one.
 """
 
 import gc
@@ -20,7 +20,7 @@ WARM_UP = 3_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Spent:
-    """On one answer: seconds of the longest turn and where it was, seconds of CPU, paintings for each frame."""
+    """The cost of an answer: seconds of the longest turn and where it was, CPU seconds, paintings per frame."""
 
     longest: float
     where: str
@@ -29,71 +29,74 @@ class Spent:
 
 
 def streamed(size: int, *, at_once: bool, rounds: int) -> dict[str, Any]:
-    """Both sides in turn."""
+    """Return the figures of streaming an answer, both sides in turn."""
     frames = frames_of(text_of(size), at_once=at_once)
     with both_sides() as (window, sides):
         warm_up(window, sides)
-        found = [(driven(window, sides.ours(), frames), driven(window, sides.limit(), frames)) for _ in range(rounds)]
-    return compared(found)
+        rounds_spent = [
+            (stream_and_close(window, sides.ours(), frames), stream_and_close(window, sides.limit(), frames))
+            for _ in range(rounds)
+        ]
+    return compare(rounds_spent)
 
 
-def compared(found: list[tuple[Spent, Spent]]) -> dict[str, Any]:
-    """Medians of ours, and the ratio to the limit, round by round."""
-    middle = sorted(ours for ours, _ in found)[len(found) // 2]
+def compare(rounds: list[tuple[Spent, Spent]]) -> dict[str, Any]:
+    """Return the medians of ours, and of the ratios to the limit in each round."""
+    middle = sorted(ours for ours, _ in rounds)[len(rounds) // 2]
     return {
-        "ratio": round(statistics.median(ours.cpu / limit.cpu for ours, limit in found), 2),
-        "cpu_s": round(statistics.median(ours.cpu for ours, _ in found), 3),
-        "limit_s": round(statistics.median(limit.cpu for _, limit in found), 3),
+        "ratio": round(statistics.median(ours.cpu / limit.cpu for ours, limit in rounds), 2),
+        "cpu_s": round(statistics.median(ours.cpu for ours, _ in rounds), 3),
+        "limit_s": round(statistics.median(limit.cpu for _, limit in rounds), 3),
         "longest_ms": round(middle.longest * 1000, 1),
         "longest_in": middle.where,
-        "limit_longest_ms": round(statistics.median(limit.longest for _, limit in found) * 1000, 1),
+        "limit_longest_ms": round(statistics.median(limit.longest for _, limit in rounds) * 1000, 1),
         "paintings_per_frame": round(middle.painted, 2),
-        "rounds": len(found),
+        "rounds": len(rounds),
     }
 
 
-def driven(window: Window, shown: Ours | Plain, frames: list[str], *, to_the_end: bool = False) -> Spent:
-    """One answer; with `to_the_end` what timers and threads do after it counts too. The side is closed."""
-    spent = filled(window, shown, frames, to_the_end=to_the_end)
+def stream_and_close(window: Window, shown: Ours | Plain, frames: list[str], *, to_the_end: bool = False) -> Spent:
+    """Show an answer and close the side. With `to_the_end` the later work of timers and threads counts too."""
+    spent = stream_answer(window, shown, frames, to_the_end=to_the_end)
     shown.close()
     return spent
 
 
-def filled(window: Window, shown: Ours | Plain, frames: list[str], *, to_the_end: bool) -> Spent:
-    """The same, and the side stays."""
+def stream_answer(window: Window, shown: Ours | Plain, frames: list[str], *, to_the_end: bool) -> Spent:
+    """Show an answer like `stream_and_close`, but do not close the side."""
     shown.begin()
     window.calm()
     window.paintings = 0
-    before = time.process_time()
+    cpu_began = time.process_time()
     window.drive(shown.stream(frames))
     painted = window.paintings / max(1, len(frames))
     if to_the_end:
         window.until_quiet()
-    spent = time.process_time() - before
+    spent = time.process_time() - cpu_began
     return Spent(window.watchdog.longest, window.watchdog.where, spent, painted)
 
 
 def warm_up(window: Window, sides: Sides) -> None:
-    """Load what is loaded late."""
+    """Show a short answer, so that modules that are loaded late are loaded."""
     for shown in (sides.ours, sides.limit):
-        driven(window, shown(), frames_of(text_of(WARM_UP), at_once=True), to_the_end=True)
+        stream_and_close(window, shown(), frames_of(text_of(WARM_UP), at_once=True), to_the_end=True)
 
 
 def remembered(size: int, *, ours: bool) -> dict[str, Any]:
-    """Megabytes over those of the empty window, when an answer is there and all is quiet."""
+    """Return the megabytes above those of the empty window after an answer, when all is quiet."""
     with both_sides() as (window, sides):
         shown = sides.ours() if ours else sides.limit()
         before = memory_mb()
-        filled(window, shown, frames_of(text_of(size), at_once=True), to_the_end=True)
+        stream_answer(window, shown, frames_of(text_of(size), at_once=True), to_the_end=True)
         after = memory_mb()
         shown.close()
     return {"empty_mb": round(before, 1), "more_mb": round(after - before, 1)}
 
 
 def memory_mb() -> float:
-    """Megabytes of this process that are resident, after a collection.
+    """Return the resident megabytes of this process after a collection.
 
-    Shared pages count whole: how many others share them changes while something is measured.
+    Shared pages count in full, because the number of processes that share them changes during a measurement.
     """
     gc.collect()
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()

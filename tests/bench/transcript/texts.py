@@ -12,9 +12,9 @@ from desktop_agent.types.blocks import Image, StoredSource, Text
 from desktop_agent.types.messages import Message
 
 DELTA = 5
-"""Characters."""
+"""Characters of a delta."""
 AT_ONCE = 4_000
-"""Characters of a frame when everything comes at once."""
+"""Characters of a frame when the whole answer arrives at once."""
 _RATE, _FRAMES = 200, 60
 _PICTURES = 6
 
@@ -59,7 +59,7 @@ _PARTS = (
 
 
 def text_of(size: int) -> str:
-    """So many characters of an answer."""
+    """Return an answer of so many characters."""
     sections: list[str] = []
     length = 0
     while length < size:
@@ -69,21 +69,21 @@ def text_of(size: int) -> str:
 
 
 def frames_of(text: str, *, at_once: bool) -> list[str]:
-    """What arrives in each frame: 200 deltas a second in 60 frames, or as much as AT_ONCE."""
+    """Return the text of each frame: 200 deltas a second in 60 frames, or AT_ONCE characters."""
     if at_once:
-        return [text[at : at + AT_ONCE] for at in range(0, len(text), AT_ONCE)]
+        return [text[start : start + AT_ONCE] for start in range(0, len(text), AT_ONCE)]
     ends = [(number * _RATE // _FRAMES) * DELTA for number in range(len(text) * _FRAMES // (_RATE * DELTA) + 3)]
     pieces = [text[start:end] for start, end in pairwise(ends)]
     return [piece for piece in pieces if piece]
 
 
 def deltas_of(frame: str) -> list[str]:
-    """A frame as it comes from a server."""
-    return [frame[at : at + DELTA] for at in range(0, len(frame), DELTA)]
+    """Return the deltas of a frame, as a server sends them."""
+    return [frame[start : start + DELTA] for start in range(0, len(frame), DELTA)]
 
 
 def messages(count: int, pictures: "Pictures") -> Iterator[Message]:
-    """Questions and answers in turn, 550 characters each on average; every twentieth question brings a picture."""
+    """Yield questions and answers in turn, 550 characters on average; every twentieth question has a picture."""
     for number in range(count // 2):
         question = f"Question {number}: " + "what about this, and why is it so? " * (1 + number % 5)
         if number % 20 == 0:
@@ -91,19 +91,19 @@ def messages(count: int, pictures: "Pictures") -> Iterator[Message]:
             yield Message.user_with_blocks([Text(text=question), picture])
         else:
             yield Message.user(question)
-        parts = [_PARTS[(number * 3 + at) % len(_PARTS)].format(n=number) for at in range(5 + number % 4)]
+        parts = [_PARTS[(number * 3 + part) % len(_PARTS)].format(n=number) for part in range(5 + number % 4)]
         yield Message.assistant("\n\n".join(parts) + "\n")
 
 
 class Pictures:
-    """A few of them in a folder, named by what is in them."""
+    """A few pictures in a folder, whose file names are hashes of their contents."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.stored = [self._draw(number) for number in range(_PICTURES)]
 
     def path_of(self, source: StoredSource) -> Path:
-        """Where it lies."""
+        """Return the file of a picture."""
         return self._folder / source.digest
 
     def _draw(self, number: int) -> StoredSource:

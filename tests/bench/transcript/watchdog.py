@@ -1,4 +1,4 @@
-"""How long one turn of the loop took at most, and where the main thread was meanwhile."""
+"""Measures the longest turn of the event loop, and what the main thread did in it."""
 
 import gc
 import sys
@@ -12,15 +12,15 @@ from typing import Self
 ROOT = Path(__file__).parents[3]
 PERIOD = 0.01
 PATIENCE = 0.02
-"""Seconds: how often is looked, and after how long a turn is looked at."""
+"""Both in seconds: how often the watchdog checks, and how long a turn must be to be sampled."""
 _DEPTH = 5
 _OWN = (str(ROOT / "tests" / "bench"), "<frozen")
 
 
 class Watchdog:
-    """Looks from a thread of its own at what the thread that made it is doing. `beat` ends a turn.
+    """Samples from another thread what the thread that made it is doing. `beat` ends a turn.
 
-    A call into C that keeps the interpreter to itself is seen when it returns, and so at its call.
+    A call into C that does not release the interpreter is sampled when it returns, so the sample shows the call.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Watchdog:
         self._last = time.perf_counter()
 
     def beat(self) -> None:
-        """A turn is over."""
+        """End a turn."""
         now = time.perf_counter()
         gap, seen, collected = now - self._last, self._turn, self._collected
         self._turn, self._last, self._collected = [], now, 0.0
@@ -61,13 +61,13 @@ class Watchdog:
 
     @property
     def where(self) -> str:
-        """The stack that was seen most often in the longest turn: innermost call first."""
+        """The most frequent stack of the longest turn, innermost call first."""
         collecting = f"; {self._collected_longest * 1000:.0f} ms of it collecting garbage"
         more = collecting if self._collected_longest > self.longest / 10 else ""
         if not self._stacks:
-            return f"too short to be looked at{more}"
+            return f"too short to be sampled{more}"
         stack, times = self._stacks.most_common(1)[0]
-        return f"{stack} ({times} of {self._stacks.total()} looks){more}"
+        return f"{stack} ({times} of {self._stacks.total()} samples){more}"
 
     def _on_collection(self, phase: str, _about: dict[str, int]) -> None:
         if phase == "start":
@@ -84,7 +84,7 @@ class Watchdog:
 
 
 def stack_of(frame: FrameType | None) -> str:
-    """The innermost call, and the calls of our own packages that led to it, without the benchmark's."""
+    """Return the innermost call, and the calls of our own packages that led to it, without the benchmark's."""
     calls: list[str] = []
     while frame is not None and len(calls) < _DEPTH:
         file = frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""A window on a screen, what was painted in it and when, and its loop, turned step by step."""
+"""A window on a screen that notes its paintings, and whose event loop runs step by step."""
 
 import gc
 import sys
@@ -14,20 +14,20 @@ from ui.style.style_sheet import ThemeApplier
 from ui.style.theme import ThemeSource
 
 SIZE = (900, 800)
-_LOOK = 50
-"""Milliseconds between two looks whether the window still works."""
+_CHECK = 50
+"""Milliseconds between two checks whether the window still works."""
 _QUIET = 0.015
-"""Seconds of CPU between two looks that are nothing: the timers of the measurement itself."""
+"""CPU seconds between two checks that count as no work: the timers of the measurement itself need them."""
 
 
 class Window(QMainWindow):
-    """Shows one widget at a time, in the program's own style. `hears` is called after each painting."""
+    """Shows one widget at a time, in the program's own style. `on_painted` is called after each painting."""
 
     def __init__(self, watchdog: Watchdog) -> None:
         super().__init__()
         self.watchdog = watchdog
         self.themes = ThemeSource()
-        self.hears: Callable[[], None] = lambda: None
+        self.on_painted: Callable[[], None] = lambda: None
         self.paintings = 0
         self.painted_at = 0.0
         self._style = ThemeApplier(application(), self.themes, self)
@@ -35,51 +35,51 @@ class Window(QMainWindow):
         self.resize(*SIZE)
         self.setCentralWidget(QWidget())
         self.show()
-        until = time.monotonic() + 20
-        # A window manager may take its time, and gives the focus later than the pixels.
+        ends_at = time.monotonic() + 20
+        # A window manager may be slow, and gives the window the focus after its first painting.
         while not (self.paintings and self.isActiveWindow()):
             self.until_quiet()
-            if time.monotonic() > until:
+            if time.monotonic() > ends_at:
                 raise TimeoutError("the window was not shown")
 
     def event(self, event: QEvent) -> bool:
-        """After this one what is painted has been handed to the screen."""
+        """Note a painting: after UpdateRequest the pixels have been handed to the screen."""
         handled = super().event(event)
         if event.type() == QEvent.Type.UpdateRequest:
             self.paintings += 1
             self.painted_at = time.perf_counter()
-            self.hears()
+            self.on_painted()
         return handled
 
-    def hold(self, widget: QWidget) -> None:
-        """Show this instead; returns when it is painted."""
+    def show_widget(self, widget: QWidget) -> None:
+        """Show this widget instead, and return when it is painted."""
         self.setCentralWidget(widget)
         widget.setFocus()
         self.drive(iter([None] * 3))
         self.until_quiet()
 
     def drive(self, steps: Iterator[None]) -> None:
-        """Take a step at each turn of the loop; between two of them everything else happens, painting too."""
+        """Take a step at each turn of the loop; everything else, such as painting, happens in between."""
         self._turn(lambda: next(steps, "end") == "end", 0)
 
     def until_quiet(self, patience: float = 20.0) -> None:
-        """Let timers and threads come to an end; returns at the latest after these seconds."""
-        looked_at, used, quiet = time.perf_counter(), time.process_time(), 0
-        ends_at = looked_at + patience
+        """Wait until timers and threads have ended their work, at most for these seconds."""
+        checked_at, cpu, quiet = time.perf_counter(), time.process_time(), 0
+        ends_at = checked_at + patience
 
         def is_over() -> bool:
-            nonlocal looked_at, used, quiet
+            nonlocal checked_at, cpu, quiet
             now = time.perf_counter()
-            if now - looked_at >= _LOOK / 1000:
-                before, used = used, time.process_time()
-                quiet = quiet + 1 if used - before < _QUIET * (now - looked_at) * 1000 / _LOOK else 0
-                looked_at = now
+            if now - checked_at >= _CHECK / 1000:
+                previous, cpu = cpu, time.process_time()
+                quiet = quiet + 1 if cpu - previous < _QUIET * (now - checked_at) * 1000 / _CHECK else 0
+                checked_at = now
             return quiet >= 3 or now > ends_at
 
         self._turn(is_over, 5)
 
     def calm(self) -> None:
-        """Before a measurement: all is quiet, and what earlier ones left is not collected in this one."""
+        """Prepare a measurement: wait until all is quiet, and collect garbage now rather than during it."""
         self.until_quiet()
         gc.collect()
         self.watchdog.reset()
@@ -101,14 +101,14 @@ class Window(QMainWindow):
 
 
 def application() -> QApplication:
-    """The one of this process."""
-    found = QApplication.instance()
-    return found if isinstance(found, QApplication) else QApplication(sys.argv[:1])
+    """Return the application of this process."""
+    app = QApplication.instance()
+    return app if isinstance(app, QApplication) else QApplication(sys.argv[:1])
 
 
 @contextmanager
 def shown_window() -> Generator[Window]:
-    """A window, and a watchdog beside it, until the context ends."""
+    """A window with a watchdog, until the context ends."""
     app = application()
     with Watchdog() as watchdog:
         window = Window(watchdog)

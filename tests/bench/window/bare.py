@@ -1,7 +1,7 @@
-"""The limit: a bare window with a QTextEdit that inserts the same pieces, `python -m tests.bench.window.bare PIECES`.
+"""The limit, a bare window with a QTextEdit that inserts the same pieces: `python -m tests.bench.window.bare PIECES`.
 
 It reads no socket: at each frame it inserts, one by one, the pieces that a server would have written by then. It prints
-the CPU seconds that the process took for it, and the characters that it shows.
+the CPU seconds that the process used for the answer, and the number of characters that it shows.
 """
 
 import json
@@ -19,7 +19,7 @@ FRAME_MS, REST_MS = 16, 1000
 
 
 class Bare(QTextEdit):
-    """Inserts until the answer is whole."""
+    """Inserts the pieces until the answer is complete."""
 
     def __init__(self, pieces: list[str]) -> None:
         super().__init__()
@@ -32,11 +32,11 @@ class Bare(QTextEdit):
         QTimer.singleShot(REST_MS, self._begin)
 
     def _begin(self) -> None:
-        self._before, self._begun = time.process_time(), time.monotonic()
+        self._cpu_began, self._began = time.process_time(), time.monotonic()
         self._timer.start(FRAME_MS)
 
     def _on_frame(self) -> None:
-        due = min(len(self._pieces), int((time.monotonic() - self._begun) * RATE))
+        due = min(len(self._pieces), int((time.monotonic() - self._began) * RATE))
         cursor, bar = QTextCursor(self.document()), self.verticalScrollBar()
         for piece in self._pieces[self._inserted : due]:
             cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -48,14 +48,14 @@ class Bare(QTextEdit):
             QTimer.singleShot(REST_MS, self._close)
 
     def _close(self) -> None:
-        spent = time.process_time() - self._before
+        spent = time.process_time() - self._cpu_began
         sys.stdout.write(json.dumps({"cpu_s": spent, "characters": len(self.toPlainText())}) + "\n")
         sys.stdout.flush()
         self.close()
 
 
 def main() -> int:
-    """Run until the answer is shown."""
+    """Show the window until the answer is complete."""
     app = QApplication(sys.argv[:1])
     window = Bare(pieces_of(int(sys.argv[1])))
     window.show()

@@ -1,8 +1,8 @@
 """The program itself, with its window, a server and a folder: `python -m tests.bench.window.ours FOLDER`.
 
-It asks for a short answer, so that what is loaded late is loaded, and then for the long one. At its end it prints the
-CPU seconds that the process took for it, all threads together, and the characters that it shows. With `calls` as a
-second argument it also prints how often each function of ours was called.
+It asks for a short answer, so that modules that are loaded late are loaded, and then for the long one. At its end it
+prints the CPU seconds that the process with all its threads used for the long one, and the number of characters that it
+shows. With `calls` as a second argument it also prints how often each function of ours was called.
 """
 
 import json
@@ -22,7 +22,7 @@ from desktop_agent.types.messages import Message
 from ui.bridge.conversation import OpenConversation
 
 REST_MS = 1000
-"""Before a question, and after an answer until its cost is known: what is done behind it belongs to it."""
+"""Pause before a question and after an answer: work that follows an answer belongs to its cost."""
 COUNTS_CALLS = sys.argv[2:] == ["calls"]
 ROOT = f"{Path(__file__).parents[3]}/"
 OURS = (f"{ROOT}desktop_agent/", f"{ROOT}ui/")
@@ -38,7 +38,7 @@ class Asking:
         self._wait()
 
     def _wait(self) -> None:
-        """The window has a conversation, and is at rest."""
+        """Wait until the window has a conversation and is at rest."""
         self._conversation = self._controller.library.current
         if self._conversation is None:
             QTimer.singleShot(100, self._wait)
@@ -60,7 +60,7 @@ class Asking:
         if COUNTS_CALLS:
             threading.setprofile(self._count)
             sys.setprofile(self._count)
-        self._before = time.process_time()
+        self._cpu_began = time.process_time()
         self._conversation.send(Message.user("long"))
 
     def _count(self, frame: FrameType, event: str, _: Any) -> None:
@@ -70,7 +70,7 @@ class Asking:
 
     def _close(self) -> None:
         assert self._conversation is not None
-        spent = time.process_time() - self._before
+        spent = time.process_time() - self._cpu_began
         sys.setprofile(None)
         threading.setprofile(None)
         item = self._conversation.transcript[len(self._conversation.transcript) - 1]
@@ -81,7 +81,7 @@ class Asking:
 
 
 def main() -> int:
-    """Run the program as its command does."""
+    """Run the program as its command does, and let Asking use it."""
     begin = ui.app.AppController.begin
 
     def begin_and_ask(controller: ui.app.AppController, options: LaunchOptions) -> None:

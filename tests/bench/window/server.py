@@ -1,4 +1,4 @@
-"""The other side: a child process that writes one long answer at an even pace, piece by piece.
+"""The server: a child process that writes one long answer at an even pace, piece by piece.
 
 `python -m tests.bench.window.server PIECES` prints its port and serves until its input ends. It answers Chat
 Completions; each piece is an event and an HTTP chunk.
@@ -20,11 +20,11 @@ RATE = 200
 LENGTH = 5
 """Characters of a piece."""
 WARMING = 100
-"""Pieces of the answer to a prompt that asks for a short one."""
+"""Pieces of the answer to a prompt that asks for a short answer."""
 _TITLE = 5
-"""Pieces of the answer to everything else: the title of the conversation."""
+"""Pieces of the answer to any other request, which is for the title of the conversation."""
 _PARAGRAPH = 60
-"""Words."""
+"""Words of a paragraph."""
 _WORDS = [
     "an",
     "answer",
@@ -74,7 +74,7 @@ _END = b"0\r\n\r\n"
 
 @contextlib.contextmanager
 def served(count: int) -> Generator[int]:
-    """The port of a child."""
+    """Run the server in a child process; yield its port."""
     command = [sys.executable, "-m", "tests.bench.window.server", str(count)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -86,7 +86,7 @@ def served(count: int) -> Generator[int]:
 
 
 def pieces_of(count: int) -> list[str]:
-    """The answer: paragraphs of ordinary words, in so many pieces."""
+    """Return the answer, paragraphs of ordinary words, in so many pieces."""
     words = cycle(_WORDS)
     text = ""
     while len(text) < count * LENGTH:
@@ -96,9 +96,9 @@ def pieces_of(count: int) -> list[str]:
 
 async def _write_evenly(writer: asyncio.StreamWriter, frames: list[bytes]) -> None:
     loop = asyncio.get_running_loop()
-    begun = loop.time()
+    began = loop.time()
     for number, frame in enumerate(frames):
-        await asyncio.sleep(begun + number / RATE - loop.time())
+        await asyncio.sleep(began + number / RATE - loop.time())
         writer.write(frame)
     await writer.drain()
 
@@ -110,9 +110,9 @@ async def _answer(count: int, reader: asyncio.StreamReader, writer: asyncio.Stre
             writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
         else:
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-            asked = json.loads(await reader.readexactly(int(length.partition(b":")[2])))
+            request = json.loads(await reader.readexactly(int(length.partition(b":")[2])))
             sizes = {"short": WARMING, "long": count}
-            pieces = pieces_of(sizes.get(asked["messages"][-1]["content"], _TITLE))
+            pieces = pieces_of(sizes.get(request["messages"][-1]["content"], _TITLE))
             writer.write(_HEAD)
             await _write_evenly(
                 writer, [b"%x\r\n%s\r\n" % (len(event), event) for event in said("openai-chat", pieces)]
