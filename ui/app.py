@@ -328,7 +328,7 @@ class AppController:
         await self._notifications.close()
         self.library.close()
         self._clock.stop()
-        # MCP servers still emit while they end; nobody listens any more.
+        # MCP servers still emit signals while they end; the window no longer needs them.
         self._clock.blockSignals(True)
         self._garbage_collector.close()
         self.window.page.transcript.close_workers()
@@ -342,7 +342,7 @@ class AppController:
             self.closed.set_result(None)
 
     def save_immediately(self) -> bool:
-        """Save everything on another loop while the window's loop stands still. Returns whether all was saved."""
+        """Save everything on another loop while the window's loop is stopped. Returns whether all was saved."""
         draft = self.window.page.save_draft_immediately()
 
         async def save() -> None:

@@ -22,9 +22,9 @@ def run() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:]
-    if "profile" in wanted:
+    arguments = sys.argv[1:]
+    if "profile" in arguments:
         growth.profile().sort_stats("tottime").print_stats(30)
     else:
-        names = wanted or list(PARTS)
+        names = arguments or list(PARTS)
         print(json.dumps({name: PARTS[name]() for name in names}, indent=1))

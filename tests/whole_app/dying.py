@@ -145,11 +145,11 @@ class Model(ScriptedProvider):
         blocks = [block for message in request.messages for block in message.blocks]
         if any(isinstance(block, ToolResult) and block.outcome is not Outcome.CANCELLED for block in blocks):
             return Turn(ContentDelta("done"))
-        asked = sum(message.role is Role.ASSISTANT for message in request.messages)
+        answer_count = sum(message.role is Role.ASSISTANT for message in request.messages)
         is_finder = (request.config.system_prompt or "").startswith(FINDER.system_prompt)
         if self._delegates and not is_finder:
-            return Turn(ContentDelta("I ask. "), ToolUse(id=f"r{asked}", name="finder", input={"task": "t"}))
-        calls = [ToolUse(id=f"{'f' if is_finder else ''}{asked}-{name}", name=name, input={}) for name in TOOLS]
+            return Turn(ContentDelta("I ask. "), ToolUse(id=f"r{answer_count}", name="finder", input={"task": "t"}))
+        calls = [ToolUse(id=f"{'f' if is_finder else ''}{answer_count}-{name}", name=name, input={}) for name in TOOLS]
         return Turn(ContentDelta("I look. "), *calls)
 
 

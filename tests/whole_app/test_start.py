@@ -44,9 +44,9 @@ def test_without_a_display_it_says_so_in_one_sentence(real_display: dict[str, st
 
 
 def test_a_display_that_is_gone_is_no_crash(real_display: dict[str, str], tmp_path: Path) -> None:
-    gone = {**real_display, "DISPLAY": ":4242"}
+    missing = {**real_display, "DISPLAY": ":4242"}
     command = [*COMMAND, "--data-dir", str(tmp_path)]
-    run = subprocess.run(command, env=gone, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    run = subprocess.run(command, env=missing, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == 2
     assert "Desktop Agent needs a screen" in run.stderr
     assert "Traceback" not in run.stderr

@@ -258,7 +258,7 @@ class OpenConversation(QObject):
         return not self._session.is_new
 
     def detach(self) -> None:
-        """Disconnect from the session, which goes on without this window."""
+        """Disconnect from the session, which continues without this window."""
         self._is_attached = self.branches.is_attached = False
         self._session.unsubscribe(self._on_changes)
         self._session.unsubscribe(self._on_event)

@@ -112,7 +112,7 @@ class DraftStore:
     async def save_immediately(
         self, conversation: OpenConversation | None, draft: ComposerDraft, *, is_addition: bool
     ) -> None:
-        """Save the draft at the program's end, on any loop and without the lock: the window's loop stands still.
+        """Save the draft at the program's end, on any loop and without the lock: the window's loop is stopped.
 
         Refused drafts of other conversations are tried again. Raises AgentError if there is text but no conversation.
         `is_addition`: the saved draft was not loaded yet, so append this one to it.

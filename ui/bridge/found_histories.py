@@ -132,7 +132,7 @@ class FoundConversations(QObject):
 
     @cached_property
     def _histories(self) -> "FoundHistories":
-        # Late: the readers are needed only to show or search what is found.
+        # Imported late: the readers are needed only to show or search found conversations.
         from desktop_agent.engine.exchange.found_histories import FoundHistories
 
         return FoundHistories(self._engine)

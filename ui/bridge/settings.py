@@ -134,7 +134,7 @@ class UsageReports(QObject):
         self.budgets_changed.emit(await self._engine.spending.budgets())
 
     async def _export(self, report: UsageReport, path: Path) -> None:
-        # Late: an export is asked for seldom.
+        # Imported late, because exports are rare.
         from desktop_agent.engine.exchange.conversation_exchange import export_target
         from desktop_agent.exchange.usage_export import usage_as_csv
         from ui.bridge.storage import save_file

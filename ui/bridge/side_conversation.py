@@ -31,7 +31,7 @@ class SideConversation(QObject):
         self._open: OpenConversation | None = None
         self._is_closed = False
         self._new_ids: set[str] = set()
-        """Conversations that began here: each has a draft of its own, other new conversations share one."""
+        """Conversations that began here: each has its own draft, other new conversations share one."""
 
     @property
     def current(self) -> OpenConversation | None:

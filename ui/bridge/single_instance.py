@@ -301,7 +301,7 @@ else:
             listener.setblocking(False)
             try:
                 listener.bind(address)
-                # Until it listens, nobody can connect.
+                # Before it listens, no other process can connect.
                 Path(address).chmod(0o600)
                 listener.listen()
             except OSError:

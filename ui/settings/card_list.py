@@ -92,7 +92,7 @@ class RemovalQuestion(ConfirmBar):
 
 @dataclass(frozen=True, slots=True)
 class _ButtonPlace:
-    """A button of a card that may be created anew: found by its name, or else by its index."""
+    """A button of a card that may be created again: found by its name, or else by its index."""
 
     key: str
     name: str

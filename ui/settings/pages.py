@@ -85,7 +85,7 @@ def _field_words(name: str, field: FieldInfo) -> str:
 
 
 def setting_entries() -> list[SettingEntry]:
-    """Return an entry for every page, and for every field that has a control of its own."""
+    """Return an entry for every page, and for every field that has its own control."""
     entries: list[SettingEntry] = []
     for page in (*Preferences.model_fields, "rules", "decisions"):
         title = page_title(page)

@@ -162,7 +162,7 @@ class _PriceDelegate(QStyledItemDelegate):
         return editor
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Do nothing: Qt calls this whenever the prices are listed anew, and a typed text must stay."""
+        """Do nothing: Qt calls this whenever the prices are listed again, and a typed text must stay."""
 
 
 def parse_price(typed: str) -> float | None:

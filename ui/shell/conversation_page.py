@@ -174,7 +174,7 @@ class ConversationPage(QObject):
             raise AgentError(Sentence("Something that is attached was still on its way in."))
 
     def save_draft_immediately(self) -> Coroutine[Any, Any, None]:
-        """Save the draft on another loop while the window's loop stands still; the text is read at once.
+        """Save the draft on another loop while the window's loop is stopped; the text is read at once.
 
         Raises as `save_draft`.
         """

@@ -33,7 +33,7 @@ def _suffix(export_format: ExportFormat | None) -> str:
 
 
 def _is_folder(export_format: ExportFormat | None, ids: Sequence[str] | None) -> bool:
-    """Return whether each conversation becomes a file of its own."""
+    """Return whether each conversation becomes a separate file."""
     is_page = export_format not in {ExportFormat.ARCHIVE, ExportFormat.JSON}
     return is_page and (ids is None or len(ids) > 1)
 

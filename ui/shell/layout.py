@@ -394,7 +394,7 @@ class WindowLayout(QWidget):
             in_bar.setVisible(needs_button and not has_heading)
 
     def _add_list_buttons(self) -> None:
-        """Put the button into the heading of the conversation page, and over other pages into a row of its own."""
+        """Put the button into the heading of the conversation page, and over other pages into a separate row."""
         bar = QWidget()
         hbox(self._create_list_button(), parent=bar, margins=(SPACE_S, SPACE_S, SPACE_S, 0), end_stretch=True)
         self._column.insertWidget(0, bar)

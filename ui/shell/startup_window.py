@@ -168,7 +168,7 @@ class StartupWindow(QObject):
         self.end()
 
     def end_without_asking(self) -> None:
-        """End at the system's request: nobody may be there to answer."""
+        """End at the system's request without a question: the person may be away."""
         self.starts_again = False
         self._on_about_to_quit()
 
@@ -246,7 +246,7 @@ class _PaintProbe(QWidget):
 
 
 _PAINT_TIMEOUT_MS = 1000
-"""A window that starts minimised or covered is never painted; the start goes on all the same."""
+"""A window that starts minimised or covered is never painted; the start continues all the same."""
 
 
 def run_until_painted(startup: StartupWindow) -> None:

@@ -322,7 +322,7 @@ class CloseConfirmation(QObject):
         self._saved: tuple[Path, UnsavedContent] | None = None
 
     async def confirm(self) -> bool:
-        """Return whether the program may end. Asks nothing if all is saved, or nobody may be there to answer."""
+        """Return whether the program may end. Asks nothing if all is saved, or if the person may be away."""
         problem: Sentence | None = None
         if self._can_ask() and not await self._unstored.confirm_end() and self._can_ask():
             return False

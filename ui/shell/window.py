@@ -166,7 +166,7 @@ class MainWindow(QMainWindow):
     close_requested = Signal()
     quick_ask_requested = Signal()
     left_in_tray = Signal()
-    """The window was closed, and the program goes on behind its icon in the tray."""
+    """The window was closed, and the program continues behind its icon in the tray."""
 
     page: "ConversationPage"
     approvals: "ApprovalPresenter"
@@ -189,7 +189,7 @@ class MainWindow(QMainWindow):
         self.stays_in_tray: Callable[[], bool] = lambda: False
         """Whether closing the window leaves the program in the tray."""
         self.has_other_windows: Callable[[], bool] = lambda: False
-        """Whether the program goes on in other windows when this one is closed."""
+        """Whether the program continues in other windows when this one is closed."""
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)

@@ -15,7 +15,7 @@ PATH_FIELD, INTERFACE, MEMBER, _SENDER = 1, 2, 3, 7
 
 
 class MessageBus:
-    """A connection of its own to the bus SESSION or SYSTEM. `on_signal` gets the signals that `listen` asks for."""
+    """A separate connection to the bus SESSION or SYSTEM. `on_signal` gets the signals that `listen` asks for."""
 
     def __init__(self, name: str = "SESSION", on_signal: Callable[[Any], object] = lambda _: None) -> None:
         self._name = name

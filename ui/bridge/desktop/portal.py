@@ -1,4 +1,4 @@
-"""Requests to xdg-desktop-portal, for actions that a desktop allows only through a dialog of its own.
+"""Requests to xdg-desktop-portal, for actions that a desktop allows only through its own dialog.
 
 The protocol is documented at https://flatpak.github.io/xdg-desktop-portal/docs/: a call names a request object, whose
 signal `Response` answers it when the person has decided. A program outside of a sandbox has to register first.
@@ -34,7 +34,7 @@ class PortalRefused(Exception):
 
 
 class DesktopPortal:
-    """One interface of the portal, on a connection of its own. What was granted lasts as long as the connection.
+    """One interface of the portal, on a separate connection. A grant lasts as long as the connection.
 
     Only signals of the process that answer first count. `on_signal` gets the name and the values of each signal that
     answers no request; `on_gone` is called when the portal ends.

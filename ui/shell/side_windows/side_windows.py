@@ -67,7 +67,7 @@ class SideWindows(QObject):
         return [window.page for window in self._all]
 
     def open(self, conversation_id: str) -> None:
-        """Show a conversation in a window of its own, or raise the one that it has."""
+        """Show a conversation in a separate window, or raise the window that it has."""
         window = self._windows.get(conversation_id)
         if window is None:
             window = self._windows[conversation_id] = self.create()
