@@ -1,6 +1,7 @@
 """The tool calls that wait for the person, of all conversations: running here, or left by a process that died."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from desktop_agent.types.engine_events import (
     RunFinished,
     ToolFinished,
 )
+from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import now
 from desktop_agent.types.tool_calls import Decision
 from ui.bridge.event_loop import BackgroundTasks
@@ -112,11 +114,15 @@ class WaitingCalls(QObject):
             Approvals(session).answer(approval_id, decision)
 
     async def read_times(self, session: "Session") -> None:
-        """Read since when the calls of a dead process wait; after `resume` they have the same ids."""
+        """Read since when the calls of a dead process wait; after `resume` they have the same ids.
+
+        Where that cannot be read they wait since now.
+        """
         if not session.can_resume:
             return
-        for runs in await self._engine.store.find_interrupted_runs():
-            self._since.update((call.approval_id, call.since) for call in runs.waiting_calls)
+        with suppress(StorageFailed):
+            for runs in await self._engine.store.find_interrupted_runs():
+                self._since.update((call.approval_id, call.since) for call in runs.waiting_calls)
 
     def resume(self, session: "Session") -> None:
         """Continue the run that a dead process left in a conversation that is shown now; its calls wait again."""

@@ -10,6 +10,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from desktop_agent.agent.guards import Guards
+from desktop_agent.agent.model_request import build_request, prepare_pictures, without_abandoned
+from desktop_agent.agent.tool_calls.doom_loop import DoomLoopDetector
+from desktop_agent.agent.tool_calls.tool_batch import ToolBatch
+from desktop_agent.agent.tool_calls.tool_gate import ToolGate
+from desktop_agent.agent.turn_boundary import TurnBoundary
+from desktop_agent.conversation.history import compacted_view, normalised_history
+from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import HookAllow, Hooks, PreToolUse
@@ -22,26 +30,23 @@ PROMPTS = 12
 TURNS = 2
 """Turns of each prompt: a call, and the answer to its result."""
 
-# The function of each stage. The time includes the functions that it calls, so a stage inside another one counts twice.
 STAGES = {
-    "the request": ("request.py", "build_request"),
-    "the request: repair": ("repair.py", "repaired"),
-    "the request: summaries": ("compacted.py", "as_sent"),
-    "the request: pictures": ("pictures.py", "with_pictures"),
-    "the request: answers given up": ("request.py", "without_given_up"),
-    "edges": ("edge.py", "cross"),
-    "additions to the instructions": ("edge.py", "addenda"),
-    "copies of the history": ("writer.py", "history"),
-    "guards": ("guards.py", "consult"),
-    "calls": ("round.py", "run"),
-    "calls: gates": ("gates.py", "enter"),
-    "calls: doom loop": ("doom_loop.py", "__init__"),
-    "events": ("writer.py", "take"),
-    "commits": ("writer.py", "commit"),
-    "state of the conversation": ("conduct.py", "keep"),
-    "end of the prompt": ("conduct.py", "settle"),
-    "title, prompt, start": ("session.py", "_start"),
+    "the request": build_request,
+    "the request: repair": normalised_history,
+    "the request: summaries": compacted_view,
+    "the request: pictures": prepare_pictures,
+    "the request: abandoned answers": without_abandoned,
+    "turn boundaries": TurnBoundary.before_turn,
+    "additions to the instructions": TurnBoundary.instruction_addenda,
+    "copies of the history": SessionWriter.history,
+    "guards": Guards.consult,
+    "calls": ToolBatch.run,
+    "calls: gates": ToolGate.pass_through,
+    "calls: doom loop": DoomLoopDetector.__init__,
+    "events": SessionWriter.write_event,
+    "commits": SessionWriter.commit,
 }
+"""The function of each stage. Its time includes the functions that it calls, so a stage inside another counts twice."""
 
 
 def measured() -> dict[str, Any]:
@@ -73,13 +78,12 @@ def profile() -> pstats.Stats:
 
 def _shares() -> dict[str, float]:
     stats: Any = profile()
-    stages = {place: name for name, place in STAGES.items()}
     shares: dict[str, float] = {}
-    for (path, _, function), (_, _, _, cumulative, _) in stats.stats.items():
-        stage = stages.get((path.replace("\\", "/").rpartition("/")[2], function))
-        if stage is not None and "desktop_agent" in path:
-            shares[stage] = round(shares.get(stage, 0.0) + cumulative / stats.total_tt, 3)
-    return {name: shares.get(name, 0.0) for name in STAGES}
+    for name, function in STAGES.items():
+        code = function.__code__
+        calls = stats.stats.get((code.co_filename, code.co_firstlineno, code.co_name))
+        shares[name] = round(calls[3] / stats.total_tt, 3) if calls else 0.0
+    return shares
 
 
 async def _turn_seconds(size: int, profiler: cProfile.Profile | None = None, *, hooked: bool = False) -> float:

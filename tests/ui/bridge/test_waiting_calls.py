@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny
@@ -150,6 +151,23 @@ def test_opened_without_a_look_before_it_waits_since_the_same_moment(in_loop, tm
 
     rows = []
     run(in_loop, tmp_path / "data", leave, Turn(write("1", "a.txt")))
+    run(in_loop, tmp_path / "left", find)
+
+
+def test_a_conversation_opens_where_its_times_cannot_be_read(in_loop, tmp_path, monkeypatch):
+    async def find(bridge):
+        async def fail():
+            raise StorageFailed("The disk is tired.")
+
+        monkeypatch.setattr(bridge.engine.store, "find_interrupted_runs", fail)
+        bridge.library.open(left.conversation_id)
+        await until(lambda: bridge.library.waiting.count)
+        (row,) = bridge.library.waiting.rows
+        assert row.since > left.since
+        bridge.library.current.stop()
+        await until(lambda: bridge.library.waiting.count == 0)
+
+    (left,) = leave_a_call(in_loop, tmp_path)
     run(in_loop, tmp_path / "left", find)
 
 
