@@ -280,9 +280,9 @@ def pytest_collection() -> Iterator[Any]:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Freeze what is loaded by now, since it stays: this keeps the garbage collection after each test cheap.
 
+    What finding the tests left as garbage is frozen too: collecting it would take half a second.
     As each test ends with one, Python need not start one by itself while a test makes no more than some MB of garbage.
     """
-    gc.collect()
     gc.freeze()
     session.config.add_cleanup(partial(gc.set_threshold, *AS_IN_PROGRAM))
     gc.set_threshold(*SELDOM)
