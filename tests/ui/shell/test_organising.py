@@ -250,7 +250,8 @@ def test_a_changed_folder_is_changed_back_by_the_notice(on_screen):
         dialog = await until(lambda: screen.find(QDialog, "Name, colour and instructions"))
         editor = screen.find(QPlainTextEdit, INSTRUCTIONS)
         assert editor.toPlainText() == "Be brief."
-        editor.setPlainText("x" * (MAX_FOLDER_INSTRUCTIONS + 1))
+        # In lines: one word of 200,000 letters takes seconds to be wrapped.
+        editor.setPlainText(("x" * 99 + "\n") * (MAX_FOLDER_INSTRUCTIONS // 100 + 1))
         screen.find(QPushButton, "Save").click()
         assert dialog.isVisible()
         assert "These are more than 200,000 characters. Shorten them." in editor.accessibleDescription()
