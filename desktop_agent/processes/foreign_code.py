@@ -69,11 +69,6 @@ def strip_terminal_sequences(output: str) -> str:
     return _TERMINAL_SEQUENCE.sub("", output) if "\x1b" in output or "\x9b" in output else output
 
 
-def normalize_newlines(text: str) -> str:
-    r"""Write every line end as \n; what a terminal would overwrite becomes a line of its own."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
 def unique_keys(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """Return the pairs with unique names: a name that occurs again gets a mark."""
     unique: dict[Any, Any] = {}

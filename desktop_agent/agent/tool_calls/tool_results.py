@@ -9,14 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from desktop_agent.processes.foreign_code import (
-    limit_parts,
-    normalize_newlines,
-    omitted_parts_note,
-    replace_surrogates,
-    unique_keys,
-)
+from desktop_agent.processes.foreign_code import limit_parts, omitted_parts_note, replace_surrogates, unique_keys
 from desktop_agent.processes.worker_threads import is_nested_deeper, iter_json, run_by_size
+from desktop_agent.tools.files.text_files import normalize_newlines
 from desktop_agent.types.blocks import Base64Source, Image, Json, JsonObject, ResultPart, Text, ToolResult, UrlSource
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.hidden_characters import mark_hidden

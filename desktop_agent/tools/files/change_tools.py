@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.processes.foreign_code import normalize_newlines
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
 from desktop_agent.tools.checkpoints.snapshots import MAX_SAVED_BYTES, FileStamp, file_stamp
 from desktop_agent.tools.files.read_tools import changed_paths, path_subjects
@@ -19,6 +18,7 @@ from desktop_agent.tools.files.text_files import (
     decode_text,
     decode_with_newlines,
     encode_text,
+    normalize_newlines,
     replace_passage,
 )
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool

@@ -8,7 +8,6 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Literal
 
-from desktop_agent.processes.foreign_code import normalize_newlines
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 Newline = Literal["\n", "\r\n", "\r"]
@@ -54,6 +53,11 @@ class TextFile:
 
     text: str
     format: TextFormat
+
+
+def normalize_newlines(text: str) -> str:
+    r"""Write every line end as \n; what a terminal would write over stands in a line of its own."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def decode_text(data: bytes) -> TextFile:

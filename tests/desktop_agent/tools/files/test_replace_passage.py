@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.processes.foreign_code import normalize_newlines
-from desktop_agent.tools.files.text_files import TextFormat, decode_with_newlines, replace_passage
+from desktop_agent.tools.files.text_files import TextFormat, decode_with_newlines, normalize_newlines, replace_passage
 from desktop_agent.types.errors import ToolFailed
 
 PLAIN = TextFormat(newline="\n")

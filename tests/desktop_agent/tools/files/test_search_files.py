@@ -1,6 +1,8 @@
 """A text in the files of a workspace, looked for by a process that can be ended."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +23,14 @@ async def search(workspace: Workspace, pattern: str, *, seconds: float = module.
     tool = search_files(workspace, timeout=seconds)
     (part,) = await tool.run(tool.checked({"pattern": pattern, **more}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
+
+
+def test_the_process_loads_nothing_that_it_does_not_need() -> None:
+    code = (
+        "import sys, desktop_agent.tools.files.search_process; "
+        "sys.exit('asyncio' in sys.modules or 'pydantic' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 async def test_matches_have_path_number_and_line(workspace: Workspace) -> None:
