@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeVar
 
 from desktop_agent.permissions.gate import validate_edited_arguments
-from desktop_agent.processes.foreign_code import Fault, HistoryCopy, OutOfTime, call_within, deep_copy
+from desktop_agent.processes.foreign_code import Fault, HistoryCopy, OutOfTime, call_within, deep_copy, validate_message
 from desktop_agent.processes.worker_threads import run_by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Image, JsonObject, Outcome, Text, ToolResult
-from desktop_agent.types.errors import ToolInputInvalid
+from desktop_agent.types.errors import ToolInputInvalid, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import (
     HookAllow,
@@ -103,7 +103,7 @@ async def run_post_tool_hooks(
     """
 
     async def apply_edit(before: PostToolUse, edit: HookEdit) -> PostToolUse | str:
-        if edit.result is None:
+        if not isinstance(edit.result, ToolResult):
             return _NO_VERDICT
         return replace(before, result=before.result.model_copy(update={"content": edit.result.content}))
 
@@ -123,7 +123,10 @@ async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit
     """
 
     async def apply_edit(before: UserPromptSubmit, edit: HookEdit) -> UserPromptSubmit | str:
-        blocks = () if edit.prompt is None else edit.prompt.blocks
+        try:
+            blocks = validate_message(edit.prompt).blocks
+        except WrongUse:
+            return _NO_VERDICT
         if not blocks or not all(isinstance(block, Text | Image) for block in blocks):
             return _NO_VERDICT
         return replace(before, prompt=before.prompt.model_copy(update={"blocks": blocks}))
@@ -182,9 +185,12 @@ async def _ask_hook(
         # The type alone: the text of an exception may be secret.
         _log.warning("the hook %s raised %s", name, answer.kind)
         return HookDeny(f"A hook failed ({answer.kind}), which counts as a denial.")
-    if not isinstance(answer, HookVerdict):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return HookDeny(_NO_VERDICT)
-    return answer
+    return answer if _is_verdict(answer) else HookDeny(_NO_VERDICT)
+
+
+def _is_verdict(answer: object) -> bool:
+    reason: object = getattr(answer, "reason", None)
+    return isinstance(answer, HookVerdict) and (reason is None or isinstance(reason, str))
 
 
 async def _copy_moment(moment: Moment) -> Moment:

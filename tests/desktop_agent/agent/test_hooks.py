@@ -15,7 +15,7 @@ from desktop_agent.agent.hooks import run_post_tool_hooks, run_pre_tool_hooks, r
 from desktop_agent.processes.foreign_code import HistoryCopy, deep_copy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import (
     HookAllow,
     HookAsk,
@@ -110,6 +110,7 @@ def prompted(*verdicts: Any) -> Hooks:
     return Hooks(user_prompt_submit=tuple(each if callable(each) else saying(each) for each in verdicts))
 
 
+UNCHECKED = Message.model_construct(role=Role.USER, blocks=(Text.model_construct(text=5),))
 ALLOW, ASK, DENY = HookAllow(), HookAsk("look"), HookDeny("no")
 EDIT = HookEdit(input={"word": "two"})
 
@@ -180,6 +181,10 @@ async def test_arguments_of_a_tool_that_is_not_there_can_be_edited_all_the_same(
         saying("deny"),
         saying(True),
         saying(HookEdit()),
+        saying(HookDeny(5)),
+        saying(HookAsk(b"why")),
+        saying(HookEdit(input="two", prompt="two", result="two")),
+        saying(HookEdit(input={"word": 5}, prompt=UNCHECKED)),
     ],
 )
 async def test_a_fault_denies_says_no_secret_and_the_others_run(
