@@ -66,13 +66,14 @@ class ModelCall:
                 if await self._attempt(answer, may_repeat=attempt == 1):
                     return
                 delay, why = 0.0, _MALFORMED_CALL
-                answer.restart()
             except AgentError as error:
                 wait = None if answer.has_content else self._context.retry.delay(error, attempt)
                 if wait is None:
                     raise
                 delay, why = wait, error.sentence
-            self._recorder.emit(RetryScheduled(delay, str(why), attempt, why))
+            retry = RetryScheduled(delay, str(why), attempt, why)
+            answer.feed(retry)
+            self._recorder.emit(retry)
             await asyncio.sleep(delay)
             self._provider = await self._context.open_provider(self._settings.model)
             attempt += 1
@@ -89,11 +90,11 @@ class ModelCall:
         async with aclosing(events):
             async for event, pieces in events:
                 if may_repeat and type(event) is MessageDelta and _is_malformed_call(event) and not answer.has_content:
-                    answer.feed(event)
                     async for late_event, _ in events:
-                        # Nothing of this attempt is shown, but its usage counts.
+                        # Nothing of the rest is shown, but what it used counts.
                         if isinstance(late_event, UsageUpdate):
                             answer.feed(late_event)
+                            self._recorder.emit(late_event)
                     return False
                 answer.feed(event)
                 self._recorder.emit(event, pieces)
@@ -249,11 +250,12 @@ class AgentLoop:
             self._budget.add_usage(answer.total_usage)
             self._context.count_answer(provider, answer)
             self._budget.add_characters(model_call.characters)
+            # Also an attempt that came to nothing is billed.
+            if self._budget.cost is not None:
+                self._recorder.emit(CostUpdated(self._budget.cost))
         if self._is_stopped():
             # The provider swallowed the cancellation: what came is kept, as an incomplete answer.
             raise asyncio.CancelledError
-        if self._budget.cost is not None:
-            self._recorder.emit(CostUpdated(self._budget.cost))
         state = MessageState.INTERRUPTED if answer.stop_reason in _INTERRUPTED_ENDS else MessageState.COMPLETE
         return await self._commit_answer(answer, state)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from desktop_agent.types.blocks import Block, Image, JsonObject, ServerStep, Text, Thinking, ToolUse, Unknown
-from desktop_agent.types.engine_events import Event
+from desktop_agent.types.engine_events import Event, RetryScheduled
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role, now
 from desktop_agent.types.provider_events import (
@@ -34,6 +34,32 @@ class _OpenPart:
     block: Text | Thinking | None = None
 
 
+class AnswerUsage:
+    """What one answer used, failed attempts at it included. Feed it the events of its turn."""
+
+    def __init__(self) -> None:
+        self._attempt: Usage | None = None
+        self._failed: Usage | None = None
+
+    @property
+    def total(self) -> Usage | None:
+        """Return the usage; None while nothing is known."""
+        if self._failed is None or self._attempt is None:
+            return self._attempt or self._failed
+        return self._failed + self._attempt
+
+    def feed(self, event: Event) -> None:
+        """Take in one event; those that say nothing of usage are ignored."""
+        match event:
+            case UsageUpdate():
+                self._attempt = event.usage if self._attempt is None else self._attempt.merge_max(event.usage)
+            case AnswerStarted() | RetryScheduled():
+                # Another address is asked without a word, and not every provider says that its answer starts.
+                self._failed, self._attempt = self.total, None
+            case _:
+                pass
+
+
 class AnswerBuilder:
     """Builds a message from events fed in order; ask for it at any moment. Without `at`, an event comes now.
 
@@ -43,11 +69,10 @@ class AnswerBuilder:
     def __init__(self, message_id: str, model: str) -> None:
         self.message_id = message_id
         self.model = model
-        self.usage: Usage | None = None
         self.stop_reason: StopReason | None = None
         self.stop_details: JsonObject | None = None
         self._origin: Origin | None = None
-        self._wasted_usage: Usage | None = None
+        self._usage = AnswerUsage()
         self._adjustments: dict[str, Sentence] = {}
         self._blocks: list[Block] = []
         self._open: dict[int, _OpenPart] = {}
@@ -61,9 +86,7 @@ class AnswerBuilder:
     @property
     def total_usage(self) -> Usage | None:
         """Return the usage, that of failed attempts included."""
-        if self._wasted_usage is None or self.usage is None:
-            return self.usage or self._wasted_usage
-        return self._wasted_usage + self.usage
+        return self._usage.total
 
     def feed(self, event: Event, at: datetime | None = None) -> None:
         """Take in one event; those of tools and approvals are ignored."""
@@ -86,26 +109,22 @@ class AnswerBuilder:
 
     def _apply_metadata(self, event: Event) -> None:
         """Take in an event that is about the answer and not part of it."""
+        self._usage.feed(event)
         match event:
-            case UsageUpdate():
-                self.usage = event.usage if self.usage is None else self.usage.merge_max(event.usage)
             case MessageDelta():
                 self.stop_reason, self.stop_details = event.stop_reason, _details(event)
             case AnswerStarted():
                 self._origin = event.origin
+                self.stop_reason = self.stop_details = None
                 self._add_adjustments(event.adjustments)
             case RequestAdjusted():
                 self._add_adjustments(event.adjustments)
+            case RetryScheduled():
+                self.stop_reason = self.stop_details = None
             case AnswerNamed() if self._origin is not None:
                 self._origin = self._origin.model_copy(update={"response_id": event.response_id})
             case _:
                 pass
-
-    def restart(self) -> None:
-        """Begin again for another attempt at the same request; the usage so far still counts."""
-        if self.usage is not None:
-            self._wasted_usage = self.usage if self._wasted_usage is None else self._wasted_usage + self.usage
-        self.usage = self.stop_reason = self.stop_details = None
 
     def close_parts(self, at: datetime | None = None) -> None:
         """Finish all open parts as they are."""

@@ -5,17 +5,19 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from operator import is_
 
+from desktop_agent.conversation.answer_builder import AnswerUsage
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
     ConversationTitled,
     CostUpdated,
     Event,
+    RetryScheduled,
     RunFinished,
     RunStarted,
     TurnStarted,
 )
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
+from desktop_agent.types.provider_events import AnswerStarted, StopReason, Usage, UsageUpdate
 
 MessageGroup = tuple[Message, ...]
 
@@ -207,22 +209,22 @@ class SpecialistUsage:
     """What specialists use, turn by turn; it is in no message."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Usage] = {}
+        self._open: dict[str, AnswerUsage] = {}
 
     @property
     def open(self) -> Iterable[Usage]:
         """Return what the turns that are not over have used so far."""
-        return self._open.values()
+        return (used for answer in self._open.values() if (used := answer.total) is not None)
 
     def take(self, event: Event, run_id: str) -> Usage | None:
         """Take in an event of a specialist's run; return what its turn used, when that is over."""
         match event:
-            case UsageUpdate():
-                before = self._open.get(run_id)
-                self._open[run_id] = event.usage if before is None else before.merge_max(event.usage)
+            case UsageUpdate() | AnswerStarted() | RetryScheduled():
+                self._open.setdefault(run_id, AnswerUsage()).feed(event)
                 return None
             case TurnStarted() | RunFinished():
-                return self._open.pop(run_id, None)
+                answer = self._open.pop(run_id, None)
+                return None if answer is None else answer.total
             case _:
                 return None
 
@@ -249,7 +251,7 @@ class ConversationUsage:
         self._counted = 0
         self._last_counted = ""
         self._committed: Usage | None = None
-        self._open: Usage | None = None
+        self._open = AnswerUsage()
         self._has_gaps = False
         self._beside: Usage | None = None
         self._specialists = SpecialistUsage()
@@ -264,7 +266,7 @@ class ConversationUsage:
     def total(self) -> Usage | None:
         """Return the usage of all answers; None while nothing is known."""
         lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
-        parts = (self._earlier, self._committed, self._open, self._beside, *self._specialists.open, lost)
+        parts = (self._earlier, self._committed, self._open.total, self._beside, *self._specialists.open, lost)
         known = [part for part in parts if part is not None]
         return sum(known[1:], known[0]) if known else None
 
@@ -272,7 +274,8 @@ class ConversationUsage:
     def is_complete(self) -> bool:
         """Return whether the cost of every answer is known; otherwise the total's cost is a lower bound."""
         is_known = not self._has_gaps and not self.lacks_earlier
-        return is_known and (self._open is None or self._open.cost is not None)
+        used = self._open.total
+        return is_known and (used is None or used.cost is not None)
 
     def count_branch(self) -> None:
         """Count the branch that is in view now."""
@@ -291,8 +294,8 @@ class ConversationUsage:
                 self._add_beside(used)
             return
         match event:
-            case UsageUpdate():
-                self._open = event.usage if self._open is None else self._open.merge_max(event.usage)
+            case UsageUpdate() | AnswerStarted() | RetryScheduled():
+                self._open.feed(event)
             case RunStarted():
                 self._count_new()
                 self._before_run, self._run_cost = self._cost, 0.0
@@ -302,7 +305,7 @@ class ConversationUsage:
                 self._add_beside(used)
             case TurnStarted() | RunFinished():
                 # The answer before was committed by now, with its usage.
-                self._open = None
+                self._open = AnswerUsage()
                 self._count_new()
                 self._wasted_cost += max(0.0, self._before_run + self._run_cost - self._cost)
             case _:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse
 from desktop_agent.agent.tool_calls.tool_execution import OUTCOME_UNKNOWN, RecoveredCalls
-from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.conversation.answer_builder import AnswerBuilder, AnswerUsage
 from desktop_agent.conversation.history import SpecialistUsage, add_usage, missing_result, summary_of, unanswered_calls
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
@@ -33,7 +33,7 @@ from desktop_agent.types.engine_events import (
     TurnStarted,
 )
 from desktop_agent.types.messages import Message, MessageState, Role, now
-from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
+from desktop_agent.types.provider_events import StopReason, Usage
 from desktop_agent.types.spending import tokens_used
 
 _NOT_STARTED = "The program ended before this call was started."
@@ -201,13 +201,11 @@ def _prior_use(run_id: str, messages: Sequence[Message], journal: Sequence[Envel
 
 def _turn_usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterable[Usage]:
     """Yield the usage of each turn but the known ones. Answers of specialists are in the journal alone."""
-    turns: dict[str | None, Usage] = {}
+    turns: dict[str | None, AnswerUsage] = {}
     for envelope in journal:
-        if isinstance(envelope.event, UsageUpdate) and envelope.turn_id not in known:
-            before = turns.get(envelope.turn_id)
-            usage = envelope.event.usage
-            turns[envelope.turn_id] = usage if before is None else before.merge_max(usage)
-    return turns.values()
+        if envelope.turn_id not in known:
+            turns.setdefault(envelope.turn_id, AnswerUsage()).feed(envelope.event)
+    return (used for answer in turns.values() if (used := answer.total) is not None)
 
 
 def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:

@@ -145,14 +145,16 @@ def fold_frames(
             break
     error: dict[str, Any] | None = None
     if reader.failure is not None:
-        builder.close_parts()
         error = of_error(reader.failure)
     elif not (reader.has_ended or reader.has_finished):
-        builder.close_parts()
         error = {"type": "error", "kind": "truncated", "message": ""}
-    else:
+    if error is None:
         reader.end()
-    events = [plain for event in builder.take_events() if (plain := as_dict(event)) is not None]
+    else:
+        builder.close_parts()
+    used = reader.usage_so_far if error is not None else None
+    ends = [*builder.take_events(), *([] if used is None else [UsageUpdate(used)])]
+    events = [plain for event in ends if (plain := as_dict(event)) is not None]
     return [*events, error or {"type": "done"}]
 
 

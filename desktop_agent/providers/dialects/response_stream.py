@@ -258,12 +258,11 @@ def _final_stream_events(
     opened: OpenedStream, state: ProviderState, *, damaged: int, failed: bool
 ) -> list[ProviderEvent]:
     if failed:
-        opened.builder.close_parts()
-    else:
-        if damaged:
-            opened.builder.note_adjustment(_damaged_sentence(damaged))
-        if opened.reader.end():
-            state.conversation_turns += 1
+        return _broken_off_events(opened, state)
+    if damaged:
+        opened.builder.note_adjustment(_damaged_sentence(damaged))
+    if opened.reader.end():
+        state.conversation_turns += 1
     return [_add_usage(event, opened.pricing, state) for event in opened.builder.take_events()]
 
 
@@ -344,8 +343,13 @@ def _read_rest(decoder: SseDecoder, opened: OpenedStream) -> None:
 
 
 def _release_pending(opened: OpenedStream, state: ProviderState, decoder: SseDecoder) -> list[ProviderEvent]:
-    """Return what was pending, and the usage so far: what the server read and wrote before the stop is billed."""
+    """Return what was pending."""
     _read_rest(decoder, opened)
+    return _broken_off_events(opened, state)
+
+
+def _broken_off_events(opened: OpenedStream, state: ProviderState) -> list[ProviderEvent]:
+    """Return the rest, and the usage so far: what the server read and wrote before it was broken off is billed."""
     opened.builder.close_parts()
     usage = opened.reader.usage_so_far
     events = [*opened.builder.take_events(), *([] if usage is None else [UsageUpdate(usage)])]

@@ -5,8 +5,15 @@ import pytest
 from desktop_agent.agent.agent_loop import MAX_PAUSES
 from desktop_agent.agent.guards import Guards
 from desktop_agent.types.blocks import Outcome, Text
-from desktop_agent.types.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.engine_events import (
+    CostUpdated,
+    LimitReached,
+    RetryScheduled,
+    RunEnd,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.types.errors import InvalidRequest, Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, GuardVerdict
 from desktop_agent.types.provider_events import (
@@ -78,6 +85,12 @@ async def test_a_pause_without_tools_ends_well() -> None:
     assert (last.role, last.text, last.state) == (Role.ASSISTANT, "a", MessageState.COMPLETE)
 
 
+async def test_what_was_paid_for_no_answer_is_reported_too() -> None:
+    desk = Desk(Turn(UsageUpdate(Usage(cost=0.25)), InvalidRequest("no")))
+    assert await desk.execute() is RunEnd.FAILED
+    assert desk.memory.of(CostUpdated) == [CostUpdated(0.25)]
+
+
 class TestMiswritten:
     """A call that its own server could not read."""
 
@@ -87,7 +100,7 @@ class TestMiswritten:
         (retry,) = desk.memory.of(RetryScheduled)
         assert retry.after == 0
         assert len(desk.memory.of(MessageDelta)) == len(desk.memory.of(Done)) == len(desk.memory.of(TurnStarted)) == 1
-        assert desk.memory.of(UsageUpdate) == [used(7)]
+        assert desk.memory.of(UsageUpdate) == [used(5), used(7)]
         answer = desk.memory.messages[-1]
         assert (answer.text, answer.state, answer.stop_reason) == ("Hi", MessageState.COMPLETE, StopReason.END_TURN)
         assert answer.usage == Usage(input_tokens=12)

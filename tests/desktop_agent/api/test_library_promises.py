@@ -12,9 +12,11 @@ from pydantic import BaseModel, Field
 from desktop_agent.api.client import Client, query, run
 from desktop_agent.api.command_line import parse_ask_arguments
 from desktop_agent.api.provider import ChatDone, Provider
+from desktop_agent.api.responses import collect_response
 from desktop_agent.tools.decorator import tool
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult, ToolUse, UrlSource
+from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.errors import (
     AgentError,
     AuthenticationFailed,
@@ -22,9 +24,11 @@ from desktop_agent.types.errors import (
     ImageRefused,
     NotFound,
     OutputInvalid,
+    Overloaded,
     TimedOut,
     ToolFailed,
     ToolInputInvalid,
+    Truncated,
     UnreadableAnswer,
     WrongUse,
 )
@@ -77,6 +81,24 @@ async def test_usage_is_also_of_specialists() -> None:
         response = await client.complete("go")
     assert response.usage is not None
     assert (response.usage.input_tokens, response.usage.output_tokens) == (1110, 321)
+
+
+async def test_usage_is_also_of_attempts_that_came_to_nothing() -> None:
+    miswritten = MessageDelta(StopReason.MALFORMED_TOOL_CALL)
+    options, provider = acting(
+        Turn(miswritten, UsageUpdate(Usage(input_tokens=1))),
+        Turn(ToolUse(id="s", name="clerk", input={"task": "count"}), UsageUpdate(Usage(input_tokens=10))),
+        Turn(UsageUpdate(Usage(input_tokens=100)), Overloaded("busy", retry_after=0.001)),
+        Turn(says("two"), UsageUpdate(Usage(input_tokens=1_000))),
+        Turn(says("o"), UsageUpdate(Usage(input_tokens=10_000)), Truncated("cut")),
+        specialists=(Specialist(name="clerk", description="Counts.", system_prompt="Count."),),
+        auto_execute_tools=True,
+    )
+    async with Client(options) as client:
+        response = await collect_response(client.stream("go"))
+    provider.assert_finished()
+    assert response.end is RunEnd.FAILED
+    assert response.usage == Usage(input_tokens=11_111)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.types.blocks import Citation, ServerStep, Text, Thinking, ToolUse, Unknown
+from desktop_agent.types.engine_events import RetryScheduled
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import MessageState
 from desktop_agent.types.provider_events import (
@@ -51,6 +52,23 @@ def test_blocks_stand_in_the_order_of_their_events() -> None:
     assert message.blocks == (thinking, Text(text="xy"), call)
     assert message.stop_reason is StopReason.TOOL_USE
     assert message.usage == Usage(input_tokens=7, output_tokens=1)
+
+
+def test_what_failed_attempts_used_counts_and_how_they_ended_does_not() -> None:
+    started = AnswerStarted(Origin(provider="p"))
+    message = build(
+        started,
+        UsageUpdate(Usage(input_tokens=5)),
+        UsageUpdate(Usage(input_tokens=5, output_tokens=1)),
+        MessageDelta(StopReason.MALFORMED_TOOL_CALL, details={"empty": True}),
+        RetryScheduled(0.0, "the server is busy", 1),
+        UsageUpdate(Usage(input_tokens=6)),
+        started,  # another address answers
+        UsageUpdate(Usage(input_tokens=7, output_tokens=2)),
+        ContentDelta("x"),
+    )
+    assert message.usage == Usage(input_tokens=18, output_tokens=3)
+    assert (message.stop_reason, message.stop_details) == (None, None)
 
 
 def test_a_summary_that_broke_off_is_kept_for_the_eye_only() -> None:

@@ -4,6 +4,7 @@ from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.engine_events import (
     ConversationTitled,
     CostUpdated,
+    RetryScheduled,
     RunEnd,
     RunFinished,
     RunStarted,
@@ -49,6 +50,18 @@ def test_the_answer_on_its_way_counts_once() -> None:
     spending.take(RunFinished(RunEnd.COMPLETED))
     assert spending.total == Usage(input_tokens=16, output_tokens=2, cost=1.5)
     assert spending.is_complete
+
+
+def test_each_attempt_on_its_way_counts() -> None:
+    spending = ConversationUsage(list[Message])
+    for sub_run in (None, "one"):
+        spending.take(TurnStarted("t", "m", "model"), sub_run)
+        for _ in range(2):
+            spending.take(UsageUpdate(Usage(input_tokens=4, cost=1)), sub_run)
+            spending.take(RetryScheduled(0.0, "busy", 1), sub_run)
+    assert spending.total == Usage(input_tokens=16, cost=4)
+    spending.take(RunFinished(RunEnd.COMPLETED), "one")
+    assert spending.total == Usage(input_tokens=16, cost=4)
 
 
 def test_another_branch_is_counted_anew() -> None:

@@ -24,6 +24,7 @@ from desktop_agent.types.engine_events import (
     LimitReached,
     QuestionAnswered,
     QuestionAsked,
+    RetryScheduled,
     RunEnd,
     RunFinished,
     RunStarted,
@@ -251,6 +252,18 @@ def test_what_is_written_nowhere_else_is_read_from_the_journal() -> None:
     assert found.cost == pytest.approx(0.3 + 0.7 + 4.0 + 0.5)
     journal.add(CostUpdated(9.0), "t2")
     assert journal.used(*history).cost == 9.0
+
+
+def test_each_attempt_at_an_answer_that_never_came_counts() -> None:
+    journal = Journal()
+    journal.add(RunStarted("p"))
+    journal.add(TurnStarted("t0", "nothing", "m"), "t0")
+    for number in range(2):
+        journal.add(used(3, 0.3), "t0")
+        journal.add(RetryScheduled(0.0, "busy", number), "t0")
+    journal.add(TurnStarted("t1", "a1", "m"), "t1")
+    found = journal.used(Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
+    assert (found.tokens, found.cost) == (7, pytest.approx(0.6))
 
 
 WORKING = (Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
