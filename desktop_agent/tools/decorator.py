@@ -391,7 +391,6 @@ def _make_tool(function: Function, options: ToolOptions) -> AnyTool:
         "description": str(options_of_tool.pop("description", parse_docstring(function)[0])),
         "schema": schema,
         "run": _runner(function, bind),
-        "effects": frozenset(cast("Iterable[Effect]", options_of_tool.pop("effects", ()))),
         **options_of_tool,
     }
     # With a schema of its own a tool is called with what that describes.

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
@@ -31,6 +32,7 @@ from desktop_agent.types.tool_calls import (
 Input = TypeVar("Input")
 _Validated_co = TypeVar("_Validated_co", covariant=True)
 _Model = TypeVar("_Model", bound=BaseModel)
+_Word = TypeVar("_Word", bound=StrEnum)
 
 
 class ArgumentSchema(Protocol[_Validated_co]):
@@ -109,9 +111,20 @@ def run_tool_in_thread(
     return lambda params, _call: run_in_thread(lambda token: work(params, token))
 
 
+def _member(kind: type[_Word], word: object, tool: str) -> _Word:
+    """Return the member of the enumeration with this value. Raises WrongUse for an unknown one."""
+    try:
+        return kind(word)
+    except ValueError:
+        what = f"The tool “{tool}” cannot be or do “{str(word)[:80]}”."
+        raise WrongUse(what, f"Choose among: {', '.join(kind)}.") from None
+
+
 @dataclass(frozen=True)
 class Tool(Generic[Input]):
-    """One tool. `timeout` is in seconds; `preview` shows the effect before it happens and changes nothing.
+    """One tool. Raises WrongUse for an unknown class or effect.
+
+    `timeout` is in seconds; `preview` shows the effect before it happens and changes nothing.
 
     `scope` is what the tool works on, for example its folder: the same tool elsewhere is another one to approvals.
     `concurrency` is how many calls of it may run at once; None: as many as the scheduler allows. `subjects` are the
@@ -139,6 +152,12 @@ class Tool(Generic[Input]):
     timeout: float = 120.0
     concurrency: int | None = None
     scope: str = ""
+
+    def __post_init__(self) -> None:
+        # A caller may give their words, which no gate would know.
+        object.__setattr__(self, "tool_class", _member(ToolClass, self.tool_class, self.name))
+        effects = (self.effects,) if isinstance(self.effects, str) else self.effects
+        object.__setattr__(self, "effects", frozenset([_member(Effect, effect, self.name) for effect in effects]))
 
     @property
     def identity(self) -> str:

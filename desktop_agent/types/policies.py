@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
 
@@ -53,18 +53,26 @@ GuardVerdict = GuardPass | GuardContinue | GuardStop | GuardAbort
 GuardCheck = Callable[[GuardMoment], Awaitable[GuardVerdict | None]]
 
 
+_Moment = Literal["turn_end", "session_stop"]
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One guard. `at`: after each turn, or only when the run would end. Raises WrongUse without a bound."""
+    """One guard. `at`: after each turn, or only when the run would end.
+
+    Raises WrongUse without a bound, and for another moment.
+    """
 
     name: str
     check: GuardCheck
     max_iterations: int
-    at: Literal["turn_end", "session_stop"] = "session_stop"
+    at: _Moment = "session_stop"
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1:
             raise WrongUse("A guard needs max_iterations of at least 1.")
+        if self.at not in get_args(_Moment):
+            raise WrongUse("A guard would never be asked at this moment.", "Say turn_end or session_stop.")
 
 
 HookName = Literal["UserPromptSubmit", "PreToolUse", "PostToolUse"]

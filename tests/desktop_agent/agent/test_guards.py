@@ -191,6 +191,13 @@ def always(verdict: GuardVerdict) -> GuardCheck:
     return check
 
 
+def test_one_that_would_never_be_asked_is_wrong_use() -> None:
+    async def check(_moment: GuardMoment) -> None: ...
+
+    with pytest.raises(WrongUse, match="would never be asked"):
+        Guard("g", check, max_iterations=1, at="every_turn")  # type: ignore[arg-type]
+
+
 async def test_stubborn_guards_come_to_an_end() -> None:
     told: list[EngineEvent] = []
     guards = Guards(

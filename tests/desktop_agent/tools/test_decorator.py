@@ -336,6 +336,8 @@ OPTIONAL = {"a": "integer?", "b": "integer"}
         (lambda: tool(Place), "answers once"),
         (lambda: tool(name="two words")(answers), "“two words” cannot be the name"),
         (lambda: tool(name="x" * 65)(answers), "cannot be the name"),
+        (lambda: tool(tool_class="readonly")(answers), "cannot be or do “readonly”"),
+        (lambda: tool(effects="network,read")(answers), "cannot be or do “network,read”"),
         (lambda: tool(lambda: 1), "“<lambda>” cannot be the name"),
         (lambda: tool(functools.partial(answers)), "“” cannot be the name"),
         (lambda: tool(schema={"a": "integer", "b": "text"})(answers), "“text”, which is no type"),

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -45,6 +46,18 @@ def test_an_unknown_tool_counts_as_mutating() -> None:
     assert registry.class_of("calculate") is ToolClass.READ_ONLY
     assert registry.class_of("plain") is ToolClass.MUTATING
     assert registry.class_of("Calculate") is ToolClass.MUTATING
+
+
+def test_class_and_effects_may_be_given_by_their_words() -> None:
+    def made(**facts: Any) -> AnyTool:
+        return Tool(name="n", description="", schema=ModelSchema(Nothing), run=run, **facts)
+
+    assert made(tool_class="mutating").tool_class is ToolClass.MUTATING
+    for effects in ("write", ["write"], {Effect.WRITE}):
+        assert [type(effect) for effect in made(effects=effects).effects] == [Effect]
+    for facts in ({"tool_class": "read-only"}, {"tool_class": None}, {"effects": "wirte"}, {"effects": [5]}):
+        with pytest.raises(WrongUse, match="tool “n” cannot be or do"):
+            made(**facts)
 
 
 def test_the_sets_of_built_in_tools(tmp_path: Path) -> None:
