@@ -24,6 +24,8 @@ from desktop_agent.types.mcp import ServerCall
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
+# Under this name the library's session logs what a server sent that is no message, secrets too.
+_SESSION_LOGGER = "client"
 # Seconds that a cancelled call gets to notify the server.
 _CANCEL_GRACE = 2.0
 
@@ -157,6 +159,8 @@ class ServerConnection:
         _log.info("an MCP server is gone: %s", type(error).__name__)
 
     def _client(self) -> Client:
+        # Each time: whoever configures logging afterwards may turn it on again.
+        logging.getLogger(_SESSION_LOGGER).disabled = True
         handler = self._request_handler
         return Client(
             _watch_messages(self._transport, self._log, self._closing.set),

@@ -1,5 +1,6 @@
 """A server that repeats its secret wherever it can: nothing of it gets further than the connection."""
 
+import logging
 import sys
 
 import pytest
@@ -35,6 +36,7 @@ for line in sys.stdin:
     elif method == "tools/call":
         token = said["params"]["_meta"]["progressToken"]
         say(method="notifications/progress", params={"progressToken": token, "progress": 1, "message": secret})
+        say(method="notifications/progress", params={"progressToken": [secret], "progress": secret})
         content = [
             {"type": "text", "text": secret},
             {"type": "resource", "resource": {"uri": "x://a/" + secret, "mimeType": "image/png", "blob": pixel}},
@@ -48,7 +50,8 @@ for line in sys.stdin:
 """
 
 
-async def test_it_is_hidden_in_all_that_is_told_kept_or_sent(tmp_path):
+async def test_it_is_hidden_in_all_that_is_told_kept_or_sent(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
     async with program([sys.executable, "-c", PARROT], tmp_path, {"TOKEN": SECRET}) as live:
         live.log.add_secrets((SECRET,))
         offer = await load_tool_offer(live)
@@ -62,7 +65,8 @@ async def test_it_is_hidden_in_all_that_is_told_kept_or_sent(tmp_path):
         with pytest.raises(ToolFailed) as failure:
             await tool.run({"fail": True}, RunningCall("call", told.append))
         assert live.log.lines
-        everything = (offer.tools, offer.listed, offer.unusable, told, parts, failure.value, live.log.lines)
+        kept = (live.log.lines, caplog.text)
+        everything = (offer.tools, offer.listed, offer.unusable, told, parts, failure.value, kept)
         assert SECRET not in repr(everything)
         assert SECRET not in str([each.tool.schema.json_schema for each in offer.described])
 
