@@ -5,7 +5,7 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -333,7 +333,8 @@ async def complete_structured(
             retry = Message.user(_RETRY_PROMPT.format(problems=problems)).model_copy(
                 update={"injected_by": INJECTED_BY}
             )
-            response = await _ask(conversation, retry, owner)
+            used, response = response.usage, await _ask(conversation, retry, owner)
+            response = replace(response, usage=add_usage(used, response.usage))
         if response.end is not None and response.end in _UNFINISHED_REASONS:
             sentence, remedy = _UNFINISHED_REASONS[response.end]
             raise OutputInvalid(sentence, remedy, detail=response.text)

@@ -15,6 +15,7 @@ from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.errors import OutputInvalid, WrongUse
 from desktop_agent.types.messages import Role
 from desktop_agent.types.policies import Hooks, UserPromptSubmit
+from desktop_agent.types.provider_events import Usage, UsageUpdate
 from desktop_agent.types.providers import Dialect
 from tests.fakes.demo_server import DIALECTS
 from tests.fakes.http_server import Loopback, Reply
@@ -150,6 +151,16 @@ async def test_an_answer_that_a_limit_ended_says_so() -> None:
         with pytest.raises(OutputInvalid, match="A limit ended the run"):
             await client.complete("Well?", output_type=Town)
         assert client.ended is RunEnd.LIMIT
+
+
+async def test_the_usage_is_that_of_all_answers_until_one_fits() -> None:
+    answers = ("no", "{}", '{"name": "Bern"}')
+    turns = [Turn(says(text), UsageUpdate(Usage(input_tokens=10**place))) for place, text in enumerate(answers)]
+    options, provider = acting(*turns)
+    async with Client(options) as client:
+        response = await client.complete("Well?", output_type=Town, output_retries=2)
+    provider.assert_finished()
+    assert (response.output.name, response.usage) == ("Bern", Usage(input_tokens=111))
 
 
 async def test_calls_that_wait_for_results_are_said_and_then_there_is_an_answer() -> None:
