@@ -138,3 +138,9 @@ def _joined_texts(parts: Iterable[Block | ShownCall]) -> Iterator[Block | ShownC
 def _one_text(texts: list[Text]) -> Text:
     citations = [citation for text in texts for citation in text.citations]
     return Text(text="".join(text.text for text in texts), citations=citations)
+
+
+def duration_words(seconds: float) -> str:
+    """Return how long something took, as the window says it: in whole seconds."""
+    minutes, rest = divmod(max(1, round(seconds)), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -22,6 +22,7 @@ from desktop_agent.exchange.branch_view import (
     Turn,
     branch_turns,
     cited_sources,
+    duration_words,
     models_of,
     one_line,
     plain_output,
@@ -49,6 +50,7 @@ from desktop_agent.types.blocks import (
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
 from desktop_agent.types.errors import ExtraMissing
 from desktop_agent.types.hidden_characters import mark_hidden
+from desktop_agent.types.messages import split_attached
 from desktop_agent.types.tool_calls import tool_title
 
 _SAID = {Speaker.PERSON: "You said", Speaker.ASSISTANT: "Assistant said", Speaker.PROGRAM: "The program noted"}
@@ -246,7 +248,7 @@ class HtmlPage:
         """Yield the HTML of one part of a turn."""
         match part:
             case Text() if speaker is Speaker.PERSON:
-                yield f'<p class="typed" dir="auto">{self._text(part.text.strip())}</p>\n'
+                yield from self._prompt(part.text)
             case Text():
                 yield self._markdown.render(part.text) + "\n"
                 yield self._sources(part.citations)
@@ -267,10 +269,18 @@ class HtmlPage:
                 body = self._html.code_block(pretty_json(raw), "", "json", self._highlight)
                 yield self._card("Unknown content", ("? Unknown", "warning"), "", body)
 
+    def _prompt(self, text: str) -> Iterator[str]:
+        typed, attached = split_attached(text)
+        if typed.strip() or not attached:
+            yield f'<p class="typed" dir="auto">{self._text(typed.strip())}</p>\n'
+        for file in attached:
+            body = self._html.code_block(file.text, "", "", self._highlight)
+            yield f"<details><summary>{self._text(one_line(file.title))}</summary>{body}</details>\n"
+
     def _thinking(self, thinking: Thinking) -> str:
         if not thinking.text:
             return ""
-        words = "Thought" if thinking.seconds is None else f"Thought for {_duration(thinking.seconds)}"
+        words = "Thought" if thinking.seconds is None else f"Thought for {duration_words(thinking.seconds)}"
         return f'<details class="thought"><summary>{words}</summary>{self._markdown.render(thinking.text)}</details>\n'
 
     def _call(self, shown: ShownCall) -> Iterator[str]:
@@ -337,11 +347,6 @@ def _changed(change: ShownChange) -> str:
         return f"{change.path} · nothing changed"
     counts = (f"{sign}{count}" for sign, count in zip("+\N{MINUS SIGN}", change.counts, strict=True) if count)
     return " ".join((change.path, *counts))
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(max(1, round(seconds)), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _one_line(words: str) -> str:

@@ -14,6 +14,7 @@ from desktop_agent.exchange.branch_view import (
     Turn,
     branch_turns,
     cited_sources,
+    duration_words,
     models_of,
     one_line,
     plain_output,
@@ -34,6 +35,7 @@ from desktop_agent.types.blocks import (
 )
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
 from desktop_agent.types.hidden_characters import mark_hidden
+from desktop_agent.types.messages import split_attached
 
 _SPEAKERS = {Speaker.PERSON: "You", Speaker.ASSISTANT: "Assistant", Speaker.PROGRAM: "Program"}
 OUTCOME_WORDS = {
@@ -78,19 +80,23 @@ def _details(tree: ConversationTree) -> str:
 def _turn(turn: Turn, *, with_pictures: bool) -> Iterator[str]:
     yield f"## {_SPEAKERS[turn.speaker]}"
     for part in turn.parts:
-        yield from _part(part, with_pictures=with_pictures)
+        yield from _part(part, turn.speaker, with_pictures=with_pictures)
     if not turn.is_whole:
         yield "*Not finished*"
 
 
-def _part(part: Block | ShownCall, *, with_pictures: bool) -> Iterator[str]:
+def _part(part: Block | ShownCall, speaker: Speaker, *, with_pictures: bool) -> Iterator[str]:
     match part:
         case Text():
-            yield close_fence(_plain_lines(part.text))
+            text, attached = split_attached(part.text) if speaker is Speaker.PERSON else (part.text, ())
+            yield close_fence(_plain_lines(text))
+            for file in attached:
+                yield f"**Attached: {code_span(file.title)}**"
+                yield fenced(file.text)
             yield _sources(part.citations)
         case Thinking():
             if part.text:
-                time = f" ({part.seconds:.0f} s)" if part.seconds is not None else ""
+                time = f" ({duration_words(part.seconds)})" if part.seconds is not None else ""
                 yield _quote(f"**Thinking**{time}\n\n{part.text}")
         case Image():
             yield _image(part, with_pictures=with_pictures)

@@ -1,8 +1,10 @@
-"""Messages, and constructors for those that people write by hand."""
+"""Messages, constructors for those that people write by hand, and texts that are attached to prompts."""
 
 import base64
+import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
@@ -174,3 +176,61 @@ def _image_source(kind: type[Base64Source | UrlSource], **values: object) -> Ima
             if isinstance(refused, ImageRefused):
                 raise refused.with_traceback(None) from None
         raise ImageRefused.unsupported() from None
+
+
+_HEAD = re.compile(
+    r"\[(?:The file “(?P<file>[^\n]*)”|“(?P<title>[^\n]*)”, (?P<uri>[^\n]*), from the server “(?P<server>[^\n]*)”)"
+    r", up to (?P<sign>[0-9a-f]{8}):\]\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedText:
+    """A file, which has no `uri` and no `server`, or a resource of an MCP server."""
+
+    title: str
+    text: str
+    uri: str = ""
+    server: str = ""
+
+
+def label_attached(attached: AttachedText) -> str:
+    """Label it for the model. The random end mark cannot occur in its text."""
+    sign, title = new_id()[:8], _on_one_line(attached.title)
+    head = f"[The file “{title}”, up to {sign}:]"
+    if attached.server:
+        uri, server = _on_one_line(attached.uri), _on_one_line(attached.server)
+        head = f"[“{title}”, {uri}, from the server “{server}”, up to {sign}:]"
+    return f"\n\n{head}\n{attached.text}\n[{sign}: end of “{title}”.]\n"
+
+
+def split_attached(text: str) -> tuple[str, tuple[AttachedText, ...]]:
+    """Return what was typed in a prompt, and what is attached to it, in its order."""
+    typed, attached, end = list[str](), list[AttachedText](), 0
+    for begin, after, found in _find_attached(text):
+        typed.append(text[end:begin].removesuffix("\n\n"))
+        attached.append(found)
+        end = after
+    if not attached:
+        return text, ()
+    return "".join((*typed, text[end:])), tuple(attached)
+
+
+def _find_attached(text: str) -> Iterator[tuple[int, int, AttachedText]]:
+    """Yield where each label begins, where the end mark is over, and what is between them."""
+    position = 0
+    while (head := _HEAD.search(text, position)) is not None:
+        title = head["title"] if head["file"] is None else head["file"]
+        tail = f"\n[{head['sign']}: end of “{title}”.]\n"
+        # Of an empty text, too: two line ends follow the label.
+        end = text.find(tail, head.end())
+        if end < 0:
+            position = head.end()
+            continue
+        position = end + len(tail)
+        attached = AttachedText(title, text[head.end() : end], head["uri"] or "", head["server"] or "")
+        yield head.start(), position, attached
+
+
+def _on_one_line(words: str) -> str:
+    return " ".join(words.split())

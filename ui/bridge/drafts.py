@@ -13,7 +13,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import UnsavedConversation, unsaved_as_markdown
 from desktop_agent.types.blocks import Base64Source, Block, Image, Text
 from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, split_attached
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.found_histories import is_found_id
 from ui.bridge.sentence_lists import quoted_names
@@ -312,7 +312,10 @@ def _merge_records(*records: Draft) -> Draft:
 
 
 def _message_record(message: Message) -> Draft:
-    return Draft(message.text, tuple(block for block in message.blocks if isinstance(block, Image)))
+    typed, attached = split_attached(message.text)
+    images = tuple(block for block in message.blocks if isinstance(block, Image))
+    resources = tuple(DraftResource(each.server, each.title, each.uri, each.text) for each in attached)
+    return Draft(typed, images, resources)
 
 
 def _draft_key(owner: DraftOwner) -> str:

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from secrets import token_hex
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Slot
 
 from desktop_agent.types.blocks import Block, Text
 from desktop_agent.types.errors import AgentError
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import AttachedText, Message, label_attached
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
@@ -83,7 +82,8 @@ async def to_blocks(
     blocks: list[Block] = [Text(text=whole)] if whole.strip() else []
     for attachment in attached:
         if isinstance(attachment, PendingResource):
-            blocks.append(Text(text=_labelled_resource(attachment)))
+            attached_text = AttachedText(attachment.title, attachment.text, attachment.uri, attachment.server)
+            blocks.append(Text(text=label_attached(attached_text)))
         elif isinstance(attachment, PendingPicture):
             if attachment.server:
                 label = f"\n\n[The next picture, “{attachment.name}”, is from the server “{attachment.server}”.]\n"
@@ -93,15 +93,6 @@ async def to_blocks(
             picture, name = await pictures.reload(attachment.image), attachment.image.name or ""
             blocks.append(await (pictures.hold if in_memory else pictures.save)(picture, name))
     return blocks
-
-
-def _labelled_resource(resource: PendingResource) -> str:
-    """Label a resource for the model. The random end marker cannot occur in the server's text."""
-    end_marker, title = token_hex(4), " ".join(resource.title.split())
-    head = f"[The file “{title}”, up to {end_marker}:]"
-    if resource.server:
-        head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {end_marker}:]"
-    return f"\n\n{head}\n{resource.text}\n[{end_marker}: end of “{title}”.]\n"
 
 
 _EMPTY: tuple[str, list[Attachment]] = ("", [])

@@ -14,7 +14,7 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.titles import TITLE_LENGTH, clean_title, title_of
 from desktop_agent.storage.records import read_state, state_to_json
 from desktop_agent.types.engine_events import ConversationTitled, ErrorOccurred
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import AttachedText, Message, label_attached
 from desktop_agent.types.preferences import ChatPreferences, Preferences, ProviderPreferences
 from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
 from tests.fakes.model_server import answer, endpoint, listing, refusal
@@ -265,3 +265,9 @@ async def test_the_demo_is_not_asked(tmp_path: Path) -> None:
         assert module.title_model(at.session.record, engine.preferences.chat, engine.connections) is None
     finally:
         await engine.close()
+
+
+def test_a_prompt_that_is_only_a_file_has_its_name_as_title() -> None:
+    label = label_attached(AttachedText("notes.txt", "# Shopping"))
+    assert title_of(Message.user(label)) == "notes.txt"
+    assert title_of(Message.user(f"What is in it?{label}")) == "What is in it?"

@@ -30,7 +30,7 @@ from desktop_agent.types.blocks import (
 from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
 from desktop_agent.types.errors import ExtraMissing
 from desktop_agent.types.hidden_characters import find_deceptive
-from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.messages import AttachedText, Message, Role, label_attached
 from tests.desktop_agent.exchange.sample_trees import GREEN, START, full_tree, message, read_picture, stored
 from ui.style.theme import DARK, LIGHT
 from ui.transcript.rows.message_rows import duration_text
@@ -362,3 +362,11 @@ def test_without_its_parser_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(html_export, "find_spec", lambda name: None)
     with pytest.raises(ExtraMissing, match="Exporting as HTML"):
         page_of(tree_of())
+
+
+def test_an_attached_text_is_folded_under_its_name() -> None:
+    attached = label_attached(AttachedText("a<b.txt", "one <two>"))
+    page = check_harmless(page_of(tree_of(message("m1", Role.USER, Text(text="Read."), Text(text=attached)))))
+    assert [words(node) for node in page.css(".typed")] == ["Read."]
+    assert [words(node) for node in page.css("summary")] == ["a<b.txt"]
+    assert words(page.css_first("details pre")) == "one <two>"

@@ -7,7 +7,7 @@ from desktop_agent.exchange.archive import picture_name
 from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.types.blocks import Citation, Image, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
-from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.messages import AttachedText, Message, Role, label_attached
 from tests.desktop_agent.exchange.sample_trees import GREEN, START, full_tree, message, stored
 
 
@@ -119,3 +119,14 @@ def test_a_title_is_its_words(title: str) -> None:
     (heading,) = headings(export_markdown(tree_of(title=title)).text)
     shown = MarkdownIt("commonmark").renderInline(heading)
     assert html.unescape(shown) == (" ".join(title.split()).replace("\u202e", "⟨U+202E⟩") or "Conversation")
+
+
+def test_an_attached_text_has_its_name_above_and_a_fence_around_it() -> None:
+    prompt = [Text(text="Read."), Text(text=label_attached(AttachedText("a b.txt", "# one\n```\n")))]
+    export = export_markdown(tree_of(message("m1", Role.USER, *prompt)))
+    assert export.text.endswith("## You\n\nRead.\n\n**Attached: `a b.txt`**\n\n````\n# one\n```\n````\n")
+
+
+def test_a_short_thought_took_as_long_as_the_window_says() -> None:
+    tree = tree_of(message("m1", Role.ASSISTANT, Thinking(text="I look.", provider="p", seconds=0.2)))
+    assert "**Thinking** (1 s)" in export_markdown(tree).text

@@ -533,3 +533,23 @@ def test_a_prompt_that_is_loaded_when_the_model_works_is_not_edited_and_it_is_sa
         await settled(screen)
 
     on_screen(work, *turns("one"), Turn(Wait(gate), ContentDelta("two")))
+
+
+def test_attached_texts_come_back_beside_the_prompt(on_screen, tmp_path):
+    async def work(screen):
+        path = tmp_path / "notes.txt"
+        path.write_text("to read\n" * 300)
+        composer(screen).attach_files([path])
+        await until(lambda: composer(screen).attachments.chips and not composer(screen).attachments.is_preparing)
+        await screen.say("a")
+        await edit(screen)
+        assert screen.editor.toPlainText() == "a"
+        assert [chip.accessibleName() for chip in composer(screen).attachments.chips] == ["Attached file: notes.txt"]
+        screen.write("lpha")
+        screen.expected = 2
+        await send(screen)
+        (prompt,) = prompts(screen)
+        assert prompt.startswith("alpha")
+        assert prompt.count("to read") == 300
+
+    on_screen(work, *turns("one", "two"))

@@ -167,6 +167,14 @@ class HeaderBlock(Block):
         self._action = self._layout_action(style)
         return self._height
 
+    def natural_width(self) -> int:
+        """Return the width of icon, title, chevron and state."""
+        style, head = self._style, self.header
+        if style is None or head.action:
+            return super().natural_width()
+        title = _text_width(style.strong if head.strong else style.small, head.title)
+        return (style.px(24) if head.icon else 0) + title + style.px(28) + self._state_width(style)
+
     def _layout_action(self, style: RenderStyle) -> Control | None:
         head = self.header
         if not head.action or self._act is None:

@@ -98,8 +98,8 @@ def continues_paragraph(block: Block) -> bool:
 def searchable_text_of(block: Block) -> str:
     """Return the text as it is copied, or else the visible words."""
     if isinstance(block, HeaderBlock):
-        # The names of tools, but not how long the model thought.
-        return block.header.title if block.header.strong or block.header.icon == "globe" else ""
+        # The names of tools and files, but not how long the model thought.
+        return block.header.title if block.header.strong or block.header.icon in {"globe", "document"} else ""
     if isinstance(block, LazySection | RuleBlock):
         return ""
     return block.plain() or block.spoken_text()

@@ -11,6 +11,8 @@ from PySide6.QtGui import QPainter
 from desktop_agent.conversation.items import AnswerItem, PictureItem, ThinkingItem, UserItem
 from desktop_agent.markdown.long_text import split_long_text
 from desktop_agent.types.hidden_characters import find_deceptive
+from desktop_agent.types.messages import AttachedText, split_attached
+from ui.style.text import format_bytes, show_hidden
 from ui.transcript.blocks.block import Block, MenuAction, PaintContext
 from ui.transcript.blocks.buttons import Header, HeaderBlock
 from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources, sources_markdown
@@ -20,7 +22,7 @@ from ui.transcript.markdown.inline import LINE_BREAK, Line, spell_out_hidden
 from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
-from ui.transcript.rows.row import Row
+from ui.transcript.rows.row import UNFOLDED_KEY, Row
 from ui.transcript.style import RenderStyle
 
 
@@ -228,13 +230,14 @@ class _EditedTextBlock(Block):
 
 
 class UserRow(Row):
-    """The text as it was typed, and the images that came with it; or the room of the editor that changes them."""
+    """The text as it was typed, with images and folded texts attached to it; or the room of the editor for them."""
 
     footer_gap = 12
 
     def __init__(self, item: UserItem, render_context: RenderContext) -> None:
         super().__init__(item, render_context)
         self._message = item
+        self._typed, self._attached = split_attached(item.text)
         px = render_context.style.px
         # As much space beside images as above them.
         self._pad_x, self._pad_y = (px(10), px(10)) if item.images else (px(14), px(9))
@@ -259,12 +262,43 @@ class UserRow(Row):
         self._image_texts = [block.plain() for block in images]
         for block in images:
             self.add(block, 8)
+        self._add_text(self._typed)
+        for number, attached in enumerate(self._attached):
+            header = self._attached_header(attached, is_open=self._shows_attached(number))
+            self.add(HeaderBlock(header, partial(self._toggle_attached, number)), 8)
+            if header.is_open:
+                self._add_text(attached.text)
+
+    def _add_text(self, text: str) -> None:
         # Long text is several blocks, so that only the visible ones are laid out.
-        text = self._message.text.replace("\r\n", "\n").replace("\r", "\n")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         for separator, piece in split_long_text(text) if text else ():
             block = TextBlock(_displayed_line(piece))
             block.separator = separator
             self.add(block, 0 if separator is not None else 8)
+
+    def _is_unfolded_by_default(self) -> bool:
+        return not self._attached
+
+    def _shows_attached(self, number: int) -> bool:
+        return self.unfolded or self.render_context.choices.get(self.item.id, f"attached {number}", default=False)
+
+    def _toggle_attached(self, number: int) -> None:
+        choices, item_id = self.render_context.choices, self.item.id
+        shown = [self._shows_attached(other) ^ (other == number) for other in range(len(self._attached))]
+        choices.set(item_id, UNFOLDED_KEY, False)
+        for other, is_shown in enumerate(shown):
+            choices.set(item_id, f"attached {other}", is_shown)
+        self.refresh("state")
+        self.restore_footer()
+        self.render_context.signals.changed.emit(item_id)
+
+    @staticmethod
+    def _attached_header(attached: AttachedText, *, is_open: bool) -> Header:
+        title, text = show_hidden(attached.title), attached.text
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        control = QCoreApplication.translate("Transcript", "Show “{0}”").format(title)
+        return Header(f"{title} · {format_bytes(size)}", "document", "text", is_open=is_open, control=control)
 
     def restore_footer(self) -> None:
         """Offer nothing below the message while it is being edited."""
