@@ -26,6 +26,8 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _ONLY_THESE = Sentence("A link begins a conversation, or leads to one or to a message in it.")
 _SAVE_AS_TEXT = Sentence("Save it as a text in UTF-8, or choose a picture.")
+_TAKE_FROM_PDF = Sentence("Copy its text into the message, or attach pictures of its pages.")
+_PDF_START = b"%PDF-"
 _OPEN_OTHER = Sentence("Choose a picture or a text.")
 
 
@@ -145,6 +147,8 @@ def read_text_file(path: Path) -> str:
     except OSError as error:
         words = Sentence("“{name}” cannot be read: {why}.", {**name, "why": error.strerror or type(error).__name__})
         raise WrongUse(words, _OPEN_OTHER) from error
+    if data.startswith(_PDF_START):
+        raise WrongUse(Sentence("“{name}” is a PDF: those cannot be attached.", name), _TAKE_FROM_PDF)
     if len(data) > MAX_TEXT_BYTES:
         words = Sentence("“{name}” is larger than {limit}.", {**name, "limit": "10 MB"})
         raise WrongUse(words, Sentence("Attach the part of it that counts."))
