@@ -11,10 +11,13 @@ from ui.settings.card_list import Card, ItemsForm
 from ui.settings.specialist_editor import SpecialistEditor
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
-from ui.style.text import format_count, format_dollars, join_names, show_hidden
+from ui.style.text import format_count, format_dollars, join_names, one_line, show_hidden
 from ui.style.theme import SPACE_M, SPACE_S
 from ui.style.tool_labels import tool_title
 from ui.style.widgets import TextWithButtons
+
+_MOST_SHOWN = 300
+"""Characters of a description; the editor shows all of it."""
 
 
 class SpecialistCard(Card):
@@ -31,7 +34,7 @@ class SpecialistCard(Card):
         self.set_edit_buttons(edit)
         remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(name))
         head = TextWithButtons(label(show_hidden(name), "strong", wrap=True), (edit, remove))
-        description = label(specialist.description, wrap=True)
+        description = label(one_line(specialist.description, _MOST_SHOWN), wrap=True)
         details = label(self._details(specialist), "muted", wrap=True)
         vbox(head, description, details, parent=self, spacing=SPACE_S, margins=SPACE_M)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from math import ceil
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QObject, QPoint, QSize
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent, QTextBlock
+from PySide6.QtCore import QObject, QPoint, QPointF, QSize
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPaintEvent, QResizeEvent, QTextBlock
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QToolButton, QWidget
 from shiboken6 import isValid
 
@@ -14,6 +15,7 @@ from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
 
 if TYPE_CHECKING:
     from PySide6.QtCore import Qt
+    from PySide6.QtGui import QTextLayout
     from PySide6.QtWidgets import QMenu
 
 LabelKind = Literal["", "title", "heading", "strong", "muted", "small", "error", "warning", "ok"]
@@ -35,7 +37,7 @@ def set_by_name(target: QObject, **values: str) -> None:
 
 def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel:
     """Return a label of plain text: what comes from a server or a file must never be read as HTML."""
-    widget = QLabel()
+    widget = _WrappedLabel() if wrap else QLabel()
     set_by_name(widget, textFormat="PlainText")
     widget.setText(text)
     widget.setWordWrap(wrap)
@@ -45,6 +47,64 @@ def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel
     if kind:
         widget.setProperty("kind", kind)
     return widget
+
+
+_MOST_LETTERS = 30
+"""Letters of one word for which a wrapped label claims room."""
+
+
+class _WrappedLabel(QLabel):
+    """A label that breaks between words, as Qt does; a word that is wider than the label is broken anywhere."""
+
+    def minimumSizeHint(self) -> QSize:
+        hint, most = super().minimumSizeHint(), _MOST_LETTERS * self.fontMetrics().averageCharWidth()
+        return hint if hint.width() <= most else QSize(most, self.heightForWidth(most))
+
+    def heightForWidth(self, width: int, /) -> int:
+        if self._fits(width):
+            return super().heightForWidth(width)
+        around = self.contentsMargins()
+        room = width - around.left() - around.right()
+        return self._broken(room)[1] + around.top() + around.bottom()
+
+    def paintEvent(self, event: QPaintEvent, /) -> None:
+        if self._fits(self.width()):
+            super().paintEvent(event)
+            return
+        from PySide6.QtCore import Qt
+        from PySide6.QtGui import QPainter
+
+        area = self.contentsRect()
+        layout, height = self._broken(area.width())
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        is_centred = bool(self.alignment() & Qt.AlignmentFlag.AlignVCenter)
+        above = max(0, area.height() - height) / 2 if is_centred else 0
+        layout.draw(painter, QPointF(area.left(), area.top() + above))
+
+    def _fits(self, width: int) -> bool:
+        return super().minimumSizeHint().width() <= width
+
+    def _broken(self, width: int) -> "tuple[QTextLayout, int]":
+        """Return the lines, and the height of all of them."""
+        # Late: no label of the first paint has such words.
+        from PySide6.QtGui import QTextLayout, QTextOption
+
+        option = QTextOption(self.alignment())
+        option.setTextDirection(self.layoutDirection())
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        text = self.text().replace("\n", "\u2028")
+        # With a buddy an ampersand is written twice.
+        layout = QTextLayout(text.replace("&&", "&") if self.buddy() else text, self.font())
+        layout.setTextOption(option)
+        layout.beginLayout()
+        height = 0.0
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(max(width, 1))
+            line.setPosition(QPointF(0, height))
+            height += line.height()
+        layout.endLayout()
+        return layout, ceil(height)
 
 
 def show_in_front(window: QWidget) -> None:
