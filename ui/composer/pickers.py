@@ -39,9 +39,13 @@ class ModelRow(ResultRow):
 
 
 def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str]) -> list[ModelRow]:
-    """Return the models whose id or title contains `typed`; `current` is (endpoint id, model id)."""
+    """Return the models that have all typed words in their id, title or server; `current` is (endpoint id, model id).
+
+    Servers that have some come first: what is chosen unseen is one of those, and no id that nobody has.
+    """
     servers = _without_demo(groups)
-    rows = [row for group in servers for row in _rows_of(group, typed.strip(), current)]
+    found = sorted(servers, key=lambda group: not _matching_models(group, typed))
+    rows = [row for group in found for row in _rows_of(group, typed.strip(), current)]
     if not servers:
         translate = QCoreApplication.translate
         none = translate("ModelRows", "No model is connected yet.")
@@ -68,10 +72,8 @@ def _demo_rows(query: str, current: tuple[str, str]) -> list[ModelRow]:
 
 
 def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[ModelRow]:
-    translate, query = QCoreApplication.translate, typed.casefold()
-    models = [
-        model for model in group.models if query in model.id.casefold() or query in (model.title or "").casefold()
-    ]
+    translate = QCoreApplication.translate
+    models = _matching_models(group, typed)
     today = datetime.now().astimezone().date()
     rows = [_row_of(group.endpoint.id, model, current, today) for model in models]
     if typed and all(model.id != typed for model in group.models):
@@ -81,6 +83,16 @@ def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[Mo
     elif not group.models:
         rows.insert(0, ModelRow(text=translate("ModelRows", "No models"), badge="problem"))
     return [ModelRow(text=group.endpoint.title, is_heading=True), *rows]
+
+
+def _matching_models(group: ModelGroup, typed: str) -> list[ModelInfo]:
+    words, server = typed.casefold().split(), group.endpoint.title
+
+    def has_all(model: ModelInfo) -> bool:
+        names = "\n".join((model.id, model.title or "", server)).casefold()
+        return all(word in names for word in words)
+
+    return [model for model in group.models if has_all(model)]
 
 
 def _row_of(endpoint_id: str, model: ModelInfo, current: tuple[str, str], today: date) -> ModelRow:

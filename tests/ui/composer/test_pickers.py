@@ -122,6 +122,15 @@ def test_the_list_opens_at_the_model_in_use(driver):
     assert driver.chosen == [("ollama", "qwen-vl")]
 
 
+@pytest.mark.parametrize("typed", ["openai", "OpenAI nine"])
+def test_search_finds_the_models_of_a_server_by_its_name(driver, typed):
+    driver.open()
+    driver.bot.keyClicks(driver.search, typed)
+    assert driver.rows[:2] == ["OpenAI", "GPT Nine"]
+    driver.key(Qt.Key.Key_Return)
+    assert driver.chosen == [("openai", "gpt-9")]
+
+
 def test_search_finds_ids_and_titles(driver):
     driver.open()
     driver.bot.keyClicks(driver.search, "NINE")
