@@ -55,6 +55,25 @@ _ROW_SPACE = 5
 """Pixels above and below each name in the list of pages: all of them fit a dialog of `SIZE`."""
 
 
+def _keep_in_view(scroll: QScrollArea, row: QWidget, control: QWidget) -> None:
+    """Scroll to a row, and again whenever the page has become longer or shorter while its control has the keyboard."""
+    bar = scroll.verticalScrollBar()
+
+    def scroll_later() -> None:
+        # After the layout of a dialog that is not shown yet, or of a page whose content came just now.
+        QTimer.singleShot(0, row, partial(scroll.ensureWidgetVisible, row))
+
+    def follow() -> None:
+        # In its window, which may not be in front yet.
+        if scroll.window().focusWidget() is control:
+            scroll_later()
+        else:
+            bar.rangeChanged.disconnect(follow)
+
+    scroll_later()
+    bar.rangeChanged.connect(follow)
+
+
 class SettingsDialog(QDialog):
     """The settings, shown with `open()` or `show()`. Changes take effect at once."""
 
@@ -180,8 +199,7 @@ class SettingsDialog(QDialog):
         row, scroll = self._forms[page].rows[field], self._pages.currentWidget()
         row.initial_focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
         if isinstance(scroll, QScrollArea):
-            # After the layout of a dialog that is not shown yet.
-            QTimer.singleShot(0, row, partial(scroll.ensureWidgetVisible, row))
+            _keep_in_view(scroll, row, row.initial_focus)
 
     def _on_field_changed(self, section: str, name: str) -> None:
         row = self._forms[section].rows[name]

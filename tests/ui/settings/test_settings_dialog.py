@@ -1,6 +1,6 @@
 import pytest
 from pydantic import BaseModel, Field, SecretStr
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.types.spending import UsageFigures, UsageReport, UsageRow
 from ui.forms.key_field import KeyField
 from ui.forms.model_fields import control_for
 from ui.settings.settings_dialog import CUSTOM_PAGES, SettingsDialog
@@ -157,6 +158,25 @@ def test_a_dialog_that_is_opened_again_shows_all_pages_and_types_into_no_setting
     assert (field.text(), pages.isVisible()) == ("", True)
     assert driver.dialog.focusWidget() is pages
     assert driver.dialog._rows[driver.part(QListWidget, "Sections").currentRow()] == "usage"
+
+
+def test_a_setting_that_was_found_stays_in_view_when_the_page_above_it_grows(driver):
+    def is_in_view():
+        scroll, row = driver.dialog._pages.currentWidget(), driver.dialog._forms["usage"].rows["tokens_per_month"]
+        top = row.mapTo(scroll.viewport(), QPoint(0, 0)).y()
+        return top >= 0 and top + row.height() <= scroll.viewport().height()
+
+    driver.dialog.resize(820, 500)
+    driver.dialog.show_field("usage", "tokens_per_month")
+    driver.bot.waitUntil(is_in_view)
+    figures = UsageFigures(answers=1, tokens=7, input_tokens=7)
+    rows = tuple(UsageRow(f"2026-03-{day:02}", figures) for day in range(1, 20))
+    driver.dialog.usage.show_report(UsageReport("day", rows))
+    assert driver.dialog.usage._table.isVisible()
+    # What it shows is longer by now; the page is laid out next.
+    for _ in range(5):
+        QCoreApplication.processEvents()
+    assert is_in_view()
 
 
 def test_in_a_narrow_dialog_what_is_found_is_in_place_of_the_page(driver):
