@@ -270,6 +270,8 @@ class MainWindow(QMainWindow):
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
             self._welcome.connected.connect(self._show_connected)
         self._welcome.find_servers()
+        if not self._welcome.welcome.isVisible():
+            self._welcome.welcome.begin_anew()
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
         # Hide the banners of conversations.
         self.banners.show_conversation("")

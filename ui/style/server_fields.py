@@ -63,6 +63,9 @@ class StatusLine(QWidget):
         self.setSizePolicy(policy)
         self._icon = QLabel()
         self._text = label(kind="muted", wrap=True)
+        # The icon is beside the first line.
+        across = self._text.alignment() & ~Qt.AlignmentFlag.AlignVertical_Mask
+        self._text.setAlignment(across | Qt.AlignmentFlag.AlignTop)
         row = hbox(self._icon, self._text, parent=self, spacing=SPACE_S, margins=0, grow=self._text)
         row.setAlignment(self._icon, Qt.AlignmentFlag.AlignTop)
         themes.changed.connect(self._draw)

@@ -91,6 +91,13 @@ class WelcomePage(QScrollArea):
             self._title.setText(self.tr("Connect a model"))
             self._words.setText(self.tr("Your conversations stay as they are."))
 
+    def begin_anew(self) -> None:
+        """Show the top of the page, without what became of earlier connections."""
+        self.verticalScrollBar().setValue(0)
+        for row in (self._custom, *self._cloud_rows.values()):
+            if row.state_line.state is not Status.BUSY:
+                row.show_state(Status.IDLE, "")
+
     def set_local_servers(self, servers: Sequence[LocalServer]) -> None:
         """Show the servers on this computer."""
         self._searching.hide()

@@ -273,6 +273,20 @@ def test_a_link_beside_the_servers_of_this_computer_leads_to_the_address_of_any_
     assert driver.is_in_view(connect)
 
 
+def test_a_page_that_is_opened_again_says_nothing_of_earlier_connections(driver):
+    driver.page.set_endpoint_state("typed", "ok", "Connected.")
+    driver.page.set_endpoint_state("openai", "error", "The key was not accepted.")
+    driver.page.set_endpoint_state("anthropic", "busy", "Connecting…")
+    driver.page.resize(700, 400)
+    bar = driver.page.verticalScrollBar()
+    bar.setValue(bar.maximum())
+    assert bar.value() > 0
+    driver.page.begin_anew()
+    assert bar.value() == 0
+    said = [line.text for line in driver.page.findChildren(StatusLine) if line.isVisible()]
+    assert said == ["Connecting…"]
+
+
 @pytest.mark.parametrize("field", ["Address of the server", "API key for xAI"])
 def test_what_became_of_a_connection_is_scrolled_into_sight(driver, field):
     driver.page.resize(800, 400)
