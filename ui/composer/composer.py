@@ -10,7 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QShortcut
 from PySide6.QtWidgets import QFrame, QWidget
 
 from ui.composer.control_bar import ControlBar, SendStopButton
-from ui.composer.message_editor import MessageEditor, is_too_long
+from ui.composer.message_editor import MessageEditor, accept_drop, is_too_long
 from ui.style.boxes import vbox
 from ui.style.controls import IconButton, announce, label, set_by_name, set_style_property
 from ui.style.text import translate_sentence, trim_prompt
@@ -283,11 +283,11 @@ class Composer(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if self.editor.canInsertFromMimeData(event.mimeData()):
-            event.acceptProposedAction()
+            accept_drop(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.editor.insert_dropped(event.mimeData())
-        event.acceptProposedAction()
+        accept_drop(event)
 
     def _attach_pasted(self, picture: "bytes | QImage") -> None:
         self.attachments.add_pasted(picture)

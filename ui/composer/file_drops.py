@@ -5,7 +5,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from ui.composer.composer import Composer
-from ui.composer.message_editor import is_picture
+from ui.composer.message_editor import accept_drop, is_picture
 from ui.style.controls import set_by_name
 from ui.style.theme import SPACE_S
 
@@ -38,7 +38,7 @@ class FileDrops(QLabel):
         elif isinstance(event, QDragEnterEvent):
             is_accepted = not event.source() and self._composer.isVisible()
             if is_accepted and _has_files(event.mimeData()):
-                event.acceptProposedAction()
+                accept_drop(event)
                 self.setGeometry(self._page.rect().adjusted(SPACE_S, SPACE_S, -SPACE_S, -SPACE_S))
                 self.raise_()
                 self.show()

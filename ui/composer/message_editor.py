@@ -38,6 +38,18 @@ def is_picture(data: QMimeData) -> bool:
     return data.hasImage() and (data.hasUrls() or not data.text())
 
 
+def accept_drop(event: QDropEvent) -> None:
+    """Accept what is dragged as a copy: whoever moves something into a message would lose it where it was."""
+    # Late: the window is drawn before anything is dragged.
+    from PySide6.QtCore import Qt
+
+    if event.possibleActions() & Qt.DropAction.CopyAction:
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+    else:
+        event.acceptProposedAction()
+
+
 class MessageEditor(AutoHeightText):
     """A plain-text editor of one to ten visible lines. Emits what keys and pastes mean."""
 

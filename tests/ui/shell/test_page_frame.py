@@ -59,6 +59,22 @@ def test_files_of_other_programs_can_be_dropped_anywhere_on_the_page(qtbot, tmp_
     assert frame.window().focusWidget() is frame.composer.editor
 
 
+def test_what_is_attached_is_copied_and_never_moved_away(qtbot, tmp_path):
+    frame = PageFrame(ThemeSource())
+    FileDrops(frame, frame.composer)
+    qtbot.addWidget(frame)
+    frame.show()
+    frame.composer.editor.files_inserted.disconnect()
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path / "notes.txt"))])
+    both, move = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction, Qt.DropAction.MoveAction
+    for offered, taken in ((both, Qt.DropAction.CopyAction), (move, move)):
+        for kind in (QDragEnterEvent, QDropEvent):
+            # With Shift, moving is proposed, as it is by some programs without it.
+            event = drag(kind, frame, data, offered, Qt.KeyboardModifier.ShiftModifier)
+            assert (event.isAccepted(), event.dropAction()) == (True, taken)
+
+
 def test_what_is_written_and_not_attached_is_not_said_to_be_attached(qtbot):
     frame = PageFrame(ThemeSource())
     FileDrops(frame, frame.composer)
@@ -78,9 +94,9 @@ def test_what_is_written_and_not_attached_is_not_said_to_be_attached(qtbot):
     assert frame.composer.editor.toPlainText() == "https://garden.example/rosesroses\t3"
 
 
-def drag(kind, frame, data):
+def drag(kind, frame, data, actions=Qt.DropAction.CopyAction, keys=Qt.KeyboardModifier.NoModifier):
     at = QPointF(50, 50) if kind is QDropEvent else QPoint(50, 50)
-    event = kind(at, Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    event = kind(at, actions, data, Qt.MouseButton.LeftButton, keys)
     QApplication.sendEvent(frame, event)
     return event
 
