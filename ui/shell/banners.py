@@ -85,6 +85,11 @@ class BannerArea(QWidget):
             self._scrolling.start()
             announce(self, frame.words)
 
+    def update_sentence(self, key: str, sentence: Sentence) -> None:
+        """Say the same with other figures; a banner that was closed stays closed."""
+        if (frame := self._shown.get(key)) is not None:
+            frame.show_sentence(sentence)
+
     def show_conversation(self, conversation_id: str) -> None:
         """Hide the banners of other conversations than this one."""
         self._conversation_id = conversation_id
@@ -204,6 +209,7 @@ class BannerFrame(QFrame):
         self._themes = themes
         self.banner = banner
         self._icon = QLabel()
+        self._sentence = label(translate_sentence(banner.sentence), "strong" if banner.remedy else "", wrap=True)
         self.setProperty("kind", "banner")
         self.setProperty("level", banner.level)
         # Otherwise Qt computes the height for the width of the longest unbreakable word, and the last lines are cut.
@@ -222,6 +228,12 @@ class BannerFrame(QFrame):
         """The whole text."""
         remedy = self.banner.remedy
         return translate_sentence(self.banner.sentence if remedy is None else join_remedy(self.banner.sentence, remedy))
+
+    def show_sentence(self, sentence: Sentence) -> None:
+        """Replace the sentence."""
+        self.banner = self.banner._replace(sentence=sentence)
+        self._sentence.setText(translate_sentence(sentence))
+        self.setAccessibleName(self.words)
 
     def press_first(self) -> None:
         """Do what its first button does."""
@@ -243,9 +255,8 @@ class BannerFrame(QFrame):
         if is_long:
             words.setContentsMargins(0, SPACE_XS, 0, 0)
             self._icon.setContentsMargins(0, SPACE_XS + 2, 0, 0)
-        sentence = label(translate_sentence(self.banner.sentence), "strong" if self.banner.remedy else "", wrap=True)
-        sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._add_words(words, sentence)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._add_words(words)
         margins = (SPACE_M, SPACE_S, SPACE_S, SPACE_S)
         layout = hbox(self._icon, words, parent=self, spacing=SPACE_S, margins=margins, grow=words)
         layout.setAlignment(self._icon, top)
@@ -253,16 +264,16 @@ class BannerFrame(QFrame):
         close.clicked.connect(self.close_pressed)
         layout.addWidget(close, 0, top)
 
-    def _add_words(self, words: QVBoxLayout, sentence: QLabel) -> None:
+    def _add_words(self, words: QVBoxLayout) -> None:
         """Place the buttons beside a short text, or under one with a remedy, which needs the whole width."""
         # Late: no banner is in the first paint.
         from ui.style.widgets import TextWithButtons
 
         buttons = [button(action.text, self._command(action)) for action in self.banner.buttons]
         if self.banner.remedy is None:
-            words.addWidget(TextWithButtons(sentence, buttons) if buttons else sentence)
+            words.addWidget(TextWithButtons(self._sentence, buttons) if buttons else self._sentence)
             return
-        words.addWidget(sentence)
+        words.addWidget(self._sentence)
         words.addWidget(label(translate_sentence(self.banner.remedy), wrap=True))
         if buttons:
             words.addSpacing(SPACE_XS)

@@ -71,16 +71,21 @@ class BudgetBanners(QObject):
             if self._shown_levels.get(key) != level:
                 self._shown_levels[key] = level
                 self._banners.show_banner(self._banner(key, state))
+            else:
+                self._banners.update_sentence(key, self._sentence(state))
 
     def _banner(self, key: str, state: BudgetState) -> Banner:
-        words = self.tr("A budget is used up. {0}: {1}.") if state.is_reached else self.tr("Near a budget. {0}: {1}.")
-        sentence = Sentence("{text}", {"text": words.format(budget_title(state), budget_figures(state))})
+        sentence = self._sentence(state)
         buttons = (BannerButton(self.tr("Usage and budgets"), self._open_page),)
         if not state.is_reached:
             remedy = Sentence("At 100 % no model is asked any more.")
             return Banner(key, sentence, remedy, "notice", buttons)
         remedy = Sentence("No model is asked any more. Raise the budget in Settings, or go on once.")
         return Banner(key, sentence, remedy, "error", buttons)
+
+    def _sentence(self, state: BudgetState) -> Sentence:
+        words = self.tr("A budget is used up. {0}: {1}.") if state.is_reached else self.tr("Near a budget. {0}: {1}.")
+        return Sentence("{text}", {"text": words.format(budget_title(state), budget_figures(state))})
 
 
 def _key(state: BudgetState) -> str:

@@ -74,6 +74,7 @@ def test_a_budget_warns_once_then_stops_and_the_person_goes_on_once(on_screen):
         assert str(last.sentence) == "The budget of money for today is used up."
         screen.window.page._on_remedy(last.id, last.action)
         await until(lambda: screen.answers() == ["Hi", "Hi", "Hi"])
+        await until(lambda: any("Money today: $1.35 of $1.00 (135 %)." in words for words in screen.words()))
         await prefer(screen, cost_per_day=100)
         await until(lambda: banner(screen) is None)
 
