@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QContextMenuEvent,
@@ -48,7 +48,7 @@ from ui.transcript.rows.render_context import (
 from ui.transcript.style import RenderStyle
 from ui.transcript.viewport.in_place_editor import InPlaceEditor
 from ui.transcript.viewport.message_place import MessagePlace
-from ui.transcript.viewport.positions import ReadingPosition, paint_link_focus, scroll_to_text
+from ui.transcript.viewport.positions import ReadingPosition, current_row, paint_link_focus, scroll_to_text
 from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import TextPosition
@@ -262,9 +262,14 @@ class TranscriptView(QAbstractScrollArea):
         self._notifier.notify_caret(position)
 
     def show_refusal(self, why: str) -> None:
-        """Show at the pointer, and announce, why something cannot be done with a message."""
+        """Show why something cannot be done with a message: at the pointer, or below the message if that is elsewhere."""
         announce(self, why)
-        QToolTip.showText(QCursor.pos(), plain_tooltip(why), self)
+        point, row = QCursor.pos(), current_row(self.row_viewport)
+        if row >= 0 and not self.rect().contains(self.mapFromGlobal(point)):
+            widget = self.row_viewport.widget
+            box = self.row_viewport.row_box(row).intersected(widget.rect())
+            point = widget.mapToGlobal(QPoint(box.center().x(), box.bottom()))
+        QToolTip.showText(point, plain_tooltip(why), self)
 
     def _on_row_arrived(self, item_id: str) -> None:
         if (index := self.row_viewport.rows.index_of(item_id)) is not None:

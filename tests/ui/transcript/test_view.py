@@ -1,10 +1,10 @@
 """The view as a person uses it: following, staying put, selecting, copying, pressing."""
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QImage, QRegion
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QCursor, QGuiApplication, QImage, QRegion
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QToolTip
 
 from desktop_agent.conversation.items import AnswerItem, UserItem
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
@@ -84,6 +84,18 @@ def test_a_change_above_what_is_read_moves_nothing(qtbot):
     stand.send(ToolFinished("a", result))
     assert stand.rows.total != height
     assert stand.picture() == before
+
+
+def test_why_something_cannot_be_done_is_said_beside_the_message_not_beside_the_window(qtbot, monkeypatch):
+    stand = Standing(qtbot, [Message.user("Hello"), Message.assistant("Hi.")])
+    said = []
+    monkeypatch.setattr(QToolTip, "showText", lambda point, *_: said.append(stand.view.mapFromGlobal(point)))
+    inside, outside = stand.view.mapToGlobal(QPoint(9, 9)), stand.view.mapToGlobal(QPoint(-90, 9))
+    for pointer in (inside, outside):
+        monkeypatch.setattr(QCursor, "pos", lambda pointer=pointer: pointer)
+        stand.view.show_refusal("This is the newest version.")
+    assert said[0] == QPoint(9, 9)
+    assert stand.view.rect().contains(said[1])
 
 
 def on_screen(qtbot, view) -> QImage:
