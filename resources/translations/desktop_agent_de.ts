@@ -511,16 +511,16 @@
 <context>
     <name>BudgetBanners</name>
     <message>
+        <source>Usage and budgets</source>
+        <translation>Verbrauch und Budgets</translation>
+    </message>
+    <message>
         <source>A budget is used up. {0}: {1}.</source>
         <translation>Ein Budget ist aufgebraucht. {0}: {1}.</translation>
     </message>
     <message>
         <source>Near a budget. {0}: {1}.</source>
         <translation>Ein Budget ist fast aufgebraucht. {0}: {1}.</translation>
-    </message>
-    <message>
-        <source>Usage and budgets</source>
-        <translation>Verbrauch und Budgets</translation>
     </message>
 </context>
 <context>
@@ -2727,8 +2727,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Modus braucht einen Namen. Schreiben Sie einen.</translation>
     </message>
     <message>
-        <source>A short name is made of small letters, digits and “-”, and begins with a letter.</source>
-        <translation>Ein Kurzname besteht aus Kleinbuchstaben, Ziffern und „-“ und beginnt mit einem Buchstaben.</translation>
+        <source>A short name has small letters from a to z, digits and “-”, and begins with a letter.</source>
+        <translation>Ein Kurzname hat Kleinbuchstaben von a bis z, Ziffern und „-“ und beginnt mit einem Buchstaben.</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
@@ -9999,6 +9999,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>In den Papierkorb gelegte Unterhaltungen: {count}.</translation>
     </message>
     <message>
+        <source>Copy its text into the message, or attach pictures of its pages.</source>
+        <translation>Kopieren Sie den Text daraus in die Nachricht, oder hängen Sie Bilder der Seiten an.</translation>
+    </message>
+    <message>
         <source>Copy what you have written, close the window, and install it again.</source>
         <translation>Kopieren Sie, was Sie geschrieben haben, schließen Sie das Fenster, und installieren Sie das Programm neu.</translation>
     </message>
@@ -10549,6 +10553,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>
         <translation>„{name}“ lässt sich nicht lesen: {why}. Wählen Sie eine andere Datei.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a PDF: those cannot be attached.</source>
+        <translation>„{name}“ ist ein PDF: Das lässt sich nicht anhängen.</translation>
     </message>
     <message>
         <source>“{name}” is a device or a channel, no file.</source>
@@ -11613,8 +11621,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Spezialist in Bearbeitung</translation>
     </message>
     <message>
-        <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
-        <translation>Ein Name besteht aus Buchstaben, Ziffern, „_“ und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
+        <source>A name has letters from a to z, digits, “_” and “-”, and begins with a letter. Change it.</source>
+        <translation>Ein Name hat Buchstaben von a bis z, Ziffern, „_“ und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
     </message>
     <message>
         <source>Another specialist or tool has this name. Choose another one.</source>
@@ -12918,6 +12926,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>You said</source>
         <translation>Sie schrieben</translation>
+    </message>
+    <message>
+        <source>Show “{0}”</source>
+        <translation>„{0}“ zeigen</translation>
     </message>
     <message>
         <source>Undo all changes since this message…</source>

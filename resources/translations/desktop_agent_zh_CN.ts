@@ -511,16 +511,16 @@
 <context>
     <name>BudgetBanners</name>
     <message>
+        <source>Usage and budgets</source>
+        <translation>用量和预算</translation>
+    </message>
+    <message>
         <source>A budget is used up. {0}: {1}.</source>
         <translation>预算已用完。{0}：{1}。</translation>
     </message>
     <message>
         <source>Near a budget. {0}: {1}.</source>
         <translation>预算即将用完。{0}：{1}。</translation>
-    </message>
-    <message>
-        <source>Usage and budgets</source>
-        <translation>用量和预算</translation>
     </message>
 </context>
 <context>
@@ -2727,8 +2727,8 @@ Go up to: {1}</source>
         <translation>模式需要名称。请写一个。</translation>
     </message>
     <message>
-        <source>A short name is made of small letters, digits and “-”, and begins with a letter.</source>
-        <translation>短名称由小写字母、数字和“-”组成，并以字母开头。</translation>
+        <source>A short name has small letters from a to z, digits and “-”, and begins with a letter.</source>
+        <translation>短名称只能包含小写字母 a 到 z、数字和“-”，并以字母开头。</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
@@ -9998,6 +9998,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>已移到回收站的对话：{count}。</translation>
     </message>
     <message>
+        <source>Copy its text into the message, or attach pictures of its pages.</source>
+        <translation>请将其中的文本复制到消息中，或添加各页的图片。</translation>
+    </message>
+    <message>
         <source>Copy what you have written, close the window, and install it again.</source>
         <translation>请复制您写的内容，关闭窗口，并重新安装程序。</translation>
     </message>
@@ -10548,6 +10552,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>
         <translation>无法读取“{name}”：{why}。请选择其他文件。</translation>
+    </message>
+    <message>
+        <source>“{name}” is a PDF: those cannot be attached.</source>
+        <translation>“{name}”是 PDF，无法添加为附件。</translation>
     </message>
     <message>
         <source>“{name}” is a device or a channel, no file.</source>
@@ -11612,8 +11620,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>正在编写的专家</translation>
     </message>
     <message>
-        <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
-        <translation>名称由字母、数字、“_”和“-”组成，并以字母开头。请修改。</translation>
+        <source>A name has letters from a to z, digits, “_” and “-”, and begins with a letter. Change it.</source>
+        <translation>名称只能包含字母 a 到 z、数字、“_”和“-”，并以字母开头。请修改。</translation>
     </message>
     <message>
         <source>Another specialist or tool has this name. Choose another one.</source>
@@ -12917,6 +12925,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>You said</source>
         <translation>您说</translation>
+    </message>
+    <message>
+        <source>Show “{0}”</source>
+        <translation>显示“{0}”</translation>
     </message>
     <message>
         <source>Undo all changes since this message…</source>

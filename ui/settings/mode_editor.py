@@ -175,7 +175,7 @@ class ModeEditor(CardEditor):
 
     def _name_error(self, name: str) -> str:
         if not _NAME.fullmatch(name):
-            return self.tr("A short name is made of small letters, digits and “-”, and begins with a letter.")
+            return self.tr("A short name has small letters from a to z, digits and “-”, and begins with a letter.")
         if not self.edited_name and name in self._taken:
             return self.tr("Another mode has this short name. Choose another one.")
         return ""

@@ -124,7 +124,7 @@ class SpecialistEditor(CardEditor):
 
     def _name_error(self, name: str) -> str:
         if not name.isascii() or not name.replace("-", "_").isidentifier() or name.startswith("-"):
-            return self.tr("A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.")
+            return self.tr("A name has letters from a to z, digits, “_” and “-”, and begins with a letter. Change it.")
         if name in self._taken:
             return self.tr("Another specialist or tool has this name. Choose another one.")
         return ""

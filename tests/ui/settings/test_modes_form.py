@@ -242,9 +242,9 @@ def test_a_rule_that_cannot_be_written_here_is_shown_and_stays(qtbot):
 
 def test_what_is_wrong_is_said_as_one_types_and_not_before(driver):
     driver.click("Add mode…")
-    assert not any("short name" in each and "made of" in each for each in driver.words)
+    assert not any("short name" in each and "has small letters" in each for each in driver.words)
     driver.type("Short name", "Bad")
-    assert any("made of small letters" in each for each in driver.words)
+    assert any("has small letters" in each for each in driver.words)
     driver.part(QLineEdit, "Short name").clear()
     driver.type("Short name", "careful")
     assert "Another mode has this short name. Choose another one." in driver.words
