@@ -22,6 +22,7 @@ from desktop_agent.types.engine_events import (
     UserMessageReturned,
 )
 from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.messages import label_attached, split_attached
 from desktop_agent.types.permissions import Mode
 from desktop_agent.types.policies import QueuedMessage, When
 from desktop_agent.types.tool_calls import DiffPreview
@@ -145,12 +146,13 @@ def _undo_result(reports: "tuple[RestoreReport, ...]") -> UndoResult:
 
 @dataclass(frozen=True, slots=True)
 class WaitingMessage:
-    """A queued message. `pictures` is the number of its pictures."""
+    """A queued message: what was typed, the number of its pictures, and the names of texts that are attached."""
 
     id: str
     text: str
     when: When
     pictures: int = 0
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +208,11 @@ class SessionControls(QObject):
         return tuple(_waiting_message(entry) for entry in self._session.queue.entries)
 
     def edit_queued_message(self, message_id: str, text: str) -> None:
-        """Replace the text; pictures stay. Raises WrongUse when it is no longer queued, or would be empty."""
+        """Replace what was typed; all else stays. Raises WrongUse when it is no longer queued, or would be empty."""
         entry = self._entry(message_id)
         others: list[Block] = [block for block in entry.message.blocks if not isinstance(block, Text)] if entry else []
+        _, attached = split_attached(entry.message.text if entry else "")
+        text += "".join(map(label_attached, attached))
         blocks: list[Block] = [Text(text=text), *others] if text.strip() else others
         self._session.queue.edit(message_id, blocks)
         self.queue_changed.emit()
@@ -274,4 +278,5 @@ class SessionControls(QObject):
 
 def _waiting_message(entry: QueuedMessage) -> WaitingMessage:
     pictures = sum(isinstance(block, Image) for block in entry.message.blocks)
-    return WaitingMessage(entry.id, entry.message.text, entry.when, pictures)
+    typed, attached = split_attached(entry.message.text)
+    return WaitingMessage(entry.id, typed, entry.when, pictures, tuple(file.title for file in attached))

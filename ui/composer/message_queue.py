@@ -12,7 +12,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label, open_menu_at
 from ui.style.layouts import ScrollColumn
 from ui.style.removal import remove_widget
-from ui.style.text import native_shortcut, trim_prompt
+from ui.style.text import native_shortcut, show_hidden, trim_prompt
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import SmallTextEdit
 
@@ -216,7 +216,8 @@ class QueuedMessageRow(QFrame):
     def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
         """Show a message's text and state."""
         self._message = message
-        words = " ".join(message.text.split()) or self.tr("Only pictures")
+        parts = (" ".join(message.text.split()), *map(show_hidden, message.files))
+        words = " · ".join(filter(None, parts)) or self.tr("Only pictures")
         self._text.show_text(words)
         self._controls.show_message(message, words, is_first=is_first, is_last=is_last)
         self.setAccessibleName(self.tr("Waiting message: {0}").format(words))

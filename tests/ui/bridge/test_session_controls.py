@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.types.blocks import Image, Text, UrlSource
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import AttachedText, Message, label_attached, split_attached
 from tests.fakes.qt_loop import Bridge, Heard, until
 from tests.fakes.scripted_provider import Turn, Wait
 
@@ -34,6 +34,24 @@ def working(in_loop, tmp_path):
         in_loop(whole())
 
     return run
+
+
+def test_what_is_attached_to_a_waiting_message_stays_when_its_words_change(working):
+    async def work(conversation):
+        controls, file = conversation.session_controls, AttachedText("notes.txt", "to read")
+        blocks = (Text(text="First"), Text(text=label_attached(file)))
+        conversation.send(Message(role="user", blocks=blocks))
+        await until(lambda: controls.queue)
+        [message] = controls.queue
+        assert (message.text, message.files) == ("First", ("notes.txt",))
+        for words in ("Last", ""):
+            controls.edit_queued_message(message.id, words)
+            [message] = controls.queue
+            assert (message.text, message.files) == (words, ("notes.txt",))
+            entry = controls._entry(message.id)
+            assert split_attached(entry.message.text) == (words, (file,))
+
+    working(work)
 
 
 def waiting(conversation):

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from ui.bridge.session_controls import WaitingMessage
-from ui.composer.message_queue import MessageQueueView
+from ui.composer.message_queue import MessageQueueView, QueuedMessageRow
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
 from ui.style.widgets import SmallTextEdit
@@ -126,3 +126,12 @@ def test_the_menu_does_what_the_buttons_do(qtbot, page, qt_messages):
     assert done == [("2", 0), ("2", 2), ("2",)]
     edit.trigger()
     assert second.findChild(SmallTextEdit).toPlainText() == WORDS
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "said"), [("Read\nit", ("a.txt", "b.txt"), "Read it · a.txt · b.txt"), ("", ("a.txt",), "a.txt")]
+)
+def test_a_message_names_what_is_attached_to_it(qtbot, text, files, said):
+    row = QueuedMessageRow(ThemeSource(), WaitingMessage(id="1", text=text, when="soon", files=files))
+    qtbot.addWidget(row)
+    assert row.accessibleName() == f"Waiting message: {said}"
