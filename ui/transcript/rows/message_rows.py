@@ -19,6 +19,7 @@ from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources, sour
 from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.clipboard import CopyExtract
 from ui.transcript.markdown.inline import LINE_BREAK, Line, spell_out_hidden
+from ui.transcript.markdown.serializer import code_markdown
 from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
@@ -345,9 +346,11 @@ class UserRow(Row):
             yield replace(extract, markdown=replace(extract.markdown, text=extract.text)) if is_typed else extract
 
     def source(self) -> str:
-        """Return the images, and the text as it was typed."""
+        """Return the images, the text as it was typed, and what is attached in fences below its names."""
         images = [block.markdown() for block in self.render_context.image_blocks(self._message.images, self.item.id)]
-        return "\n\n".join([*images, *([self._message.text] if self._message.text else [])])
+        typed = [self._typed] if self._typed else []
+        attached = (part for file in self._attached for part in (file.title, code_markdown(file.text, "")))
+        return "\n\n".join([*images, *typed, *attached])
 
 
 def _displayed_line(text: str) -> Line:

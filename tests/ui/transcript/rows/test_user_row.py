@@ -82,3 +82,8 @@ def test_a_bubble_with_a_file_is_no_wider_than_its_lines(render_context):
     row.stack.settle(0, 800)
     left, right, _, _ = painted(row)
     assert right - left < 300
+
+
+def test_a_copied_message_has_no_marks_around_a_file(render_context):
+    row = make_row(with_files(AttachedText("a.txt", "one")), render_context, 700)
+    assert row.source() == "Read these\n\na.txt\n\n```\none\n```"
