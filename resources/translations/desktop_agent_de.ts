@@ -5229,6 +5229,10 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Wächter braucht max_iterations von mindestens 1.</translation>
     </message>
     <message>
+        <source>A guard would never be asked at this moment.</source>
+        <translation>Ein Wächter würde zu diesem Zeitpunkt nie gefragt.</translation>
+    </message>
+    <message>
         <source>A guard “{name}” is there already.</source>
         <translation>Einen Wächter „{name}“ gibt es schon.</translation>
     </message>
@@ -7057,6 +7061,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Say dialect or base_url.</source>
         <translation>Geben Sie dialect oder base_url an.</translation>
+    </message>
+    <message>
+        <source>Say turn_end or session_stop.</source>
+        <translation>Geben Sie turn_end oder session_stop an.</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>

@@ -5228,6 +5228,10 @@ Go up to: {1}</source>
         <translation>守卫的 max_iterations 至少为 1。</translation>
     </message>
     <message>
+        <source>A guard would never be asked at this moment.</source>
+        <translation>守卫在此时刻永远不会被询问。</translation>
+    </message>
+    <message>
         <source>A guard “{name}” is there already.</source>
         <translation>已有守卫“{name}”。</translation>
     </message>
@@ -7056,6 +7060,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Say dialect or base_url.</source>
         <translation>请指定 dialect 或 base_url。</translation>
+    </message>
+    <message>
+        <source>Say turn_end or session_stop.</source>
+        <translation>请使用 turn_end 或 session_stop。</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>

@@ -262,7 +262,7 @@ class TranscriptView(QAbstractScrollArea):
         self._notifier.notify_caret(position)
 
     def show_refusal(self, why: str) -> None:
-        """Show why something cannot be done with a message: at the pointer, or below the message if that is elsewhere."""
+        """Show why something cannot be done with a message: at the pointer, or below the message if it is elsewhere."""
         announce(self, why)
         point, row = QCursor.pos(), current_row(self.row_viewport)
         if row >= 0 and not self.rect().contains(self.mapFromGlobal(point)):

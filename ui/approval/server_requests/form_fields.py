@@ -261,9 +261,9 @@ def _validate_format(name: str, typed: str) -> str:
         case "uri" if not _is_address(typed):
             return QCoreApplication.translate("Form", "This must be an address, such as https://example.org.")
         case "date" if not (_DATE.fullmatch(typed) and _is_parsed_by(lambda: date.fromisoformat(typed))):
-            return QCoreApplication.translate("Form", "This must be a day, typed like 2026-03-31.")
+            return QCoreApplication.translate("Form", "This must be a day, written like 2026-03-31.")
         case "date-time" if not _is_date_time(typed):
-            return QCoreApplication.translate("Form", "This must be a moment, typed like 2026-03-31T14:30:00Z.")
+            return QCoreApplication.translate("Form", "This must be a moment, written like 2026-03-31T14:30:00Z.")
         case _:
             return ""
 
