@@ -400,6 +400,7 @@ def test_an_error_ends_everything() -> None:
     assert [(each["type"], each.get("id")) for each in found] == [
         ("tool_use", "toolu_1"),
         ("tool_use", "toolu_2"),
+        ("usage", None),
         ("error", None),
     ]
     assert (found[-1]["kind"], found[-1]["message"]) == ("overloaded", "busy")
