@@ -5537,6 +5537,10 @@ Aufwärts zu: {1}</translation>
         <translation>Hängen Sie es als PNG, JPEG oder WebP an.</translation>
     </message>
     <message>
+        <source>Attach pictures of its pages.</source>
+        <translation>Hängen Sie Bilder seiner Seiten an.</translation>
+    </message>
+    <message>
         <source>Attach the picture itself instead.</source>
         <translation>Hängen Sie stattdessen das Bild selbst an.</translation>
     </message>
@@ -5911,6 +5915,10 @@ Neu:
     <message>
         <source>Copy it again, without line breaks.</source>
         <translation>Kopieren Sie es noch einmal, ohne Zeilenumbrüche.</translation>
+    </message>
+    <message>
+        <source>Copy its text into the message, or attach pictures of its pages.</source>
+        <translation>Kopieren Sie den Text daraus in die Nachricht, oder hängen Sie Bilder der Seiten an.</translation>
     </message>
     <message>
         <source>Copy only the part with “mcpServers”.</source>
@@ -7055,6 +7063,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Führen Sie pip install &apos;desktop-agent[{extra}]&apos; aus.</translation>
     </message>
     <message>
+        <source>Save a copy without the password, and attach that.</source>
+        <translation>Speichern Sie eine Kopie ohne Passwort, und hängen Sie diese an.</translation>
+    </message>
+    <message>
         <source>Save it as UTF-8.</source>
         <translation>Speichern Sie sie als UTF-8.</translation>
     </message>
@@ -7963,6 +7975,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The system does not permit access to “{path}”.</source>
         <translation>Das System erlaubt keinen Zugriff auf „{path}“.</translation>
+    </message>
+    <message>
+        <source>The text of “{name}” is too long to be attached.</source>
+        <translation>Der Text von „{name}“ ist zu lang, um angehängt zu werden.</translation>
     </message>
     <message>
         <source>The tool failed.</source>
@@ -9531,12 +9547,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ konnte nicht gestartet werden: {why}.</translation>
     </message>
     <message>
+        <source>“{name}” has no text: its pages are pictures.</source>
+        <translation>„{name}“ enthält keinen Text: Die Seiten sind Bilder.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a PDF that cannot be read.</source>
+        <translation>„{name}“ ist ein PDF, das sich nicht lesen lässt.</translation>
+    </message>
+    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>„{name}“ ist ein Ordner und kein Programm.</translation>
     </message>
     <message>
         <source>“{name}” is a part of a model, and cannot answer by itself.</source>
         <translation>„{name}“ ist ein Teil eines Modells und kann nicht allein antworten.</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>„{name}“ ist größer als {limit}.</translation>
     </message>
     <message>
         <source>“{name}” is no model in the GGUF format: {why}.</source>
@@ -9549,6 +9577,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{name}” is no program that this machine can run.</source>
         <translation>„{name}“ ist kein Programm, das dieser Computer ausführen kann.</translation>
+    </message>
+    <message>
+        <source>“{name}” is protected by a password.</source>
+        <translation>„{name}“ ist durch ein Passwort geschützt.</translation>
     </message>
     <message>
         <source>“{name}” let the work go on.</source>
@@ -10005,10 +10037,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Conversations put into the trash: {count}.</source>
         <translation>In den Papierkorb gelegte Unterhaltungen: {count}.</translation>
-    </message>
-    <message>
-        <source>Copy its text into the message, or attach pictures of its pages.</source>
-        <translation>Kopieren Sie den Text daraus in die Nachricht, oder hängen Sie Bilder der Seiten an.</translation>
     </message>
     <message>
         <source>Copy what you have written, close the window, and install it again.</source>
@@ -10563,20 +10591,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ lässt sich nicht lesen: {why}. Wählen Sie eine andere Datei.</translation>
     </message>
     <message>
-        <source>“{name}” is a PDF: those cannot be attached.</source>
-        <translation>„{name}“ ist ein PDF: Das lässt sich nicht anhängen.</translation>
-    </message>
-    <message>
         <source>“{name}” is a device or a channel, no file.</source>
         <translation>„{name}“ ist ein Gerät oder ein Kanal, keine Datei.</translation>
     </message>
     <message>
         <source>“{name}” is a folder.</source>
         <translation>„{name}“ ist ein Ordner.</translation>
-    </message>
-    <message>
-        <source>“{name}” is larger than {limit}.</source>
-        <translation>„{name}“ ist größer als {limit}.</translation>
     </message>
     <message>
         <source>“{name}” is neither a picture nor a text in UTF-8.</source>

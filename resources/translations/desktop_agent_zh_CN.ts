@@ -5536,6 +5536,10 @@ Go up to: {1}</source>
         <translation>请以 PNG、JPEG 或 WebP 格式附加。</translation>
     </message>
     <message>
+        <source>Attach pictures of its pages.</source>
+        <translation>请附加其页面的图片。</translation>
+    </message>
+    <message>
         <source>Attach the picture itself instead.</source>
         <translation>请改为附加图片本身。</translation>
     </message>
@@ -5910,6 +5914,10 @@ New:
     <message>
         <source>Copy it again, without line breaks.</source>
         <translation>请重新复制，不要带换行符。</translation>
+    </message>
+    <message>
+        <source>Copy its text into the message, or attach pictures of its pages.</source>
+        <translation>请将其中的文本复制到消息中，或添加各页的图片。</translation>
     </message>
     <message>
         <source>Copy only the part with “mcpServers”.</source>
@@ -7054,6 +7062,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请运行 pip install &apos;desktop-agent[{extra}]&apos;。</translation>
     </message>
     <message>
+        <source>Save a copy without the password, and attach that.</source>
+        <translation>请另存一份不带密码的副本，然后附加该副本。</translation>
+    </message>
+    <message>
         <source>Save it as UTF-8.</source>
         <translation>请以 UTF-8 保存。</translation>
     </message>
@@ -7962,6 +7974,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The system does not permit access to “{path}”.</source>
         <translation>系统不允许访问“{path}”。</translation>
+    </message>
+    <message>
+        <source>The text of “{name}” is too long to be attached.</source>
+        <translation>“{name}”的文本太长，无法附加。</translation>
     </message>
     <message>
         <source>The tool failed.</source>
@@ -9530,12 +9546,24 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”无法启动：{why}。</translation>
     </message>
     <message>
+        <source>“{name}” has no text: its pages are pictures.</source>
+        <translation>“{name}”没有文本：其页面是图片。</translation>
+    </message>
+    <message>
+        <source>“{name}” is a PDF that cannot be read.</source>
+        <translation>“{name}”是无法读取的 PDF。</translation>
+    </message>
+    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>“{name}”是文件夹，不是程序。</translation>
     </message>
     <message>
         <source>“{name}” is a part of a model, and cannot answer by itself.</source>
         <translation>“{name}”只是模型的一部分，无法独立回答。</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>“{name}”大于 {limit}。</translation>
     </message>
     <message>
         <source>“{name}” is no model in the GGUF format: {why}.</source>
@@ -9548,6 +9576,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{name}” is no program that this machine can run.</source>
         <translation>“{name}”不是此计算机可以运行的程序。</translation>
+    </message>
+    <message>
+        <source>“{name}” is protected by a password.</source>
+        <translation>“{name}”受密码保护。</translation>
     </message>
     <message>
         <source>“{name}” let the work go on.</source>
@@ -10004,10 +10036,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Conversations put into the trash: {count}.</source>
         <translation>已移到回收站的对话：{count}。</translation>
-    </message>
-    <message>
-        <source>Copy its text into the message, or attach pictures of its pages.</source>
-        <translation>请将其中的文本复制到消息中，或添加各页的图片。</translation>
     </message>
     <message>
         <source>Copy what you have written, close the window, and install it again.</source>
@@ -10562,20 +10590,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法读取“{name}”：{why}。请选择其他文件。</translation>
     </message>
     <message>
-        <source>“{name}” is a PDF: those cannot be attached.</source>
-        <translation>“{name}”是 PDF，无法添加为附件。</translation>
-    </message>
-    <message>
         <source>“{name}” is a device or a channel, no file.</source>
         <translation>“{name}”是设备或管道，不是文件。</translation>
     </message>
     <message>
         <source>“{name}” is a folder.</source>
         <translation>“{name}”是文件夹。</translation>
-    </message>
-    <message>
-        <source>“{name}” is larger than {limit}.</source>
-        <translation>“{name}”大于 {limit}。</translation>
     </message>
     <message>
         <source>“{name}” is neither a picture nor a text in UTF-8.</source>

@@ -14,7 +14,16 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = {
-    "window": {"pyside6-essentials", "qasync", "markdown-it-py", "mdit-py-plugins", "ziamath", "pygments", "chunspell"},
+    "window": {
+        "pyside6-essentials",
+        "qasync",
+        "markdown-it-py",
+        "mdit-py-plugins",
+        "ziamath",
+        "pygments",
+        "pypdfium2",
+        "chunspell",
+    },
     "mcp": {"mcp", "mcp-types", "httpx2", "anyio"},
     "web": {"selectolax", "beautifulsoup4", "markdownify"},
     "diagrams": {"mermaidx"},

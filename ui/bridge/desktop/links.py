@@ -26,8 +26,6 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _ONLY_THESE = Sentence("A link begins a conversation, or leads to one or to a message in it.")
 _SAVE_AS_TEXT = Sentence("Save it as a text in UTF-8, or choose a picture.")
-_TAKE_FROM_PDF = Sentence("Copy its text into the message, or attach pictures of its pages.")
-_PDF_START = b"%PDF-"
 _OPEN_OTHER = Sentence("Choose a picture or a text.")
 
 
@@ -134,7 +132,10 @@ def check_file(path: Path) -> None:
 
 
 def read_text_file(path: Path) -> str:
-    """Return the text of a file. Blocks. Raises WrongUse as `check_file`, and if it is too large or no text."""
+    """Return the text of a file, also of a PDF. Blocks. Raises WrongUse as `check_file`, and if it is no such file."""
+    # Late: the start needs links, and no PDF.
+    from desktop_agent.conversation.pdf_text import MAX_PDF_BYTES, PDF_START, read_pdf_text
+
     check_file(path)
     name = {"name": _shown(path.name)}
     try:
@@ -143,12 +144,12 @@ def read_text_file(path: Path) -> str:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise WrongUse(Sentence("“{name}” is a device or a channel, no file.", name), _OPEN_OTHER)
-            data = file.read(MAX_TEXT_BYTES + 1)
+            data = file.read(MAX_PDF_BYTES + 1)
     except OSError as error:
         words = Sentence("“{name}” cannot be read: {why}.", {**name, "why": error.strerror or type(error).__name__})
         raise WrongUse(words, _OPEN_OTHER) from error
-    if data.startswith(_PDF_START):
-        raise WrongUse(Sentence("“{name}” is a PDF: those cannot be attached.", name), _TAKE_FROM_PDF)
+    if data.startswith(PDF_START):
+        return read_pdf_text(data, name["name"], MAX_TEXT_BYTES)
     if len(data) > MAX_TEXT_BYTES:
         words = Sentence("“{name}” is larger than {limit}.", {**name, "limit": "10 MB"})
         raise WrongUse(words, Sentence("Attach the part of it that counts."))

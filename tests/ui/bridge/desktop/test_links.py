@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from desktop_agent.types.errors import WrongUse
+from tests.fakes.pdf import pdf_of
 from ui.bridge.desktop.links import (
     MAX_LINK_LENGTH,
     MAX_TEXT_BYTES,
@@ -142,9 +143,10 @@ def test_a_text_is_read_as_what_it_is(tmp_path):
     for data in (b"\x7fELF\0\0", b"\xff\xd8\xff", "Grüße".encode("latin-1")):
         path.write_bytes(data)
         assert "neither a picture nor a text" in refusal(read_text_file, path)
-    for data in (b"%PDF-1.7\n%\xb5\xed", b"%PDF-1.4 " + b"x" * MAX_TEXT_BYTES):
-        path.write_bytes(data)
-        assert "is a PDF" in refusal(read_text_file, path)
+    path.write_bytes(pdf_of("Hello there"))
+    assert read_text_file(path) == "[Page 1]\nHello there"
+    path.write_bytes(b"%PDF-1.7\n%\xb5\xed")
+    assert "“notes.txt” is a PDF that cannot be read." in refusal(read_text_file, path)
     with path.open("wb") as file:
         file.truncate(MAX_TEXT_BYTES + 1)
     assert "larger than 10 MB" in refusal(read_text_file, path)

@@ -1,0 +1,48 @@
+"""The text of a PDF that a person attaches."""
+
+import base64
+
+from desktop_agent.conversation.pdf_process import PdfText, Problem
+from desktop_agent.processes.worker import Worker, WorkerFailed
+from desktop_agent.processes.worker_process import WorkerLimits
+from desktop_agent.types.errors import Sentence, WrongUse
+
+MAX_PDF_BYTES = 30_000_000
+PDF_START = b"%PDF-"
+_LIMITS = WorkerLimits(memory=2_000_000_000, seconds=60.0, reads_files=False)
+_TIMEOUT = 90.0
+_COPY_TEXT = Sentence("Copy its text into the message, or attach pictures of its pages.")
+_ATTACH_PICTURES = Sentence("Attach pictures of its pages.")
+
+
+def read_pdf_text(data: bytes, name: str, max_length: int) -> str:
+    """Return the text of all pages, each under its number; blocks up to a minute.
+
+    `name` is for sentences. Raises WrongUse for a PDF that is damaged, locked, too large or without text.
+    """
+    words = {"name": name}
+    if len(data) > MAX_PDF_BYTES:
+        raise WrongUse(Sentence("“{name}” is larger than {limit}.", {**words, "limit": "30 MB"}), _COPY_TEXT)
+    worker = Worker("desktop_agent.conversation.pdf_process:read_pdf", list[PdfText], _LIMITS, timeout=_TIMEOUT)
+    try:
+        answer = worker.ask(base64.b64encode(data).decode("ascii"), max_length)
+    except WorkerFailed:
+        answer = PdfText(problem="damaged")
+    finally:
+        worker.close()
+    if answer.problem is not None:
+        raise _error(answer.problem, words)
+    return answer.text
+
+
+def _error(problem: Problem, words: dict[str, str]) -> WrongUse:
+    match problem:
+        case "password":
+            remedy = Sentence("Save a copy without the password, and attach that.")
+            return WrongUse(Sentence("“{name}” is protected by a password.", words), remedy)
+        case "empty":
+            return WrongUse(Sentence("“{name}” has no text: its pages are pictures.", words), _ATTACH_PICTURES)
+        case "long":
+            return WrongUse(Sentence("The text of “{name}” is too long to be attached.", words), _COPY_TEXT)
+        case "damaged":
+            return WrongUse(Sentence("“{name}” is a PDF that cannot be read.", words), _COPY_TEXT)
