@@ -262,9 +262,11 @@ class RemoteImages(QObject):
             self._states[address] = remote
         self._size += _image_bytes(remote)
         self._notify(address)
-        while self._size > _MAX_REMOTE_BYTES and len(self._states) > 1:
-            oldest, removed = self._states.popitem(last=False)
-            self._size -= _image_bytes(removed)
+        # Only loaded images take memory; one that is loading would lose its download.
+        for oldest in [other for other in self.loaded() if other != address]:
+            if self._size <= _MAX_REMOTE_BYTES:
+                break
+            self._size -= _image_bytes(self._states.pop(oldest))
             self._notify(oldest)
 
     def _notify(self, address: str) -> None:

@@ -69,6 +69,18 @@ def test_only_so_much_is_kept(remote, monkeypatch):
     assert remote.state_of("a").progress is LoadState.UNASKED
 
 
+def test_what_is_loading_is_not_evicted(remote, monkeypatch):
+    monkeypatch.setattr(image_store, "_MAX_REMOTE_BYTES", 2500)
+    remote.load("slow")
+    for name in "abc":
+        remote.load(name)
+        remote.arrived(name, png(4, 2).ljust(1000, b"x"), name)
+    assert remote.state_of("slow").progress is LoadState.LOADING
+    assert remote.loaded() == ["b", "c"]
+    remote.arrived("slow", png(4, 2), "slow")
+    assert remote.state_of("slow").progress is LoadState.LOADED
+
+
 def test_nobody_is_remembered_who_is_gone(remote):
     watchers = [Watching() for _ in range(3)]
     for number, watcher in enumerate(watchers):
