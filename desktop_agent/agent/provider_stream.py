@@ -205,7 +205,7 @@ class InvalidProviderEvent(AgentError):
     """What came is none of the events that a provider may yield."""
 
     kind = "no_event"
-    default_remedy = "Choose another model or server; the program's connection to this one must be mended."
+    default_remedy = "Choose another model or server: the program has a fault in its connection to this one."
 
 
 class _WaitTimer:
@@ -278,7 +278,7 @@ def _count(event: Event, pieces: Sequence[Event], size: AnswerSize) -> None:
     try:
         size.add(event, pieces)
     except NotJson as error:
-        raise InvalidProviderEvent("The model's server sent something that is no JSON.") from error
+        raise InvalidProviderEvent("The model's server sent something that is not JSON.") from error
 
 
 def _within_limit(pieces: Sequence[Event], excess: int) -> Sequence[Event]:

@@ -45,14 +45,14 @@ class Question:
         chosen = tuple(choice for choice in self.choices if choice in parts)
         own = tuple(part for part in parts if part not in self.choices)
         if own and not self.free_text:
-            raise WrongUse("Only the choices are an answer to this question.", "Take one of them.")
+            raise WrongUse("Only the choices are an answer to this question.", "Choose one of them.")
         if any(not part.strip() for part in own) or not parts:
-            raise WrongUse("The answer is empty.", "Take a choice or write something.")
+            raise WrongUse("The answer is empty.", "Choose an answer or write one.")
         if sum(map(len, own)) > ANSWER_LIMIT:
             limit = f"{ANSWER_LIMIT:,}"
             raise WrongUse(Sentence("The answer is longer than {limit} characters.", {"limit": limit}), "Shorten it.")
         if len(parts) > 1 and not self.several:
-            raise WrongUse("This question takes one answer.", "Take one choice.")
+            raise WrongUse("This question takes one answer.", "Choose only one.")
         return (*chosen, *own)
 
     def end(self, answer: tuple[str, ...] | None) -> None:

@@ -113,4 +113,4 @@ def _validate_prompt(message: Message) -> None:
     if message.role is not Role.USER:
         raise WrongUse("Only a prompt can wait.", "Send a message of the person.")
     if message.is_blank:
-        raise WrongUse("The message says nothing.", "Write something, or delete it.")
+        raise WrongUse("The message is empty.", "Write something, or delete it.")

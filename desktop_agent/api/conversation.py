@@ -494,5 +494,5 @@ def to_prompt(prompt: object) -> Message:
     if any(not isinstance(block, Text | Image) for block in message.blocks):
         raise WrongUse("A prompt holds text and pictures, nothing else.", "Give results with add_tool_result().")
     if message.is_blank:
-        raise WrongUse("The prompt says nothing.", "Write something.")
+        raise WrongUse("The prompt is empty.", "Write something.")
     return message

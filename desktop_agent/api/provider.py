@@ -223,7 +223,7 @@ class Provider(AsyncCloseable):
             asked = to_prompt(asked)
         messages = validate_messages((asked,) if isinstance(asked, Message) else asked)
         if not messages:
-            raise WrongUse("The question says nothing.", "Give at least one message.")
+            raise WrongUse("The question is empty.", "Give at least one message.")
         return ModelRequest(self.model, messages, tuple(map(to_tool_spec, tools)), config=self.config)
 
     def chat(self, prompt: str | Message) -> "ChatStream":

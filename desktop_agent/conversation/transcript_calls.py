@@ -244,7 +244,7 @@ _RUN_ENDS = {
     RunEnd.CANCELLED: Sentence("Stopped"),
     RunEnd.FAILED: Sentence("Failed"),
     RunEnd.LIMIT: Sentence("Ended at a limit"),
-    RunEnd.ABORTED: Sentence("Broken off"),
+    RunEnd.ABORTED: Sentence("Interrupted"),
     RunEnd.AWAITING_RESULTS: Sentence("Waits for results"),
 }
 

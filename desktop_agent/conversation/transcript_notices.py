@@ -110,7 +110,7 @@ _REDO_HEAD = "The program notes: the person redid what had been undone of your c
 _READ_AGAIN = "Look at these files again before you rely on what you remember of them."
 _PUT_BACK = Sentence("These files were put back:")
 _NOT_PUT_BACK = Sentence("These files were not put back, and are as they were left or changed since:")
-_TAKEN_BACK = Sentence("This was taken back by tools:")
+_TAKEN_BACK = Sentence("Undone by tools:")
 UNDONE_STATES = (Sentence("as it was before"), Sentence("removed, as it was not there before"))
 """For a file that existed before, and for one that did not."""
 REDONE_STATES = (
@@ -198,8 +198,8 @@ REDONE = Sentence("Changes were redone. The model is told before it goes on.")
 UNDONE = Sentence("Changes were undone. The model is told before it goes on.")
 NOT_ANSWERED = Sentence("The question was not answered.")
 _OUTSIDE_CONTENT = (
-    "Content from {source} came in. What could send something out or run something is asked about again, also where "
-    "it was allowed for good."
+    "Content from {source} came in. You are asked again about calls that could send data or run something, even if a "
+    "rule allows them."
 )
 _MAX_PATHS = 3
 _TITLES = {"default": Sentence("Default"), "plan": Sentence("Plan"), "accept-edits": Sentence("Accept edits")}
@@ -291,9 +291,9 @@ def _restore_notice(event: CheckpointRestored) -> NoticeText | None:
     """Return what went wrong in a restore, or is shown nowhere else."""
     sentences: list[Sentence] = []
     if event.undone:
-        sentences.append(Sentence("What a call did was taken back: {words}", {"words": event.undone}))
+        sentences.append(Sentence("A call was undone: {words}", {"words": event.undone}))
     if event.not_undone:
-        sentences.append(Sentence("What a call did was not taken back: {why}", {"why": event.not_undone}))
+        sentences.append(Sentence("A call was not undone: {why}", {"why": event.not_undone}))
     if event.conflicts:
         values = {"paths": _joined_paths(event.conflicts)}
         sentences.append(Sentence("Not put back, because they were changed since: {paths}", values))

@@ -38,11 +38,11 @@ _UNDO_GRACE = 0.5
 _MAX_UNDO_TEXT = 1_000
 _TOOL_REMOVED = "The tool “{tool}” that could undo it is not there any more."
 _OUTCOME_UNKNOWN = "The call of “{tool}” was broken off, so it is not known whether it took effect."
-_UNDO_INTERRUPTED = "“{tool}” began to undo it before, and what came of that is not known; it is not begun again."
+_UNDO_INTERRUPTED = "“{tool}” already began to undo this. Whether that worked is not known, so it is not tried again."
 _UNDO_FAILED = "“{tool}” could not undo it: {why}"
-_BY_HAND = Sentence("Look at what the call did, and take it back by hand.")
+_BY_HAND = Sentence("Check what the call did, and undo it by hand.")
 _BRING_TOOL_BACK = Sentence("Open the conversation with the tool and the folder that it had, then restore once more.")
-_NOT_REDONE = "What “{tool}” took back is not done again; only files are brought back."
+_NOT_REDONE = "What “{tool}” undid is not redone; only files are restored."
 
 
 class ToolUndo:

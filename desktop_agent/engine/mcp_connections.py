@@ -162,7 +162,7 @@ class OAuthManager:
             session.challenge = challenge
             template = "Nobody is signed in to the server “{server}”."
             if was_signed_in:
-                template = "The sign-in to the server “{server}” holds no more."
+                template = "The sign-in to the server “{server}” is no longer valid."
             if challenge.is_step_up:
                 template = "The server “{server}” wants you to allow more than when you signed in."
             on_sign_in_required(Sentence(template, {"server": server.title}))
@@ -257,7 +257,9 @@ class TransportFactory:
         """
         async with self.locks[server.id]:
             if not any(known.has_same_connection(server) for known in self._configured()):
-                sentence = Sentence("The server “{server}” was set up otherwise meanwhile.", {"server": server.title})
+                sentence = Sentence(
+                    "The settings of the server “{server}” were changed meanwhile.", {"server": server.title}
+                )
                 raise ToolFailed(sentence, "Try again: it starts as it is set up now.")
             secrets = {name: await self._secret(server, name) for name in server.secret_names}
         log.add_secrets(tuple(secrets.values()))

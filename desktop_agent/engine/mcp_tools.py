@@ -117,12 +117,11 @@ async def load_tool_offer(client: McpClient) -> ToolOffer:
 def describe_changes(title: str, before: dict[str, str], offer: ToolOffer) -> tuple[tuple[Sentence, str], ...]:
     """Return a sentence and the new digest for each tool whose description changed."""
     template = (
-        "The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it "
-        "holds no more."
+        "The tool “{tool}” of the server “{server}” has a new description: rules that allowed the tool no longer apply."
     )
     trusted_template = (
-        "The tool “{tool}” of the server “{server}” is described otherwise than before. The server says that it only "
-        "reads, and is believed: turn that off in its settings if this is not what you expect."
+        "The tool “{tool}” of the server “{server}” has a new description. The server says that the tool only reads, "
+        "and you trust the server: turn that off in its settings if you do not expect this."
     )
     read_only = {tool.name for tool in offer.tools if tool.tool_class is ToolClass.READ_ONLY}
     changed = ((name, digest) for name, digest in offer.digests if before.get(name, digest) != digest)

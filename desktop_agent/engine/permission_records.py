@@ -45,15 +45,14 @@ def unreadable_rule_notices(stored: StoredRules) -> tuple[Sentence, ...]:
     notices: list[Sentence] = []
     if stored.stricter:
         what = Sentence(
-            "Rules that deny or ask and are understood only in part: {count}. They hold for more calls than they did. "
-            "Look through your rules, and lay them down again as you want them.",
+            "Rules that deny or ask and are only partly understood: {count}. They now apply to more calls than "
+            "before. Check your rules, and add them again as you want them.",
             {"count": str(stored.stricter)},
         )
         notices.append(what)
     if stored.lost:
         what = Sentence(
-            "Rules that cannot be read and do not hold any more: {count}. "
-            "Look through your rules, and lay down again what is missing.",
+            "Rules that cannot be read and no longer apply: {count}. Check your rules, and add what is missing again.",
             {"count": str(stored.lost)},
         )
         notices.append(what)

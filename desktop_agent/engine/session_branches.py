@@ -228,5 +228,5 @@ class SessionBranches:
         if index < 0 and self._writer.above is not None:
             raise WrongUse("The prompt before this answer is not in memory.", "Scroll up to it, then ask again.")
         if history[first].role is not Role.ASSISTANT:
-            raise WrongUse("Only answers can be asked for anew.", "Choose an answer.")
+            raise WrongUse("Only answers can be regenerated.", "Choose an answer.")
         return first

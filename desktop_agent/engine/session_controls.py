@@ -102,8 +102,8 @@ class SessionSetup:
 _STOPPED_BEFORE_SENT = "Stopped before it was sent."
 _MODE_REMOVED = "The mode “{title}” was removed, so “{now}” holds here. Choose another mode if you like."
 _MODE_REMOVED_IN_PART = (
-    "The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; "
-    "choose another mode when you like."
+    "The mode “{title}” was removed. What it denied is still denied here, and you are asked about what it allowed. "
+    "You can choose another mode at any time."
 )
 # A listener asks for a returned message at once; of those that nobody asks for, so many are remembered.
 MAX_RETURNED = 500

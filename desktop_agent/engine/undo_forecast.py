@@ -187,10 +187,10 @@ def displayed_path(path: str) -> str:
 
 
 _MAX_DIFF_BYTES = 2_000_000
-_NOT_TEXT = "“{path}” is no text, or too long to be shown line by line."
+_NOT_TEXT = "“{path}” is not text, or too long to be shown line by line."
 _UNCHANGED = "“{path}” stays as it is."
-_CHANGED_SINCE = "“{path}” is another one by now. Look again at what would be undone."
-_HAS_LINKS = "“{path}” is known on this disk by other names, too; under those, what is there now stays."
+_CHANGED_SINCE = "“{path}” is a different file now. Check again what would be undone."
+_HAS_LINKS = "“{path}” also has other names on this disk. Under those, the current content stays."
 
 
 async def forecast_restore(

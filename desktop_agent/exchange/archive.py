@@ -135,7 +135,7 @@ def open_files(path: Path) -> ImportFiles:
 
 def _unreadable(path: Path, error: OSError) -> ExchangeFailed:
     values = {"path": str(path), "why": error.strerror or type(error).__name__}
-    return ExchangeFailed(Sentence("“{path}” cannot be read: {why}.", values), "See that it is there and may be read.")
+    return ExchangeFailed(Sentence("“{path}” cannot be read: {why}.", values), "Check that it exists and can be read.")
 
 
 class _SingleFile:
@@ -267,7 +267,7 @@ def _damaged(path: Path, detail: str = "") -> ExchangeFailed:
 
 
 def _too_large() -> ExchangeFailed:
-    return ExchangeFailed("This archive says that it holds more than any export does.", "Download the export again.")
+    return ExchangeFailed("This archive claims to contain more than any export does.", "Download the export again.")
 
 
 def _directory_bytes(path: Path) -> int:

@@ -167,7 +167,7 @@ class _MessageReader:
             elif kind == "image_asset_pointer":
                 yield self._picture(text_in(part, "asset_pointer"), names)
             elif kind in _RECORDINGS:
-                self._report.add(Sentence("A recording was left out; its words are kept where the export has them."))
+                self._report.add(Sentence("A recording was left out. Its words are kept if the export has them."))
             else:
                 self._report.add(Sentence(_UNKNOWN_KIND, {"kind": kind}))
                 yield Unknown(raw=part)
@@ -189,7 +189,9 @@ class _MessageReader:
         }
         for file in list_in(metadata, "attachments"):
             if text_in(file, "id") not in shown:
-                self._report.add(Sentence("An attached file is named only; the export does not say what is in it."))
+                self._report.add(
+                    Sentence("Only the name of an attached file is kept: the export does not contain the file.")
+                )
                 yield Text(text=_named_file(text_in(file, "name")))
 
     def _output(self, message: dict[str, Any], parent: str | None) -> tuple[Role, list[Block]]:

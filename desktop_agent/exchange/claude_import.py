@@ -130,7 +130,7 @@ class _MessageReader:
     def _result(self, raw: object, calls: list[str]) -> Block:
         call = text_in(raw, "tool_use_id") or (calls[-1] if calls else "")
         if call not in calls:
-            self._report.add(Sentence("A result of a call that is not there was kept as it is."))
+            self._report.add(Sentence("A result without its call was kept as it is."))
             return Unknown(raw=raw)
         parts = list_in(raw, "content") or [{"type": "text", "text": text_in(raw, "content")}]
         outcome = Outcome.FAILED if flag_in(raw, "is_error") else Outcome.SUCCEEDED
@@ -151,7 +151,7 @@ class _MessageReader:
                 yield self._named(name)
 
     def _named(self, name: str) -> Text:
-        self._report.add(Sentence("An attached file is named only; the export does not say what is in it."))
+        self._report.add(Sentence("Only the name of an attached file is kept: the export does not contain the file."))
         return Text(text=f"[{one_line(name) or 'File'}]")
 
 

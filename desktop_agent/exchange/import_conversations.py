@@ -107,7 +107,9 @@ class ConversationImport:
             raise ImageRefused("A picture of the export was changed or damaged.", "Attach it again.")
         if detect_media_type(data) != source.media_type:
             # No server would take the conversation with it.
-            raise ImageRefused("A picture of the export is none, or of another type than it says.", "Attach it again.")
+            raise ImageRefused(
+                "A picture in the export is not a picture, or not of the type that it says.", "Attach it again."
+            )
         return data
 
     def _conversation_files(self) -> list[str]:
@@ -156,7 +158,7 @@ class ConversationImport:
                 for number, entry in enumerate(reader, 1):
                     yield self._read_entry(entry, f"{base_name(name)}: {number}")
                 if reader.had_bad_bytes:
-                    self.report.add(Sentence("Bytes that are no text were replaced."))
+                    self.report.add(Sentence("Bytes that are not text were replaced."))
         except DAMAGE:
             yield Skipped(base_name(name), Sentence("The rest of this file is damaged and cannot be read."))
 

@@ -9,7 +9,7 @@ from desktop_agent.types.errors import AgentError, Sentence
 
 _MAX_NOTES = 200
 _MAX_VALUE_LENGTH = 80
-_OTHERS = Sentence("More was not understood; only the first kinds of it are listed.")
+_OTHERS = Sentence("More was not understood; only the first kinds are listed.")
 
 
 class ExchangeFailed(AgentError):
@@ -40,7 +40,7 @@ class Omission(StrEnum):
 
 
 _SENTENCES = {
-    Omission.HIDDEN: Sentence("Entries that the program keeps for itself ({name})."),
+    Omission.HIDDEN: Sentence("Internal entries of the other program ({name})."),
     Omission.UNKNOWN: Sentence("Entries of an unknown kind ({name})."),
     Omission.SUMMARY: Sentence("Summaries of older messages, which are all here."),
     Omission.BAD_LINE: Sentence("Damaged or unfinished entries."),
@@ -50,13 +50,13 @@ _SENTENCES = {
     Omission.LINK: Sentence("Links, which are not followed."),
     Omission.UNREADABLE_FILE: Sentence("Files that cannot be read."),
     Omission.COMPRESSED: Sentence(
-        "Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. "
-        "“zstd -d” makes files of them that it reads."
+        "Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. Unpack them with “zstd "
+        "-d” first."
     ),
     Omission.PICTURE: Sentence("Pictures that are damaged, too large, or only named."),
-    Omission.REPEATED: Sentence("Entries that are there twice."),
-    Omission.MISSING_PARENT: Sentence("Messages whose predecessor is missing; they follow the one before them."),
-    Omission.CIRCLE: Sentence("Messages that follow themselves; they begin a branch."),
+    Omission.REPEATED: Sentence("Duplicate entries."),
+    Omission.MISSING_PARENT: Sentence("Messages whose previous message is missing; they follow the one above them."),
+    Omission.CIRCLE: Sentence("Messages that name themselves as the message before; each begins a branch."),
     Omission.STRAY_RESULT: Sentence("Results of calls that are missing."),
 }
 

@@ -31,7 +31,7 @@ _BETWEEN = re.compile(r"[ \t\r\n,]*")
 # What decides where a broken entry ends: strings, and rows of brackets outside of them.
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+("?)|[\[{]+|[\]}]+', re.DOTALL)
 
-_TOO_LARGE: Final = Sentence("It is larger than what is read at once.")
+_TOO_LARGE: Final = Sentence("It is too large to be read.")
 _NOT_JSON: Final = Sentence("It is damaged: this is not JSON.")
 _TOO_DEEP: Final = Sentence("It is nested too deeply.")
 _TRUNCATED: Final = Sentence("The file ends in the middle of it.")

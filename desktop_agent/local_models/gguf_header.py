@@ -92,7 +92,7 @@ def _name_says_quantisation(path: Path) -> bool:
 
 
 def _invalid(path: Path, why: str) -> WrongUse:
-    sentence = Sentence("“{name}” is no model in the GGUF format: {why}.", {"name": path.name, "why": why})
+    sentence = Sentence("“{name}” is not a model in the GGUF format: {why}.", {"name": path.name, "why": why})
     return WrongUse(sentence, "Choose a file whose name ends in .gguf, or download it again.")
 
 

@@ -155,7 +155,7 @@ class LocalModels:
             if server is self._server and server is not None and not server.exited.is_set():
                 raise
             sentence = Sentence("The server of “{model}” ended while it answered.", {"model": model_id})
-            raise LocalModelFailed(sentence, "Send it again: the model is loaded anew then.") from error
+            raise LocalModelFailed(sentence, "Send the message again: the model is then loaded again.") from error
         finally:
             self._in_use -= 1
             self._last_use = self._clock()
@@ -285,7 +285,7 @@ class LocalProvider:
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
         """Refuse: the server keeps the last prompt by itself."""
-        raise CachingNotSupported("llama.cpp keeps the last prompt by itself.")
+        raise CachingNotSupported("llama.cpp caches the last prompt by itself.")
 
     async def aclose(self) -> None:
         """Do nothing: the server belongs to LocalModels."""

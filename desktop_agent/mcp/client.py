@@ -172,7 +172,7 @@ class McpClient:
                     raise ToolFailed(connection.failure.sentence, connection.failure.remedy) from None
                 raise self._error(
                     "The server “{server}” ended while it was asked; what it was doing may have taken effect.",
-                    "Ask again if that does no harm: the server is started anew then.",
+                    "Ask again if that does no harm: the server is then started again.",
                 ) from error
             values = {"server": self.lifecycle.server.title, "why": describe_error(error, self.log)}
             sentence = Sentence("The server “{server}” refused: {why}", values).with_full_stop()

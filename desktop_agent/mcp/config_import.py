@@ -61,7 +61,9 @@ def _parse_entries(text: str) -> dict[str, dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         line = str(getattr(error, "lineno", "?"))
         # Without the cause: it contains the text and so its secrets.
-        raise WrongUse(Sentence("This is no JSON: line {line} cannot be read.", {"line": line}), _REMEDY) from None
+        raise WrongUse(
+            Sentence("This is not valid JSON: line {line} cannot be read.", {"line": line}), _REMEDY
+        ) from None
     document = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
     listed: Any = document.get("mcpServers", document.get("servers"))
     if listed is None and not document.keys().isdisjoint({"command", "url"}):
@@ -81,7 +83,7 @@ def _build_server(name: str, entry: dict[str, Any], taken_ids: set[str]) -> tupl
     kind, command, url = entry.get("type"), entry.get("command"), entry.get("url") or entry.get("serverUrl")
     if kind == "sse":
         raise _import_error(
-            name, "its type “sse” is the old way over HTTP", "Ask its maker for the address for “http”."
+            name, "its type “sse” is an old way of connecting", "Ask the maker of the server for its “http” address."
         )
     if command is not None and url is not None:
         raise _import_error(name, "it has both a command and an address", "Remove one of them.")
@@ -131,9 +133,9 @@ def _http_connection(name: str, url: str, entry: dict[str, Any]) -> tuple[HttpCo
         parts = urlsplit(url)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
-        raise _import_error(name, "its “url” is no web address") from None
+        raise _import_error(name, "its “url” is not a web address") from None
     if not is_valid:
-        raise _import_error(name, "its “url” is no web address", "Give it one that begins with https://.")
+        raise _import_error(name, "its “url” is not a web address", "Give it one that begins with https://.")
     if parts.username or parts.password:
         raise _import_error(name, "its address holds a name or a password", "Give them as a header, “Authorization”.")
     values = _string_values(name, entry, "headers")

@@ -79,8 +79,10 @@ class ServerLog:
 MAX_REASON_LENGTH = 2_000
 _MAX_PROBLEMS = 3
 _REMEDY_LOG = "Look at its log, correct it with Edit, then press Test."
-_REMEDY_FETCH = "If it is fetched first, as npx and uvx do, run its command once in a terminal; then press Test."
-_REMEDY_PROXY = "Ask who runs the proxy, or correct it in the system's settings; then press Test."
+_REMEDY_FETCH = (
+    "If the server must be downloaded first, as with npx and uvx, run its command once in a terminal. Then press Test."
+)
+_REMEDY_PROXY = "Ask the operator of the proxy, or correct the proxy in the system's settings. Then press Test."
 _REMEDY_START = "Start it, or correct its address with Edit; then press Test."
 
 

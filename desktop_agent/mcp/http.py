@@ -50,7 +50,7 @@ _VISITED_KEY = "desktop-agent/visited"
 class RedirectRefused(ToolFailed):
     """The server leads to another one, to which requests are not sent."""
 
-    default_remedy = "Correct its address with Edit, or ask who runs it."
+    default_remedy = "Correct the address with Edit, or ask the operator of the server."
 
 
 @asynccontextmanager
@@ -211,11 +211,17 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
             return
         values = {"host": host or "?"}
         if not self._target.allows_other_servers:
-            raise RedirectRefused(Sentence("The server leads to another one, “{host}”; that is not followed.", values))
+            raise RedirectRefused(
+                Sentence("The server redirects to another one, “{host}”, which is not allowed.", values)
+            )
         if not is_secure(url.scheme, host) or url.userinfo:
-            raise RedirectRefused(Sentence("“{host}” cannot be reached without being overheard (https).", values))
+            raise RedirectRefused(Sentence("“{host}” has no encrypted address (https).", values))
         if request.headers.get("authorization", "").lower().startswith("bearer"):
-            raise RedirectRefused(Sentence("What “{host}” must not see was kept back.", values))
+            raise RedirectRefused(
+                Sentence(
+                    "The request was not sent to “{host}”, because it contains a secret for another server.", values
+                )
+            )
 
     def _is_own_server(self, url: httpx2.URL) -> bool:
         own_url = self._server_url

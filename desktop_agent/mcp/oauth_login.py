@@ -154,7 +154,9 @@ SIGN_IN_TIMEOUT = 300.0
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _ERROR_FIELD = re.compile(r'"error"\s*:\s*"([a-z_]{1,40})"')
 _REMEDY = "Sign in again."
-_REGISTER_REMEDY = "Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header."
+_REGISTER_REMEDY = (
+    "Ask the operator of the server for a client id, and enter it with Edit; or ask for a key, and add it as a header."
+)
 
 
 class SignInFailed(ToolFailed):
@@ -206,7 +208,7 @@ class OAuthLogin:
         try:
             await self._store.save(record)
         except ValueError:
-            raise SignInFailed(Sentence("What the server gave is too large to be a token."), _REMEDY) from None
+            raise SignInFailed(Sentence("The server sent something too large to be a token."), _REMEDY) from None
 
     async def _sign_in(
         self, record_before: OAuthRecord | None, listener: CallbackListener, open_page: Callable[[str], None]
@@ -218,8 +220,10 @@ class OAuthLogin:
 
         async def open_in_browser(url: str) -> None:
             if not may_open_url(url, self._target.private_hosts):
-                sentence = Sentence("The page for signing in has an address that is not opened.")
-                raise SignInFailed(sentence, "Ask who runs the server: it must begin with https:// and be public.")
+                sentence = Sentence("The sign-in page has an address that is not allowed.")
+                raise SignInFailed(
+                    sentence, "Ask the operator of the server: the address must begin with https:// and be public."
+                )
             _require_pkce(provider)
             self._choose_client_auth(provider)
             (listener.state,) = parse_qs(urlsplit(url).query).get("state", [""])[-1:]
@@ -268,8 +272,8 @@ def _require_pkce(provider: OAuthClientProvider) -> None:
     metadata = provider.context.oauth_metadata
     methods = metadata.code_challenge_methods_supported if metadata is not None else None
     if methods is not None and "S256" not in methods:
-        sentence = Sentence("Who gives tokens for the server does not protect a sign-in (PKCE, S256).")
-        raise SignInFailed(sentence, "Ask who runs the server.")
+        sentence = Sentence("The sign-in server does not support protected sign-ins (PKCE, S256).")
+        raise SignInFailed(sentence, "Ask the operator of the server.")
 
 
 def _known_tokens(record: OAuthRecord | None, address: str, challenge: AuthChallenge | None) -> TokenMemory:
@@ -324,12 +328,12 @@ def _raise_sign_in_error(error: BaseException) -> NoReturn:
     code = _ERROR_FIELD.search(str(error)) if isinstance(error, OAuthTokenError | OAuthRegistrationError) else None
     values = {"why": code.group(1) if code else type(error).__name__}
     if isinstance(error, OAuthRegistrationError):
-        template = "The server knows no programs that it was not told of before ({why})."
+        template = "The server accepts only registered programs ({why})."
         raise SignInFailed(Sentence(template, values), _REGISTER_REMEDY) from None
     if isinstance(error, OAuthTokenError):
         raise SignInFailed(Sentence("The server gave no token ({why}).", values), _REMEDY) from None
     if isinstance(error, OAuthFlowError | ValidationError | TooManyRequests):
-        template = "What the server says about signing in does not fit together ({why})."
-        raise SignInFailed(Sentence(template, values), "Ask who runs it.") from None
+        template = "The server's information about signing in is contradictory ({why})."
+        raise SignInFailed(Sentence(template, values), "Ask the operator of the server.") from None
     template = "The server for signing in could not be reached ({why})."
     raise SignInFailed(Sentence(template, values), "Check the connection, then sign in again.") from None

@@ -25,7 +25,7 @@ _RENEW_BEFORE = 30.0
 # Seconds until an authorization server that could not be reached is tried again: waiting calls share one attempt.
 _RETRY_PAUSE = 5.0
 _RENEWING_ELSEWHERE = (
-    "The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end."
+    "The sign-in to “{host}” is being renewed by another window of the program, which does not finish."
 )
 
 
@@ -116,7 +116,7 @@ class OAuthSession:
             renewed = await refresh_tokens(record, target, log)
         except (httpx2.TransportError, AuthorizationServerUnavailable, TimeoutError) as error:
             log.add(f"who renews the sign-in cannot be reached ({type(error).__name__})", "error")
-            self._postpone("The sign-in to “{host}” could not be renewed: who gives it cannot be reached.")
+            self._postpone("The sign-in to “{host}” could not be renewed: its sign-in server cannot be reached.")
         except Exception as error:  # noqa: BLE001 - whatever a server brings about, and it may hold what came
             log.add(f"the sign-in could not be renewed ({type(error).__name__})", "error")
         else:

@@ -177,7 +177,7 @@ def _start_error(error: OSError | ValueError, command: ServerCommand) -> ToolFai
         remedy = "Make it executable, or name the program that runs it, such as python or sh, as the command."
         return ToolFailed(sentence, remedy)
     if isinstance(error, OSError) and error.errno == errno.ENOEXEC:
-        sentence = Sentence("“{name}” is no program that this machine can run.", values)
+        sentence = Sentence("“{name}” is not a program that this computer can run.", values)
         return ToolFailed(sentence, "Name the program that runs it, such as python or sh, as the command.")
     sentence = Sentence("The program “{name}” could not be started: {why}.", values)
     return ToolFailed(sentence, "Correct the server's command and its arguments with Edit.")
@@ -185,8 +185,8 @@ def _start_error(error: OSError | ValueError, command: ServerCommand) -> ToolFai
 
 def _missing_program_error(name: str, values: Mapping[str, str]) -> ToolFailed:
     if Path(name).is_file():
-        sentence = Sentence("What shall run “{name}”, by its first line (#!), is not there.", values)
-        return ToolFailed(sentence, "Install that, or correct the first line.")
+        sentence = Sentence("The program that runs “{name}”, by its first line (#!), is not installed.", values)
+        return ToolFailed(sentence, "Install that program, or correct the first line.")
     sentence = Sentence("There is no program “{name}”.", values)
     if " " in name.strip():
         return ToolFailed(sentence, "Write the program alone as the command, and all that follows as its arguments.")

@@ -327,7 +327,7 @@ async def _fetch_image(url: str, allowed: frozenset[str], timeouts: FetchTimeout
                 address = _follow_redirect(address, result)
     except TimeoutError:
         raise timeout_error(url_host(address), timeouts.total) from None
-    raise ImageRefused(Sentence("The address leads from one to the next, without end."), "Open it in a browser.")
+    raise ImageRefused(Sentence("The address redirects without end."), "Open it in a browser.")
 
 
 def _follow_redirect(address: "httpx.URL", target: str) -> "httpx.URL":
@@ -376,7 +376,7 @@ def _require_image(start: bytes) -> None:
     """Raise ImageRefused unless the first bytes are those of a picture; the server's media type does not count."""
     if detect_media_type(start) is None:
         raise ImageRefused(
-            Sentence("What lies there is not a PNG, JPEG, GIF or WebP image."), "Open the address in a browser."
+            Sentence("The file there is not a PNG, JPEG, GIF or WebP image."), "Open the address in a browser."
         )
 
 

@@ -280,9 +280,9 @@ class PrivateHost(FetchFailed):
 
     def __init__(self, host: str, address: str) -> None:
         values = {"host": host, "address": address}
-        sentence = "“{host}” is no public server: its address is {address}."
+        sentence = "“{host}” is not a public server: its address is {address}."
         if host == address:
-            sentence = "“{host}” is no public server."
+            sentence = "“{host}” is not a public server."
         super().__init__(Sentence(sentence, values))
         self.host = host
         self.address = address

@@ -92,7 +92,7 @@ async def fetch_release(feed: str, *, timeouts: "FetchTimeouts | None" = None) -
         raise timeout_error(host, limits.total) from None
     release = parse_release(data)
     if release is None:
-        raise FetchFailed(Sentence("What “{host}” sent describes no version.", {"host": host}))
+        raise FetchFailed(Sentence("The answer of “{host}” does not describe a version.", {"host": host}))
     return release
 
 
@@ -114,7 +114,7 @@ async def _fetch(url: "httpx.URL", limits: "FetchTimeouts") -> bytes:
             if target is None:
                 return await _read(response, host)
         url = _follow(url, target)
-    raise FetchFailed(Sentence("“{host}” leads from one address to the next, without end.", {"host": host}))
+    raise FetchFailed(Sentence("“{host}” redirects without end.", {"host": host}))
 
 
 def _follow(url: "httpx.URL", target: str) -> "httpx.URL":
@@ -123,7 +123,9 @@ def _follow(url: "httpx.URL", target: str) -> "httpx.URL":
     except ValueError:
         next_url = None
     if next_url is None or _origin(next_url) != _origin(url):
-        raise FetchFailed(Sentence("“{host}” leads to another server, which is not asked.", {"host": url_host(url)}))
+        raise FetchFailed(
+            Sentence("“{host}” redirects to another server, which is not allowed.", {"host": url_host(url)})
+        )
     return next_url
 
 
@@ -143,4 +145,4 @@ async def _read(response: "FetchResponse", host: str) -> bytes:
                 break
         else:
             return bytes(data)
-    raise FetchFailed(Sentence("What “{host}” sent is too large to describe a version.", {"host": host}))
+    raise FetchFailed(Sentence("The answer of “{host}” is too large to describe a version.", {"host": host}))

@@ -51,4 +51,4 @@ def proxy_refusal(host: str, status: str) -> FetchFailed:
     """Return the error for a proxy that opens no tunnel."""
     values = {"host": host, "status": status}
     sentence = Sentence("The proxy of this system does not connect to “{host}” ({status}).", values)
-    return FetchFailed(sentence, "Ask who runs the proxy, or correct it in the system's settings.")
+    return FetchFailed(sentence, "Ask the operator of the proxy, or correct the proxy in the system's settings.")

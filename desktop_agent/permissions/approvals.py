@@ -121,7 +121,7 @@ def _family(name: str) -> str:
 
 def preview_failed(kind: str) -> TextPreview:
     """Return the text in place of a preview that failed with an error of this kind."""
-    return TextPreview(Sentence("What it would do cannot be shown ({kind}).", {"kind": kind}))
+    return TextPreview(Sentence("The effect of this call cannot be shown ({kind}).", {"kind": kind}))
 
 
 def explain_preview(preview: Preview | None) -> Preview | None:
@@ -259,7 +259,7 @@ class Approval:
             raise WrongUse("This rule was not proposed for this call.", "Choose one of the rules that were shown.")
         if isinstance(decision, AllowForConversation):
             if self.tool.always_asked is not None:
-                raise WrongUse("Each call of this tool is asked about.", "Allow it once.")
+                raise WrongUse("You are asked about every call of this tool.", "Allow it once.")
             return self._conversation_rule(digest)
         return None
 

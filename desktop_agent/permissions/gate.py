@@ -120,7 +120,7 @@ class Suspension:
     """What rules and modes do not allow for now, and why."""
 
     effects: frozenset[Effect] = frozenset()
-    why: Sentence = field(default_factory=lambda: Sentence("It is not let through for now."))
+    why: Sentence = field(default_factory=lambda: Sentence("It is not allowed for now."))
 
     def covers(self, tool: AnyTool) -> bool:
         """Return whether the tool may have one of these effects; a mutating one that declares none may have any."""
@@ -250,11 +250,11 @@ def _answers_hard_ask(rule: Rule, hard: HardAsk | None) -> bool:
 
 
 def _ask_reason(rule: Rule, match: Match) -> Sentence:
-    template = "A rule made by {origin} asks about something that this call may be doing; it cannot be told for sure."
+    template = "A rule made by {origin} asks about something that this call may do. It is not certain whether it does."
     if match is Match.YES:
-        template = "A rule made by {origin} wants this to be asked."
+        template = "A rule made by {origin} asks about this call."
     elif rule.effect is RuleEffect.DENY:
-        template = "A rule made by {origin} denies something that this call may be doing; it cannot be told for sure."
+        template = "A rule made by {origin} denies something that this call may do. It is not certain whether it does."
     return Sentence(template, {"origin": _origin(rule)})
 
 

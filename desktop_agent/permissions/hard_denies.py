@@ -65,10 +65,10 @@ NO_PROTECTED_PATHS = ProtectedPaths()
 OWN_FILES = Sentence("It would write where this program keeps its own data.")
 KEYS = Sentence("It would write where keys and passwords are kept.")
 EVERYTHING = Sentence("It would remove or change everything on this computer, or everything of its user.")
-DISKS = Sentence("It would write to a disk past its file system.")
-FORK_BOMB = Sentence("It would start itself over and over until the computer stands still.")
+DISKS = Sentence("It would write directly to a disk, bypassing its file system.")
+FORK_BOMB = Sentence("It would start itself again and again until the computer stops responding.")
 PRIVATE_PATH = Sentence("Keys, passwords or what was typed may be kept there.")
-UNCLEAR = Sentence("What this command would do cannot be told for sure.")
+UNCLEAR = Sentence("It is not certain what this command would do.")
 
 # As parts of a path, wherever the home folder is; in lower case.
 _PROTECTED_FOLDERS: tuple[tuple[tuple[str, ...], Sentence], ...] = (

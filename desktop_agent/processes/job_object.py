@@ -154,6 +154,7 @@ class JobObject:
 def _not_held(function: str) -> ToolFailed:
     return ToolFailed(
         Sentence(
-            "The program was not started: nothing would end all that it starts ({function}).", {"function": function}
+            "The program was not started, because its child processes could not be ended later ({function}).",
+            {"function": function},
         )
     )

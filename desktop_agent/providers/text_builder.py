@@ -203,8 +203,8 @@ class AnswerState(Protocol):
         ...
 
 
-_REPEATED = Sentence("The server said parts of its answer again and again. They are shown once.")
-_DIFFERS = Sentence("At the end the server said something else than before. What it said first is shown.")
+_REPEATED = Sentence("The server repeated parts of its answer. They are shown once.")
+_DIFFERS = Sentence("The server's final answer differs from what it sent before. The first version is shown.")
 
 
 class TextBuilder:

@@ -166,19 +166,19 @@ def _hidden_mount(place: Path) -> list[str]:
 
 # How long the trial may take, in seconds.
 _TRIAL_SECONDS = 20.0
-_WRITES = Sentence("It can write only in the workspace and in a temporary folder of its own.")
+_WRITES = Sentence("The command can write only in the workspace and in a temporary folder of its own.")
 _READS = Sentence(
     "It can read those, the system, and your development tools with their caches and settings, but no other file of "
     "yours."
 )
 _READS_HOME = Sentence(
-    "The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, "
-    "mail and browsers."
+    "The workspace contains your home folder: the command can read all of that, except the usual places of keys, "
+    "passwords, mail and browsers."
 )
-_OFFLINE = Sentence("It has no network.")
+_OFFLINE = Sentence("It has no network access.")
 _ONLINE_ANYWHERE = Sentence(
-    "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
-    "names."
+    "The command can use the whole network and the services of this computer: this system cannot limit it to the "
+    "hosts that it names."
 )
 _LANDLOCK_NOTE = Sentence(
     "It can still change the permissions and dates of your other files, and what git and other programs run by "
@@ -188,7 +188,7 @@ _BUBBLEWRAP_NOTE = Sentence(
     "It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by "
     "themselves there, but for the files that it names and those that git checks out."
 )
-_UNCONFINED = Sentence("Not confined: it can read, change and send whatever you can.")
+_UNCONFINED = Sentence("Not confined: the command can read, change and send whatever you can.")
 _ROOT = Sentence(
     "Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that "
     "commands are confined."
@@ -220,7 +220,7 @@ class Sandbox:
 
         `around_home`: their home folder is in the workspace.
         """
-        only = Sentence("It can reach only {hosts}.", {"hosts": ", ".join(hosts)})
+        only = Sentence("The command can reach only {hosts}.", {"hosts": ", ".join(hosts)})
         online = only if self.has_own_network else _ONLINE_ANYWHERE
         if not self.name:
             return _join(_UNCONFINED, online if hosts else None, self.note)
@@ -288,7 +288,7 @@ def left_running_file(policy: SandboxPolicy) -> Path:
 def available_sandbox() -> Sandbox:
     """Return the sandbox that works here, after one real trial. Starts programs and waits: call it in a thread."""
     if sys.platform != "linux":
-        return no_sandbox(Sentence("This system offers nothing to confine it with."))
+        return no_sandbox(Sentence("This system has no sandbox that can confine commands."))
     program = find_bubblewrap()
     candidates = [
         *([bubblewrap_sandbox(program)] if program else []),

@@ -47,7 +47,7 @@ class StartupFile:
                 {"file": file},
             )
         values = {"file": file, "program": Sentence(self.program), "when": Sentence(self.when)}
-        return Sentence("What “{file}” says is run by {program} {when}, outside of all confinement.", values)
+        return Sentence("The content of “{file}” is run by {program} {when}, without any confinement.", values)
 
 
 @lru_cache(maxsize=1)

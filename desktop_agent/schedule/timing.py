@@ -67,7 +67,7 @@ def check_cron_line(line: str) -> None:
     try:
         next(CronSim(line, datetime(2026, 1, 1)))  # noqa: DTZ001  the wall clock
     except (CronSimError, StopIteration) as error:
-        raise WrongUse("This cron line names no time.", "Check each of its five fields.") from error
+        raise WrongUse("This cron line never matches a time.", "Check each of its five fields.") from error
 
 
 def newest_slot(timing: Timing, clock: Clock, since: datetime, now: datetime) -> Slot | None:

@@ -60,7 +60,7 @@ def missing_error(path: Path) -> StorageFailed:
     """Return the error for a path that was removed or moved while in use."""
     return StorageFailed(
         Sentence("“{path}” is gone: it was removed or moved.", {"path": str(path)}),
-        "Put it back; nothing new is kept until then. Copy what you need of what is open.",
+        "Put the file back; nothing new is saved until then. Copy what you need from open conversations.",
     )
 
 

@@ -273,8 +273,8 @@ def is_only_indexes(findings: Sequence[str]) -> bool:
 
 
 INDEX_REPAIRED = Sentence(
-    "An index of the saved conversations was damaged, so that some could not be found. It was made anew from the "
-    "conversations themselves; nothing is lost."
+    "An index of the saved conversations was damaged, so that some could not be found. It was rebuilt from the "
+    "conversations; nothing is lost."
 )
 NO_DAMAGE = Sentence("The saved conversations were checked; nothing is wrong with them.")
 # A quick check takes about 2 ms a megabyte: what is large is read less often.

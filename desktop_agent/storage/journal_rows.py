@@ -125,7 +125,7 @@ def append_rows(connection: sqlite3.Connection, conversation: int, envelopes: Se
 
 def written_elsewhere_error(detail: str) -> WrittenElsewhere:
     """Return the error for a row that another process has written here. `detail`: how that was noticed."""
-    text = "Another process has written in this conversation, so nothing more is written here."
+    text = "Another process has written to this conversation, so this window no longer saves to it."
     return WrittenElsewhere(text, detail=detail)
 
 

@@ -185,8 +185,8 @@ MAX_CHECKED_AT_OPENING = 16 * 1024 * 1024
 # Where less is free, something is written at the opening: SQLite opens a database for which there is no room at all.
 _MIN_FREE_BYTES = 4 * 1024 * 1024
 _LOG_MISSING = (
-    "The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages "
-    "stood. Some may be missing."
+    "The program was killed the last time, and “{log}”, which had the newest messages, was removed since then. Some "
+    "messages may be missing."
 )
 _DATABASE_MISSING = (
     "“{database}” is gone, while its log was still there. The log is kept as “{copy}”, and an empty database is begun. "
@@ -194,10 +194,10 @@ _DATABASE_MISSING = (
 )
 _NOT_READABLE = "“{path}” was replaced by another file while it was open, and that one cannot be read."
 _RETRY_REMEDY = (
-    "It is tried again by itself, in case the file is still being written. If it stays so, close the program and start "
-    "it again: it carries over what can be read."
+    "The program tries again by itself, in case the file is still being written. If that does not help, close the "
+    "program and start it again: it then carries over what can be read."
 )
-_STILL_READABLE = "What was saved can be read all the same. It goes on by itself once that has changed."
+_STILL_READABLE = "Saved conversations can still be read. Saving continues by itself when the problem is solved."
 
 
 @dataclass(frozen=True, slots=True)

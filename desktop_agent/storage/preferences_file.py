@@ -125,7 +125,7 @@ class PreferencesFile:
 
 def _notice(title: str, place: _Path) -> Sentence:
     if any(isinstance(step, int) for step in place[:-1]) and not isinstance(place[-1], int):
-        template = "An entry of the preference “{title}” says more than this version understands; the rest of it holds."
+        template = "This version understands an entry of the preference “{title}” only in part. That part applies."
         return Sentence(template, {"title": title})
     if any(isinstance(step, int) for step in place):
         return Sentence("An entry of the preference “{title}” cannot be used and was left out.", {"title": title})

@@ -87,10 +87,10 @@ _ERROR_SENTENCES: dict[int, str] = {
     errno.EPERM: "The system does not permit access to “{path}”.",
     errno.ENAMETOOLONG: "The name “{path}” is too long for this disk.",
     errno.ENOSPC: "The disk is full; “{path}” was not written.",
-    errno.EROFS: "“{path}” lies on a disk that can only be read.",
+    errno.EROFS: "“{path}” is on a read-only disk.",
     errno.EEXIST: "“{path}” is a file, not a folder.",
     errno.ENOTEMPTY: "“{path}” is a folder with something in it.",
-    errno.EXDEV: "“{path}” lies on another disk and cannot be moved there; write a copy and delete the old file.",
+    errno.EXDEV: "“{path}” is on another disk and cannot be moved there; write a copy and delete the old file.",
 }
 _NO_EXTRAS = FileAttributes()
 

@@ -107,7 +107,7 @@ class TurnMismatch(WrongUse):
     """The agent is at another turn than the message was meant for."""
 
     kind = "turn_mismatch"
-    default_remedy = "Read on, and send it again if it still fits."
+    default_remedy = "Read the new messages, and send yours again if it still fits."
 
 
 class ProviderError(AgentError):
@@ -156,7 +156,7 @@ class Truncated(ProviderError):
 
     kind = "truncated"
     retry_by_default = True
-    default_remedy = "What came so far is kept. Try again for a complete answer."
+    default_remedy = "The answer so far is kept. Try again for a complete answer."
     template = "The answer broke off before its end: {message}"
 
 
@@ -252,7 +252,7 @@ class InvalidRequest(ProviderError):
 
     kind = "invalid_request"
     action = RemedyAction.NONE
-    default_remedy = "Change the message, the model or its settings; the server says what it does not take."
+    default_remedy = "Change the message, the model or its settings. The server's message says what it does not accept."
 
 
 class ContextLengthExceeded(ProviderError):
@@ -342,7 +342,7 @@ class ImageRefused(AgentError, ValueError):
     def not_read(cls, path: str, error: OSError) -> Self:
         """The file cannot be read."""
         values = {"path": path, "why": error.strerror or type(error).__name__}
-        return cls(Sentence("“{path}” cannot be read: {why}.", values), "See that it is there and may be read.")
+        return cls(Sentence("“{path}” cannot be read: {why}.", values), "Check that it exists and can be read.")
 
     @classmethod
     def unsupported(cls, name: str = "") -> Self:

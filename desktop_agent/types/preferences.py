@@ -43,7 +43,7 @@ class AppearancePreferences(_Section):
     language: Annotated[Literal["system", "en", "de", "zh_CN"], ChoiceNames(LANGUAGE_NAMES)] = Field(
         default="system",
         title="Language",
-        description="Of the window, from its next start on. Models answer in the language that you write in.",
+        description="Language of the window, from the next start on. Models answer in the language that you write in.",
     )
     theme: Literal["system", "light", "dark"] = Field(
         default="system", title="Theme", description="Light, dark, or whatever the system uses."
@@ -55,14 +55,14 @@ class AppearancePreferences(_Section):
         default="",
         max_length=200,
         title="Font",
-        description="Of the text of conversations. Code keeps its own.",
+        description="Font of the text in conversations. Code has its own font.",
     )
     text_size: Annotated[float, NumberFormat("pt")] = Field(
         default=10.5,
         ge=6,
         le=36,
         title="Text size",
-        description="Of conversations, in points, where Zoom is 100 %.",
+        description="Text size in conversations, in points at 100 % zoom.",
     )
     line_width: Literal["narrow", "medium", "wide", "full"] = Field(
         default="medium",
@@ -72,7 +72,7 @@ class AppearancePreferences(_Section):
     density: Literal["comfortable", "compact"] = Field(
         default="comfortable",
         title="Density",
-        description="Room between the lines and messages of a conversation.",
+        description="Space between the lines and messages of a conversation.",
     )
     menu_bar: bool = Field(
         default=False,
@@ -92,17 +92,18 @@ class ChatPreferences(_Section):
     notifications: bool = Field(
         default=True,
         title="Notifications",
-        description="Says on the desktop that an answer is done or a call waits, while the window is not in front.",
+        description="Shows a desktop notification when an answer is done or a call waits, while the window is not in "
+        "front.",
     )
     close_to_tray: bool = Field(
         default=False,
         title="Close to the tray",
-        description="Closing the window leaves the program at work behind its icon in the tray. Quit ends it.",
+        description="Closing the window keeps the program running, with its icon in the tray. Quit ends it.",
     )
     start_with_computer: bool = Field(
         default=False,
         title="Start with the computer",
-        description="Waits in the tray, or as a minimised window where there is none.",
+        description="Starts in the tray, or as a minimised window if there is no tray.",
     )
     quick_ask_keys: Annotated[str, KeysField()] = Field(
         default="",
@@ -121,19 +122,20 @@ class ChatPreferences(_Section):
     titles: Literal["model", "local"] = Field(
         default="model",
         title="Titles of conversations",
-        description="A model names a conversation after its first answer, at the cost of a small request; or the first "
-        "words do.",
+        description="Model: a model writes the title after the first answer, at the cost of a small request. Local: "
+        "the title is the first words.",
     )
     title_model: Annotated[str, OneLine()] = Field(
         default="",
         max_length=200,
         title="Model for titles",
-        description="Its name; used where the server of the conversation has it. Empty: the conversation's own model.",
+        description="Name of the model. It is used if the conversation's server has it. If this is empty, the "
+        "conversation's own model is used.",
     )
     system_prompt: str = Field(
         default="",
         title="Instructions",
-        description="Sent above every conversation that has none of its own.",
+        description="System prompt of every conversation that has none of its own.",
     )
 
 
@@ -143,19 +145,20 @@ class SpellingPreferences(_Section):
     check: bool = Field(
         default=True,
         title="Check spelling",
-        description="Underlines words of your message that no dictionary knows; their menu offers others.",
+        description="Underlines misspelled words in your message. The context menu of a word offers corrections.",
     )
     languages: Annotated[tuple[str, ...], LanguagesField()] = Field(
         default=(),
         max_length=100,
         title="Languages of your messages",
-        description="A word is right if one of them has it. If you choose none, the language of your system is used.",
+        description="A word is right if it is right in one of these languages. If you choose none, the language of "
+        "your system is used.",
     )
     words: str = Field(
         default="",
         max_length=200_000,
         title="Your own words",
-        description="Those that you added to the dictionary, separated by spaces or line breaks.",
+        description="Words that you added to the dictionary, separated by spaces or line breaks.",
     )
 
 
@@ -170,17 +173,17 @@ class ModelPreferences(_Section):
     show_reasoning: bool = Field(
         default=True,
         title="Show summaries of reasoning",
-        description="Asks for them where a server sends none by itself. Some servers answer a little later then.",
+        description="Asks for summaries if a server sends none by itself. Some servers then answer a little later.",
     )
     caching: bool = Field(
         default=True,
         title="Prompt caching",
-        description="Servers may keep what was read for a while, so that the next question costs less.",
+        description="Servers may keep the conversation for a while, so that the next question costs less.",
     )
     cache_lifetime: Literal["short", "long"] = Field(
         default="short",
         title="Cache lifetime",
-        description="Short is minutes; long is about an hour and costs more when it is written.",
+        description="Short is a few minutes. Long is about an hour; writing to the cache then costs more.",
     )
 
     @property
@@ -227,7 +230,11 @@ class NetworkPreferences(_Section):
         ),
     )
     idle_timeout: Annotated[float, NumberFormat("s")] = Field(
-        default=300.0, gt=0, le=3600, title="Silence", description="The longest silence in an answer after that."
+        default=300.0,
+        gt=0,
+        le=3600,
+        title="Silence",
+        description="The longest silence in an answer after its first words.",
     )
     private_hosts: str = Field(
         default="",
@@ -280,14 +287,15 @@ class LocalModelPreferences(_Section):
         ge=0,
         le=1440,
         title="Unload after",
-        description="A model that nobody uses for so long leaves the memory; the next message loads it.",
+        description="A model that is not used for this long is removed from memory. The next message loads it again.",
     )
     context_tokens: Annotated[int, NumberFormat("tokens")] = Field(
         default=16_384,
         ge=512,
         le=1_048_576,
         title="Context",
-        description="What a model file is given room for; more needs more memory. Never more than the model has.",
+        description="How many tokens a model file can read at once. More needs more memory. The model's own limit "
+        "applies too.",
     )
 
 
@@ -313,7 +321,7 @@ class ModePreferences(_Section):
         default=(),
         max_length=MAX_MODES,
         title="Modes",
-        description="How much may happen unasked, besides the modes that are always there.",
+        description="What the agent may do without asking, besides the modes that are always there.",
     )
 
     @property
@@ -350,21 +358,21 @@ class StoragePreferences(_Section):
     backups: Literal["off", "daily", "weekly"] = Field(
         default="weekly",
         title="Automatic backups",
-        description="Written while nobody waits, if something was said since. Pictures take no room twice.",
+        description="Written when the program is idle, if there are new messages. Each picture is stored only once.",
     )
     keep_backups: int = Field(
         default=4,
         ge=1,
         le=100,
         title="Automatic backups to keep",
-        description="Older ones are deleted; those that you asked for stay.",
+        description="Older automatic backups are deleted. Backups that you made yourself stay.",
     )
     backup_folder: Annotated[str, FolderField()] = Field(
         default="",
         max_length=4096,
         title="Folder for backups",
-        description="On another disk they outlive this one. If this is empty, they are in the folder “backups” in the "
-        "data folder.",
+        description="Backups on another disk survive if this disk fails. If this is empty, they are in the folder "
+        "“backups” in the data folder.",
     )
 
 
@@ -390,7 +398,7 @@ class UsagePreferences(_Section):
         ge=1,
         le=1_000_000_000_000,
         title="Tokens for a day",
-        description="Read and written together. They hold for models without a price too.",
+        description="Input and output together. This budget also works for models without a price.",
     )
     tokens_per_month: Annotated[int | None, OptionalNumber("30000000", empty_text="No budget")] = Field(
         default=None,
@@ -427,7 +435,7 @@ class ShortcutPreferences(_Section):
     keys: dict[str, str] = Field(
         default_factory=dict[str, str],
         title="Keyboard shortcuts",
-        description="By the name of the action; empty where it has none.",
+        description="Keys by the name of the action; empty for no keys.",
     )
 
 

@@ -129,8 +129,8 @@ class ConversationParameters(FrozenModel):
     system_prompt: str | None = Field(
         default=None,
         title="System prompt",
-        description="What the model is told before everything else. "
-        "If this is empty, the instructions in the settings hold.",
+        description="Sent to the model before everything else. If this is empty, the instructions in the settings "
+        "are used.",
     )
 
 

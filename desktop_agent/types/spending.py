@@ -155,7 +155,7 @@ class BudgetReached(AgentError):
 
     kind = "budget"
     action: ClassVar[RemedyAction] = RemedyAction.GO_ON
-    default_remedy = "Raise the budget in Settings, or go on once."
+    default_remedy = "Raise the budget in Settings, or ask anyway."
 
     def __init__(self, state: BudgetState) -> None:
         self.state = state

@@ -511,16 +511,16 @@
 <context>
     <name>BudgetBanners</name>
     <message>
-        <source>Usage and budgets</source>
-        <translation>Verbrauch und Budgets</translation>
-    </message>
-    <message>
         <source>A budget is used up. {0}: {1}.</source>
         <translation>Ein Budget ist aufgebraucht. {0}: {1}.</translation>
     </message>
     <message>
         <source>Near a budget. {0}: {1}.</source>
         <translation>Ein Budget ist fast aufgebraucht. {0}: {1}.</translation>
+    </message>
+    <message>
+        <source>Usage and budgets</source>
+        <translation>Verbrauch und Budgets</translation>
     </message>
 </context>
 <context>
@@ -2727,8 +2727,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Modus braucht einen Namen. Schreiben Sie einen.</translation>
     </message>
     <message>
-        <source>A short name has small letters from a to z, digits and “-”, and begins with a letter.</source>
-        <translation>Ein Kurzname hat Kleinbuchstaben von a bis z, Ziffern und „-“ und beginnt mit einem Buchstaben.</translation>
+        <source>A short name is made of small letters, digits and “-”, and begins with a letter.</source>
+        <translation>Ein Kurzname besteht aus Kleinbuchstaben, Ziffern und „-“ und beginnt mit einem Buchstaben.</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
@@ -3480,7 +3480,7 @@ Aufwärts zu: {1}</translation>
         <translation>Sprache</translation>
     </message>
     <message>
-        <source>Of the window, from its next start on. Models answer in the language that you write in.</source>
+        <source>Language of the window, from the next start on. Models answer in the language that you write in.</source>
         <translation>Sprache des Fensters; sie gilt ab dem nächsten Start. Modelle antworten in der Sprache, in der Sie schreiben.</translation>
     </message>
     <message>
@@ -3516,7 +3516,7 @@ Aufwärts zu: {1}</translation>
         <translation>Schrift</translation>
     </message>
     <message>
-        <source>Of the text of conversations. Code keeps its own.</source>
+        <source>Font of the text in conversations. Code has its own font.</source>
         <translation>Schrift der Texte in Unterhaltungen. Code behält seine eigene.</translation>
     </message>
     <message>
@@ -3524,7 +3524,7 @@ Aufwärts zu: {1}</translation>
         <translation>Textgröße</translation>
     </message>
     <message>
-        <source>Of conversations, in points, where Zoom is 100 %.</source>
+        <source>Text size in conversations, in points at 100 % zoom.</source>
         <translation>In Unterhaltungen, in Punkt, bei Zoom 100 %.</translation>
     </message>
     <message>
@@ -3560,7 +3560,7 @@ Aufwärts zu: {1}</translation>
         <translation>Dichte</translation>
     </message>
     <message>
-        <source>Room between the lines and messages of a conversation.</source>
+        <source>Space between the lines and messages of a conversation.</source>
         <translation>Platz zwischen den Zeilen und Nachrichten einer Unterhaltung.</translation>
     </message>
     <message>
@@ -3596,7 +3596,7 @@ Aufwärts zu: {1}</translation>
         <translation>Benachrichtigungen</translation>
     </message>
     <message>
-        <source>Says on the desktop that an answer is done or a call waits, while the window is not in front.</source>
+        <source>Shows a desktop notification when an answer is done or a call waits, while the window is not in front.</source>
         <translation>Meldet auf dem Desktop, dass eine Antwort fertig ist oder ein Aufruf wartet, solange das Fenster nicht vorn ist.</translation>
     </message>
     <message>
@@ -3604,16 +3604,16 @@ Aufwärts zu: {1}</translation>
         <translation>In den Infobereich schließen</translation>
     </message>
     <message>
-        <source>Closing the window leaves the program at work behind its icon in the tray. Quit ends it.</source>
-        <translation>Wird das Fenster geschlossen, arbeitet das Programm hinter seinem Symbol im Infobereich weiter. „Beenden“ beendet es.</translation>
+        <source>Closing the window keeps the program running, with its icon in the tray. Quit ends it.</source>
+        <translation>Nach dem Schließen des Fensters läuft das Programm mit seinem Symbol im Infobereich weiter. „Beenden“ beendet es.</translation>
     </message>
     <message>
         <source>Start with the computer</source>
         <translation>Mit dem Computer starten</translation>
     </message>
     <message>
-        <source>Waits in the tray, or as a minimised window where there is none.</source>
-        <translation>Wartet im Infobereich, oder als minimiertes Fenster, wo es keinen gibt.</translation>
+        <source>Starts in the tray, or as a minimised window if there is no tray.</source>
+        <translation>Startet im Infobereich, oder als minimiertes Fenster, wenn es keinen gibt.</translation>
     </message>
     <message>
         <source>Keys for a quick question</source>
@@ -3636,8 +3636,8 @@ Aufwärts zu: {1}</translation>
         <translation>Titel von Unterhaltungen</translation>
     </message>
     <message>
-        <source>A model names a conversation after its first answer, at the cost of a small request; or the first words do.</source>
-        <translation>Ein Modell benennt eine Unterhaltung nach der ersten Antwort, zum Preis einer kleinen Anfrage; oder die ersten Wörter tun es.</translation>
+        <source>Model: a model writes the title after the first answer, at the cost of a small request. Local: the title is the first words.</source>
+        <translation>Modell: Ein Modell schreibt den Titel nach der ersten Antwort, zum Preis einer kleinen Anfrage. Lokal: Der Titel sind die ersten Wörter.</translation>
     </message>
     <message>
         <source>Model</source>
@@ -3652,16 +3652,16 @@ Aufwärts zu: {1}</translation>
         <translation>Modell für Titel</translation>
     </message>
     <message>
-        <source>Its name; used where the server of the conversation has it. Empty: the conversation&apos;s own model.</source>
-        <translation>Sein Name; es wird verwendet, wo der Server der Unterhaltung es hat. Leer: das Modell der Unterhaltung selbst.</translation>
+        <source>Name of the model. It is used if the conversation&apos;s server has it. If this is empty, the conversation&apos;s own model is used.</source>
+        <translation>Name des Modells. Es wird verwendet, wenn der Server der Unterhaltung es hat. Bleibt das Feld leer, gilt das Modell der Unterhaltung.</translation>
     </message>
     <message>
         <source>Instructions</source>
         <translation>Anweisungen</translation>
     </message>
     <message>
-        <source>Sent above every conversation that has none of its own.</source>
-        <translation>Wird über jeder Unterhaltung gesendet, die keine eigenen hat.</translation>
+        <source>System prompt of every conversation that has none of its own.</source>
+        <translation>System-Prompt jeder Unterhaltung, die keinen eigenen hat.</translation>
     </message>
     <message>
         <source>Spelling</source>
@@ -3672,24 +3672,24 @@ Aufwärts zu: {1}</translation>
         <translation>Rechtschreibung prüfen</translation>
     </message>
     <message>
-        <source>Underlines words of your message that no dictionary knows; their menu offers others.</source>
-        <translation>Unterstreicht Wörter Ihrer Nachricht, die kein Wörterbuch kennt; ihr Menü bietet andere an.</translation>
+        <source>Underlines misspelled words in your message. The context menu of a word offers corrections.</source>
+        <translation>Unterstreicht falsch geschriebene Wörter in Ihrer Nachricht. Das Kontextmenü eines Wortes bietet Korrekturen an.</translation>
     </message>
     <message>
         <source>Languages of your messages</source>
         <translation>Sprachen Ihrer Nachrichten</translation>
     </message>
     <message>
-        <source>A word is right if one of them has it. If you choose none, the language of your system is used.</source>
-        <translation>Ein Wort ist richtig, wenn eine von ihnen es kennt. Wählen Sie keine, gilt die Sprache Ihres Systems.</translation>
+        <source>A word is right if it is right in one of these languages. If you choose none, the language of your system is used.</source>
+        <translation>Ein Wort ist richtig, wenn es in einer dieser Sprachen richtig ist. Wählen Sie keine, gilt die Sprache Ihres Systems.</translation>
     </message>
     <message>
         <source>Your own words</source>
         <translation>Ihre eigenen Wörter</translation>
     </message>
     <message>
-        <source>Those that you added to the dictionary, separated by spaces or line breaks.</source>
-        <translation>Die Sie zum Wörterbuch hinzugefügt haben, durch Leerzeichen oder Zeilenumbrüche getrennt.</translation>
+        <source>Words that you added to the dictionary, separated by spaces or line breaks.</source>
+        <translation>Wörter, die Sie zum Wörterbuch hinzugefügt haben, durch Leerzeichen oder Zeilenumbrüche getrennt.</translation>
     </message>
     <message>
         <source>Models</source>
@@ -3724,24 +3724,24 @@ Aufwärts zu: {1}</translation>
         <translation>Zusammenfassungen des Nachdenkens anzeigen</translation>
     </message>
     <message>
-        <source>Asks for them where a server sends none by itself. Some servers answer a little later then.</source>
-        <translation>Bittet darum, wo ein Server von sich aus keine sendet. Manche Server antworten dann etwas später.</translation>
+        <source>Asks for summaries if a server sends none by itself. Some servers then answer a little later.</source>
+        <translation>Bittet um Zusammenfassungen, wenn ein Server von sich aus keine sendet. Manche Server antworten dann etwas später.</translation>
     </message>
     <message>
         <source>Prompt caching</source>
         <translation>Prompt-Caching</translation>
     </message>
     <message>
-        <source>Servers may keep what was read for a while, so that the next question costs less.</source>
-        <translation>Server dürfen Gelesenes eine Weile aufbewahren, damit die nächste Frage weniger kostet.</translation>
+        <source>Servers may keep the conversation for a while, so that the next question costs less.</source>
+        <translation>Server dürfen die Unterhaltung eine Weile aufbewahren, damit die nächste Frage weniger kostet.</translation>
     </message>
     <message>
         <source>Cache lifetime</source>
         <translation>Lebensdauer des Caches</translation>
     </message>
     <message>
-        <source>Short is minutes; long is about an hour and costs more when it is written.</source>
-        <translation>„Kurz“ sind Minuten; „Lang“ ist etwa eine Stunde und kostet beim Schreiben mehr.</translation>
+        <source>Short is a few minutes. Long is about an hour; writing to the cache then costs more.</source>
+        <translation>„Kurz“ sind einige Minuten. „Lang“ ist etwa eine Stunde; das Schreiben in den Cache kostet dann mehr.</translation>
     </message>
     <message>
         <source>Short</source>
@@ -3792,8 +3792,8 @@ Aufwärts zu: {1}</translation>
         <translation>Stille</translation>
     </message>
     <message>
-        <source>The longest silence in an answer after that.</source>
-        <translation>Die längste Stille in einer Antwort danach.</translation>
+        <source>The longest silence in an answer after its first words.</source>
+        <translation>Die längste Stille in einer Antwort nach ihren ersten Wörtern.</translation>
     </message>
     <message>
         <source>Private hosts</source>
@@ -3832,8 +3832,8 @@ Aufwärts zu: {1}</translation>
         <translation>Entladen nach</translation>
     </message>
     <message>
-        <source>A model that nobody uses for so long leaves the memory; the next message loads it.</source>
-        <translation>Ein Modell, das so lange niemand benutzt, verlässt den Arbeitsspeicher; die nächste Nachricht lädt es.</translation>
+        <source>A model that is not used for this long is removed from memory. The next message loads it again.</source>
+        <translation>Ein Modell, das so lange nicht benutzt wird, wird aus dem Arbeitsspeicher entfernt. Die nächste Nachricht lädt es wieder.</translation>
     </message>
     <message>
         <source>min</source>
@@ -3848,8 +3848,8 @@ Aufwärts zu: {1}</translation>
         <translation>Kontext</translation>
     </message>
     <message>
-        <source>What a model file is given room for; more needs more memory. Never more than the model has.</source>
-        <translation>Wofür eine Modelldatei Platz bekommt; mehr braucht mehr Arbeitsspeicher. Nie mehr, als das Modell hat.</translation>
+        <source>How many tokens a model file can read at once. More needs more memory. The model&apos;s own limit applies too.</source>
+        <translation>Wie viele Token eine Modelldatei auf einmal lesen kann. Mehr braucht mehr Arbeitsspeicher. Das Limit des Modells selbst gilt auch.</translation>
     </message>
     <message>
         <source>tokens</source>
@@ -3876,8 +3876,8 @@ Aufwärts zu: {1}</translation>
         <translation>Tastenkürzel</translation>
     </message>
     <message>
-        <source>By the name of the action; empty where it has none.</source>
-        <translation>Nach dem Namen der Aktion; leer, wo sie keine hat.</translation>
+        <source>Keys by the name of the action; empty for no keys.</source>
+        <translation>Tasten nach dem Namen der Aktion; leer für keine Tasten.</translation>
     </message>
     <message>
         <source>Storage</source>
@@ -3888,8 +3888,8 @@ Aufwärts zu: {1}</translation>
         <translation>Automatische Sicherungen</translation>
     </message>
     <message>
-        <source>Written while nobody waits, if something was said since. Pictures take no room twice.</source>
-        <translation>Werden geschrieben, wenn niemand wartet und seit der letzten etwas gesagt wurde. Bilder belegen nicht zweimal Platz.</translation>
+        <source>Written when the program is idle, if there are new messages. Each picture is stored only once.</source>
+        <translation>Werden geschrieben, wenn das Programm nichts zu tun hat und es neue Nachrichten gibt. Jedes Bild wird nur einmal gespeichert.</translation>
     </message>
     <message>
         <source>Daily</source>
@@ -3904,16 +3904,16 @@ Aufwärts zu: {1}</translation>
         <translation>Aufbewahrte automatische Sicherungen</translation>
     </message>
     <message>
-        <source>Older ones are deleted; those that you asked for stay.</source>
-        <translation>Ältere werden gelöscht; selbst angelegte bleiben.</translation>
+        <source>Older automatic backups are deleted. Backups that you made yourself stay.</source>
+        <translation>Ältere automatische Sicherungen werden gelöscht. Selbst angelegte bleiben.</translation>
     </message>
     <message>
         <source>Folder for backups</source>
         <translation>Ordner für Sicherungen</translation>
     </message>
     <message>
-        <source>On another disk they outlive this one. If this is empty, they are in the folder “backups” in the data folder.</source>
-        <translation>Auf einem anderen Datenträger überstehen sie einen Ausfall von diesem. Bleibt das Feld leer, gilt der Ordner „backups“ im Datenordner.</translation>
+        <source>Backups on another disk survive if this disk fails. If this is empty, they are in the folder “backups” in the data folder.</source>
+        <translation>Sicherungen auf einem anderen Datenträger überstehen einen Ausfall von diesem. Bleibt das Feld leer, gilt der Ordner „backups“ im Datenordner.</translation>
     </message>
     <message>
         <source>Usage</source>
@@ -3944,8 +3944,8 @@ Aufwärts zu: {1}</translation>
         <translation>Token pro Tag</translation>
     </message>
     <message>
-        <source>Read and written together. They hold for models without a price too.</source>
-        <translation>Gelesene und geschriebene zusammen. Sie gelten auch für Modelle ohne Preis.</translation>
+        <source>Input and output together. This budget also works for models without a price.</source>
+        <translation>Eingabe und Ausgabe zusammen. Dieses Budget gilt auch für Modelle ohne Preis.</translation>
     </message>
     <message>
         <source>Tokens for a month</source>
@@ -4000,8 +4000,8 @@ Aufwärts zu: {1}</translation>
         <translation>Systemprompt</translation>
     </message>
     <message>
-        <source>What the model is told before everything else. If this is empty, the instructions in the settings hold.</source>
-        <translation>Was dem Modell vor allem anderen gesagt wird. Ist dies leer, gelten die Anweisungen aus den Einstellungen.</translation>
+        <source>Sent to the model before everything else. If this is empty, the instructions in the settings are used.</source>
+        <translation>Wird dem Modell vor allem anderen gesendet. Bleibt das Feld leer, gelten die Anweisungen aus den Einstellungen.</translation>
     </message>
 </context>
 <context>
@@ -5205,6 +5205,14 @@ Aufwärts zu: {1}</translation>
         <translation>Ein ModelRequest hat eigene Werkzeuge.</translation>
     </message>
     <message>
+        <source>A call was not undone: {why}</source>
+        <translation>Ein Aufruf wurde nicht rückgängig gemacht: {why}</translation>
+    </message>
+    <message>
+        <source>A call was undone: {words}</source>
+        <translation>Ein Aufruf wurde rückgängig gemacht: {words}</translation>
+    </message>
+    <message>
         <source>A command that nobody was asked about gets no more time than that. Let it do less at once; one that writes a file is asked about, and gets the time that it names.</source>
         <translation>Ein Befehl, nach dem niemand gefragt wurde, bekommt nicht mehr Zeit als diese. Lassen Sie ihn weniger auf einmal tun; nach einem, der eine Datei schreibt, wird gefragt, und er bekommt die Zeit, die er nennt.</translation>
     </message>
@@ -5227,10 +5235,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>A guard needs max_iterations of at least 1.</source>
         <translation>Ein Wächter braucht max_iterations von mindestens 1.</translation>
-    </message>
-    <message>
-        <source>A guard would never be asked at this moment.</source>
-        <translation>Ein Wächter würde zu diesem Zeitpunkt nie gefragt.</translation>
     </message>
     <message>
         <source>A guard “{name}” is there already.</source>
@@ -5281,6 +5285,10 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Bild</translation>
     </message>
     <message>
+        <source>A picture in the export is not a picture, or not of the type that it says.</source>
+        <translation>Ein Bild des Exports ist keines oder von anderer Art, als es angibt.</translation>
+    </message>
+    <message>
         <source>A picture is not in the export, or it is damaged.</source>
         <translation>Ein Bild ist nicht im Export, oder es ist beschädigt.</translation>
     </message>
@@ -5291,10 +5299,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>A picture is not in the export; its place is marked.</source>
         <translation>Ein Bild ist nicht im Export; sein Platz ist gekennzeichnet.</translation>
-    </message>
-    <message>
-        <source>A picture of the export is none, or of another type than it says.</source>
-        <translation>Ein Bild des Exports ist keines oder von anderer Art, als es angibt.</translation>
     </message>
     <message>
         <source>A picture of the export was changed or damaged.</source>
@@ -5345,7 +5349,7 @@ Aufwärts zu: {1}</translation>
         <translation>Eine Frage, deren Beantwortung dieser Anbieter verweigert hat, wurde weggelassen, ebenso die Weigerung.</translation>
     </message>
     <message>
-        <source>A recording was left out; its words are kept where the export has them.</source>
+        <source>A recording was left out. Its words are kept if the export has them.</source>
         <translation>Eine Aufnahme wurde weggelassen; ihre Worte bleiben erhalten, wo der Export sie hat.</translation>
     </message>
     <message>
@@ -5353,24 +5357,24 @@ Aufwärts zu: {1}</translation>
         <translation>Eine Anfrage kann höchstens {count} Bilder enthalten.</translation>
     </message>
     <message>
-        <source>A result of a call that is not there was kept as it is.</source>
+        <source>A result without its call was kept as it is.</source>
         <translation>Ein Ergebnis eines Aufrufs, der nicht da ist, blieb unverändert erhalten.</translation>
     </message>
     <message>
-        <source>A rule made by {origin} asks about something that this call may be doing; it cannot be told for sure.</source>
-        <translation>Eine von {origin} angelegte Regel fragt nach etwas, das dieser Aufruf vielleicht tut; sicher sagen lässt es sich nicht.</translation>
+        <source>A rule made by {origin} asks about something that this call may do. It is not certain whether it does.</source>
+        <translation>Eine von {origin} angelegte Regel fragt nach etwas, das dieser Aufruf vielleicht tut. Ob er es tut, ist nicht sicher.</translation>
     </message>
     <message>
-        <source>A rule made by {origin} denies something that this call may be doing; it cannot be told for sure.</source>
-        <translation>Eine von {origin} angelegte Regel verbietet etwas, das dieser Aufruf vielleicht tut; sicher sagen lässt es sich nicht.</translation>
+        <source>A rule made by {origin} asks about this call.</source>
+        <translation>Eine von {origin} angelegte Regel fragt nach diesem Aufruf.</translation>
+    </message>
+    <message>
+        <source>A rule made by {origin} denies something that this call may do. It is not certain whether it does.</source>
+        <translation>Eine von {origin} angelegte Regel verbietet etwas, das dieser Aufruf vielleicht tut. Ob er es tut, ist nicht sicher.</translation>
     </message>
     <message>
         <source>A rule made by {origin} denies this call. Find another way.</source>
         <translation>Eine von {origin} angelegte Regel verbietet diesen Aufruf. Finden Sie einen anderen Weg.</translation>
-    </message>
-    <message>
-        <source>A rule made by {origin} wants this to be asked.</source>
-        <translation>Eine von {origin} angelegte Regel verlangt hier eine Nachfrage.</translation>
     </message>
     <message>
         <source>A saved file is missing from the data folder.</source>
@@ -5417,23 +5421,15 @@ Aufwärts zu: {1}</translation>
         <translation>Erlauben Sie ihn einmal.</translation>
     </message>
     <message>
-        <source>An attached file is named only; the export does not say what is in it.</source>
-        <translation>Eine angehängte Datei ist nur genannt; der Export sagt nicht, was darin steht.</translation>
-    </message>
-    <message>
         <source>An entry of the preference “{title}” cannot be used and was left out.</source>
         <translation>Ein Eintrag der Einstellung „{title}“ lässt sich nicht verwenden und wurde weggelassen.</translation>
-    </message>
-    <message>
-        <source>An entry of the preference “{title}” says more than this version understands; the rest of it holds.</source>
-        <translation>Ein Eintrag der Einstellung „{title}“ sagt mehr, als diese Version versteht; der Rest gilt.</translation>
     </message>
     <message>
         <source>An event loop runs here already.</source>
         <translation>Hier läuft schon eine Ereignisschleife.</translation>
     </message>
     <message>
-        <source>An index of the saved conversations was damaged, so that some could not be found. It was made anew from the conversations themselves; nothing is lost.</source>
+        <source>An index of the saved conversations was damaged, so that some could not be found. It was rebuilt from the conversations; nothing is lost.</source>
         <translation>Ein Index der gespeicherten Unterhaltungen war beschädigt, sodass einige nicht gefunden werden konnten. Er wurde aus den Unterhaltungen selbst neu angelegt; nichts ist verloren.</translation>
     </message>
     <message>
@@ -5445,8 +5441,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ein anderes Modell hat in dieser Runde Aufrufe gemacht, daher macht {model} ohne die Überlegungen dahinter weiter.</translation>
     </message>
     <message>
-        <source>Another process has written in this conversation, so nothing more is written here.</source>
-        <translation>Ein anderer Prozess hat in diese Unterhaltung geschrieben, daher wird hier nichts mehr geschrieben.</translation>
+        <source>Another process has written to this conversation, so this window no longer saves to it.</source>
+        <translation>Ein anderer Prozess hat in diese Unterhaltung geschrieben, daher speichert dieses Fenster nichts mehr darin.</translation>
     </message>
     <message>
         <source>Another process runs the scheduled prompts.</source>
@@ -5469,7 +5465,7 @@ Aufwärts zu: {1}</translation>
         <translation>Antworten Sie mit Worten oder mit mehreren der Vorschläge.</translation>
     </message>
     <message>
-        <source>Ask again if that does no harm: the server is started anew then.</source>
+        <source>Ask again if that does no harm: the server is then started again.</source>
         <translation>Fragen Sie erneut, wenn das nicht schadet: Der Server wird dann neu gestartet.</translation>
     </message>
     <message>
@@ -5485,44 +5481,36 @@ Aufwärts zu: {1}</translation>
         <translation>Verlangen Sie weniger auf einmal.</translation>
     </message>
     <message>
-        <source>Ask its maker for the address for “http”.</source>
-        <translation>Fragen Sie den Hersteller nach der Adresse für „http“.</translation>
+        <source>Ask the maker of the server for its “http” address.</source>
+        <translation>Fragen Sie den Hersteller des Servers nach seiner „http“-Adresse.</translation>
     </message>
     <message>
-        <source>Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header.</source>
-        <translation>Fragen Sie den Betreiber nach einer Client-ID, und tragen Sie sie mit „Bearbeiten“ ein; oder nach einem Schlüssel, und geben Sie ihn als Kopfzeile an.</translation>
-    </message>
-    <message>
-        <source>Ask who runs it.</source>
-        <translation>Fragen Sie den Betreiber.</translation>
-    </message>
-    <message>
-        <source>Ask who runs the proxy, or correct it in the system&apos;s settings.</source>
-        <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie ihn in den Systemeinstellungen.</translation>
-    </message>
-    <message>
-        <source>Ask who runs the proxy, or correct it in the system&apos;s settings; then press Test.</source>
-        <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie ihn in den Systemeinstellungen; drücken Sie dann „Testen“.</translation>
-    </message>
-    <message>
-        <source>Ask who runs the proxy, or correct its address in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
+        <source>Ask the operator of the proxy, or correct its address in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
         <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie seine Adresse in den Systemeinstellungen oder in der Umgebung (http_proxy, https_proxy, all_proxy).</translation>
     </message>
     <message>
-        <source>Ask who runs the server.</source>
+        <source>Ask the operator of the proxy, or correct the proxy in the system&apos;s settings.</source>
+        <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie ihn in den Systemeinstellungen.</translation>
+    </message>
+    <message>
+        <source>Ask the operator of the proxy, or correct the proxy in the system&apos;s settings. Then press Test.</source>
+        <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie ihn in den Systemeinstellungen; drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Ask the operator of the server for a client id, and enter it with Edit; or ask for a key, and add it as a header.</source>
+        <translation>Fragen Sie den Betreiber des Servers nach einer Client-ID, und tragen Sie sie mit „Bearbeiten“ ein; oder fragen Sie nach einem Schlüssel, und fügen Sie ihn als Kopfzeile hinzu.</translation>
+    </message>
+    <message>
+        <source>Ask the operator of the server.</source>
         <translation>Fragen Sie den Betreiber des Servers.</translation>
     </message>
     <message>
-        <source>Ask who runs the server: it must begin with https:// and be public.</source>
-        <translation>Fragen Sie den Betreiber des Servers: Sie muss mit https:// beginnen und öffentlich sein.</translation>
+        <source>Ask the operator of the server: the address must begin with https:// and be public.</source>
+        <translation>Fragen Sie den Betreiber des Servers: Die Adresse muss mit https:// beginnen und öffentlich sein.</translation>
     </message>
     <message>
         <source>Ask you</source>
         <translation>Rückfrage stellen</translation>
-    </message>
-    <message>
-        <source>At the end the server said something else than before. What it said first is shown.</source>
-        <translation>Am Ende hat der Server etwas anderes gesendet als vorher. Gezeigt wird, was zuerst kam.</translation>
     </message>
     <message>
         <source>Attach it again.</source>
@@ -5537,19 +5525,11 @@ Aufwärts zu: {1}</translation>
         <translation>Hängen Sie es als PNG, JPEG oder WebP an.</translation>
     </message>
     <message>
-        <source>Attach pictures of its pages.</source>
-        <translation>Hängen Sie Bilder seiner Seiten an.</translation>
-    </message>
-    <message>
         <source>Attach the picture itself instead.</source>
         <translation>Hängen Sie stattdessen das Bild selbst an.</translation>
     </message>
     <message>
-        <source>Broken off</source>
-        <translation>Unterbrochen</translation>
-    </message>
-    <message>
-        <source>Bytes that are no text were replaced.</source>
+        <source>Bytes that are not text were replaced.</source>
         <translation>Bytes, die kein Text sind, wurden ersetzt.</translation>
     </message>
     <message>
@@ -5569,8 +5549,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ändern Sie die Nachricht, und senden Sie sie erneut.</translation>
     </message>
     <message>
-        <source>Change the message, the model or its settings; the server says what it does not take.</source>
-        <translation>Ändern Sie die Nachricht, das Modell oder dessen Einstellungen; der Server sagt, was er nicht annimmt.</translation>
+        <source>Change the message, the model or its settings. The server&apos;s message says what it does not accept.</source>
+        <translation>Ändern Sie die Nachricht, das Modell oder dessen Einstellungen. Die Meldung des Servers sagt, was er nicht annimmt.</translation>
     </message>
     <message>
         <source>Change the mode</source>
@@ -5637,6 +5617,10 @@ Neu:
         <translation>Prüfen Sie die Adresse. Ist es Ihr eigener Server, nehmen Sie sein Zertifikat unter die auf, denen das System vertraut, oder nennen Sie in SSL_CERT_FILE eine Datei damit.</translation>
     </message>
     <message>
+        <source>Check that it exists and can be read.</source>
+        <translation>Sehen Sie nach, ob es da ist und gelesen werden darf.</translation>
+    </message>
+    <message>
         <source>Check that the server is running and the address is right, then try again.</source>
         <translation>Prüfen Sie, ob der Server läuft und die Adresse stimmt, und versuchen Sie es dann erneut.</translation>
     </message>
@@ -5669,6 +5653,10 @@ Neu:
         <translation>Prüfen Sie die Adresse des Servers: Sie sollte die Basis-URL der API sein, oft mit /v1 am Ende.</translation>
     </message>
     <message>
+        <source>Check what the call did, and undo it by hand.</source>
+        <translation>Prüfen Sie, was der Aufruf getan hat, und machen Sie es von Hand rückgängig.</translation>
+    </message>
+    <message>
         <source>Check whether its address should begin with http:// instead of https://.</source>
         <translation>Prüfen Sie, ob seine Adresse mit http:// statt https:// beginnen sollte.</translation>
     </message>
@@ -5679,6 +5667,10 @@ Neu:
     <message>
         <source>Check whether the address should begin with https:// instead of http://.</source>
         <translation>Prüfen Sie, ob die Adresse mit https:// statt http:// beginnen sollte.</translation>
+    </message>
+    <message>
+        <source>Check whether the other program still opens it. If that program is running, close it and try again.</source>
+        <translation>Sehen Sie nach, ob jenes Programm sie noch öffnet; läuft es, schließen Sie es, und versuchen Sie es erneut.</translation>
     </message>
     <message>
         <source>Checking these arguments against the tool&apos;s schema takes too long.</source>
@@ -5721,6 +5713,10 @@ Neu:
         <translation>Wählen Sie ein Modell, das Bilder liest, oder entfernen Sie die Bilder.</translation>
     </message>
     <message>
+        <source>Choose an answer or write one.</source>
+        <translation>Wählen Sie einen Vorschlag, oder schreiben Sie etwas.</translation>
+    </message>
+    <message>
         <source>Choose an answer.</source>
         <translation>Wählen Sie eine Antwort.</translation>
     </message>
@@ -5737,8 +5733,8 @@ Neu:
         <translation>Wählen Sie einen anderen Ordner.</translation>
     </message>
     <message>
-        <source>Choose another model or server; the program&apos;s connection to this one must be mended.</source>
-        <translation>Wählen Sie ein anderes Modell oder einen anderen Server; die Anbindung des Programms an diesen muss in Ordnung gebracht werden.</translation>
+        <source>Choose another model or server: the program has a fault in its connection to this one.</source>
+        <translation>Wählen Sie ein anderes Modell oder einen anderen Server: Die Anbindung des Programms an diesen hat einen Fehler.</translation>
     </message>
     <message>
         <source>Choose another model, or ask in words.</source>
@@ -5801,12 +5797,20 @@ Neu:
         <translation>Wählen Sie eine der gezeigten Regeln.</translation>
     </message>
     <message>
+        <source>Choose one of them.</source>
+        <translation>Wählen Sie eine davon.</translation>
+    </message>
+    <message>
         <source>Choose one of: anthropic, gemini, openai-chat, openai-responses.</source>
         <translation>Wählen Sie eines von: anthropic, gemini, openai-chat, openai-responses.</translation>
     </message>
     <message>
         <source>Choose one that is shown.</source>
         <translation>Wählen Sie etwas, das gezeigt wird.</translation>
+    </message>
+    <message>
+        <source>Choose only one.</source>
+        <translation>Wählen Sie einen Vorschlag.</translation>
     </message>
     <message>
         <source>Choose the archive, the folder or the conversations.json of an export.</source>
@@ -5881,16 +5885,16 @@ Neu:
         <translation>Verbinden Sie erst ein Modell.</translation>
     </message>
     <message>
-        <source>Content from {outsider} and {count} more came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
-        <translation>Inhalte von {outsider} und {count} mehr kamen in diese Unterhaltung. Sie könnten geschrieben sein, um das Modell in die Irre zu führen; daher wird nach allem gefragt, was etwas nach außen senden oder ausführen könnte, auch wo es dauerhaft erlaubt war.</translation>
+        <source>Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von {outsider} und {count} mehr kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
-        <source>Content from {outsider} came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
-        <translation>Inhalte von {outsider} kamen in diese Unterhaltung. Sie könnten geschrieben sein, um das Modell in die Irre zu führen; daher wird nach allem gefragt, was etwas nach außen senden oder ausführen könnte, auch wo es dauerhaft erlaubt war.</translation>
+        <source>Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von {outsider} kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
-        <source>Content from {source} came in. What could send something out or run something is asked about again, also where it was allowed for good.</source>
-        <translation>Inhalte von {source} kamen herein. Nach allem, was etwas nach außen senden oder ausführen könnte, wird wieder gefragt, auch wo es dauerhaft erlaubt war.</translation>
+        <source>Content from {source} came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von {source} kamen herein. Sie werden wieder nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
         <source>Content of the kind “{kind}” is not known and was kept as it is.</source>
@@ -5905,8 +5909,8 @@ Neu:
         <translation>Setzen Sie sie hier fort, um etwas zu senden.</translation>
     </message>
     <message>
-        <source>Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. “zstd -d” makes files of them that it reads.</source>
-        <translation>Mit zstd gepackte Unterhaltungen (.jsonl.zst), die dieses Programm nicht entpacken kann. „zstd -d“ macht daraus Dateien, die es liest.</translation>
+        <source>Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. Unpack them with “zstd -d” first.</source>
+        <translation>Mit zstd gepackte Unterhaltungen (.jsonl.zst), die dieses Programm nicht entpacken kann. Entpacken Sie sie vorher mit „zstd -d“.</translation>
     </message>
     <message>
         <source>Converted from {format} to PNG.</source>
@@ -5915,10 +5919,6 @@ Neu:
     <message>
         <source>Copy it again, without line breaks.</source>
         <translation>Kopieren Sie es noch einmal, ohne Zeilenumbrüche.</translation>
-    </message>
-    <message>
-        <source>Copy its text into the message, or attach pictures of its pages.</source>
-        <translation>Kopieren Sie den Text daraus in die Nachricht, oder hängen Sie Bilder der Seiten an.</translation>
     </message>
     <message>
         <source>Copy only the part with “mcpServers”.</source>
@@ -5949,10 +5949,6 @@ Neu:
         <translation>Berichtigen Sie es, oder suchen Sie nach einfachem Text.</translation>
     </message>
     <message>
-        <source>Correct its address with Edit, or ask who runs it.</source>
-        <translation>Berichtigen Sie die Adresse mit „Bearbeiten“, oder fragen Sie den Betreiber.</translation>
-    </message>
-    <message>
         <source>Correct its address, or allow the host in the settings of the network.</source>
         <translation>Berichtigen Sie die Adresse, oder erlauben Sie den Host in den Einstellungen des Netzwerks.</translation>
     </message>
@@ -5963,6 +5959,10 @@ Neu:
     <message>
         <source>Correct or unset SSL_CERT_FILE and SSL_CERT_DIR. If neither is set, repair the system&apos;s certificates.</source>
         <translation>Korrigieren Sie SSL_CERT_FILE und SSL_CERT_DIR, oder entfernen Sie beide Variablen. Ist keine gesetzt, reparieren Sie die Zertifikate des Systems.</translation>
+    </message>
+    <message>
+        <source>Correct the address with Edit, or ask the operator of the server.</source>
+        <translation>Berichtigen Sie die Adresse mit „Bearbeiten“, oder fragen Sie den Betreiber.</translation>
     </message>
     <message>
         <source>Correct the call and try again.</source>
@@ -6049,8 +6049,8 @@ Neu:
         <translation>Laden Sie die fehlende Datei in denselben Ordner herunter.</translation>
     </message>
     <message>
-        <source>Each call of this tool is asked about.</source>
-        <translation>Nach jedem Aufruf dieses Werkzeugs wird gefragt.</translation>
+        <source>Duplicate entries.</source>
+        <translation>Doppelte Einträge.</translation>
     </message>
     <message>
         <source>Edit a file</source>
@@ -6089,16 +6089,8 @@ Neu:
         <translation>Einträge unbekannter Art ({name}).</translation>
     </message>
     <message>
-        <source>Entries that are there twice.</source>
-        <translation>Einträge, die doppelt vorhanden sind.</translation>
-    </message>
-    <message>
         <source>Entries that are too long.</source>
         <translation>Einträge, die zu lang sind.</translation>
-    </message>
-    <message>
-        <source>Entries that the program keeps for itself ({name}).</source>
-        <translation>Einträge, die das Programm für sich behält ({name}).</translation>
     </message>
     <message>
         <source>Export or download it again.</source>
@@ -6127,10 +6119,6 @@ Neu:
     <message>
         <source>Folders can be {most} deep within one another.</source>
         <translation>Ordner können {most} Ebenen tief ineinander liegen.</translation>
-    </message>
-    <message>
-        <source>Folders that conversations worked in: they begin without one here, and you choose it.</source>
-        <translation>Ordner, in denen Unterhaltungen arbeiteten: Sie beginnen hier ohne, und Sie wählen einen.</translation>
     </message>
     <message>
         <source>Free some space and try again. Nothing that was saved is lost, and what is open stays open.</source>
@@ -6269,15 +6257,11 @@ Neu:
         <translation>Wie gründlich „{model}“ nachdenkt, lässt sich nicht wählen, daher wurde das weggelassen.</translation>
     </message>
     <message>
-        <source>How long prompts of “{model}” are kept cannot be chosen.</source>
-        <translation>Wie lange Prompts von „{model}“ aufbewahrt werden, lässt sich nicht wählen.</translation>
-    </message>
-    <message>
         <source>If it happens again, look at its log.</source>
         <translation>Wenn es wieder geschieht, sehen Sie in seinem Protokoll nach.</translation>
     </message>
     <message>
-        <source>If it is fetched first, as npx and uvx do, run its command once in a terminal; then press Test.</source>
+        <source>If the server must be downloaded first, as with npx and uvx, run its command once in a terminal. Then press Test.</source>
         <translation>Muss er erst geladen werden, wie bei npx und uvx, führen Sie seinen Befehl einmal in einem Terminal aus; drücken Sie dann „Testen“.</translation>
     </message>
     <message>
@@ -6305,8 +6289,8 @@ Neu:
         <translation>Installieren Sie llama.cpp (https://github.com/ggml-org/llama.cpp), sodass es ein Programm llama-server gibt.</translation>
     </message>
     <message>
-        <source>Install that, or correct the first line.</source>
-        <translation>Installieren Sie das, oder berichtigen Sie die erste Zeile.</translation>
+        <source>Install that program, or correct the first line.</source>
+        <translation>Installieren Sie dieses Programm, oder berichtigen Sie die erste Zeile.</translation>
     </message>
     <message>
         <source>Install the newest version, and import it there.</source>
@@ -6321,8 +6305,12 @@ Neu:
         <translation>Anweisungen, die in einer Unterhaltung stehen und darin nicht gezeigt werden, blieben erhalten.</translation>
     </message>
     <message>
-        <source>It can reach only {hosts}.</source>
-        <translation>Er erreicht nur {hosts}.</translation>
+        <source>Internal entries of the other program ({name}).</source>
+        <translation>Interne Einträge des anderen Programms ({name}).</translation>
+    </message>
+    <message>
+        <source>Interrupted</source>
+        <translation>Unterbrochen</translation>
     </message>
     <message>
         <source>It can read those, the system, and your development tools with their caches and settings, but no other file of yours.</source>
@@ -6333,16 +6321,12 @@ Neu:
         <translation>Ändern kann er noch die Rechte und Zeiten Ihrer anderen Dateien und im Arbeitsordner das, was git und andere Programme von selbst und nicht abgeschottet ausführen; hat er es getan, wird es Ihnen gesagt.</translation>
     </message>
     <message>
-        <source>It can write only in the workspace and in a temporary folder of its own.</source>
-        <translation>Schreiben kann er nur im Arbeitsordner und in einem eigenen temporären Ordner.</translation>
-    </message>
-    <message>
         <source>It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by themselves there, but for the files that it names and those that git checks out.</source>
         <translation>Nicht ändern kann er die Hooks und Einstellungen von git, die jetzt im Arbeitsordner sind, und auch nicht, was andere Programme dort von selbst ausführen, außer in Dateien, die er nennt, und in denen, die git auscheckt.</translation>
     </message>
     <message>
-        <source>It has no network.</source>
-        <translation>Er hat kein Netz.</translation>
+        <source>It has no network access.</source>
+        <translation>Er hat keinen Netzzugang.</translation>
     </message>
     <message>
         <source>It is a binary file.</source>
@@ -6353,10 +6337,6 @@ Neu:
         <translation>Es ist beschädigt: Das ist kein JSON.</translation>
     </message>
     <message>
-        <source>It is larger than what is read at once.</source>
-        <translation>Es ist größer als das, was auf einmal gelesen wird.</translation>
-    </message>
-    <message>
         <source>It is nested too deeply.</source>
         <translation>Es ist zu tief verschachtelt.</translation>
     </message>
@@ -6365,16 +6345,20 @@ Neu:
         <translation>Es ist keine Unterhaltung.</translation>
     </message>
     <message>
+        <source>It is not allowed for now.</source>
+        <translation>Es ist vorerst nicht erlaubt.</translation>
+    </message>
+    <message>
+        <source>It is not certain what this command would do.</source>
+        <translation>Es ist nicht sicher, was dieser Befehl tun würde.</translation>
+    </message>
+    <message>
         <source>It is not clear what to import.</source>
         <translation>Es ist nicht klar, was importiert werden soll.</translation>
     </message>
     <message>
-        <source>It is not let through for now.</source>
-        <translation>Es wird vorerst nicht durchgelassen.</translation>
-    </message>
-    <message>
-        <source>It is tried again by itself, in case the file is still being written. If it stays so, close the program and start it again: it carries over what can be read.</source>
-        <translation>Es wird von selbst erneut versucht, falls die Datei noch geschrieben wird. Bleibt es so, schließen Sie das Programm, und starten Sie es neu: Es übernimmt, was sich lesen lässt.</translation>
+        <source>It is too large to be read.</source>
+        <translation>Es ist zu groß, um gelesen zu werden.</translation>
     </message>
     <message>
         <source>It lacks something that a conversation must have, or its messages are out of order.</source>
@@ -6397,10 +6381,6 @@ Neu:
         <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine, die angezeigt wird.</translation>
     </message>
     <message>
-        <source>It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it names.</source>
-        <translation>Er darf das ganze Netz benutzen, auch Dienste dieses Computers: Dieses System kann ihn nicht auf die Hosts beschränken, die er nennt.</translation>
-    </message>
-    <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
         <translation>Es wurde unter einem anderen Namen beiseitegelegt, und was sich lesen ließ, wurde übernommen.</translation>
     </message>
@@ -6409,11 +6389,11 @@ Neu:
         <translation>Es würde alles auf diesem Computer oder alles seines Benutzers löschen oder ändern.</translation>
     </message>
     <message>
-        <source>It would start itself over and over until the computer stands still.</source>
-        <translation>Es würde sich selbst immer wieder starten, bis der Computer stillsteht.</translation>
+        <source>It would start itself again and again until the computer stops responding.</source>
+        <translation>Es würde sich selbst immer wieder starten, bis der Computer nicht mehr reagiert.</translation>
     </message>
     <message>
-        <source>It would write to a disk past its file system.</source>
+        <source>It would write directly to a disk, bypassing its file system.</source>
         <translation>Es würde an seinem Dateisystem vorbei auf einen Datenträger schreiben.</translation>
     </message>
     <message>
@@ -6457,10 +6437,6 @@ Neu:
         <translation>Lassen Sie es weg, und geben Sie den Schlüssel als API-Schlüssel ein.</translation>
     </message>
     <message>
-        <source>Leave out what stands before the @.</source>
-        <translation>Lassen Sie weg, was vor dem @ steht.</translation>
-    </message>
-    <message>
         <source>Limit reached</source>
         <translation>Grenze erreicht</translation>
     </message>
@@ -6491,10 +6467,6 @@ Neu:
     <message>
         <source>Look at the list.</source>
         <translation>Sehen Sie sich die Liste an.</translation>
-    </message>
-    <message>
-        <source>Look at what the call did, and take it back by hand.</source>
-        <translation>Sehen Sie nach, was der Aufruf getan hat, und nehmen Sie es von Hand zurück.</translation>
     </message>
     <message>
         <source>Look at what was said, then delete again.</source>
@@ -6581,19 +6553,19 @@ Neu:
         <translation>Legen Sie sie mit Message.user(…) und Ähnlichem an.</translation>
     </message>
     <message>
-        <source>Messages that follow themselves; they begin a branch.</source>
-        <translation>Nachrichten, die sich selbst folgen; sie beginnen einen Zweig.</translation>
+        <source>Messages that name themselves as the message before; each begins a branch.</source>
+        <translation>Nachrichten, die sich selbst als Vorgänger nennen; jede beginnt einen Zweig.</translation>
     </message>
     <message>
         <source>Messages wait to be sent.</source>
         <translation>Nachrichten warten darauf, gesendet zu werden.</translation>
     </message>
     <message>
-        <source>Messages whose predecessor is missing; they follow the one before them.</source>
+        <source>Messages whose previous message is missing; they follow the one above them.</source>
         <translation>Nachrichten, deren Vorgänger fehlt; sie folgen der davor.</translation>
     </message>
     <message>
-        <source>More was not understood; only the first kinds of it are listed.</source>
+        <source>More was not understood; only the first kinds are listed.</source>
         <translation>Mehr wurde nicht verstanden; nur die ersten Arten davon sind aufgeführt.</translation>
     </message>
     <message>
@@ -6743,7 +6715,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Am Server „{server}“ ist niemand angemeldet.</translation>
     </message>
     <message>
-        <source>Not confined: it can read, change and send whatever you can.</source>
+        <source>Not confined: the command can read, change and send whatever you can.</source>
         <translation>Nicht abgeschottet: Er kann alles lesen, ändern und senden, was Sie können.</translation>
     </message>
     <message>
@@ -6755,8 +6727,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nicht alles lässt sich durchsuchen: Auf diesem Datenträger sind weniger als 100 MB frei, zu wenig für den Index. Schaffen Sie Platz.</translation>
     </message>
     <message>
-        <source>Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it back its rights, or open a copy of it that can be written.</source>
-        <translation>Nicht alles lässt sich durchsuchen: Dieser Datenordner ist schreibgeschützt, und die Suche hat ihren Index darin. Geben Sie ihm seine Rechte zurück, oder öffnen Sie eine beschreibbare Kopie davon.</translation>
+        <source>Not everything can be searched: the data folder is write-protected, and the search keeps its index there. Make the folder writable, or open a writable copy of it.</source>
+        <translation>Nicht alles lässt sich durchsuchen: Der Datenordner ist schreibgeschützt, und die Suche hat ihren Index darin. Machen Sie den Ordner beschreibbar, oder öffnen Sie eine beschreibbare Kopie davon.</translation>
     </message>
     <message>
         <source>Not everything can be searched: {why}</source>
@@ -6787,8 +6759,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nichts ist verloren.</translation>
     </message>
     <message>
-        <source>Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again by itself.</source>
-        <translation>Nichts wird gespeichert, bis der Inhalt als Kopie aufbewahrt werden kann. Prüfen Sie den Datenträger und seinen freien Platz; es wird von selbst erneut versucht.</translation>
+        <source>Nothing is saved until its content can be copied. Check the disk and its free space; the program tries again by itself.</source>
+        <translation>Nichts wird gespeichert, bis der Inhalt kopiert werden kann. Prüfen Sie den Datenträger und seinen freien Platz; das Programm versucht es von selbst erneut.</translation>
     </message>
     <message>
         <source>Nothing on this system can hold the command to reading, so it was not run. Call again: the person is asked then.</source>
@@ -6827,8 +6799,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nur ein Prompt kann warten.</translation>
     </message>
     <message>
-        <source>Only answers can be asked for anew.</source>
-        <translation>Nur Antworten können neu erbeten werden.</translation>
+        <source>Only answers can be regenerated.</source>
+        <translation>Nur Antworten können neu erzeugt werden.</translation>
     </message>
     <message>
         <source>Only numbers can be computed.</source>
@@ -6841,6 +6813,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Only the first of several frames is kept.</source>
         <translation>Nur das erste von mehreren Einzelbildern bleibt.</translation>
+    </message>
+    <message>
+        <source>Only the name of an attached file is kept: the export does not contain the file.</source>
+        <translation>Von einer angehängten Datei ist nur der Name erhalten: Der Export enthält die Datei nicht.</translation>
     </message>
     <message>
         <source>Only the person can allow this host, in Preferences under Network. Ask them, or use a public server.</source>
@@ -6911,10 +6887,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Setzen Sie es von Hand aus einer eigenen Kopie zurück.</translation>
     </message>
     <message>
-        <source>Put it back; nothing new is kept until then. Copy what you need of what is open.</source>
-        <translation>Legen Sie sie zurück; bis dahin wird nichts Neues aufbewahrt. Kopieren Sie aus dem, was offen ist, was Sie brauchen.</translation>
-    </message>
-    <message>
         <source>Put it somewhere else.</source>
         <translation>Legen Sie es woanders ab.</translation>
     </message>
@@ -6927,12 +6899,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Setzen Sie die Datei von Hand aus einer eigenen Kopie zurück.</translation>
     </message>
     <message>
+        <source>Put the file back; nothing new is saved until then. Copy what you need from open conversations.</source>
+        <translation>Legen Sie die Datei zurück; bis dahin wird nichts Neues gespeichert. Kopieren Sie aus offenen Unterhaltungen, was Sie brauchen.</translation>
+    </message>
+    <message>
         <source>Put them into the proxy&apos;s address, in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy): http://name:password@host:port.</source>
         <translation>Schreiben Sie sie in die Adresse des Proxys, in den Systemeinstellungen oder in der Umgebung (http_proxy, https_proxy, all_proxy): http://name:passwort@host:port.</translation>
     </message>
     <message>
-        <source>Raise the budget in Settings, or go on once.</source>
-        <translation>Erhöhen Sie das Budget in den Einstellungen, oder machen Sie einmal weiter.</translation>
+        <source>Raise the budget in Settings, or ask anyway.</source>
+        <translation>Erhöhen Sie das Budget in den Einstellungen, oder fragen Sie trotzdem.</translation>
     </message>
     <message>
         <source>Read a file</source>
@@ -6955,8 +6931,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Lesen Sie es bis zum Ende, oder halten Sie es erst mit interrupt() an.</translation>
     </message>
     <message>
-        <source>Read on, and send it again if it still fits.</source>
-        <translation>Lesen Sie weiter, und senden Sie es erneut, wenn es noch passt.</translation>
+        <source>Read the new messages, and send yours again if it still fits.</source>
+        <translation>Lesen Sie die neuen Nachrichten, und senden Sie Ihre erneut, wenn sie noch passt.</translation>
     </message>
     <message>
         <source>Read them in one task.</source>
@@ -6969,6 +6945,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Reasoning cannot be switched off at the level “{level}”; the model reasons.</source>
         <translation>Auf der Stufe „{level}“ lässt sich das Nachdenken nicht abschalten; das Modell denkt nach.</translation>
+    </message>
+    <message>
+        <source>Reasoning cannot be turned on or off here for “{model}”, so the model decides.</source>
+        <translation>Nachdenken lässt sich hier für „{model}“ nicht ein- oder ausschalten, daher entscheidet das Modell.</translation>
     </message>
     <message>
         <source>Reasoning has levels here: {tokens} tokens became “{effort}”.</source>
@@ -7011,6 +6991,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Beseitigen Sie die Ursache, und stellen Sie dann noch einmal wieder her.</translation>
     </message>
     <message>
+        <source>Remove the part before the @.</source>
+        <translation>Entfernen Sie den Teil vor dem @.</translation>
+    </message>
+    <message>
         <source>Replaces the binary file “{path}” ({size} bytes) with this text:
 
 {text}</source>
@@ -7043,11 +7027,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Geben Sie die Antwort zurück; zeigen Sie Fortschritt mit RunningCall.</translation>
     </message>
     <message>
-        <source>Rules that cannot be read and do not hold any more: {count}. Look through your rules, and lay down again what is missing.</source>
+        <source>Rules that cannot be read and no longer apply: {count}. Check your rules, and add what is missing again.</source>
         <translation>Regeln, die sich nicht lesen lassen und nicht mehr gelten: {count}. Sehen Sie Ihre Regeln durch, und legen Sie neu an, was fehlt.</translation>
     </message>
     <message>
-        <source>Rules that deny or ask and are understood only in part: {count}. They hold for more calls than they did. Look through your rules, and lay them down again as you want them.</source>
+        <source>Rules that deny or ask and are only partly understood: {count}. They now apply to more calls than before. Check your rules, and add them again as you want them.</source>
         <translation>Regeln, die ablehnen oder fragen und nur zum Teil verstanden werden: {count}. Sie gelten für mehr Aufrufe als bisher. Sehen Sie Ihre Regeln durch, und legen Sie sie so an, wie Sie sie wollen.</translation>
     </message>
     <message>
@@ -7063,20 +7047,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Führen Sie pip install &apos;desktop-agent[{extra}]&apos; aus.</translation>
     </message>
     <message>
-        <source>Save a copy without the password, and attach that.</source>
-        <translation>Speichern Sie eine Kopie ohne Passwort, und hängen Sie diese an.</translation>
-    </message>
-    <message>
         <source>Save it as UTF-8.</source>
         <translation>Speichern Sie sie als UTF-8.</translation>
     </message>
     <message>
-        <source>Say dialect or base_url.</source>
-        <translation>Geben Sie dialect oder base_url an.</translation>
+        <source>Saved conversations can still be read. Saving continues by itself when the problem is solved.</source>
+        <translation>Gespeicherte Unterhaltungen lassen sich weiterhin lesen. Das Speichern geht von selbst weiter, wenn das Problem behoben ist.</translation>
     </message>
     <message>
-        <source>Say turn_end or session_stop.</source>
-        <translation>Geben Sie turn_end oder session_stop an.</translation>
+        <source>Say dialect or base_url.</source>
+        <translation>Geben Sie dialect oder base_url an.</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>
@@ -7095,14 +7075,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>In Dateien suchen</translation>
     </message>
     <message>
-        <source>See that it is there and may be read.</source>
-        <translation>Sehen Sie nach, ob es da ist und gelesen werden darf.</translation>
-    </message>
-    <message>
-        <source>See whether that program still opens it; if it is running, close it and try again.</source>
-        <translation>Sehen Sie nach, ob jenes Programm sie noch öffnet; läuft es, schließen Sie es, und versuchen Sie es erneut.</translation>
-    </message>
-    <message>
         <source>Select two conversations or more.</source>
         <translation>Wählen Sie zwei oder mehr Unterhaltungen aus.</translation>
     </message>
@@ -7115,8 +7087,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Senden Sie sie als neue Nachricht erneut, wenn sie noch gebraucht wird.</translation>
     </message>
     <message>
-        <source>Send it again: the model is loaded anew then.</source>
-        <translation>Senden Sie es erneut: Das Modell wird dann neu geladen.</translation>
+        <source>Send the message again: the model is then loaded again.</source>
+        <translation>Senden Sie die Nachricht erneut: Das Modell wird dann neu geladen.</translation>
     </message>
     <message>
         <source>Send the same words as a new message.</source>
@@ -7187,23 +7159,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Schlagwörter, die zu lang, zu viele oder gleich waren, wurden weggelassen oder gekürzt.</translation>
     </message>
     <message>
-        <source>Take a choice or write something.</source>
-        <translation>Wählen Sie einen Vorschlag, oder schreiben Sie etwas.</translation>
-    </message>
-    <message>
-        <source>Take one choice.</source>
-        <translation>Wählen Sie einen Vorschlag.</translation>
-    </message>
-    <message>
-        <source>Take one of them.</source>
-        <translation>Nehmen Sie eines davon.</translation>
-    </message>
-    <message>
         <source>Take up to {n}.</source>
         <translation>Nehmen Sie bis zu {n}.</translation>
     </message>
     <message>
-        <source>The API key has characters that no key has.</source>
+        <source>The API key contains characters that no key can have.</source>
         <translation>Der API-Schlüssel hat Zeichen, die kein Schlüssel hat.</translation>
     </message>
     <message>
@@ -7223,12 +7183,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Adresse enthält einen Benutzernamen oder ein Passwort.</translation>
     </message>
     <message>
-        <source>The address is long: it may carry something out of the conversation.</source>
-        <translation>Die Adresse ist lang: Sie könnte etwas aus der Unterhaltung hinaustragen.</translation>
+        <source>The address is long: it may send data of the conversation to the server.</source>
+        <translation>Die Adresse ist lang: Sie könnte Daten der Unterhaltung an den Server senden.</translation>
     </message>
     <message>
-        <source>The address leads from one to the next, without end.</source>
-        <translation>Die Adresse führt endlos von einer zur nächsten.</translation>
+        <source>The address redirects without end.</source>
+        <translation>Die Adresse leitet endlos weiter.</translation>
     </message>
     <message>
         <source>The agent changed the mode to “{mode}”.</source>
@@ -7271,8 +7231,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Antwort ist länger als {limit} Zeichen.</translation>
     </message>
     <message>
+        <source>The answer of “{host}” does not describe a version.</source>
+        <translation>Die Antwort von „{host}“ beschreibt keine Version.</translation>
+    </message>
+    <message>
         <source>The answer of “{host}” is packed in a way that cannot be read.</source>
         <translation>Die Antwort von „{host}“ ist so verpackt, dass sie sich nicht lesen lässt.</translation>
+    </message>
+    <message>
+        <source>The answer of “{host}” is too large to describe a version.</source>
+        <translation>Die Antwort von „{host}“ ist zu groß für die Beschreibung einer Version.</translation>
+    </message>
+    <message>
+        <source>The answer so far is kept. Try again for a complete answer.</source>
+        <translation>Die bisherige Antwort bleibt erhalten. Versuchen Sie es erneut für eine vollständige Antwort.</translation>
     </message>
     <message>
         <source>The answer&apos;s limit leaves no room for reasoning, so none was asked for.</source>
@@ -7319,6 +7291,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das Token-Budget für heute ist aufgebraucht.</translation>
     </message>
     <message>
+        <source>The cache lifetime of “{model}” cannot be chosen.</source>
+        <translation>Die Cache-Dauer von „{model}“ lässt sich nicht wählen.</translation>
+    </message>
+    <message>
         <source>The call could not be judged. {words}</source>
         <translation>Der Aufruf konnte nicht beurteilt werden. {words}</translation>
     </message>
@@ -7331,12 +7307,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Aufruf von „{tool}“ wurde abgebrochen, daher ist nicht bekannt, ob er gewirkt hat.</translation>
     </message>
     <message>
-        <source>The call on “{path}” never ended, so it is not known who changed it since; it was left as it is.</source>
-        <translation>Der Aufruf für „{path}“ endete nie, daher ist nicht bekannt, wer es seither geändert hat; es blieb, wie es ist.</translation>
+        <source>The call on “{path}” never ended, so it is not known who changed the file since. It was left as it is.</source>
+        <translation>Der Aufruf für „{path}“ endete nie, daher ist nicht bekannt, wer die Datei seither geändert hat. Sie blieb, wie sie ist.</translation>
     </message>
     <message>
         <source>The call was stopped before it did anything.</source>
         <translation>Der Aufruf wurde angehalten, bevor er etwas getan hat.</translation>
+    </message>
+    <message>
+        <source>The command can reach only {hosts}.</source>
+        <translation>Der Befehl erreicht nur {hosts}.</translation>
+    </message>
+    <message>
+        <source>The command can use the whole network and the services of this computer: this system cannot limit it to the hosts that it names.</source>
+        <translation>Der Befehl kann das ganze Netz und Dienste dieses Computers benutzen: Dieses System kann ihn nicht auf die Hosts beschränken, die er nennt.</translation>
+    </message>
+    <message>
+        <source>The command can write only in the workspace and in a temporary folder of its own.</source>
+        <translation>Der Befehl kann nur im Arbeitsordner und in einem eigenen temporären Ordner schreiben.</translation>
     </message>
     <message>
         <source>The command has a null character in it, which no command line can hold.</source>
@@ -7355,6 +7343,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 {output}
 {done}
 </translation>
+    </message>
+    <message>
+        <source>The content of “{file}” is run by {program} {when}, without any confinement.</source>
+        <translation>Der Inhalt von „{file}“ wird ohne jede Abschottung ausgeführt: von {program}, {when}.</translation>
     </message>
     <message>
         <source>The conversation has become longer than this model can read.</source>
@@ -7401,6 +7393,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Datenträger hat das eine Weile verweigert; jetzt ist es gespeichert.</translation>
     </message>
     <message>
+        <source>The effect of this call cannot be shown ({kind}).</source>
+        <translation>Die Wirkung dieses Aufrufs lässt sich nicht anzeigen ({kind}).</translation>
+    </message>
+    <message>
         <source>The expression is not written in a way that can be computed.</source>
         <translation>Der Ausdruck ist nicht so geschrieben, dass er berechnet werden kann.</translation>
     </message>
@@ -7419,6 +7415,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The file system of “{folder}” has no locks, so two programs could write the same conversation at once.</source>
         <translation>Das Dateisystem von „{folder}“ hat keine Sperren, daher könnten zwei Programme gleichzeitig dieselbe Unterhaltung schreiben.</translation>
+    </message>
+    <message>
+        <source>The file there is not a PNG, JPEG, GIF or WebP image.</source>
+        <translation>Die Datei dort ist kein PNG-, JPEG-, GIF- oder WebP-Bild.</translation>
     </message>
     <message>
         <source>The format is not clear.</source>
@@ -7465,7 +7465,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Verknüpfung „{path}“ führt ins Leere: Vielleicht ist ihr Datenträger nicht eingehängt.</translation>
     </message>
     <message>
-        <source>The message says nothing.</source>
+        <source>The message is empty.</source>
         <translation>Die Nachricht ist leer.</translation>
     </message>
     <message>
@@ -7485,8 +7485,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Modus „{title}“ wurde entfernt, daher gilt hier „{now}“. Wählen Sie einen anderen Modus, wenn Sie möchten.</translation>
     </message>
     <message>
-        <source>The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; choose another mode when you like.</source>
-        <translation>Der Modus „{title}“ wurde entfernt. Was er ablehnte oder wonach er fragte, bleibt hier so; nach dem, was er erlaubte, wird gefragt. Wählen Sie einen anderen Modus, wenn Sie möchten.</translation>
+        <source>The mode “{title}” was removed. What it denied is still denied here, and you are asked about what it allowed. You can choose another mode at any time.</source>
+        <translation>Der Modus „{title}“ wurde entfernt. Was er ablehnte, bleibt hier abgelehnt; nach dem, was er erlaubte, werden Sie gefragt. Sie können jederzeit einen anderen Modus wählen.</translation>
     </message>
     <message>
         <source>The model can go on from here.</source>
@@ -7533,19 +7533,19 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die längste Antwort des Modells ist {tokens} Token lang, daher wurde nicht um mehr gebeten.</translation>
     </message>
     <message>
-        <source>The model&apos;s server sent something that is no JSON.</source>
-        <translation>Der Server des Modells hat etwas gesendet, das kein JSON ist.</translation>
-    </message>
-    <message>
         <source>The model&apos;s server sent something that is no part of an answer ({kind}).</source>
         <translation>Der Server des Modells hat etwas gesendet, das kein Teil einer Antwort ist ({kind}).</translation>
+    </message>
+    <message>
+        <source>The model&apos;s server sent something that is not JSON.</source>
+        <translation>Der Server des Modells hat etwas gesendet, das kein JSON ist.</translation>
     </message>
     <message>
         <source>The name is written with letters that may look like others; to the network it is {host}.</source>
         <translation>Der Name enthält Buchstaben, die wie andere aussehen können; für das Netz ist es {host}.</translation>
     </message>
     <message>
-        <source>The name of “{path}” on the disk is no text.</source>
+        <source>The name of “{path}” on the disk has bytes that are not text.</source>
         <translation>Der Name von „{path}“ auf dem Datenträger ist kein Text.</translation>
     </message>
     <message>
@@ -7557,12 +7557,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der alte und der neue Text sind gleich; nichts würde sich ändern.</translation>
     </message>
     <message>
-        <source>The old text does not stand in “{path}”.</source>
-        <translation>Der alte Text steht nicht in „{path}“.</translation>
+        <source>The old text is in “{path}” {count} times, at {lines}.</source>
+        <translation>Der alte Text steht {count}-mal in „{path}“, bei {lines}.</translation>
     </message>
     <message>
-        <source>The old text stands in “{path}” {count} times, at {lines}.</source>
-        <translation>Der alte Text steht {count}-mal in „{path}“, bei {lines}.</translation>
+        <source>The old text is not in “{path}”.</source>
+        <translation>Der alte Text steht nicht in „{path}“.</translation>
     </message>
     <message>
         <source>The oldest conversations of other programs are not searched, because there are too many of them.</source>
@@ -7571,10 +7571,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The page at “{address}” could not be read.</source>
         <translation>Die Seite unter „{address}“ konnte nicht gelesen werden.</translation>
-    </message>
-    <message>
-        <source>The page for signing in has an address that is not opened.</source>
-        <translation>Die Seite zum Anmelden hat eine Adresse, die nicht geöffnet wird.</translation>
     </message>
     <message>
         <source>The page has {count} characters; there is no character {start}.</source>
@@ -7665,12 +7661,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das Programm ließ sich nicht beenden.</translation>
     </message>
     <message>
-        <source>The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages stood. Some may be missing.</source>
+        <source>The program that runs “{name}”, by its first line (#!), is not installed.</source>
+        <translation>Das Programm, das „{name}“ laut seiner ersten Zeile (#!) ausführt, ist nicht installiert.</translation>
+    </message>
+    <message>
+        <source>The program tries again by itself, in case the file is still being written. If that does not help, close the program and start it again: it then carries over what can be read.</source>
+        <translation>Das Programm versucht es von selbst erneut, falls die Datei noch geschrieben wird. Hilft das nicht, schließen Sie das Programm, und starten Sie es neu: Es übernimmt dann, was sich lesen lässt.</translation>
+    </message>
+    <message>
+        <source>The program was killed the last time, and “{log}”, which had the newest messages, was removed since then. Some messages may be missing.</source>
         <translation>Das Programm wurde beim letzten Mal gewaltsam beendet, und seither wurde „{log}“ entfernt, worin die neuesten Nachrichten standen. Einige fehlen vielleicht.</translation>
     </message>
     <message>
-        <source>The program was not started: nothing would end all that it starts ({function}).</source>
-        <translation>Das Programm wurde nicht gestartet: Was es seinerseits startet, ließe sich nicht sicher beenden ({function}).</translation>
+        <source>The program was not started, because its child processes could not be ended later ({function}).</source>
+        <translation>Das Programm wurde nicht gestartet, weil sich seine Unterprozesse später nicht sicher beenden ließen ({function}).</translation>
     </message>
     <message>
         <source>The program works with the new file from now on.</source>
@@ -7689,7 +7693,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Prompt vor dieser Antwort ist nicht im Arbeitsspeicher.</translation>
     </message>
     <message>
-        <source>The prompt says nothing.</source>
+        <source>The prompt is empty.</source>
         <translation>Der Prompt ist leer.</translation>
     </message>
     <message>
@@ -7709,7 +7713,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der eingestellte Proxy ist von einer Art, die nicht unterstützt wird ({kind}).</translation>
     </message>
     <message>
-        <source>The question says nothing.</source>
+        <source>The question is empty.</source>
         <translation>Die Frage ist leer.</translation>
     </message>
     <message>
@@ -7723,6 +7727,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The request names no host that can exist.</source>
         <translation>Die Anfrage nennt keinen Host, den es geben kann.</translation>
+    </message>
+    <message>
+        <source>The request was not sent to “{host}”, because it contains a secret for another server.</source>
+        <translation>Die Anfrage wurde nicht an „{host}“ gesendet, weil sie ein Geheimnis für einen anderen Server enthält.</translation>
     </message>
     <message>
         <source>The rest of this file is damaged and cannot be read.</source>
@@ -7781,6 +7789,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Suche brach vor ihrem Ende ab.</translation>
     </message>
     <message>
+        <source>The server accepts only registered programs ({why}).</source>
+        <translation>Der Server lässt nur angemeldete Programme zu ({why}).</translation>
+    </message>
+    <message>
         <source>The server asks for a wait of more than a week; choose another model or server.</source>
         <translation>Der Server bittet um mehr als eine Woche Wartezeit; wählen Sie ein anderes Modell oder einen anderen Server.</translation>
     </message>
@@ -7793,12 +7805,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Server bittet um {minutes} min Wartezeit; versuchen Sie es dann erneut.</translation>
     </message>
     <message>
-        <source>The server did not end its answer.</source>
-        <translation>Der Server hat seine Antwort nicht beendet.</translation>
+        <source>The server did not accept earlier reasoning, so the question was sent without it.</source>
+        <translation>Der Server hat früheres Nachdenken nicht angenommen, daher wurde die Frage ohne es gestellt.</translation>
     </message>
     <message>
-        <source>The server did not take earlier reasoning back, so the question was asked without it.</source>
-        <translation>Der Server hat früheres Nachdenken nicht angenommen, daher wurde die Frage ohne es gestellt.</translation>
+        <source>The server did not end its answer.</source>
+        <translation>Der Server hat seine Antwort nicht beendet.</translation>
     </message>
     <message>
         <source>The server for signing in could not be reached ({why}).</source>
@@ -7821,14 +7833,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Server hat kein Geheimnis „{name}“.</translation>
     </message>
     <message>
-        <source>The server knows no programs that it was not told of before ({why}).</source>
-        <translation>Der Server kennt keine Programme, die ihm nicht vorher genannt wurden ({why}).</translation>
-    </message>
-    <message>
-        <source>The server leads to another one, “{host}”; that is not followed.</source>
-        <translation>Der Server leitet zu einem anderen weiter, „{host}“; dem wird nicht gefolgt.</translation>
-    </message>
-    <message>
         <source>The server of “{model}” ended by itself.</source>
         <translation>Der Server von „{model}“ hat sich von selbst beendet.</translation>
     </message>
@@ -7837,16 +7841,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Server von „{model}“ hat sich beendet, während er antwortete.</translation>
     </message>
     <message>
+        <source>The server redirects to another one, “{host}”, which is not allowed.</source>
+        <translation>Der Server leitet zu einem anderen weiter, „{host}“, was nicht erlaubt ist.</translation>
+    </message>
+    <message>
         <source>The server refused reasoning of earlier turns, so it was asked once more without that reasoning.</source>
         <translation>Der Server wies das Nachdenken früherer Runden zurück, daher wurde er ohne es noch einmal gefragt.</translation>
     </message>
     <message>
-        <source>The server said parts of its answer again and again. They are shown once.</source>
+        <source>The server repeated parts of its answer. They are shown once.</source>
         <translation>Der Server hat Teile seiner Antwort immer wieder gesendet. Sie werden einmal gezeigt.</translation>
     </message>
     <message>
         <source>The server said that the model calls a tool, but no call came.</source>
         <translation>Der Server sagte, dass das Modell ein Werkzeug aufruft, aber es kam kein Aufruf.</translation>
+    </message>
+    <message>
+        <source>The server sent something too large to be a token.</source>
+        <translation>Der Server hat etwas gesendet, das zu groß für ein Token ist.</translation>
     </message>
     <message>
         <source>The server wants an API key: {message}</source>
@@ -7909,10 +7921,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Server „{server}“ wurde inzwischen entfernt.</translation>
     </message>
     <message>
-        <source>The server “{server}” was set up otherwise meanwhile.</source>
-        <translation>Der Server „{server}“ wurde inzwischen anders eingerichtet.</translation>
-    </message>
-    <message>
         <source>The server “{server}” was turned off, removed or changed before it answered.</source>
         <translation>Der Server „{server}“ wurde ausgeschaltet, entfernt oder geändert, bevor er geantwortet hat.</translation>
     </message>
@@ -7925,15 +7933,35 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Adresse des Servers ist leer.</translation>
     </message>
     <message>
-        <source>The sign-in to the server “{server}” holds no more.</source>
+        <source>The server&apos;s final answer differs from what it sent before. The first version is shown.</source>
+        <translation>Die endgültige Antwort des Servers weicht von dem ab, was er vorher gesendet hat. Gezeigt wird die erste Fassung.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s information about signing in is contradictory ({why}).</source>
+        <translation>Die Angaben des Servers zum Anmelden sind widersprüchlich ({why}).</translation>
+    </message>
+    <message>
+        <source>The settings of the server “{server}” were changed meanwhile.</source>
+        <translation>Der Server „{server}“ wurde inzwischen anders eingerichtet.</translation>
+    </message>
+    <message>
+        <source>The sign-in page has an address that is not allowed.</source>
+        <translation>Die Anmeldeseite hat eine Adresse, die nicht erlaubt ist.</translation>
+    </message>
+    <message>
+        <source>The sign-in server does not support protected sign-ins (PKCE, S256).</source>
+        <translation>Der Anmeldeserver unterstützt keine geschützten Anmeldungen (PKCE, S256).</translation>
+    </message>
+    <message>
+        <source>The sign-in to the server “{server}” is no longer valid.</source>
         <translation>Die Anmeldung am Server „{server}“ gilt nicht mehr.</translation>
     </message>
     <message>
-        <source>The sign-in to “{host}” could not be renewed: who gives it cannot be reached.</source>
-        <translation>Die Anmeldung an „{host}“ konnte nicht erneuert werden: Die ausgebende Stelle ist nicht erreichbar.</translation>
+        <source>The sign-in to “{host}” could not be renewed: its sign-in server cannot be reached.</source>
+        <translation>Die Anmeldung an „{host}“ konnte nicht erneuert werden: Der Anmeldeserver ist nicht erreichbar.</translation>
     </message>
     <message>
-        <source>The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end.</source>
+        <source>The sign-in to “{host}” is being renewed by another window of the program, which does not finish.</source>
         <translation>Die Anmeldung an „{host}“ wird gerade von einem anderen Fenster des Programms erneuert, das damit nicht fertig wird.</translation>
     </message>
     <message>
@@ -7977,10 +8005,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das System erlaubt keinen Zugriff auf „{path}“.</translation>
     </message>
     <message>
-        <source>The text of “{name}” is too long to be attached.</source>
-        <translation>Der Text von „{name}“ ist zu lang, um angehängt zu werden.</translation>
-    </message>
-    <message>
         <source>The tool failed.</source>
         <translation>Das Werkzeug ist fehlgeschlagen.</translation>
     </message>
@@ -7997,7 +8021,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das Werkzeug gab etwas zurück, das zu tief verschachtelt ist.</translation>
     </message>
     <message>
-        <source>The tool itself must be mended.</source>
+        <source>The tool itself must be corrected.</source>
         <translation>Das Werkzeug selbst muss in Ordnung gebracht werden.</translation>
     </message>
     <message>
@@ -8009,12 +8033,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das Werkzeug „{tool}“ des Servers „{server}“ lässt sich nicht verwenden: {why}</translation>
     </message>
     <message>
-        <source>The tool “{tool}” of the server “{server}” is described otherwise than before. The server says that it only reads, and is believed: turn that off in its settings if this is not what you expect.</source>
-        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist anders beschrieben als vorher. Der Server sagt, dass es nur liest, und dem wird vertraut: Schalten Sie das in seinen Einstellungen ab, wenn Sie das nicht erwarten.</translation>
+        <source>The tool “{tool}” of the server “{server}” has a new description. The server says that the tool only reads, and you trust the server: turn that off in its settings if you do not expect this.</source>
+        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ hat eine neue Beschreibung. Der Server sagt, dass es nur liest, und Sie vertrauen ihm: Schalten Sie das in seinen Einstellungen ab, wenn Sie das nicht erwarten.</translation>
     </message>
     <message>
-        <source>The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it holds no more.</source>
-        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist anders beschrieben als vorher: Was dafür erlaubt war, gilt nicht mehr.</translation>
+        <source>The tool “{tool}” of the server “{server}” has a new description: rules that allowed the tool no longer apply.</source>
+        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ hat eine neue Beschreibung: Regeln, die es erlaubten, gelten nicht mehr.</translation>
     </message>
     <message>
         <source>The tool “{tool}” takes the running call twice.</source>
@@ -8045,6 +8069,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Wert von „{name}“ ist nicht im Schlüsselbund.</translation>
     </message>
     <message>
+        <source>The workspace contains your home folder: the command can read all of that, except the usual places of keys, passwords, mail and browsers.</source>
+        <translation>Der Arbeitsordner enthält Ihren persönlichen Ordner: Der Befehl kann ihn ganz lesen, außer den üblichen Orten von Schlüsseln, Passwörtern, E-Mail und Browsern.</translation>
+    </message>
+    <message>
         <source>The workspace folder itself cannot be deleted.</source>
         <translation>Der Arbeitsordner selbst kann nicht gelöscht werden.</translation>
     </message>
@@ -8053,8 +8081,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Arbeitsordner „{path}“ ist nicht mehr da.</translation>
     </message>
     <message>
-        <source>The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, mail and browsers.</source>
-        <translation>Der Arbeitsordner enthält Ihren persönlichen Ordner: Diesen kann er ganz lesen, außer den üblichen Orten von Schlüsseln, Passwörtern, E-Mail und Browsern.</translation>
+        <source>The workspace has too many files or repositories to find every Git repository. Commands may change the hooks and settings of some, and you are not told.</source>
+        <translation>Der Arbeitsordner hat zu viele Dateien oder Repositorys, um jedes Git-Repository zu finden. Befehle können die Hooks und Einstellungen einiger ändern, ohne dass Sie es erfahren.</translation>
     </message>
     <message>
         <source>There are no readable conversations in “{folder}”.</source>
@@ -8067,10 +8095,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>There are no “mcpServers” in this JSON.</source>
         <translation>In diesem JSON gibt es keine „mcpServers“.</translation>
-    </message>
-    <message>
-        <source>There are too many files or repositories in the workspace to find every repository of git: the hooks and settings of some may not be kept from commands, and nobody tells when they are changed.</source>
-        <translation>Im Arbeitsordner sind zu viele Dateien oder Repositorys, um jedes Repository von git zu finden: Die Hooks und Einstellungen einiger sind vielleicht nicht vor Befehlen geschützt, und niemand meldet, wenn sie geändert werden.</translation>
     </message>
     <message>
         <source>There are two tools named “{name}”.</source>
@@ -8225,6 +8249,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Sie sind nicht verwendbar ({kind}).</translation>
     </message>
     <message>
+        <source>This API has no stop sequences, so they were left out.</source>
+        <translation>Diese Schnittstelle hat keine Stoppfolgen, daher wurden sie weggelassen.</translation>
+    </message>
+    <message>
+        <source>This API has no top_k, so it was left out.</source>
+        <translation>Diese Schnittstelle hat kein top_k, daher wurde es weggelassen.</translation>
+    </message>
+    <message>
         <source>This answer was interrupted.</source>
         <translation>Diese Antwort wurde unterbrochen.</translation>
     </message>
@@ -8233,7 +8265,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Freigabe wurde schon geöffnet.</translation>
     </message>
     <message>
-        <source>This archive says that it holds more than any export does.</source>
+        <source>This archive claims to contain more than any export does.</source>
         <translation>Dieses Archiv gibt an, mehr zu enthalten als irgendein Export.</translation>
     </message>
     <message>
@@ -8289,20 +8321,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Unterhaltung von {program} lässt sich nicht lesen: {reason}.</translation>
     </message>
     <message>
-        <source>This cron line names no time.</source>
-        <translation>Diese Cron-Zeile nennt keinen Zeitpunkt.</translation>
+        <source>This cron line never matches a time.</source>
+        <translation>Diese Cron-Zeile trifft nie auf einen Zeitpunkt zu.</translation>
     </message>
     <message>
         <source>This folder has too many files.</source>
         <translation>Dieser Ordner hat zu viele Dateien.</translation>
-    </message>
-    <message>
-        <source>This interface has no stop sequences, so they were left out.</source>
-        <translation>Diese Schnittstelle hat keine Stoppfolgen, daher wurden sie weggelassen.</translation>
-    </message>
-    <message>
-        <source>This interface has no top_k, so it was left out.</source>
-        <translation>Diese Schnittstelle hat kein top_k, daher wurde es weggelassen.</translation>
     </message>
     <message>
         <source>This is a proxy: it takes CONNECT, and requests with a whole http address.</source>
@@ -8317,10 +8341,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das wird nie ausgeführt: {reason} Finden Sie einen anderen Weg.</translation>
     </message>
     <message>
-        <source>This is no JSON: line {line} cannot be read.</source>
-        <translation>Das ist kein JSON: Zeile {line} lässt sich nicht lesen.</translation>
-    </message>
-    <message>
         <source>This is no answer.</source>
         <translation>Das ist keine Antwort.</translation>
     </message>
@@ -8331,6 +8351,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>This is no message.</source>
         <translation>Das ist keine Nachricht.</translation>
+    </message>
+    <message>
+        <source>This is not valid JSON: line {line} cannot be read.</source>
+        <translation>Das ist kein gültiges JSON: Zeile {line} lässt sich nicht lesen.</translation>
     </message>
     <message>
         <source>This is too long to be a list of servers.</source>
@@ -8397,28 +8421,28 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Regel wurde für diesen Aufruf nicht vorgeschlagen.</translation>
     </message>
     <message>
-        <source>This server does not fetch pictures from the web.</source>
-        <translation>Dieser Server holt keine Bilder aus dem Web.</translation>
+        <source>This server caches prompts by itself; this cannot be changed.</source>
+        <translation>Dieser Server behält Prompts von sich aus im Cache; das lässt sich nicht ändern.</translation>
     </message>
     <message>
-        <source>This server does not keep prompts on request.</source>
-        <translation>Dieser Server bewahrt Prompts nicht auf Wunsch auf.</translation>
+        <source>This server does not accept {names}, so the question was sent without.</source>
+        <translation>Dieser Server nimmt {names} nicht an, daher wurde die Frage ohne gestellt.</translation>
+    </message>
+    <message>
+        <source>This server does not cache prompts on request.</source>
+        <translation>Dieser Server behält Prompts nicht auf Wunsch im Cache.</translation>
+    </message>
+    <message>
+        <source>This server does not fetch pictures from the web.</source>
+        <translation>Dieser Server holt keine Bilder aus dem Web.</translation>
     </message>
     <message>
         <source>This server does not read GIF pictures.</source>
         <translation>Dieser Server liest keine GIF-Bilder.</translation>
     </message>
     <message>
-        <source>This server does not say whether it keeps the conversation: it refuses to be told not to.</source>
-        <translation>Dieser Server sagt nicht, ob er die Unterhaltung aufbewahrt: Er weist die Bitte zurück, es nicht zu tun.</translation>
-    </message>
-    <message>
-        <source>This server does not take {names}, so the question was asked without.</source>
-        <translation>Dieser Server nimmt {names} nicht an, daher wurde die Frage ohne gestellt.</translation>
-    </message>
-    <message>
-        <source>This server keeps prompts by itself; it cannot be asked to.</source>
-        <translation>Dieser Server bewahrt Prompts von sich aus auf; darum bitten lässt er sich nicht.</translation>
+        <source>This server may store the conversation: it does not accept the request not to.</source>
+        <translation>Dieser Server speichert die Unterhaltung vielleicht: Er nimmt die Bitte nicht an, es nicht zu tun.</translation>
     </message>
     <message>
         <source>This server takes four stop sequences, so the others were left out.</source>
@@ -8429,16 +8453,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dieses System lässt bubblewrap nicht arbeiten und hat kein Landlock ab Version 4.</translation>
     </message>
     <message>
-        <source>This system offers nothing to confine it with.</source>
-        <translation>Dieses System bietet nichts, womit er abgeschottet werden könnte.</translation>
+        <source>This system has no sandbox that can confine commands.</source>
+        <translation>Dieses System hat keine Sandbox, die Befehle abschotten kann.</translation>
+    </message>
+    <message>
+        <source>This version understands an entry of the preference “{title}” only in part. That part applies.</source>
+        <translation>Diese Version versteht einen Eintrag der Einstellung „{title}“ nur zum Teil. Dieser Teil gilt.</translation>
     </message>
     <message>
         <source>This was closed before the server answered.</source>
         <translation>Dies wurde geschlossen, bevor der Server geantwortet hat.</translation>
-    </message>
-    <message>
-        <source>This was taken back by tools:</source>
-        <translation>Das haben Werkzeuge zurückgenommen:</translation>
     </message>
     <message>
         <source>Timed out</source>
@@ -8527,6 +8551,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Type one.</source>
         <translation>Schreiben Sie einen.</translation>
+    </message>
+    <message>
+        <source>Undone by tools:</source>
+        <translation>Von Werkzeugen rückgängig gemacht:</translation>
     </message>
     <message>
         <source>Unknown</source>
@@ -8629,80 +8657,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Wartet auf Ergebnisse</translation>
     </message>
     <message>
-        <source>What a call did was not taken back: {why}</source>
-        <translation>Was ein Aufruf getan hat, wurde nicht zurückgenommen: {why}</translation>
-    </message>
-    <message>
-        <source>What a call did was taken back: {words}</source>
-        <translation>Was ein Aufruf getan hat, wurde zurückgenommen: {words}</translation>
-    </message>
-    <message>
-        <source>What came so far is kept. Try again for a complete answer.</source>
-        <translation>Was bisher kam, bleibt erhalten. Versuchen Sie es erneut für eine vollständige Antwort.</translation>
-    </message>
-    <message>
-        <source>What it would do cannot be shown ({kind}).</source>
-        <translation>Was es bewirken würde, lässt sich nicht anzeigen ({kind}).</translation>
-    </message>
-    <message>
-        <source>What lies there is not a PNG, JPEG, GIF or WebP image.</source>
-        <translation>Was dort liegt, ist kein PNG-, JPEG-, GIF- oder WebP-Bild.</translation>
-    </message>
-    <message>
-        <source>What shall run “{name}”, by its first line (#!), is not there.</source>
-        <translation>Was „{name}“ laut seiner ersten Zeile (#!) ausführen soll, ist nicht da.</translation>
-    </message>
-    <message>
-        <source>What the server gave is too large to be a token.</source>
-        <translation>Was der Server gab, ist zu groß für ein Token.</translation>
-    </message>
-    <message>
-        <source>What the server says about signing in does not fit together ({why}).</source>
-        <translation>Was der Server über das Anmelden sagt, passt nicht zusammen ({why}).</translation>
-    </message>
-    <message>
-        <source>What this command would do cannot be told for sure.</source>
-        <translation>Was dieser Befehl täte, lässt sich nicht sicher sagen.</translation>
-    </message>
-    <message>
-        <source>What was saved can be read all the same. It goes on by itself once that has changed.</source>
-        <translation>Was gespeichert wurde, lässt sich trotzdem lesen. Es geht von selbst weiter, sobald sich das geändert hat.</translation>
-    </message>
-    <message>
         <source>What was sent to {host} is neither TLS nor a request of HTTP as it has to be written, so it was not passed on. Other protocols, ssh among them, do not go through the proxy of this command.</source>
         <translation>Was an {host} gesendet wurde, ist weder TLS noch eine HTTP-Anfrage, wie sie geschrieben sein muss, daher wurde es nicht weitergegeben. Andere Protokolle, auch ssh, gehen nicht durch den Proxy dieses Befehls.</translation>
-    </message>
-    <message>
-        <source>What “{file}” says is run by {program} {when}, outside of all confinement.</source>
-        <translation>Was in „{file}“ steht, wird außerhalb jeder Abschottung ausgeführt: von {program}, {when}.</translation>
     </message>
     <message>
         <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>
         <translation>Was „{host}“ dort hat, ist kein Text: Sein Typ ist {what}, seine Größe {size} Byte.</translation>
     </message>
     <message>
-        <source>What “{host}” must not see was kept back.</source>
-        <translation>Was „{host}“ nicht sehen darf, wurde zurückgehalten.</translation>
+        <source>What “{tool}” undid is not redone; only files are restored.</source>
+        <translation>Was „{tool}“ rückgängig gemacht hat, wird nicht wiederholt; nur Dateien werden wiederhergestellt.</translation>
     </message>
     <message>
-        <source>What “{host}” sent describes no version.</source>
-        <translation>Was „{host}“ geschickt hat, beschreibt keine Version.</translation>
-    </message>
-    <message>
-        <source>What “{host}” sent is too large to describe a version.</source>
-        <translation>Was „{host}“ geschickt hat, ist zu groß für die Beschreibung einer Version.</translation>
-    </message>
-    <message>
-        <source>What “{tool}” took back is not done again; only files are brought back.</source>
-        <translation>Was „{tool}“ zurückgenommen hat, wird nicht noch einmal getan; nur Dateien werden zurückgeholt.</translation>
-    </message>
-    <message>
-        <source>Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.</source>
-        <translation>Ob „{model}“ nachdenkt, lässt sich hier nicht wählen, daher tut es, was es von sich aus tut.</translation>
-    </message>
-    <message>
-        <source>Who gives tokens for the server does not protect a sign-in (PKCE, S256).</source>
-        <translation>Wer Token für den Server ausgibt, schützt eine Anmeldung nicht (PKCE, S256).</translation>
+        <source>Workspace folders: the conversations start without one here. Choose it again.</source>
+        <translation>Arbeitsordner: Die Unterhaltungen beginnen hier ohne. Wählen Sie ihn neu.</translation>
     </message>
     <message>
         <source>Write ** for powers; ^ means something else.</source>
@@ -8767,6 +8735,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>You answered: {answer}</source>
         <translation>Ihre Antwort: {answer}</translation>
+    </message>
+    <message>
+        <source>You are asked about every call of this tool.</source>
+        <translation>Bei jedem Aufruf dieses Werkzeugs werden Sie gefragt.</translation>
     </message>
     <message>
         <source>Your file “{name}” cannot be used: {why}.</source>
@@ -8925,8 +8897,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>sein Schema ist zu tief verschachtelt.</translation>
     </message>
     <message>
-        <source>its type “sse” is the old way over HTTP</source>
-        <translation>sein Typ „sse“ ist der alte Weg über HTTP</translation>
+        <source>its type “sse” is an old way of connecting</source>
+        <translation>sein Typ „sse“ ist eine veraltete Verbindungsart</translation>
     </message>
     <message>
         <source>its “args” are not a list of texts</source>
@@ -8937,16 +8909,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>sein „command“ ist nicht der Name eines Programms</translation>
     </message>
     <message>
-        <source>its “url” is no web address</source>
+        <source>its “url” is not a web address</source>
         <translation>seine „url“ ist keine Webadresse</translation>
+    </message>
+    <message>
+        <source>llama.cpp caches the last prompt by itself.</source>
+        <translation>llama.cpp behält den letzten Prompt von selbst.</translation>
     </message>
     <message>
         <source>llama.cpp could not load “{model}”.</source>
         <translation>llama.cpp konnte „{model}“ nicht laden.</translation>
-    </message>
-    <message>
-        <source>llama.cpp keeps the last prompt by itself.</source>
-        <translation>llama.cpp behält den letzten Prompt von selbst.</translation>
     </message>
     <message>
         <source>no connection to {where}</source>
@@ -9085,7 +9057,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>der Server meldet, dass die Antwort abgebrochen wurde</translation>
     </message>
     <message>
-        <source>the server stopped the answer for want of resources</source>
+        <source>the server stopped the answer because it ran out of resources</source>
         <translation>der Server beendete die Antwort, weil ihm Ressourcen fehlten</translation>
     </message>
     <message>
@@ -9363,8 +9335,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{where} spricht TLS nicht wie erwartet</translation>
     </message>
     <message>
-        <source>{where} gave signs of life, but nothing more of an answer</source>
-        <translation>{where} gab Lebenszeichen, aber nichts weiter von einer Antwort</translation>
+        <source>{where} kept the connection open, but sent nothing more of the answer</source>
+        <translation>{where} hielt die Verbindung offen, sendete aber nichts weiter von der Antwort</translation>
     </message>
     <message>
         <source>{where} said nothing for {seconds} seconds</source>
@@ -9411,16 +9383,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Was in „{file}“ steht, führt vielleicht ein anderes Programm aus: Verknüpfungen im Arbeitsordner geben der Datei mehr Namen, als sich prüfen lassen.</translation>
     </message>
     <message>
-        <source>“{folder}” is no finished backup.</source>
+        <source>“{folder}” is not a finished backup.</source>
         <translation>„{folder}“ ist keine fertige Sicherung.</translation>
     </message>
     <message>
         <source>“{folder}” is not empty.</source>
         <translation>„{folder}“ ist nicht leer.</translation>
-    </message>
-    <message>
-        <source>“{host}” cannot be reached without being overheard (https).</source>
-        <translation>„{host}“ ist nicht abhörsicher (https) erreichbar.</translation>
     </message>
     <message>
         <source>“{host}” could not be reached.</source>
@@ -9431,6 +9399,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{host}“ antwortet nicht.</translation>
     </message>
     <message>
+        <source>“{host}” has no encrypted address (https).</source>
+        <translation>„{host}“ hat keine verschlüsselte Adresse (https).</translation>
+    </message>
+    <message>
         <source>“{host}” has no page there (status {status}).</source>
         <translation>„{host}“ hat dort keine Seite (Status {status}).</translation>
     </message>
@@ -9439,20 +9411,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{host}“ hat dort kein Bild (Status {status}).</translation>
     </message>
     <message>
-        <source>“{host}” is no public server.</source>
+        <source>“{host}” is not a public server.</source>
         <translation>„{host}“ ist kein öffentlicher Server.</translation>
     </message>
     <message>
-        <source>“{host}” is no public server: its address is {address}.</source>
+        <source>“{host}” is not a public server: its address is {address}.</source>
         <translation>„{host}“ ist kein öffentlicher Server: Seine Adresse ist {address}.</translation>
-    </message>
-    <message>
-        <source>“{host}” leads from one address to the next, without end.</source>
-        <translation>„{host}“ führt endlos von einer Adresse zur nächsten.</translation>
-    </message>
-    <message>
-        <source>“{host}” leads to another server, which is not asked.</source>
-        <translation>„{host}“ verweist auf einen anderen Server, der nicht gefragt wird.</translation>
     </message>
     <message>
         <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
@@ -9461,6 +9425,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{host}” names no version (status {status}).</source>
         <translation>„{host}“ nennt keine Version (Status {status}).</translation>
+    </message>
+    <message>
+        <source>“{host}” redirects to another server, which is not allowed.</source>
+        <translation>„{host}“ leitet zu einem anderen Server weiter, was nicht erlaubt ist.</translation>
+    </message>
+    <message>
+        <source>“{host}” redirects without end.</source>
+        <translation>„{host}“ leitet endlos weiter.</translation>
     </message>
     <message>
         <source>“{host}” took longer than {seconds} seconds.</source>
@@ -9503,7 +9475,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{model}“ nimmt {names} nicht an, während es nachdenkt, daher wurde das weggelassen.</translation>
     </message>
     <message>
-        <source>“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.</source>
+        <source>“{model}” has no reasoning level “{wanted}”, so it reasons at “{effort}”.</source>
         <translation>„{model}“ hat keine Denkstufe „{wanted}“, daher denkt es mit „{effort}“ nach.</translation>
     </message>
     <message>
@@ -9547,14 +9519,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ konnte nicht gestartet werden: {why}.</translation>
     </message>
     <message>
-        <source>“{name}” has no text: its pages are pictures.</source>
-        <translation>„{name}“ enthält keinen Text: Die Seiten sind Bilder.</translation>
-    </message>
-    <message>
-        <source>“{name}” is a PDF that cannot be read.</source>
-        <translation>„{name}“ ist ein PDF, das sich nicht lesen lässt.</translation>
-    </message>
-    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>„{name}“ ist ein Ordner und kein Programm.</translation>
     </message>
@@ -9563,24 +9527,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ ist ein Teil eines Modells und kann nicht allein antworten.</translation>
     </message>
     <message>
-        <source>“{name}” is larger than {limit}.</source>
-        <translation>„{name}“ ist größer als {limit}.</translation>
-    </message>
-    <message>
-        <source>“{name}” is no model in the GGUF format: {why}.</source>
-        <translation>„{name}“ ist kein Modell im GGUF-Format: {why}.</translation>
-    </message>
-    <message>
         <source>“{name}” is no name for one argument.</source>
         <translation>„{name}“ ist kein Name für ein Argument.</translation>
     </message>
     <message>
-        <source>“{name}” is no program that this machine can run.</source>
-        <translation>„{name}“ ist kein Programm, das dieser Computer ausführen kann.</translation>
+        <source>“{name}” is not a model in the GGUF format: {why}.</source>
+        <translation>„{name}“ ist kein Modell im GGUF-Format: {why}.</translation>
     </message>
     <message>
-        <source>“{name}” is protected by a password.</source>
-        <translation>„{name}“ ist durch ein Passwort geschützt.</translation>
+        <source>“{name}” is not a program that this computer can run.</source>
+        <translation>„{name}“ ist kein Programm, das dieser Computer ausführen kann.</translation>
     </message>
     <message>
         <source>“{name}” let the work go on.</source>
@@ -9597,6 +9553,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{name}” was not read: it holds no conversations.</source>
         <translation>„{name}“ wurde nicht gelesen: Es enthält keine Unterhaltungen.</translation>
+    </message>
+    <message>
+        <source>“{path}” also has other names on this disk. Under those, the current content stays.</source>
+        <translation>„{path}“ hat auf diesem Datenträger noch andere Namen. Unter diesen bleibt der jetzige Inhalt.</translation>
     </message>
     <message>
         <source>“{path}” begins with ~, which stands for a home folder; write the path inside the workspace.</source>
@@ -9651,6 +9611,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ enthält keine Unterhaltungen, die diese Version lesen kann.</translation>
     </message>
     <message>
+        <source>“{path}” is a different file now. Check again what would be undone.</source>
+        <translation>„{path}“ ist jetzt eine andere Datei. Prüfen Sie noch einmal, was rückgängig gemacht würde.</translation>
+    </message>
+    <message>
         <source>“{path}” is a file of the data folder, which no export replaces.</source>
         <translation>„{path}“ ist eine Datei des Datenordners, die kein Export ersetzt.</translation>
     </message>
@@ -9695,10 +9659,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ ist ein absoluter Pfad mit „..“ darin; schreiben Sie ihn relativ zum Arbeitsordner.</translation>
     </message>
     <message>
-        <source>“{path}” is another one by now. Look again at what would be undone.</source>
-        <translation>„{path}“ ist inzwischen ein anderes. Sehen Sie noch einmal nach, was rückgängig gemacht würde.</translation>
-    </message>
-    <message>
         <source>“{path}” is being written to by another program.</source>
         <translation>„{path}“ wird gerade von einem anderen Programm beschrieben.</translation>
     </message>
@@ -9709,10 +9669,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{path}” is gone: it was removed or moved.</source>
         <translation>„{path}“ ist weg: Es wurde entfernt oder verschoben.</translation>
-    </message>
-    <message>
-        <source>“{path}” is known on this disk by other names, too; under those, what is there now stays.</source>
-        <translation>„{path}“ hat auf diesem Datenträger noch andere Namen; unter diesen bleibt, was jetzt da ist.</translation>
     </message>
     <message>
         <source>“{path}” is larger than {limit} MB.</source>
@@ -9727,28 +9683,36 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ ist kein Ordner im Arbeitsordner.</translation>
     </message>
     <message>
-        <source>“{path}” is no ordinary file by now, so it would not be saved first; it was left as it is.</source>
-        <translation>„{path}“ ist inzwischen keine gewöhnliche Datei und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
-    </message>
-    <message>
-        <source>“{path}” is no picture that can be shown.</source>
-        <translation>„{path}“ ist kein Bild, das gezeigt werden kann.</translation>
+        <source>“{path}” is no longer an ordinary file, so it could not be saved first; it was left as it is.</source>
+        <translation>„{path}“ ist keine gewöhnliche Datei mehr und konnte daher nicht vorher gesichert werden. Die Datei blieb, wie sie ist.</translation>
     </message>
     <message>
         <source>“{path}” is no plain file, so that no export can take its place.</source>
         <translation>„{path}“ ist keine gewöhnliche Datei, daher kann kein Export an ihre Stelle treten.</translation>
     </message>
     <message>
-        <source>“{path}” is no text and cannot be edited.</source>
-        <translation>„{path}“ ist kein Text und lässt sich nicht bearbeiten.</translation>
-    </message>
-    <message>
-        <source>“{path}” is no text, or too long to be shown line by line.</source>
-        <translation>„{path}“ ist kein Text oder zu lang, um Zeile für Zeile gezeigt zu werden.</translation>
+        <source>“{path}” is not a picture that can be shown.</source>
+        <translation>„{path}“ ist kein Bild, das gezeigt werden kann.</translation>
     </message>
     <message>
         <source>“{path}” is not an ordinary file.</source>
         <translation>„{path}“ ist keine gewöhnliche Datei.</translation>
+    </message>
+    <message>
+        <source>“{path}” is not text and cannot be edited.</source>
+        <translation>„{path}“ ist kein Text und lässt sich nicht bearbeiten.</translation>
+    </message>
+    <message>
+        <source>“{path}” is not text, or too long to be shown line by line.</source>
+        <translation>„{path}“ ist kein Text oder zu lang, um Zeile für Zeile gezeigt zu werden.</translation>
+    </message>
+    <message>
+        <source>“{path}” is on a read-only disk.</source>
+        <translation>„{path}“ liegt auf einem Datenträger, der nur gelesen werden kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” is on another disk and cannot be moved there; write a copy and delete the old file.</source>
+        <translation>„{path}“ liegt auf einem anderen Datenträger und kann nicht dorthin verschoben werden; schreiben Sie eine Kopie, und löschen Sie die alte Datei.</translation>
     </message>
     <message>
         <source>“{path}” is outside the workspace folder.</source>
@@ -9789,14 +9753,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{path}” leads to “{real}” now.</source>
         <translation>„{path}“ führt jetzt zu „{real}“.</translation>
-    </message>
-    <message>
-        <source>“{path}” lies on a disk that can only be read.</source>
-        <translation>„{path}“ liegt auf einem Datenträger, der nur gelesen werden kann.</translation>
-    </message>
-    <message>
-        <source>“{path}” lies on another disk and cannot be moved there; write a copy and delete the old file.</source>
-        <translation>„{path}“ liegt auf einem anderen Datenträger und kann nicht dorthin verschoben werden; schreiben Sie eine Kopie, und löschen Sie die alte Datei.</translation>
     </message>
     <message>
         <source>“{path}” stays as it is.</source>
@@ -9851,8 +9807,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{tool}“</translation>
     </message>
     <message>
-        <source>“{tool}” began to undo it before, and what came of that is not known; it is not begun again.</source>
-        <translation>„{tool}“ begann schon einmal, es rückgängig zu machen, und was daraus wurde, ist nicht bekannt; es wird nicht noch einmal begonnen.</translation>
+        <source>“{tool}” already began to undo this. Whether that worked is not known, so it is not tried again.</source>
+        <translation>„{tool}“ hat schon einmal begonnen, das rückgängig zu machen. Ob es gelang, ist nicht bekannt; daher wird es nicht noch einmal versucht.</translation>
     </message>
     <message>
         <source>“{tool}” could not undo it: {why}</source>
@@ -10597,6 +10553,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{name}” is a folder.</source>
         <translation>„{name}“ ist ein Ordner.</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>„{name}“ ist größer als {limit}.</translation>
     </message>
     <message>
         <source>“{name}” is neither a picture nor a text in UTF-8.</source>
@@ -11649,8 +11609,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Spezialist in Bearbeitung</translation>
     </message>
     <message>
-        <source>A name has letters from a to z, digits, “_” and “-”, and begins with a letter. Change it.</source>
-        <translation>Ein Name hat Buchstaben von a bis z, Ziffern, „_“ und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
+        <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
+        <translation>Ein Name besteht aus Buchstaben, Ziffern, „_“ und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
     </message>
     <message>
         <source>Another specialist or tool has this name. Choose another one.</source>
@@ -12954,10 +12914,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>You said</source>
         <translation>Sie schrieben</translation>
-    </message>
-    <message>
-        <source>Show “{0}”</source>
-        <translation>„{0}“ zeigen</translation>
     </message>
     <message>
         <source>Undo all changes since this message…</source>

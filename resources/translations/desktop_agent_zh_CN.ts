@@ -511,16 +511,16 @@
 <context>
     <name>BudgetBanners</name>
     <message>
-        <source>Usage and budgets</source>
-        <translation>用量和预算</translation>
-    </message>
-    <message>
         <source>A budget is used up. {0}: {1}.</source>
         <translation>预算已用完。{0}：{1}。</translation>
     </message>
     <message>
         <source>Near a budget. {0}: {1}.</source>
         <translation>预算即将用完。{0}：{1}。</translation>
+    </message>
+    <message>
+        <source>Usage and budgets</source>
+        <translation>用量和预算</translation>
     </message>
 </context>
 <context>
@@ -2727,8 +2727,8 @@ Go up to: {1}</source>
         <translation>模式需要名称。请写一个。</translation>
     </message>
     <message>
-        <source>A short name has small letters from a to z, digits and “-”, and begins with a letter.</source>
-        <translation>短名称只能包含小写字母 a 到 z、数字和“-”，并以字母开头。</translation>
+        <source>A short name is made of small letters, digits and “-”, and begins with a letter.</source>
+        <translation>短名称由小写字母、数字和“-”组成，并以字母开头。</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
@@ -3480,7 +3480,7 @@ Go up to: {1}</source>
         <translation>语言</translation>
     </message>
     <message>
-        <source>Of the window, from its next start on. Models answer in the language that you write in.</source>
+        <source>Language of the window, from the next start on. Models answer in the language that you write in.</source>
         <translation>窗口的语言，下次启动时生效。模型会用您书写的语言回答。</translation>
     </message>
     <message>
@@ -3516,7 +3516,7 @@ Go up to: {1}</source>
         <translation>字体</translation>
     </message>
     <message>
-        <source>Of the text of conversations. Code keeps its own.</source>
+        <source>Font of the text in conversations. Code has its own font.</source>
         <translation>对话文本的字体。代码使用自己的字体。</translation>
     </message>
     <message>
@@ -3524,7 +3524,7 @@ Go up to: {1}</source>
         <translation>文本大小</translation>
     </message>
     <message>
-        <source>Of conversations, in points, where Zoom is 100 %.</source>
+        <source>Text size in conversations, in points at 100 % zoom.</source>
         <translation>对话文本的大小，以磅为单位，按缩放 100% 计。</translation>
     </message>
     <message>
@@ -3560,7 +3560,7 @@ Go up to: {1}</source>
         <translation>密度</translation>
     </message>
     <message>
-        <source>Room between the lines and messages of a conversation.</source>
+        <source>Space between the lines and messages of a conversation.</source>
         <translation>对话中行与消息之间的间距。</translation>
     </message>
     <message>
@@ -3596,7 +3596,7 @@ Go up to: {1}</source>
         <translation>通知</translation>
     </message>
     <message>
-        <source>Says on the desktop that an answer is done or a call waits, while the window is not in front.</source>
+        <source>Shows a desktop notification when an answer is done or a call waits, while the window is not in front.</source>
         <translation>窗口不在前台时，在桌面上提示回答已完成或有调用在等待。</translation>
     </message>
     <message>
@@ -3604,7 +3604,7 @@ Go up to: {1}</source>
         <translation>关闭到托盘</translation>
     </message>
     <message>
-        <source>Closing the window leaves the program at work behind its icon in the tray. Quit ends it.</source>
+        <source>Closing the window keeps the program running, with its icon in the tray. Quit ends it.</source>
         <translation>关闭窗口后，程序会在托盘图标后继续运行。选择“退出”才会结束程序。</translation>
     </message>
     <message>
@@ -3612,8 +3612,8 @@ Go up to: {1}</source>
         <translation>随计算机启动</translation>
     </message>
     <message>
-        <source>Waits in the tray, or as a minimised window where there is none.</source>
-        <translation>在托盘中等待；没有托盘时，以最小化的窗口等待。</translation>
+        <source>Starts in the tray, or as a minimised window if there is no tray.</source>
+        <translation>启动到托盘；没有托盘时，启动为最小化的窗口。</translation>
     </message>
     <message>
         <source>Keys for a quick question</source>
@@ -3636,8 +3636,8 @@ Go up to: {1}</source>
         <translation>对话标题</translation>
     </message>
     <message>
-        <source>A model names a conversation after its first answer, at the cost of a small request; or the first words do.</source>
-        <translation>由模型在首次回答后为对话命名，需要一次小请求；或使用开头的几个词。</translation>
+        <source>Model: a model writes the title after the first answer, at the cost of a small request. Local: the title is the first words.</source>
+        <translation>模型：由模型在首次回答后撰写标题，需要一次小请求。本地：以开头的几个词作为标题。</translation>
     </message>
     <message>
         <source>Model</source>
@@ -3652,7 +3652,7 @@ Go up to: {1}</source>
         <translation>用于标题的模型</translation>
     </message>
     <message>
-        <source>Its name; used where the server of the conversation has it. Empty: the conversation&apos;s own model.</source>
+        <source>Name of the model. It is used if the conversation&apos;s server has it. If this is empty, the conversation&apos;s own model is used.</source>
         <translation>模型的名称；在对话的服务器有该模型时使用。留空：使用对话自己的模型。</translation>
     </message>
     <message>
@@ -3660,8 +3660,8 @@ Go up to: {1}</source>
         <translation>指令</translation>
     </message>
     <message>
-        <source>Sent above every conversation that has none of its own.</source>
-        <translation>在没有自己指令的每个对话之前发送。</translation>
+        <source>System prompt of every conversation that has none of its own.</source>
+        <translation>没有自己系统提示词的每个对话的系统提示词。</translation>
     </message>
     <message>
         <source>Spelling</source>
@@ -3672,15 +3672,15 @@ Go up to: {1}</source>
         <translation>检查拼写</translation>
     </message>
     <message>
-        <source>Underlines words of your message that no dictionary knows; their menu offers others.</source>
-        <translation>给消息中没有词典收录的词加下划线；其菜单提供替换词。</translation>
+        <source>Underlines misspelled words in your message. The context menu of a word offers corrections.</source>
+        <translation>给消息中拼写错误的词加下划线。词的右键菜单提供更正建议。</translation>
     </message>
     <message>
         <source>Languages of your messages</source>
         <translation>消息的语言</translation>
     </message>
     <message>
-        <source>A word is right if one of them has it. If you choose none, the language of your system is used.</source>
+        <source>A word is right if it is right in one of these languages. If you choose none, the language of your system is used.</source>
         <translation>只要其中一种语言有这个词，它就是正确的。如果一种也不选，则使用系统语言。</translation>
     </message>
     <message>
@@ -3688,7 +3688,7 @@ Go up to: {1}</source>
         <translation>您自己的词</translation>
     </message>
     <message>
-        <source>Those that you added to the dictionary, separated by spaces or line breaks.</source>
+        <source>Words that you added to the dictionary, separated by spaces or line breaks.</source>
         <translation>您添加到词典的词，用空格或换行分隔。</translation>
     </message>
     <message>
@@ -3724,7 +3724,7 @@ Go up to: {1}</source>
         <translation>显示推理摘要</translation>
     </message>
     <message>
-        <source>Asks for them where a server sends none by itself. Some servers answer a little later then.</source>
+        <source>Asks for summaries if a server sends none by itself. Some servers then answer a little later.</source>
         <translation>在服务器不主动发送摘要时请求摘要。这样某些服务器会稍晚回答。</translation>
     </message>
     <message>
@@ -3732,15 +3732,15 @@ Go up to: {1}</source>
         <translation>提示词缓存</translation>
     </message>
     <message>
-        <source>Servers may keep what was read for a while, so that the next question costs less.</source>
-        <translation>服务器可将已读取的内容保留一段时间，使下一个问题花费更少。</translation>
+        <source>Servers may keep the conversation for a while, so that the next question costs less.</source>
+        <translation>服务器可将对话保留一段时间，使下一个问题花费更少。</translation>
     </message>
     <message>
         <source>Cache lifetime</source>
         <translation>缓存有效期</translation>
     </message>
     <message>
-        <source>Short is minutes; long is about an hour and costs more when it is written.</source>
+        <source>Short is a few minutes. Long is about an hour; writing to the cache then costs more.</source>
         <translation>“短”为几分钟；“长”约一小时，写入时花费更多。</translation>
     </message>
     <message>
@@ -3792,8 +3792,8 @@ Go up to: {1}</source>
         <translation>静默</translation>
     </message>
     <message>
-        <source>The longest silence in an answer after that.</source>
-        <translation>此后回答中最长的静默时间。</translation>
+        <source>The longest silence in an answer after its first words.</source>
+        <translation>回答开头之后最长的静默时间。</translation>
     </message>
     <message>
         <source>Private hosts</source>
@@ -3832,8 +3832,8 @@ Go up to: {1}</source>
         <translation>多久后卸载</translation>
     </message>
     <message>
-        <source>A model that nobody uses for so long leaves the memory; the next message loads it.</source>
-        <translation>这么久无人使用的模型会移出内存；下一条消息会重新加载它。</translation>
+        <source>A model that is not used for this long is removed from memory. The next message loads it again.</source>
+        <translation>这么久未使用的模型会从内存中移除。下一条消息会重新加载它。</translation>
     </message>
     <message>
         <source>min</source>
@@ -3848,8 +3848,8 @@ Go up to: {1}</source>
         <translation>上下文</translation>
     </message>
     <message>
-        <source>What a model file is given room for; more needs more memory. Never more than the model has.</source>
-        <translation>为模型文件预留的空间；越大占用内存越多。绝不超过模型本身的上限。</translation>
+        <source>How many tokens a model file can read at once. More needs more memory. The model&apos;s own limit applies too.</source>
+        <translation>模型文件一次可读取的 token 数。越多占用内存越多。模型自身的上限同样适用。</translation>
     </message>
     <message>
         <source>tokens</source>
@@ -3876,8 +3876,8 @@ Go up to: {1}</source>
         <translation>键盘快捷键</translation>
     </message>
     <message>
-        <source>By the name of the action; empty where it has none.</source>
-        <translation>按操作名称；没有快捷键的为空。</translation>
+        <source>Keys by the name of the action; empty for no keys.</source>
+        <translation>按操作名称列出的按键；留空表示没有按键。</translation>
     </message>
     <message>
         <source>Storage</source>
@@ -3888,8 +3888,8 @@ Go up to: {1}</source>
         <translation>自动备份</translation>
     </message>
     <message>
-        <source>Written while nobody waits, if something was said since. Pictures take no room twice.</source>
-        <translation>在无人等待且有新内容时写入。图片不会重复占用空间。</translation>
+        <source>Written when the program is idle, if there are new messages. Each picture is stored only once.</source>
+        <translation>在程序空闲且有新消息时写入。每张图片只存储一次。</translation>
     </message>
     <message>
         <source>Daily</source>
@@ -3904,16 +3904,16 @@ Go up to: {1}</source>
         <translation>保留的自动备份数</translation>
     </message>
     <message>
-        <source>Older ones are deleted; those that you asked for stay.</source>
-        <translation>更早的会被删除；您手动创建的会保留。</translation>
+        <source>Older automatic backups are deleted. Backups that you made yourself stay.</source>
+        <translation>更早的自动备份会被删除。您手动创建的备份会保留。</translation>
     </message>
     <message>
         <source>Folder for backups</source>
         <translation>备份文件夹</translation>
     </message>
     <message>
-        <source>On another disk they outlive this one. If this is empty, they are in the folder “backups” in the data folder.</source>
-        <translation>放在另一块磁盘上更为安全。留空则为数据文件夹中的“backups”文件夹。</translation>
+        <source>Backups on another disk survive if this disk fails. If this is empty, they are in the folder “backups” in the data folder.</source>
+        <translation>放在另一块磁盘上的备份在此磁盘损坏时仍可使用。留空则为数据文件夹中的“backups”文件夹。</translation>
     </message>
     <message>
         <source>Usage</source>
@@ -3944,8 +3944,8 @@ Go up to: {1}</source>
         <translation>每日 token</translation>
     </message>
     <message>
-        <source>Read and written together. They hold for models without a price too.</source>
-        <translation>读取和写入的总和。对没有价格的模型同样有效。</translation>
+        <source>Input and output together. This budget also works for models without a price.</source>
+        <translation>输入和输出的总和。此预算对没有价格的模型同样有效。</translation>
     </message>
     <message>
         <source>Tokens for a month</source>
@@ -4000,8 +4000,8 @@ Go up to: {1}</source>
         <translation>系统提示词</translation>
     </message>
     <message>
-        <source>What the model is told before everything else. If this is empty, the instructions in the settings hold.</source>
-        <translation>在其他所有内容之前告诉模型的内容。如果留空，则使用设置中的指令。</translation>
+        <source>Sent to the model before everything else. If this is empty, the instructions in the settings are used.</source>
+        <translation>在其他所有内容之前发送给模型。如果留空，则使用设置中的指令。</translation>
     </message>
 </context>
 <context>
@@ -5204,6 +5204,14 @@ Go up to: {1}</source>
         <translation>ModelRequest 自带工具。</translation>
     </message>
     <message>
+        <source>A call was not undone: {why}</source>
+        <translation>某个调用未能撤销：{why}</translation>
+    </message>
+    <message>
+        <source>A call was undone: {words}</source>
+        <translation>某个调用已撤销：{words}</translation>
+    </message>
+    <message>
         <source>A command that nobody was asked about gets no more time than that. Let it do less at once; one that writes a file is asked about, and gets the time that it names.</source>
         <translation>未经询问的命令不会获得比这更多的时间。请让它一次少做一些；会写入文件的命令会先询问，并获得其指定的时间。</translation>
     </message>
@@ -5226,10 +5234,6 @@ Go up to: {1}</source>
     <message>
         <source>A guard needs max_iterations of at least 1.</source>
         <translation>守卫的 max_iterations 至少为 1。</translation>
-    </message>
-    <message>
-        <source>A guard would never be asked at this moment.</source>
-        <translation>守卫在此时刻永远不会被询问。</translation>
     </message>
     <message>
         <source>A guard “{name}” is there already.</source>
@@ -5280,6 +5284,10 @@ Go up to: {1}</source>
         <translation>一张图片</translation>
     </message>
     <message>
+        <source>A picture in the export is not a picture, or not of the type that it says.</source>
+        <translation>导出中的某张图片不是图片，或与其声明的类型不符。</translation>
+    </message>
+    <message>
         <source>A picture is not in the export, or it is damaged.</source>
         <translation>某张图片不在导出中，或已损坏。</translation>
     </message>
@@ -5290,10 +5298,6 @@ Go up to: {1}</source>
     <message>
         <source>A picture is not in the export; its place is marked.</source>
         <translation>某张图片不在导出中；其位置已标记。</translation>
-    </message>
-    <message>
-        <source>A picture of the export is none, or of another type than it says.</source>
-        <translation>导出中的某张图片不是图片，或与其声明的类型不符。</translation>
     </message>
     <message>
         <source>A picture of the export was changed or damaged.</source>
@@ -5344,7 +5348,7 @@ Go up to: {1}</source>
         <translation>此提供商拒绝回答的一个问题已被省略，其拒绝也一并省略。</translation>
     </message>
     <message>
-        <source>A recording was left out; its words are kept where the export has them.</source>
+        <source>A recording was left out. Its words are kept if the export has them.</source>
         <translation>一段录音已被省略；如果导出中有其文字，则予以保留。</translation>
     </message>
     <message>
@@ -5352,24 +5356,24 @@ Go up to: {1}</source>
         <translation>一个请求最多可包含 {count} 张图片。</translation>
     </message>
     <message>
-        <source>A result of a call that is not there was kept as it is.</source>
+        <source>A result without its call was kept as it is.</source>
         <translation>某个不存在的调用的结果已原样保留。</translation>
     </message>
     <message>
-        <source>A rule made by {origin} asks about something that this call may be doing; it cannot be told for sure.</source>
-        <translation>由{origin}创建的规则要求就此调用可能进行的操作进行询问；无法确定。</translation>
+        <source>A rule made by {origin} asks about something that this call may do. It is not certain whether it does.</source>
+        <translation>由{origin}创建的规则要求询问此调用可能进行的操作。无法确定它是否会这样做。</translation>
     </message>
     <message>
-        <source>A rule made by {origin} denies something that this call may be doing; it cannot be told for sure.</source>
-        <translation>由{origin}创建的规则拒绝此调用可能进行的操作；无法确定。</translation>
+        <source>A rule made by {origin} asks about this call.</source>
+        <translation>由{origin}创建的规则要求询问此调用。</translation>
+    </message>
+    <message>
+        <source>A rule made by {origin} denies something that this call may do. It is not certain whether it does.</source>
+        <translation>由{origin}创建的规则拒绝此调用可能进行的操作。无法确定它是否会这样做。</translation>
     </message>
     <message>
         <source>A rule made by {origin} denies this call. Find another way.</source>
         <translation>由{origin}创建的规则拒绝此调用。请另找办法。</translation>
-    </message>
-    <message>
-        <source>A rule made by {origin} wants this to be asked.</source>
-        <translation>由{origin}创建的规则要求就此询问。</translation>
     </message>
     <message>
         <source>A saved file is missing from the data folder.</source>
@@ -5416,23 +5420,15 @@ Go up to: {1}</source>
         <translation>请允许一次。</translation>
     </message>
     <message>
-        <source>An attached file is named only; the export does not say what is in it.</source>
-        <translation>某个附加文件只有名称；导出中没有其内容。</translation>
-    </message>
-    <message>
         <source>An entry of the preference “{title}” cannot be used and was left out.</source>
         <translation>首选项“{title}”的一个条目无法使用，已被省略。</translation>
-    </message>
-    <message>
-        <source>An entry of the preference “{title}” says more than this version understands; the rest of it holds.</source>
-        <translation>首选项“{title}”的一个条目包含此版本不理解的内容；其余部分有效。</translation>
     </message>
     <message>
         <source>An event loop runs here already.</source>
         <translation>这里已有一个事件循环在运行。</translation>
     </message>
     <message>
-        <source>An index of the saved conversations was damaged, so that some could not be found. It was made anew from the conversations themselves; nothing is lost.</source>
+        <source>An index of the saved conversations was damaged, so that some could not be found. It was rebuilt from the conversations; nothing is lost.</source>
         <translation>已保存对话的一个索引已损坏，因此有些对话无法找到。已根据对话本身重新建立索引；没有任何内容丢失。</translation>
     </message>
     <message>
@@ -5444,8 +5440,8 @@ Go up to: {1}</source>
         <translation>此轮中的调用由另一个模型发出，因此 {model} 在没有其背后推理的情况下继续。</translation>
     </message>
     <message>
-        <source>Another process has written in this conversation, so nothing more is written here.</source>
-        <translation>另一个进程已写入此对话，因此这里不再写入任何内容。</translation>
+        <source>Another process has written to this conversation, so this window no longer saves to it.</source>
+        <translation>另一个进程已写入此对话，因此此窗口不再向其中保存内容。</translation>
     </message>
     <message>
         <source>Another process runs the scheduled prompts.</source>
@@ -5468,7 +5464,7 @@ Go up to: {1}</source>
         <translation>请用文字回答，或选择多个选项。</translation>
     </message>
     <message>
-        <source>Ask again if that does no harm: the server is started anew then.</source>
+        <source>Ask again if that does no harm: the server is then started again.</source>
         <translation>如果无妨，请重新询问：届时服务器会重新启动。</translation>
     </message>
     <message>
@@ -5484,44 +5480,36 @@ Go up to: {1}</source>
         <translation>请一次少要求一些。</translation>
     </message>
     <message>
-        <source>Ask its maker for the address for “http”.</source>
-        <translation>请向其开发者询问用于“http”的地址。</translation>
+        <source>Ask the maker of the server for its “http” address.</source>
+        <translation>请向服务器的开发者询问其“http”地址。</translation>
     </message>
     <message>
-        <source>Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header.</source>
-        <translation>请向其运营者索要客户端 ID，并通过“编辑”输入；或索要密钥，并作为标头提供。</translation>
-    </message>
-    <message>
-        <source>Ask who runs it.</source>
-        <translation>请询问其运营者。</translation>
-    </message>
-    <message>
-        <source>Ask who runs the proxy, or correct it in the system&apos;s settings.</source>
-        <translation>请询问代理服务器的运营者，或在系统设置中更正。</translation>
-    </message>
-    <message>
-        <source>Ask who runs the proxy, or correct it in the system&apos;s settings; then press Test.</source>
-        <translation>请询问代理服务器的运营者，或在系统设置中更正；然后按“测试”。</translation>
-    </message>
-    <message>
-        <source>Ask who runs the proxy, or correct its address in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
+        <source>Ask the operator of the proxy, or correct its address in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
         <translation>请询问代理服务器的运营者，或在系统设置或环境变量（http_proxy、https_proxy、all_proxy）中更正其地址。</translation>
     </message>
     <message>
-        <source>Ask who runs the server.</source>
+        <source>Ask the operator of the proxy, or correct the proxy in the system&apos;s settings.</source>
+        <translation>请询问代理服务器的运营者，或在系统设置中更正。</translation>
+    </message>
+    <message>
+        <source>Ask the operator of the proxy, or correct the proxy in the system&apos;s settings. Then press Test.</source>
+        <translation>请询问代理服务器的运营者，或在系统设置中更正；然后按“测试”。</translation>
+    </message>
+    <message>
+        <source>Ask the operator of the server for a client id, and enter it with Edit; or ask for a key, and add it as a header.</source>
+        <translation>请向服务器的运营者索要客户端 ID，并通过“编辑”输入；或索要密钥，并作为标头添加。</translation>
+    </message>
+    <message>
+        <source>Ask the operator of the server.</source>
         <translation>请询问服务器的运营者。</translation>
     </message>
     <message>
-        <source>Ask who runs the server: it must begin with https:// and be public.</source>
-        <translation>请询问服务器的运营者：它必须以 https:// 开头，并且可公开访问。</translation>
+        <source>Ask the operator of the server: the address must begin with https:// and be public.</source>
+        <translation>请询问服务器的运营者：地址必须以 https:// 开头，并且可公开访问。</translation>
     </message>
     <message>
         <source>Ask you</source>
         <translation>向您提问</translation>
-    </message>
-    <message>
-        <source>At the end the server said something else than before. What it said first is shown.</source>
-        <translation>服务器最后所说的与先前不同。显示的是它先前所说的内容。</translation>
     </message>
     <message>
         <source>Attach it again.</source>
@@ -5536,19 +5524,11 @@ Go up to: {1}</source>
         <translation>请以 PNG、JPEG 或 WebP 格式附加。</translation>
     </message>
     <message>
-        <source>Attach pictures of its pages.</source>
-        <translation>请附加其页面的图片。</translation>
-    </message>
-    <message>
         <source>Attach the picture itself instead.</source>
         <translation>请改为附加图片本身。</translation>
     </message>
     <message>
-        <source>Broken off</source>
-        <translation>已中断</translation>
-    </message>
-    <message>
-        <source>Bytes that are no text were replaced.</source>
+        <source>Bytes that are not text were replaced.</source>
         <translation>不是文本的字节已被替换。</translation>
     </message>
     <message>
@@ -5568,8 +5548,8 @@ Go up to: {1}</source>
         <translation>请修改消息后重新发送。</translation>
     </message>
     <message>
-        <source>Change the message, the model or its settings; the server says what it does not take.</source>
-        <translation>请更改消息、模型或其设置；服务器会说明它不接受什么。</translation>
+        <source>Change the message, the model or its settings. The server&apos;s message says what it does not accept.</source>
+        <translation>请更改消息、模型或其设置。服务器的消息说明了它不接受什么。</translation>
     </message>
     <message>
         <source>Change the mode</source>
@@ -5636,6 +5616,10 @@ New:
         <translation>请检查其地址。如果这是您自己的服务器，请将其证书添加到系统信任的证书中，或在 SSL_CERT_FILE 中指定包含该证书的文件。</translation>
     </message>
     <message>
+        <source>Check that it exists and can be read.</source>
+        <translation>请确认它存在且允许读取。</translation>
+    </message>
+    <message>
         <source>Check that the server is running and the address is right, then try again.</source>
         <translation>请检查服务器是否正在运行以及地址是否正确，然后重试。</translation>
     </message>
@@ -5668,6 +5652,10 @@ New:
         <translation>请检查服务器的地址：应为 API 的基础 URL，通常以 /v1 结尾。</translation>
     </message>
     <message>
+        <source>Check what the call did, and undo it by hand.</source>
+        <translation>请检查该调用做了什么，并手动撤销。</translation>
+    </message>
+    <message>
         <source>Check whether its address should begin with http:// instead of https://.</source>
         <translation>请检查其地址是否应以 http:// 而不是 https:// 开头。</translation>
     </message>
@@ -5678,6 +5666,10 @@ New:
     <message>
         <source>Check whether the address should begin with https:// instead of http://.</source>
         <translation>请检查地址是否应以 https:// 而不是 http:// 开头。</translation>
+    </message>
+    <message>
+        <source>Check whether the other program still opens it. If that program is running, close it and try again.</source>
+        <translation>请查看该程序是否仍能打开它；如果该程序正在运行，请关闭后重试。</translation>
     </message>
     <message>
         <source>Checking these arguments against the tool&apos;s schema takes too long.</source>
@@ -5720,6 +5712,10 @@ New:
         <translation>请选择能读取图片的模型，或移除图片。</translation>
     </message>
     <message>
+        <source>Choose an answer or write one.</source>
+        <translation>请选择一个选项，或写些内容。</translation>
+    </message>
+    <message>
         <source>Choose an answer.</source>
         <translation>请选择一个回答。</translation>
     </message>
@@ -5736,8 +5732,8 @@ New:
         <translation>请选择其他文件夹。</translation>
     </message>
     <message>
-        <source>Choose another model or server; the program&apos;s connection to this one must be mended.</source>
-        <translation>请选择其他模型或服务器；程序与此服务器的连接需要修复。</translation>
+        <source>Choose another model or server: the program has a fault in its connection to this one.</source>
+        <translation>请选择其他模型或服务器：程序与此服务器的连接有故障。</translation>
     </message>
     <message>
         <source>Choose another model, or ask in words.</source>
@@ -5800,12 +5796,20 @@ New:
         <translation>请选择所显示的规则之一。</translation>
     </message>
     <message>
+        <source>Choose one of them.</source>
+        <translation>请选用其中一个。</translation>
+    </message>
+    <message>
         <source>Choose one of: anthropic, gemini, openai-chat, openai-responses.</source>
         <translation>请选择以下之一：anthropic、gemini、openai-chat、openai-responses。</translation>
     </message>
     <message>
         <source>Choose one that is shown.</source>
         <translation>请选择所显示的某一项。</translation>
+    </message>
+    <message>
+        <source>Choose only one.</source>
+        <translation>请选择一个选项。</translation>
     </message>
     <message>
         <source>Choose the archive, the folder or the conversations.json of an export.</source>
@@ -5880,16 +5884,16 @@ New:
         <translation>请先连接模型。</translation>
     </message>
     <message>
-        <source>Content from {outsider} and {count} more came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
-        <translation>来自 {outsider} 以及另外 {count} 处的内容进入了此对话。这些内容可能是为误导模型而写的，因此凡是可能向外发送或运行内容的操作都会询问，即使先前已永久允许。</translation>
+        <source>Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自 {outsider} 以及另外 {count} 处的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
     </message>
     <message>
-        <source>Content from {outsider} came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
-        <translation>来自 {outsider} 的内容进入了此对话。这些内容可能是为误导模型而写的，因此凡是可能向外发送或运行内容的操作都会询问，即使先前已永久允许。</translation>
+        <source>Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自 {outsider} 的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
     </message>
     <message>
-        <source>Content from {source} came in. What could send something out or run something is asked about again, also where it was allowed for good.</source>
-        <translation>来自 {source} 的内容进入了对话。凡是可能向外发送或运行内容的操作都会再次询问，即使先前已永久允许。</translation>
+        <source>Content from {source} came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自 {source} 的内容进入了对话。可能发送数据或运行内容的调用会再次询问您，即使有规则允许。</translation>
     </message>
     <message>
         <source>Content of the kind “{kind}” is not known and was kept as it is.</source>
@@ -5904,8 +5908,8 @@ New:
         <translation>请在这里继续该对话，以便发送内容。</translation>
     </message>
     <message>
-        <source>Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. “zstd -d” makes files of them that it reads.</source>
-        <translation>用 zstd 压缩的对话（.jsonl.zst），本程序无法解压。用“zstd -d”可以把它们变成能读取的文件。</translation>
+        <source>Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. Unpack them with “zstd -d” first.</source>
+        <translation>用 zstd 压缩的对话（.jsonl.zst），本程序无法解压。请先用“zstd -d”解压。</translation>
     </message>
     <message>
         <source>Converted from {format} to PNG.</source>
@@ -5914,10 +5918,6 @@ New:
     <message>
         <source>Copy it again, without line breaks.</source>
         <translation>请重新复制，不要带换行符。</translation>
-    </message>
-    <message>
-        <source>Copy its text into the message, or attach pictures of its pages.</source>
-        <translation>请将其中的文本复制到消息中，或添加各页的图片。</translation>
     </message>
     <message>
         <source>Copy only the part with “mcpServers”.</source>
@@ -5948,10 +5948,6 @@ New:
         <translation>请更正，或查找普通文本。</translation>
     </message>
     <message>
-        <source>Correct its address with Edit, or ask who runs it.</source>
-        <translation>请通过“编辑”更正其地址，或询问其运营者。</translation>
-    </message>
-    <message>
         <source>Correct its address, or allow the host in the settings of the network.</source>
         <translation>请更正其地址，或在网络设置中允许该主机。</translation>
     </message>
@@ -5962,6 +5958,10 @@ New:
     <message>
         <source>Correct or unset SSL_CERT_FILE and SSL_CERT_DIR. If neither is set, repair the system&apos;s certificates.</source>
         <translation>请更正或取消设置 SSL_CERT_FILE 和 SSL_CERT_DIR。如果两者都未设置，请修复系统的证书。</translation>
+    </message>
+    <message>
+        <source>Correct the address with Edit, or ask the operator of the server.</source>
+        <translation>请通过“编辑”更正其地址，或询问其运营者。</translation>
     </message>
     <message>
         <source>Correct the call and try again.</source>
@@ -6048,8 +6048,8 @@ New:
         <translation>请将缺少的文件下载到同一文件夹。</translation>
     </message>
     <message>
-        <source>Each call of this tool is asked about.</source>
-        <translation>此工具的每次调用都会询问。</translation>
+        <source>Duplicate entries.</source>
+        <translation>重复的条目。</translation>
     </message>
     <message>
         <source>Edit a file</source>
@@ -6088,16 +6088,8 @@ New:
         <translation>未知类型的条目（{name}）。</translation>
     </message>
     <message>
-        <source>Entries that are there twice.</source>
-        <translation>重复的条目。</translation>
-    </message>
-    <message>
         <source>Entries that are too long.</source>
         <translation>过长的条目。</translation>
-    </message>
-    <message>
-        <source>Entries that the program keeps for itself ({name}).</source>
-        <translation>程序自用的条目（{name}）。</translation>
     </message>
     <message>
         <source>Export or download it again.</source>
@@ -6126,10 +6118,6 @@ New:
     <message>
         <source>Folders can be {most} deep within one another.</source>
         <translation>文件夹最多可嵌套 {most} 层。</translation>
-    </message>
-    <message>
-        <source>Folders that conversations worked in: they begin without one here, and you choose it.</source>
-        <translation>对话曾使用的工作文件夹：在这里开始时没有，由您选择。</translation>
     </message>
     <message>
         <source>Free some space and try again. Nothing that was saved is lost, and what is open stays open.</source>
@@ -6268,15 +6256,11 @@ New:
         <translation>无法选择“{model}”的推理级别，因此已省略。</translation>
     </message>
     <message>
-        <source>How long prompts of “{model}” are kept cannot be chosen.</source>
-        <translation>无法选择“{model}”的提示词保留多久。</translation>
-    </message>
-    <message>
         <source>If it happens again, look at its log.</source>
         <translation>如果再次发生，请查看其日志。</translation>
     </message>
     <message>
-        <source>If it is fetched first, as npx and uvx do, run its command once in a terminal; then press Test.</source>
+        <source>If the server must be downloaded first, as with npx and uvx, run its command once in a terminal. Then press Test.</source>
         <translation>如果需要先下载（如 npx 和 uvx），请在终端中运行一次其命令；然后按“测试”。</translation>
     </message>
     <message>
@@ -6304,8 +6288,8 @@ New:
         <translation>请安装 llama.cpp (https://github.com/ggml-org/llama.cpp)，以提供 llama-server 程序。</translation>
     </message>
     <message>
-        <source>Install that, or correct the first line.</source>
-        <translation>请安装它，或更正第一行。</translation>
+        <source>Install that program, or correct the first line.</source>
+        <translation>请安装该程序，或更正第一行。</translation>
     </message>
     <message>
         <source>Install the newest version, and import it there.</source>
@@ -6320,8 +6304,12 @@ New:
         <translation>对话中包含但未显示的指令已保留。</translation>
     </message>
     <message>
-        <source>It can reach only {hosts}.</source>
-        <translation>它只能访问 {hosts}。</translation>
+        <source>Internal entries of the other program ({name}).</source>
+        <translation>其他程序的内部条目（{name}）。</translation>
+    </message>
+    <message>
+        <source>Interrupted</source>
+        <translation>已中断</translation>
     </message>
     <message>
         <source>It can read those, the system, and your development tools with their caches and settings, but no other file of yours.</source>
@@ -6332,16 +6320,12 @@ New:
         <translation>它仍可更改您其他文件的权限和日期，以及工作文件夹中由 git 和其他程序自行运行且不受隔离的内容；如有更改会告知您。</translation>
     </message>
     <message>
-        <source>It can write only in the workspace and in a temporary folder of its own.</source>
-        <translation>它只能在工作文件夹和自己的临时文件夹中写入。</translation>
-    </message>
-    <message>
         <source>It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by themselves there, but for the files that it names and those that git checks out.</source>
         <translation>它不能更改工作文件夹中现有的 git 钩子和设置，也不能更改其他程序在那里自行运行的内容，但它指明的文件和 git 检出的文件除外。</translation>
     </message>
     <message>
-        <source>It has no network.</source>
-        <translation>它没有网络。</translation>
+        <source>It has no network access.</source>
+        <translation>它没有网络访问权限。</translation>
     </message>
     <message>
         <source>It is a binary file.</source>
@@ -6352,10 +6336,6 @@ New:
         <translation>它已损坏：这不是 JSON。</translation>
     </message>
     <message>
-        <source>It is larger than what is read at once.</source>
-        <translation>它超过了一次读取的大小。</translation>
-    </message>
-    <message>
         <source>It is nested too deeply.</source>
         <translation>它嵌套过深。</translation>
     </message>
@@ -6364,16 +6344,20 @@ New:
         <translation>它不是对话。</translation>
     </message>
     <message>
+        <source>It is not allowed for now.</source>
+        <translation>暂时不允许。</translation>
+    </message>
+    <message>
+        <source>It is not certain what this command would do.</source>
+        <translation>无法确定此命令会做什么。</translation>
+    </message>
+    <message>
         <source>It is not clear what to import.</source>
         <translation>不清楚要导入什么。</translation>
     </message>
     <message>
-        <source>It is not let through for now.</source>
-        <translation>暂时不予放行。</translation>
-    </message>
-    <message>
-        <source>It is tried again by itself, in case the file is still being written. If it stays so, close the program and start it again: it carries over what can be read.</source>
-        <translation>程序会自动重试，以防文件仍在写入。如果一直如此，请关闭程序并重新启动：它会保留可以读取的内容。</translation>
+        <source>It is too large to be read.</source>
+        <translation>它过大，无法读取。</translation>
     </message>
     <message>
         <source>It lacks something that a conversation must have, or its messages are out of order.</source>
@@ -6396,10 +6380,6 @@ New:
         <translation>它可能已被删除。请选择显示的一个。</translation>
     </message>
     <message>
-        <source>It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it names.</source>
-        <translation>它可以使用整个网络以及此计算机的服务：此系统无法将其限制为它指明的主机。</translation>
-    </message>
-    <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
         <translation>它已以其他名称放到一边，可以读取的内容已保留。</translation>
     </message>
@@ -6408,11 +6388,11 @@ New:
         <translation>它会删除或更改此计算机或其用户的所有内容。</translation>
     </message>
     <message>
-        <source>It would start itself over and over until the computer stands still.</source>
+        <source>It would start itself again and again until the computer stops responding.</source>
         <translation>它会不断启动自身，直到计算机停止响应。</translation>
     </message>
     <message>
-        <source>It would write to a disk past its file system.</source>
+        <source>It would write directly to a disk, bypassing its file system.</source>
         <translation>它会绕过文件系统写入磁盘。</translation>
     </message>
     <message>
@@ -6456,10 +6436,6 @@ New:
         <translation>请省略它，并将密钥作为 API 密钥输入。</translation>
     </message>
     <message>
-        <source>Leave out what stands before the @.</source>
-        <translation>请省略 @ 之前的部分。</translation>
-    </message>
-    <message>
         <source>Limit reached</source>
         <translation>已达限制</translation>
     </message>
@@ -6490,10 +6466,6 @@ New:
     <message>
         <source>Look at the list.</source>
         <translation>请查看列表。</translation>
-    </message>
-    <message>
-        <source>Look at what the call did, and take it back by hand.</source>
-        <translation>请查看该调用做了什么，并手动撤回。</translation>
     </message>
     <message>
         <source>Look at what was said, then delete again.</source>
@@ -6580,19 +6552,19 @@ New:
         <translation>请用 Message.user(…) 等方式创建。</translation>
     </message>
     <message>
-        <source>Messages that follow themselves; they begin a branch.</source>
-        <translation>后接自身的消息；它们开始一个分支。</translation>
+        <source>Messages that name themselves as the message before; each begins a branch.</source>
+        <translation>将自身列为前一条的消息；每条都开始一个分支。</translation>
     </message>
     <message>
         <source>Messages wait to be sent.</source>
         <translation>有消息正在等待发送。</translation>
     </message>
     <message>
-        <source>Messages whose predecessor is missing; they follow the one before them.</source>
+        <source>Messages whose previous message is missing; they follow the one above them.</source>
         <translation>缺少前一条的消息；它们接在其前面的消息之后。</translation>
     </message>
     <message>
-        <source>More was not understood; only the first kinds of it are listed.</source>
+        <source>More was not understood; only the first kinds are listed.</source>
         <translation>还有更多内容无法理解；只列出了最先的几种。</translation>
     </message>
     <message>
@@ -6742,7 +6714,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>无人登录服务器“{server}”。</translation>
     </message>
     <message>
-        <source>Not confined: it can read, change and send whatever you can.</source>
+        <source>Not confined: the command can read, change and send whatever you can.</source>
         <translation>不受隔离：您能读取、更改和发送的，它都能。</translation>
     </message>
     <message>
@@ -6754,8 +6726,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>并非所有内容都可搜索：此磁盘的可用空间少于 100 MB，不足以存放索引。请释放一些空间。</translation>
     </message>
     <message>
-        <source>Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it back its rights, or open a copy of it that can be written.</source>
-        <translation>并非所有内容都可搜索：此数据文件夹不可写，而搜索要在其中保存索引。请恢复其权限，或打开一个可写的副本。</translation>
+        <source>Not everything can be searched: the data folder is write-protected, and the search keeps its index there. Make the folder writable, or open a writable copy of it.</source>
+        <translation>并非所有内容都可搜索：数据文件夹受写保护，而搜索在其中保存索引。请将该文件夹设为可写，或打开一个可写的副本。</translation>
     </message>
     <message>
         <source>Not everything can be searched: {why}</source>
@@ -6786,7 +6758,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>没有任何内容丢失。</translation>
     </message>
     <message>
-        <source>Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again by itself.</source>
+        <source>Nothing is saved until its content can be copied. Check the disk and its free space; the program tries again by itself.</source>
         <translation>在其内容能够保留为副本之前，不会保存任何内容。请检查磁盘及其可用空间；程序会自动重试。</translation>
     </message>
     <message>
@@ -6826,8 +6798,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>只有提示词可以等待。</translation>
     </message>
     <message>
-        <source>Only answers can be asked for anew.</source>
-        <translation>只有回答可以重新请求。</translation>
+        <source>Only answers can be regenerated.</source>
+        <translation>只有回答可以重新生成。</translation>
     </message>
     <message>
         <source>Only numbers can be computed.</source>
@@ -6840,6 +6812,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Only the first of several frames is kept.</source>
         <translation>只保留多帧中的第一帧。</translation>
+    </message>
+    <message>
+        <source>Only the name of an attached file is kept: the export does not contain the file.</source>
+        <translation>某个附加文件只保留了名称：导出中没有该文件。</translation>
     </message>
     <message>
         <source>Only the person can allow this host, in Preferences under Network. Ask them, or use a public server.</source>
@@ -6910,10 +6886,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>请用您自己的副本手动还原。</translation>
     </message>
     <message>
-        <source>Put it back; nothing new is kept until then. Copy what you need of what is open.</source>
-        <translation>请将其放回原处；在此之前不会保存任何新内容。请复制已打开内容中您需要的部分。</translation>
-    </message>
-    <message>
         <source>Put it somewhere else.</source>
         <translation>请放到别处。</translation>
     </message>
@@ -6926,12 +6898,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>请用您自己的副本手动还原该文件。</translation>
     </message>
     <message>
+        <source>Put the file back; nothing new is saved until then. Copy what you need from open conversations.</source>
+        <translation>请将文件放回原处；在此之前不会保存任何新内容。请从打开的对话中复制您需要的内容。</translation>
+    </message>
+    <message>
         <source>Put them into the proxy&apos;s address, in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy): http://name:password@host:port.</source>
         <translation>请在系统设置或环境变量（http_proxy、https_proxy、all_proxy）中将其写入代理服务器的地址：http://名称:密码@主机:端口。</translation>
     </message>
     <message>
-        <source>Raise the budget in Settings, or go on once.</source>
-        <translation>请在“设置”中提高预算，或仅此一次继续。</translation>
+        <source>Raise the budget in Settings, or ask anyway.</source>
+        <translation>请在“设置”中提高预算，或仍然询问。</translation>
     </message>
     <message>
         <source>Read a file</source>
@@ -6954,8 +6930,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>请读到末尾，或先用 interrupt() 停止。</translation>
     </message>
     <message>
-        <source>Read on, and send it again if it still fits.</source>
-        <translation>请继续阅读，如仍合适再重新发送。</translation>
+        <source>Read the new messages, and send yours again if it still fits.</source>
+        <translation>请阅读新消息，如仍合适再重新发送您的消息。</translation>
     </message>
     <message>
         <source>Read them in one task.</source>
@@ -6968,6 +6944,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Reasoning cannot be switched off at the level “{level}”; the model reasons.</source>
         <translation>在级别“{level}”下无法关闭推理；模型会推理。</translation>
+    </message>
+    <message>
+        <source>Reasoning cannot be turned on or off here for “{model}”, so the model decides.</source>
+        <translation>这里无法选择“{model}”是否推理，因此由它自行决定。</translation>
     </message>
     <message>
         <source>Reasoning has levels here: {tokens} tokens became “{effort}”.</source>
@@ -7010,6 +6990,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请消除原因，然后再次还原。</translation>
     </message>
     <message>
+        <source>Remove the part before the @.</source>
+        <translation>请删除 @ 之前的部分。</translation>
+    </message>
+    <message>
         <source>Replaces the binary file “{path}” ({size} bytes) with this text:
 
 {text}</source>
@@ -7042,11 +7026,11 @@ This replaces what is there ({size} bytes).</source>
         <translation>请返回回答；用 RunningCall 显示进度。</translation>
     </message>
     <message>
-        <source>Rules that cannot be read and do not hold any more: {count}. Look through your rules, and lay down again what is missing.</source>
+        <source>Rules that cannot be read and no longer apply: {count}. Check your rules, and add what is missing again.</source>
         <translation>无法读取且不再有效的规则：{count}。请检查您的规则，并重新设定缺少的规则。</translation>
     </message>
     <message>
-        <source>Rules that deny or ask and are understood only in part: {count}. They hold for more calls than they did. Look through your rules, and lay them down again as you want them.</source>
+        <source>Rules that deny or ask and are only partly understood: {count}. They now apply to more calls than before. Check your rules, and add them again as you want them.</source>
         <translation>只能部分理解的拒绝或询问规则：{count}。它们适用的调用比以前更多。请检查您的规则，并按您的意愿重新设定。</translation>
     </message>
     <message>
@@ -7062,20 +7046,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>请运行 pip install &apos;desktop-agent[{extra}]&apos;。</translation>
     </message>
     <message>
-        <source>Save a copy without the password, and attach that.</source>
-        <translation>请另存一份不带密码的副本，然后附加该副本。</translation>
-    </message>
-    <message>
         <source>Save it as UTF-8.</source>
         <translation>请以 UTF-8 保存。</translation>
     </message>
     <message>
-        <source>Say dialect or base_url.</source>
-        <translation>请指定 dialect 或 base_url。</translation>
+        <source>Saved conversations can still be read. Saving continues by itself when the problem is solved.</source>
+        <translation>已保存的对话仍可读取。问题解决后会自动继续保存。</translation>
     </message>
     <message>
-        <source>Say turn_end or session_stop.</source>
-        <translation>请使用 turn_end 或 session_stop。</translation>
+        <source>Say dialect or base_url.</source>
+        <translation>请指定 dialect 或 base_url。</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>
@@ -7094,14 +7074,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>在文件中搜索</translation>
     </message>
     <message>
-        <source>See that it is there and may be read.</source>
-        <translation>请确认它存在且允许读取。</translation>
-    </message>
-    <message>
-        <source>See whether that program still opens it; if it is running, close it and try again.</source>
-        <translation>请查看该程序是否仍能打开它；如果该程序正在运行，请关闭后重试。</translation>
-    </message>
-    <message>
         <source>Select two conversations or more.</source>
         <translation>请选择两个或更多对话。</translation>
     </message>
@@ -7114,8 +7086,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>如仍需要，请作为新消息重新发送。</translation>
     </message>
     <message>
-        <source>Send it again: the model is loaded anew then.</source>
-        <translation>请重新发送：届时会重新加载模型。</translation>
+        <source>Send the message again: the model is then loaded again.</source>
+        <translation>请重新发送消息：届时会重新加载模型。</translation>
     </message>
     <message>
         <source>Send the same words as a new message.</source>
@@ -7186,23 +7158,11 @@ This replaces what is there ({size} bytes).</source>
         <translation>过长、过多或相同的标签已被省略或截断。</translation>
     </message>
     <message>
-        <source>Take a choice or write something.</source>
-        <translation>请选择一个选项，或写些内容。</translation>
-    </message>
-    <message>
-        <source>Take one choice.</source>
-        <translation>请选择一个选项。</translation>
-    </message>
-    <message>
-        <source>Take one of them.</source>
-        <translation>请选用其中一个。</translation>
-    </message>
-    <message>
         <source>Take up to {n}.</source>
         <translation>最多可选 {n} 个。</translation>
     </message>
     <message>
-        <source>The API key has characters that no key has.</source>
+        <source>The API key contains characters that no key can have.</source>
         <translation>API 密钥中有密钥不会包含的字符。</translation>
     </message>
     <message>
@@ -7222,12 +7182,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>该地址包含用户名或密码。</translation>
     </message>
     <message>
-        <source>The address is long: it may carry something out of the conversation.</source>
-        <translation>该地址很长：它可能会把对话中的内容带出去。</translation>
+        <source>The address is long: it may send data of the conversation to the server.</source>
+        <translation>该地址很长：它可能会把对话中的数据发送给服务器。</translation>
     </message>
     <message>
-        <source>The address leads from one to the next, without end.</source>
-        <translation>该地址不断转到下一个地址，没有尽头。</translation>
+        <source>The address redirects without end.</source>
+        <translation>该地址无休止地重定向。</translation>
     </message>
     <message>
         <source>The agent changed the mode to “{mode}”.</source>
@@ -7270,8 +7230,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>回答超过 {limit} 个字符。</translation>
     </message>
     <message>
+        <source>The answer of “{host}” does not describe a version.</source>
+        <translation>“{host}”发来的内容没有描述任何版本。</translation>
+    </message>
+    <message>
         <source>The answer of “{host}” is packed in a way that cannot be read.</source>
         <translation>“{host}”的应答的打包方式无法读取。</translation>
+    </message>
+    <message>
+        <source>The answer of “{host}” is too large to describe a version.</source>
+        <translation>“{host}”发来的内容过大，不是版本描述。</translation>
+    </message>
+    <message>
+        <source>The answer so far is kept. Try again for a complete answer.</source>
+        <translation>目前为止的回答已保留。要获得完整回答，请重试。</translation>
     </message>
     <message>
         <source>The answer&apos;s limit leaves no room for reasoning, so none was asked for.</source>
@@ -7318,6 +7290,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>今日的 token 预算已用完。</translation>
     </message>
     <message>
+        <source>The cache lifetime of “{model}” cannot be chosen.</source>
+        <translation>无法选择“{model}”的缓存时长。</translation>
+    </message>
+    <message>
         <source>The call could not be judged. {words}</source>
         <translation>无法判断该调用。{words}</translation>
     </message>
@@ -7330,12 +7306,24 @@ This replaces what is there ({size} bytes).</source>
         <translation>对“{tool}”的调用被中断，因此不知道是否已生效。</translation>
     </message>
     <message>
-        <source>The call on “{path}” never ended, so it is not known who changed it since; it was left as it is.</source>
-        <translation>对“{path}”的调用从未结束，因此不知道此后是谁更改了它；它保持原样。</translation>
+        <source>The call on “{path}” never ended, so it is not known who changed the file since. It was left as it is.</source>
+        <translation>对“{path}”的调用从未结束，因此不知道此后是谁更改了该文件。它保持原样。</translation>
     </message>
     <message>
         <source>The call was stopped before it did anything.</source>
         <translation>该调用在进行任何操作之前已被停止。</translation>
+    </message>
+    <message>
+        <source>The command can reach only {hosts}.</source>
+        <translation>命令只能访问 {hosts}。</translation>
+    </message>
+    <message>
+        <source>The command can use the whole network and the services of this computer: this system cannot limit it to the hosts that it names.</source>
+        <translation>命令可以使用整个网络以及此计算机的服务：此系统无法将其限制为它指明的主机。</translation>
+    </message>
+    <message>
+        <source>The command can write only in the workspace and in a temporary folder of its own.</source>
+        <translation>命令只能在工作文件夹和自己的临时文件夹中写入。</translation>
     </message>
     <message>
         <source>The command has a null character in it, which no command line can hold.</source>
@@ -7354,6 +7342,10 @@ This replaces what is there ({size} bytes).</source>
 {output}
 {done}
 </translation>
+    </message>
+    <message>
+        <source>The content of “{file}” is run by {program} {when}, without any confinement.</source>
+        <translation>{when}，“{file}”中的内容会由 {program} 运行，且完全不受隔离。</translation>
     </message>
     <message>
         <source>The conversation has become longer than this model can read.</source>
@@ -7400,6 +7392,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>磁盘曾一度拒绝写入；现在已保存。</translation>
     </message>
     <message>
+        <source>The effect of this call cannot be shown ({kind}).</source>
+        <translation>无法显示此调用的效果（{kind}）。</translation>
+    </message>
+    <message>
         <source>The expression is not written in a way that can be computed.</source>
         <translation>该表达式的写法无法计算。</translation>
     </message>
@@ -7418,6 +7414,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The file system of “{folder}” has no locks, so two programs could write the same conversation at once.</source>
         <translation>“{folder}”的文件系统不支持锁，因此两个程序可能同时写入同一对话。</translation>
+    </message>
+    <message>
+        <source>The file there is not a PNG, JPEG, GIF or WebP image.</source>
+        <translation>那里的内容不是 PNG、JPEG、GIF 或 WebP 图片。</translation>
     </message>
     <message>
         <source>The format is not clear.</source>
@@ -7464,7 +7464,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>链接“{path}”指向的位置不存在：可能磁盘尚未挂载。</translation>
     </message>
     <message>
-        <source>The message says nothing.</source>
+        <source>The message is empty.</source>
         <translation>消息没有内容。</translation>
     </message>
     <message>
@@ -7484,8 +7484,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>模式“{title}”已移除，因此这里使用“{now}”。如有需要，请选择其他模式。</translation>
     </message>
     <message>
-        <source>The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; choose another mode when you like.</source>
-        <translation>模式“{title}”已移除。它所拒绝或询问的在这里保持不变，它所允许的改为询问；您可以随时选择其他模式。</translation>
+        <source>The mode “{title}” was removed. What it denied is still denied here, and you are asked about what it allowed. You can choose another mode at any time.</source>
+        <translation>模式“{title}”已移除。它拒绝的操作在这里仍会被拒绝，它允许的操作会询问您。您可以随时选择其他模式。</translation>
     </message>
     <message>
         <source>The model can go on from here.</source>
@@ -7532,19 +7532,19 @@ This replaces what is there ({size} bytes).</source>
         <translation>该模型的回答最长为 {tokens} 个 token，因此没有请求更多。</translation>
     </message>
     <message>
-        <source>The model&apos;s server sent something that is no JSON.</source>
-        <translation>模型的服务器发送了不是 JSON 的内容。</translation>
-    </message>
-    <message>
         <source>The model&apos;s server sent something that is no part of an answer ({kind}).</source>
         <translation>模型的服务器发送了不属于回答的内容（{kind}）。</translation>
+    </message>
+    <message>
+        <source>The model&apos;s server sent something that is not JSON.</source>
+        <translation>模型的服务器发送了不是 JSON 的内容。</translation>
     </message>
     <message>
         <source>The name is written with letters that may look like others; to the network it is {host}.</source>
         <translation>该名称使用了可能与其他字母相似的字母；对网络而言它是 {host}。</translation>
     </message>
     <message>
-        <source>The name of “{path}” on the disk is no text.</source>
+        <source>The name of “{path}” on the disk has bytes that are not text.</source>
         <translation>“{path}”在磁盘上的名称不是文本。</translation>
     </message>
     <message>
@@ -7556,12 +7556,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>旧文本和新文本相同；不会有任何更改。</translation>
     </message>
     <message>
-        <source>The old text does not stand in “{path}”.</source>
-        <translation>旧文本不在“{path}”中。</translation>
+        <source>The old text is in “{path}” {count} times, at {lines}.</source>
+        <translation>旧文本在“{path}”中出现 {count} 次，位于 {lines}。</translation>
     </message>
     <message>
-        <source>The old text stands in “{path}” {count} times, at {lines}.</source>
-        <translation>旧文本在“{path}”中出现 {count} 次，位于 {lines}。</translation>
+        <source>The old text is not in “{path}”.</source>
+        <translation>旧文本不在“{path}”中。</translation>
     </message>
     <message>
         <source>The oldest conversations of other programs are not searched, because there are too many of them.</source>
@@ -7570,10 +7570,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The page at “{address}” could not be read.</source>
         <translation>无法读取“{address}”处的页面。</translation>
-    </message>
-    <message>
-        <source>The page for signing in has an address that is not opened.</source>
-        <translation>登录页面的地址不会被打开。</translation>
     </message>
     <message>
         <source>The page has {count} characters; there is no character {start}.</source>
@@ -7664,11 +7660,19 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法结束该程序。</translation>
     </message>
     <message>
-        <source>The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages stood. Some may be missing.</source>
+        <source>The program that runs “{name}”, by its first line (#!), is not installed.</source>
+        <translation>“{name}”第一行 (#!) 指定的运行程序未安装。</translation>
+    </message>
+    <message>
+        <source>The program tries again by itself, in case the file is still being written. If that does not help, close the program and start it again: it then carries over what can be read.</source>
+        <translation>程序会自动重试，以防文件仍在写入。如果一直如此，请关闭程序并重新启动：它会保留可以读取的内容。</translation>
+    </message>
+    <message>
+        <source>The program was killed the last time, and “{log}”, which had the newest messages, was removed since then. Some messages may be missing.</source>
         <translation>程序上次被强制结束，此后存有最新消息的“{log}”被移除。可能缺少一些消息。</translation>
     </message>
     <message>
-        <source>The program was not started: nothing would end all that it starts ({function}).</source>
+        <source>The program was not started, because its child processes could not be ended later ({function}).</source>
         <translation>程序未启动：无法确保结束它启动的所有进程（{function}）。</translation>
     </message>
     <message>
@@ -7688,7 +7692,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>此回答之前的提示词不在内存中。</translation>
     </message>
     <message>
-        <source>The prompt says nothing.</source>
+        <source>The prompt is empty.</source>
         <translation>提示词没有内容。</translation>
     </message>
     <message>
@@ -7708,7 +7712,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>所设置的代理服务器类型不受支持（{kind}）。</translation>
     </message>
     <message>
-        <source>The question says nothing.</source>
+        <source>The question is empty.</source>
         <translation>问题没有内容。</translation>
     </message>
     <message>
@@ -7722,6 +7726,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The request names no host that can exist.</source>
         <translation>请求中的主机不可能存在。</translation>
+    </message>
+    <message>
+        <source>The request was not sent to “{host}”, because it contains a secret for another server.</source>
+        <translation>请求未发送到“{host}”，因为其中包含用于另一台服务器的机密。</translation>
     </message>
     <message>
         <source>The rest of this file is damaged and cannot be read.</source>
@@ -7780,6 +7788,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>搜索在结束前中断。</translation>
     </message>
     <message>
+        <source>The server accepts only registered programs ({why}).</source>
+        <translation>服务器只接受已登记的程序（{why}）。</translation>
+    </message>
+    <message>
         <source>The server asks for a wait of more than a week; choose another model or server.</source>
         <translation>服务器要求等待一周以上；请选择其他模型或服务器。</translation>
     </message>
@@ -7792,12 +7804,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器要求等待 {minutes} 分钟；请届时重试。</translation>
     </message>
     <message>
-        <source>The server did not end its answer.</source>
-        <translation>服务器没有结束其回答。</translation>
+        <source>The server did not accept earlier reasoning, so the question was sent without it.</source>
+        <translation>服务器不接受先前的推理，因此提问时未带推理。</translation>
     </message>
     <message>
-        <source>The server did not take earlier reasoning back, so the question was asked without it.</source>
-        <translation>服务器不接受先前的推理，因此提问时未带推理。</translation>
+        <source>The server did not end its answer.</source>
+        <translation>服务器没有结束其回答。</translation>
     </message>
     <message>
         <source>The server for signing in could not be reached ({why}).</source>
@@ -7820,14 +7832,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器没有机密“{name}”。</translation>
     </message>
     <message>
-        <source>The server knows no programs that it was not told of before ({why}).</source>
-        <translation>服务器不认识未事先登记的程序（{why}）。</translation>
-    </message>
-    <message>
-        <source>The server leads to another one, “{host}”; that is not followed.</source>
-        <translation>服务器转到了另一台服务器“{host}”；不予跟随。</translation>
-    </message>
-    <message>
         <source>The server of “{model}” ended by itself.</source>
         <translation>“{model}”的服务器自行结束了。</translation>
     </message>
@@ -7836,16 +7840,24 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{model}”的服务器在回答时结束了。</translation>
     </message>
     <message>
+        <source>The server redirects to another one, “{host}”, which is not allowed.</source>
+        <translation>服务器重定向到另一台服务器“{host}”，这是不允许的。</translation>
+    </message>
+    <message>
         <source>The server refused reasoning of earlier turns, so it was asked once more without that reasoning.</source>
         <translation>服务器拒绝了先前各轮的推理，因此去掉该推理后又询问了一次。</translation>
     </message>
     <message>
-        <source>The server said parts of its answer again and again. They are shown once.</source>
+        <source>The server repeated parts of its answer. They are shown once.</source>
         <translation>服务器反复发送了回答的某些部分。这些部分只显示一次。</translation>
     </message>
     <message>
         <source>The server said that the model calls a tool, but no call came.</source>
         <translation>服务器称模型调用了工具，但没有收到调用。</translation>
+    </message>
+    <message>
+        <source>The server sent something too large to be a token.</source>
+        <translation>服务器提供的内容过大，不可能是令牌。</translation>
     </message>
     <message>
         <source>The server wants an API key: {message}</source>
@@ -7908,10 +7920,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器“{server}”在此期间已被移除。</translation>
     </message>
     <message>
-        <source>The server “{server}” was set up otherwise meanwhile.</source>
-        <translation>服务器“{server}”的设置在此期间已更改。</translation>
-    </message>
-    <message>
         <source>The server “{server}” was turned off, removed or changed before it answered.</source>
         <translation>服务器“{server}”在答复之前被关闭、移除或更改。</translation>
     </message>
@@ -7924,15 +7932,35 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器的地址为空。</translation>
     </message>
     <message>
-        <source>The sign-in to the server “{server}” holds no more.</source>
+        <source>The server&apos;s final answer differs from what it sent before. The first version is shown.</source>
+        <translation>服务器的最终回答与先前发送的不同。显示的是第一个版本。</translation>
+    </message>
+    <message>
+        <source>The server&apos;s information about signing in is contradictory ({why}).</source>
+        <translation>服务器有关登录的说明自相矛盾（{why}）。</translation>
+    </message>
+    <message>
+        <source>The settings of the server “{server}” were changed meanwhile.</source>
+        <translation>服务器“{server}”的设置在此期间已更改。</translation>
+    </message>
+    <message>
+        <source>The sign-in page has an address that is not allowed.</source>
+        <translation>登录页面的地址不被允许。</translation>
+    </message>
+    <message>
+        <source>The sign-in server does not support protected sign-ins (PKCE, S256).</source>
+        <translation>登录服务器不支持受保护的登录（PKCE、S256）。</translation>
+    </message>
+    <message>
+        <source>The sign-in to the server “{server}” is no longer valid.</source>
         <translation>服务器“{server}”的登录已失效。</translation>
     </message>
     <message>
-        <source>The sign-in to “{host}” could not be renewed: who gives it cannot be reached.</source>
-        <translation>无法续订“{host}”的登录：无法连接签发方。</translation>
+        <source>The sign-in to “{host}” could not be renewed: its sign-in server cannot be reached.</source>
+        <translation>无法续订“{host}”的登录：无法连接其登录服务器。</translation>
     </message>
     <message>
-        <source>The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end.</source>
+        <source>The sign-in to “{host}” is being renewed by another window of the program, which does not finish.</source>
         <translation>“{host}”的登录正由本程序的另一个窗口续订，但迟迟没有完成。</translation>
     </message>
     <message>
@@ -7976,10 +8004,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>系统不允许访问“{path}”。</translation>
     </message>
     <message>
-        <source>The text of “{name}” is too long to be attached.</source>
-        <translation>“{name}”的文本太长，无法附加。</translation>
-    </message>
-    <message>
         <source>The tool failed.</source>
         <translation>工具失败。</translation>
     </message>
@@ -7996,7 +8020,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>工具返回了嵌套过深的内容。</translation>
     </message>
     <message>
-        <source>The tool itself must be mended.</source>
+        <source>The tool itself must be corrected.</source>
         <translation>需要修复的是工具本身。</translation>
     </message>
     <message>
@@ -8008,12 +8032,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器“{server}”的工具“{tool}”无法使用：{why}</translation>
     </message>
     <message>
-        <source>The tool “{tool}” of the server “{server}” is described otherwise than before. The server says that it only reads, and is believed: turn that off in its settings if this is not what you expect.</source>
-        <translation>服务器“{server}”的工具“{tool}”的描述与先前不同。服务器称它只读取，并且已被采信：如果这不符合您的预期，请在其设置中关闭。</translation>
+        <source>The tool “{tool}” of the server “{server}” has a new description. The server says that the tool only reads, and you trust the server: turn that off in its settings if you do not expect this.</source>
+        <translation>服务器“{server}”的工具“{tool}”有了新的描述。服务器称该工具只读取，而您信任该服务器：如果这不符合您的预期，请在其设置中关闭信任。</translation>
     </message>
     <message>
-        <source>The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it holds no more.</source>
-        <translation>服务器“{server}”的工具“{tool}”的描述与先前不同：对它的允许已失效。</translation>
+        <source>The tool “{tool}” of the server “{server}” has a new description: rules that allowed the tool no longer apply.</source>
+        <translation>服务器“{server}”的工具“{tool}”有了新的描述：允许它的规则已失效。</translation>
     </message>
     <message>
         <source>The tool “{tool}” takes the running call twice.</source>
@@ -8044,6 +8068,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”的值不在密钥环中。</translation>
     </message>
     <message>
+        <source>The workspace contains your home folder: the command can read all of that, except the usual places of keys, passwords, mail and browsers.</source>
+        <translation>工作文件夹中包含您的主文件夹：命令可以读取其中的全部内容，但密钥、密码、邮件和浏览器的常见位置除外。</translation>
+    </message>
+    <message>
         <source>The workspace folder itself cannot be deleted.</source>
         <translation>不能删除工作文件夹本身。</translation>
     </message>
@@ -8052,8 +8080,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>工作文件夹“{path}”已不存在。</translation>
     </message>
     <message>
-        <source>The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, mail and browsers.</source>
-        <translation>工作文件夹中包含您的主文件夹：它可以读取其中的全部内容，但密钥、密码、邮件和浏览器的常见位置除外。</translation>
+        <source>The workspace has too many files or repositories to find every Git repository. Commands may change the hooks and settings of some, and you are not told.</source>
+        <translation>工作文件夹中的文件或仓库过多，无法找到每个 Git 仓库。命令可能会更改其中一些的钩子和设置，而您不会得到通知。</translation>
     </message>
     <message>
         <source>There are no readable conversations in “{folder}”.</source>
@@ -8066,10 +8094,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>There are no “mcpServers” in this JSON.</source>
         <translation>此 JSON 中没有“mcpServers”。</translation>
-    </message>
-    <message>
-        <source>There are too many files or repositories in the workspace to find every repository of git: the hooks and settings of some may not be kept from commands, and nobody tells when they are changed.</source>
-        <translation>工作文件夹中的文件或仓库过多，无法找到每个 git 仓库：其中一些的钩子和设置可能不受保护，更改时也不会有人告知。</translation>
     </message>
     <message>
         <source>There are two tools named “{name}”.</source>
@@ -8224,6 +8248,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>它们无法使用（{kind}）。</translation>
     </message>
     <message>
+        <source>This API has no stop sequences, so they were left out.</source>
+        <translation>此接口没有停止序列，因此已省略。</translation>
+    </message>
+    <message>
+        <source>This API has no top_k, so it was left out.</source>
+        <translation>此接口没有 top_k，因此已省略。</translation>
+    </message>
+    <message>
         <source>This answer was interrupted.</source>
         <translation>此回答已中断。</translation>
     </message>
@@ -8232,7 +8264,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>此批准先前已打开。</translation>
     </message>
     <message>
-        <source>This archive says that it holds more than any export does.</source>
+        <source>This archive claims to contain more than any export does.</source>
         <translation>此归档声称包含的内容超过任何导出。</translation>
     </message>
     <message>
@@ -8288,20 +8320,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法读取 {program} 的此对话：{reason}。</translation>
     </message>
     <message>
-        <source>This cron line names no time.</source>
+        <source>This cron line never matches a time.</source>
         <translation>此 cron 表达式没有对应的时间。</translation>
     </message>
     <message>
         <source>This folder has too many files.</source>
         <translation>此文件夹中的文件过多。</translation>
-    </message>
-    <message>
-        <source>This interface has no stop sequences, so they were left out.</source>
-        <translation>此接口没有停止序列，因此已省略。</translation>
-    </message>
-    <message>
-        <source>This interface has no top_k, so it was left out.</source>
-        <translation>此接口没有 top_k，因此已省略。</translation>
     </message>
     <message>
         <source>This is a proxy: it takes CONNECT, and requests with a whole http address.</source>
@@ -8316,10 +8340,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>这绝不会运行：{reason}请另找办法。</translation>
     </message>
     <message>
-        <source>This is no JSON: line {line} cannot be read.</source>
-        <translation>这不是 JSON：无法读取第 {line} 行。</translation>
-    </message>
-    <message>
         <source>This is no answer.</source>
         <translation>这不是回答。</translation>
     </message>
@@ -8330,6 +8350,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>This is no message.</source>
         <translation>这不是消息。</translation>
+    </message>
+    <message>
+        <source>This is not valid JSON: line {line} cannot be read.</source>
+        <translation>这不是有效的 JSON：无法读取第 {line} 行。</translation>
     </message>
     <message>
         <source>This is too long to be a list of servers.</source>
@@ -8396,28 +8420,28 @@ This replaces what is there ({size} bytes).</source>
         <translation>此规则不是为此调用提出的。</translation>
     </message>
     <message>
-        <source>This server does not fetch pictures from the web.</source>
-        <translation>此服务器不从网络获取图片。</translation>
+        <source>This server caches prompts by itself; this cannot be changed.</source>
+        <translation>此服务器自行缓存提示词；无法更改。</translation>
     </message>
     <message>
-        <source>This server does not keep prompts on request.</source>
-        <translation>此服务器不按请求保留提示词。</translation>
+        <source>This server does not accept {names}, so the question was sent without.</source>
+        <translation>此服务器不接受 {names}，因此提问时未带这些内容。</translation>
+    </message>
+    <message>
+        <source>This server does not cache prompts on request.</source>
+        <translation>此服务器不按请求缓存提示词。</translation>
+    </message>
+    <message>
+        <source>This server does not fetch pictures from the web.</source>
+        <translation>此服务器不从网络获取图片。</translation>
     </message>
     <message>
         <source>This server does not read GIF pictures.</source>
         <translation>此服务器不读取 GIF 图片。</translation>
     </message>
     <message>
-        <source>This server does not say whether it keeps the conversation: it refuses to be told not to.</source>
-        <translation>此服务器没有说明是否保留对话：它拒绝“不保留”的要求。</translation>
-    </message>
-    <message>
-        <source>This server does not take {names}, so the question was asked without.</source>
-        <translation>此服务器不接受 {names}，因此提问时未带这些内容。</translation>
-    </message>
-    <message>
-        <source>This server keeps prompts by itself; it cannot be asked to.</source>
-        <translation>此服务器自行保留提示词；无法请求它这样做。</translation>
+        <source>This server may store the conversation: it does not accept the request not to.</source>
+        <translation>此服务器可能会存储对话：它不接受“不存储”的请求。</translation>
     </message>
     <message>
         <source>This server takes four stop sequences, so the others were left out.</source>
@@ -8428,16 +8452,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>此系统不允许 bubblewrap 工作，也没有版本 4 或更高的 Landlock。</translation>
     </message>
     <message>
-        <source>This system offers nothing to confine it with.</source>
-        <translation>此系统没有可用于隔离它的手段。</translation>
+        <source>This system has no sandbox that can confine commands.</source>
+        <translation>此系统没有可隔离命令的沙盒。</translation>
+    </message>
+    <message>
+        <source>This version understands an entry of the preference “{title}” only in part. That part applies.</source>
+        <translation>此版本只能理解首选项“{title}”的一个条目的一部分。该部分有效。</translation>
     </message>
     <message>
         <source>This was closed before the server answered.</source>
         <translation>在服务器回答之前，此对象已关闭。</translation>
-    </message>
-    <message>
-        <source>This was taken back by tools:</source>
-        <translation>以下内容已由工具撤回：</translation>
     </message>
     <message>
         <source>Timed out</source>
@@ -8526,6 +8550,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Type one.</source>
         <translation>请输入一个。</translation>
+    </message>
+    <message>
+        <source>Undone by tools:</source>
+        <translation>由工具撤销：</translation>
     </message>
     <message>
         <source>Unknown</source>
@@ -8628,80 +8656,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>等待结果</translation>
     </message>
     <message>
-        <source>What a call did was not taken back: {why}</source>
-        <translation>某个调用所做的操作未能撤回：{why}</translation>
-    </message>
-    <message>
-        <source>What a call did was taken back: {words}</source>
-        <translation>某个调用所做的操作已撤回：{words}</translation>
-    </message>
-    <message>
-        <source>What came so far is kept. Try again for a complete answer.</source>
-        <translation>目前为止的内容已保留。要获得完整回答，请重试。</translation>
-    </message>
-    <message>
-        <source>What it would do cannot be shown ({kind}).</source>
-        <translation>无法显示它会做什么（{kind}）。</translation>
-    </message>
-    <message>
-        <source>What lies there is not a PNG, JPEG, GIF or WebP image.</source>
-        <translation>那里的内容不是 PNG、JPEG、GIF 或 WebP 图片。</translation>
-    </message>
-    <message>
-        <source>What shall run “{name}”, by its first line (#!), is not there.</source>
-        <translation>“{name}”第一行 (#!) 指定的运行程序不存在。</translation>
-    </message>
-    <message>
-        <source>What the server gave is too large to be a token.</source>
-        <translation>服务器提供的内容过大，不可能是令牌。</translation>
-    </message>
-    <message>
-        <source>What the server says about signing in does not fit together ({why}).</source>
-        <translation>服务器有关登录的说明自相矛盾（{why}）。</translation>
-    </message>
-    <message>
-        <source>What this command would do cannot be told for sure.</source>
-        <translation>无法确定此命令会做什么。</translation>
-    </message>
-    <message>
-        <source>What was saved can be read all the same. It goes on by itself once that has changed.</source>
-        <translation>已保存的内容仍可读取。情况改变后会自动继续。</translation>
-    </message>
-    <message>
         <source>What was sent to {host} is neither TLS nor a request of HTTP as it has to be written, so it was not passed on. Other protocols, ssh among them, do not go through the proxy of this command.</source>
         <translation>发送到 {host} 的内容既不是 TLS，也不是格式正确的 HTTP 请求，因此没有转发。其他协议（包括 ssh）不能通过此命令的代理服务器。</translation>
-    </message>
-    <message>
-        <source>What “{file}” says is run by {program} {when}, outside of all confinement.</source>
-        <translation>{when}，“{file}”中的内容会由 {program} 运行，且完全不受隔离。</translation>
     </message>
     <message>
         <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>
         <translation>“{host}”那里的内容不是文本：类型为 {what}，大小为 {size} 字节。</translation>
     </message>
     <message>
-        <source>What “{host}” must not see was kept back.</source>
-        <translation>不应让“{host}”看到的内容已扣留。</translation>
+        <source>What “{tool}” undid is not redone; only files are restored.</source>
+        <translation>“{tool}”撤销的操作不会重做；只恢复文件。</translation>
     </message>
     <message>
-        <source>What “{host}” sent describes no version.</source>
-        <translation>“{host}”发来的内容没有描述任何版本。</translation>
-    </message>
-    <message>
-        <source>What “{host}” sent is too large to describe a version.</source>
-        <translation>“{host}”发来的内容过大，不是版本描述。</translation>
-    </message>
-    <message>
-        <source>What “{tool}” took back is not done again; only files are brought back.</source>
-        <translation>“{tool}”撤回的操作不会再次执行；只取回文件。</translation>
-    </message>
-    <message>
-        <source>Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.</source>
-        <translation>这里无法选择“{model}”是否推理，因此由它自行决定。</translation>
-    </message>
-    <message>
-        <source>Who gives tokens for the server does not protect a sign-in (PKCE, S256).</source>
-        <translation>为服务器签发令牌的一方未保护登录（PKCE、S256）。</translation>
+        <source>Workspace folders: the conversations start without one here. Choose it again.</source>
+        <translation>工作文件夹：对话在这里开始时没有。请重新选择。</translation>
     </message>
     <message>
         <source>Write ** for powers; ^ means something else.</source>
@@ -8766,6 +8734,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>You answered: {answer}</source>
         <translation>您的回答：{answer}</translation>
+    </message>
+    <message>
+        <source>You are asked about every call of this tool.</source>
+        <translation>此工具的每次调用都会询问您。</translation>
     </message>
     <message>
         <source>Your file “{name}” cannot be used: {why}.</source>
@@ -8924,8 +8896,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>其架构嵌套过深。</translation>
     </message>
     <message>
-        <source>its type “sse” is the old way over HTTP</source>
-        <translation>其类型“sse”是旧的 HTTP 方式</translation>
+        <source>its type “sse” is an old way of connecting</source>
+        <translation>其类型“sse”是旧的连接方式</translation>
     </message>
     <message>
         <source>its “args” are not a list of texts</source>
@@ -8936,16 +8908,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>其“command”不是程序名称</translation>
     </message>
     <message>
-        <source>its “url” is no web address</source>
+        <source>its “url” is not a web address</source>
         <translation>其“url”不是网址</translation>
+    </message>
+    <message>
+        <source>llama.cpp caches the last prompt by itself.</source>
+        <translation>llama.cpp 会自行缓存最近的提示词。</translation>
     </message>
     <message>
         <source>llama.cpp could not load “{model}”.</source>
         <translation>llama.cpp 无法加载“{model}”。</translation>
-    </message>
-    <message>
-        <source>llama.cpp keeps the last prompt by itself.</source>
-        <translation>llama.cpp 会自行保留最近的提示词。</translation>
     </message>
     <message>
         <source>no connection to {where}</source>
@@ -9084,7 +9056,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器报告回答已取消</translation>
     </message>
     <message>
-        <source>the server stopped the answer for want of resources</source>
+        <source>the server stopped the answer because it ran out of resources</source>
         <translation>服务器因资源不足停止了回答</translation>
     </message>
     <message>
@@ -9362,8 +9334,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>{where} 的 TLS 通信不符合预期</translation>
     </message>
     <message>
-        <source>{where} gave signs of life, but nothing more of an answer</source>
-        <translation>{where} 仍有响应，但没有更多回答</translation>
+        <source>{where} kept the connection open, but sent nothing more of the answer</source>
+        <translation>{where} 保持了连接，但没有再发送回答的内容</translation>
     </message>
     <message>
         <source>{where} said nothing for {seconds} seconds</source>
@@ -9410,16 +9382,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{file}”可能会被其他程序运行：工作文件夹中的链接使它有太多名称，无法逐一检查。</translation>
     </message>
     <message>
-        <source>“{folder}” is no finished backup.</source>
+        <source>“{folder}” is not a finished backup.</source>
         <translation>“{folder}”不是完整的备份。</translation>
     </message>
     <message>
         <source>“{folder}” is not empty.</source>
         <translation>“{folder}”不是空的。</translation>
-    </message>
-    <message>
-        <source>“{host}” cannot be reached without being overheard (https).</source>
-        <translation>无法安全地 (https) 连接“{host}”。</translation>
     </message>
     <message>
         <source>“{host}” could not be reached.</source>
@@ -9430,6 +9398,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{host}”没有应答。</translation>
     </message>
     <message>
+        <source>“{host}” has no encrypted address (https).</source>
+        <translation>“{host}”没有加密地址 (https)。</translation>
+    </message>
+    <message>
         <source>“{host}” has no page there (status {status}).</source>
         <translation>“{host}”那里没有页面（状态 {status}）。</translation>
     </message>
@@ -9438,20 +9410,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{host}”那里没有图片（状态 {status}）。</translation>
     </message>
     <message>
-        <source>“{host}” is no public server.</source>
+        <source>“{host}” is not a public server.</source>
         <translation>“{host}”不是公共服务器。</translation>
     </message>
     <message>
-        <source>“{host}” is no public server: its address is {address}.</source>
+        <source>“{host}” is not a public server: its address is {address}.</source>
         <translation>“{host}”不是公共服务器：其地址是 {address}。</translation>
-    </message>
-    <message>
-        <source>“{host}” leads from one address to the next, without end.</source>
-        <translation>“{host}”不断从一个地址转到下一个地址，没有尽头。</translation>
-    </message>
-    <message>
-        <source>“{host}” leads to another server, which is not asked.</source>
-        <translation>“{host}”指向另一台服务器，程序不会询问它。</translation>
     </message>
     <message>
         <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
@@ -9460,6 +9424,14 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{host}” names no version (status {status}).</source>
         <translation>“{host}”没有给出版本（状态 {status}）。</translation>
+    </message>
+    <message>
+        <source>“{host}” redirects to another server, which is not allowed.</source>
+        <translation>“{host}”重定向到另一台服务器，这是不允许的。</translation>
+    </message>
+    <message>
+        <source>“{host}” redirects without end.</source>
+        <translation>“{host}”无休止地重定向。</translation>
     </message>
     <message>
         <source>“{host}” took longer than {seconds} seconds.</source>
@@ -9502,7 +9474,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{model}”推理时不接受 {names}，因此已省略。</translation>
     </message>
     <message>
-        <source>“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.</source>
+        <source>“{model}” has no reasoning level “{wanted}”, so it reasons at “{effort}”.</source>
         <translation>“{model}”没有推理级别“{wanted}”，因此以“{effort}”推理。</translation>
     </message>
     <message>
@@ -9546,14 +9518,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”无法启动：{why}。</translation>
     </message>
     <message>
-        <source>“{name}” has no text: its pages are pictures.</source>
-        <translation>“{name}”没有文本：其页面是图片。</translation>
-    </message>
-    <message>
-        <source>“{name}” is a PDF that cannot be read.</source>
-        <translation>“{name}”是无法读取的 PDF。</translation>
-    </message>
-    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>“{name}”是文件夹，不是程序。</translation>
     </message>
@@ -9562,24 +9526,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”只是模型的一部分，无法独立回答。</translation>
     </message>
     <message>
-        <source>“{name}” is larger than {limit}.</source>
-        <translation>“{name}”大于 {limit}。</translation>
-    </message>
-    <message>
-        <source>“{name}” is no model in the GGUF format: {why}.</source>
-        <translation>“{name}”不是 GGUF 格式的模型：{why}。</translation>
-    </message>
-    <message>
         <source>“{name}” is no name for one argument.</source>
         <translation>“{name}”不是单个参数的名称。</translation>
     </message>
     <message>
-        <source>“{name}” is no program that this machine can run.</source>
-        <translation>“{name}”不是此计算机可以运行的程序。</translation>
+        <source>“{name}” is not a model in the GGUF format: {why}.</source>
+        <translation>“{name}”不是 GGUF 格式的模型：{why}。</translation>
     </message>
     <message>
-        <source>“{name}” is protected by a password.</source>
-        <translation>“{name}”受密码保护。</translation>
+        <source>“{name}” is not a program that this computer can run.</source>
+        <translation>“{name}”不是此计算机可以运行的程序。</translation>
     </message>
     <message>
         <source>“{name}” let the work go on.</source>
@@ -9596,6 +9552,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{name}” was not read: it holds no conversations.</source>
         <translation>未读取“{name}”：其中没有对话。</translation>
+    </message>
+    <message>
+        <source>“{path}” also has other names on this disk. Under those, the current content stays.</source>
+        <translation>“{path}”在此磁盘上还有其他名称；在那些名称下，现有内容保持不变。</translation>
     </message>
     <message>
         <source>“{path}” begins with ~, which stands for a home folder; write the path inside the workspace.</source>
@@ -9650,6 +9610,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”中没有此版本可以读取的对话。</translation>
     </message>
     <message>
+        <source>“{path}” is a different file now. Check again what would be undone.</source>
+        <translation>“{path}”现在是另一个文件。请再检查一遍将要撤销什么。</translation>
+    </message>
+    <message>
         <source>“{path}” is a file of the data folder, which no export replaces.</source>
         <translation>“{path}”是数据文件夹中的文件，导出不会替换它。</translation>
     </message>
@@ -9694,10 +9658,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”是含“..”的绝对路径；请写相对于工作文件夹的路径。</translation>
     </message>
     <message>
-        <source>“{path}” is another one by now. Look again at what would be undone.</source>
-        <translation>“{path}”现在已不是原来的内容。请再看一遍将要撤销什么。</translation>
-    </message>
-    <message>
         <source>“{path}” is being written to by another program.</source>
         <translation>另一个程序正在写入“{path}”。</translation>
     </message>
@@ -9708,10 +9668,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{path}” is gone: it was removed or moved.</source>
         <translation>“{path}”已不见：它被移除或移走了。</translation>
-    </message>
-    <message>
-        <source>“{path}” is known on this disk by other names, too; under those, what is there now stays.</source>
-        <translation>“{path}”在此磁盘上还有其他名称；在那些名称下，现有内容保持不变。</translation>
     </message>
     <message>
         <source>“{path}” is larger than {limit} MB.</source>
@@ -9726,28 +9682,36 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”不是工作文件夹中的文件夹。</translation>
     </message>
     <message>
-        <source>“{path}” is no ordinary file by now, so it would not be saved first; it was left as it is.</source>
+        <source>“{path}” is no longer an ordinary file, so it could not be saved first; it was left as it is.</source>
         <translation>“{path}”现在不是普通文件，因此无法先保存；它保持原样。</translation>
-    </message>
-    <message>
-        <source>“{path}” is no picture that can be shown.</source>
-        <translation>“{path}”不是可以显示的图片。</translation>
     </message>
     <message>
         <source>“{path}” is no plain file, so that no export can take its place.</source>
         <translation>“{path}”不是普通文件，因此导出无法取代它。</translation>
     </message>
     <message>
-        <source>“{path}” is no text and cannot be edited.</source>
-        <translation>“{path}”不是文本，无法编辑。</translation>
-    </message>
-    <message>
-        <source>“{path}” is no text, or too long to be shown line by line.</source>
-        <translation>“{path}”不是文本，或过长而无法逐行显示。</translation>
+        <source>“{path}” is not a picture that can be shown.</source>
+        <translation>“{path}”不是可以显示的图片。</translation>
     </message>
     <message>
         <source>“{path}” is not an ordinary file.</source>
         <translation>“{path}”不是普通文件。</translation>
+    </message>
+    <message>
+        <source>“{path}” is not text and cannot be edited.</source>
+        <translation>“{path}”不是文本，无法编辑。</translation>
+    </message>
+    <message>
+        <source>“{path}” is not text, or too long to be shown line by line.</source>
+        <translation>“{path}”不是文本，或过长而无法逐行显示。</translation>
+    </message>
+    <message>
+        <source>“{path}” is on a read-only disk.</source>
+        <translation>“{path}”位于只读磁盘上。</translation>
+    </message>
+    <message>
+        <source>“{path}” is on another disk and cannot be moved there; write a copy and delete the old file.</source>
+        <translation>“{path}”位于另一块磁盘上，无法移到那里；请写入副本并删除旧文件。</translation>
     </message>
     <message>
         <source>“{path}” is outside the workspace folder.</source>
@@ -9788,14 +9752,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{path}” leads to “{real}” now.</source>
         <translation>“{path}”现在指向“{real}”。</translation>
-    </message>
-    <message>
-        <source>“{path}” lies on a disk that can only be read.</source>
-        <translation>“{path}”位于只读磁盘上。</translation>
-    </message>
-    <message>
-        <source>“{path}” lies on another disk and cannot be moved there; write a copy and delete the old file.</source>
-        <translation>“{path}”位于另一块磁盘上，无法移到那里；请写入副本并删除旧文件。</translation>
     </message>
     <message>
         <source>“{path}” stays as it is.</source>
@@ -9850,8 +9806,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{tool}”</translation>
     </message>
     <message>
-        <source>“{tool}” began to undo it before, and what came of that is not known; it is not begun again.</source>
-        <translation>“{tool}”先前曾开始撤销，结果未知；不会再次开始。</translation>
+        <source>“{tool}” already began to undo this. Whether that worked is not known, so it is not tried again.</source>
+        <translation>“{tool}”先前已开始撤销此操作。是否成功未知，因此不会再次尝试。</translation>
     </message>
     <message>
         <source>“{tool}” could not undo it: {why}</source>
@@ -10596,6 +10552,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{name}” is a folder.</source>
         <translation>“{name}”是文件夹。</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>“{name}”大于 {limit}。</translation>
     </message>
     <message>
         <source>“{name}” is neither a picture nor a text in UTF-8.</source>
@@ -11648,8 +11608,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>正在编写的专家</translation>
     </message>
     <message>
-        <source>A name has letters from a to z, digits, “_” and “-”, and begins with a letter. Change it.</source>
-        <translation>名称只能包含字母 a 到 z、数字、“_”和“-”，并以字母开头。请修改。</translation>
+        <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
+        <translation>名称由字母、数字、“_”和“-”组成，并以字母开头。请修改。</translation>
     </message>
     <message>
         <source>Another specialist or tool has this name. Choose another one.</source>
@@ -12953,10 +12913,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>You said</source>
         <translation>您说</translation>
-    </message>
-    <message>
-        <source>Show “{0}”</source>
-        <translation>显示“{0}”</translation>
     </message>
     <message>
         <source>Undo all changes since this message…</source>

@@ -59,7 +59,7 @@ async def test_it_is_never_written_unasked(way: str, trick: str, tmp_path: Path,
         await trial.play()
         assert "first" in trial.started
         trial.assert_held_back()
-        assert f"is run by {said}, outside of all confinement." in trial.cards[-1].reason
+        assert f"is run by {said}, without any confinement." in trial.cards[-1].reason
 
 
 @startup
@@ -172,7 +172,7 @@ async def test_what_the_next_build_runs_is_asked_about_after_content_from_outsid
             assert trial.asked == []
             return
         trial.assert_held_back()
-        assert f"What “{path}” says is run by" in trial.cards[-1].reason
+        assert f"The content of “{path}” is run by" in trial.cards[-1].reason
 
 
 async def test_who_trusts_what_came_in_is_asked_about_builds_all_the_same(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ async def test_no_allowed_command_writes_it_by_name(path: str, line: str, tmp_pa
         trial.edits = True
         await trial.play()
         trial.assert_held_back()
-        assert "outside of all confinement" in trial.cards[-1].reason
+        assert "without any confinement" in trial.cards[-1].reason
 
 
 @pytest.mark.parametrize("more", [" #;git stash", " -k 'x;git checkout y' -k test"])

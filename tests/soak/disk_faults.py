@@ -49,7 +49,7 @@ FAULTS = {
     "byte of an index": "damaged",
     "truncated": "damaged",
     "log removed": "",
-    "log removed after a kill": "was removed, in which the newest messages",
+    "log removed after a kill": "which had the newest messages, was removed",
 }
 """And a word of the sentence that tells of it; nothing where nothing is lost, so that nothing needs to be told."""
 NEED_A_DISK = ("full", "read-only")

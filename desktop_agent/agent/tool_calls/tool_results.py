@@ -31,7 +31,7 @@ class InvalidToolResult(ToolFailed):
     """What the tool returned is no result."""
 
     kind = "no_result"
-    default_remedy = "The tool itself must be mended."
+    default_remedy = "The tool itself must be corrected."
 
 
 async def validated_content(value: object, limit: int) -> tuple[ResultPart, ...]:

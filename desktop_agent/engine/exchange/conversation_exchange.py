@@ -439,7 +439,7 @@ def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None
     return result
 
 
-_NO_WORKSPACE = Sentence("Folders that conversations worked in: they begin without one here, and you choose it.")
+_NO_WORKSPACE = Sentence("Workspace folders: the conversations start without one here. Choose it again.")
 _IMPORT_AGAIN = "{remedy} Then import again; what is here already is left alone."
 
 

@@ -121,7 +121,9 @@ class HistoryUnreadable(AgentError):
     """A conversation that another program left on the disk cannot be read."""
 
     kind = "history_unreadable"
-    default_remedy = "See whether that program still opens it; if it is running, close it and try again."
+    default_remedy = (
+        "Check whether the other program still opens it. If that program is running, close it and try again."
+    )
 
     @classmethod
     def of(cls, program: str, reason: str) -> Self:

@@ -139,7 +139,7 @@ def level_adjustments(
         return (budget_adjustment(reasoning.tokens, level),)
     if level != reasoning.level:
         values = {"model": request.model, "wanted": reasoning.level, "effort": level}
-        return (Sentence("“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.", values),)
+        return (Sentence("“{model}” has no reasoning level “{wanted}”, so it reasons at “{effort}”.", values),)
     return ()
 
 

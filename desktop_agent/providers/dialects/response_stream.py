@@ -401,7 +401,10 @@ _FAILURE_WORDS: Mapping[str, tuple[type[ProviderError], Sentence]] = {
     "error": (ServerFailed, Sentence("the server ended the answer with an error")),
     "network_error": (ServerFailed, Sentence("the server lost its connection to the model")),
     **dict.fromkeys(("abort", "aborted"), (ServerFailed, Sentence("the server broke the answer off"))),
-    "insufficient_system_resource": (Overloaded, Sentence("the server stopped the answer for want of resources")),
+    "insufficient_system_resource": (
+        Overloaded,
+        Sentence("the server stopped the answer because it ran out of resources"),
+    ),
 }
 # The default values of Google's enumerations, which gateways print for an empty field.
 _UNSPECIFIED_WORDS = (

@@ -74,7 +74,7 @@ class ServerAdapter(ABC):
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:  # noqa: ARG002
         """Raise CachingNotSupported: most servers cache automatically, or not at all."""
-        raise CachingNotSupported("This server keeps prompts by itself; it cannot be asked to.")
+        raise CachingNotSupported("This server caches prompts by itself; this cannot be changed.")
 
     async def aclose(self) -> None:  # noqa: B027  only Gemini keeps something on its server
         """Close nothing: the client is shared."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PROXY_AUTH_REQUIRED = 407
 _PROXY_REMEDY = (
-    "Ask who runs the proxy, or correct its address in the system's settings or in the environment "
+    "Ask the operator of the proxy, or correct its address in the system's settings or in the environment "
     "(http_proxy, https_proxy, all_proxy)."
 )
 _TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
@@ -97,7 +97,7 @@ def error_from_read(error: Exception, where: str, limits: "ReadLimits") -> Provi
     """Return the error for a failure in the middle of a body; `limits` are those that applied."""
     name = type(error).__name__
     if name == "ReadTimeout" and limits.is_over:
-        message = Sentence("{where} gave signs of life, but nothing more of an answer", {"where": where})
+        message = Sentence("{where} kept the connection open, but sent nothing more of the answer", {"where": where})
         remedy = "It may be billed already, so it was not sent again by itself. Try again, or ask another server."
         return TimedOut(message, retryable=False, remedy=remedy)
     if name == "ReadTimeout":

@@ -44,7 +44,9 @@ class SecretHeader:
         secret = self.value.get_secret_value()
         if not (secret.isascii() and secret.isprintable() and secret):
             del secret
-            raise WrongUse("The API key has characters that no key has.", "Copy the key again, without line breaks.")
+            raise WrongUse(
+                "The API key contains characters that no key can have.", "Copy the key again, without line breaks."
+            )
 
     @classmethod
     def bearer(cls, key: SecretStr) -> "SecretHeader":

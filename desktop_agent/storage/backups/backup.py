@@ -438,7 +438,7 @@ def _open_read_only(backup: Path) -> closing[sqlite3.Connection]:
 
 def _require_finished(backup: Path) -> None:
     if _read(backup / _MANIFEST) is None:
-        sentence = Sentence("“{folder}” is no finished backup.", {"folder": str(backup)})
+        sentence = Sentence("“{folder}” is not a finished backup.", {"folder": str(backup)})
         raise StorageFailed(sentence, "Choose a folder that a backup has written.")
 
 

@@ -24,8 +24,8 @@ from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, Sentence,
 from desktop_agent.types.messages import new_id
 
 _NOT_COPIED = (
-    "Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again "
-    "by itself."
+    "Nothing is saved until its content can be copied. Check the disk and its free space; the program tries again by "
+    "itself."
 )
 FileIdentity = tuple[int, int] | None
 

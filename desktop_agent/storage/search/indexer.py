@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 
 _LOCK_NAME = "search-index"
 _READ_ONLY = Sentence(
-    "Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it "
-    "back its rights, or open a copy of it that can be written."
+    "Not everything can be searched: the data folder is write-protected, and the search keeps its index there. Make "
+    "the folder writable, or open a writable copy of it."
 )
 # What other processes write is noticed when somebody searches, or after so long.
 _POLL_SECONDS = 30.0

@@ -160,9 +160,9 @@ _NOT_SAVABLE: dict[UnreadReason, str] = {
     "as it is.",
     "not_permitted": "“{path}” was changed since, and cannot be read, so it would not be saved first; it was left as "
     "it is.",
-    "not_a_file": "“{path}” is no ordinary file by now, so it would not be saved first; it was left as it is.",
+    "not_a_file": "“{path}” is no longer an ordinary file, so it could not be saved first; it was left as it is.",
 }
-_UNCERTAIN = "The call on “{path}” never ended, so it is not known who changed it since; it was left as it is."
+_UNCERTAIN = "The call on “{path}” never ended, so it is not known who changed the file since. It was left as it is."
 _KEEP_OR_REPLACE = Sentence("Keep it, or restore once more and choose to replace it.")
 _BY_HAND = Sentence("Put it back by hand from a copy of your own.")
 _RETRY = Sentence("Remove the cause, then restore once more.")

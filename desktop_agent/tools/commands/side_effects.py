@@ -212,8 +212,8 @@ class WorkspaceBefore:
 
 _REVIEW_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
 INCOMPLETE_PROTECTION = Sentence(
-    "There are too many files or repositories in the workspace to find every repository of git: the hooks and settings "
-    "of some may not be kept from commands, and nobody tells when they are changed."
+    "The workspace has too many files or repositories to find every Git repository. Commands may change the hooks "
+    "and settings of some, and you are not told."
 )
 MAX_CHEAP_ENTRIES = 20_000
 """Entries of a workspace that is surveyed again after each command."""

@@ -262,7 +262,7 @@ def _edit(workspace: Workspace, place: WorkspacePath, params: EditFileInput) -> 
     try:
         text, format_ = decode_with_newlines(data)
     except NotText:
-        raise ToolFailed(Sentence("“{path}” is no text and cannot be edited.", {"path": str(place)})) from None
+        raise ToolFailed(Sentence("“{path}” is not text and cannot be edited.", {"path": str(place)})) from None
     return replace_passage(str(place), text, format_, params.old_text, params.new_text, replace_all=params.replace_all)
 
 

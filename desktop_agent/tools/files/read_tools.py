@@ -39,7 +39,9 @@ async def _locate(workspace: Workspace, path: str) -> WorkspacePath:
         "/".join((str(workspace.folder), *place.parts)).encode()
     except UnicodeEncodeError:
         # Shown with a replacement, it would be another file's name to a rule.
-        raise ToolFailed(Sentence("The name of “{path}” on the disk is no text.", {"path": str(place)})) from None
+        raise ToolFailed(
+            Sentence("The name of “{path}” on the disk has bytes that are not text.", {"path": str(place)})
+        ) from None
     return place
 
 
@@ -241,7 +243,7 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
         data = workspace.read(place, PICTURE_LIMIT)
         media_type, size = detect_media_type(data), read_image_size(data)
         if media_type is None or size is None:
-            what = Sentence("“{path}” is no picture that can be shown.", {"path": str(place)})
+            what = Sentence("“{path}” is not a picture that can be shown.", {"path": str(place)})
             raise ToolFailed(what, "PNG, JPEG, GIF and WebP can be.")
         try:
             source = Base64Source(media_type=media_type, data=base64.b64encode(data).decode())

@@ -149,11 +149,11 @@ def replace_passage(
     starts = _find_all(plain, old)
     lines = _line_numbers(plain, starts)
     if not starts:
-        raise ToolFailed(Sentence("The old text does not stand in “{path}”.", {"path": path}), _suggest(plain, old))
+        raise ToolFailed(Sentence("The old text is not in “{path}”.", {"path": path}), _suggest(plain, old))
     if len(starts) > 1 and not replace_all:
         values = {"path": path, "count": f"{len(starts):,}", "lines": _format_lines(lines)}
         raise ToolFailed(
-            Sentence("The old text stands in “{path}” {count} times, at {lines}.", values),
+            Sentence("The old text is in “{path}” {count} times, at {lines}.", values),
             "Give more of the text around the one that is meant, or set replace_all.",
         )
     replaced, normalized = (

@@ -56,19 +56,19 @@ def parse_page_address(url: str, allowed: Iterable[str]) -> WebPageAddress:
         raise ToolFailed(Sentence("“{url}” is not a web address.", {"url": _short_address(url)}), _REMEDY)
     if parsed.userinfo:
         what = "The address carries a name or a password. Nothing of that kind is sent."
-        raise ToolFailed(what, "Leave out what stands before the @.")
+        raise ToolFailed(what, "Remove the part before the @.")
     if parsed.port == 0 or parsed.port in BLOCKED_PORTS:
         values = {"port": str(parsed.port)}
         raise ToolFailed(Sentence("Port {port} belongs to a service that is not the web.", values), _REMEDY)
     if not _is_allowed(host, allowed) and (is_local_name(host) or not _may_be_public(host)):
-        raise HostRefused(Sentence("“{host}” is no public server.", {"host": host}), _PRIVATE)
+        raise HostRefused(Sentence("“{host}” is not a public server.", {"host": host}), _PRIVATE)
     return WebPageAddress(parsed.copy_with(host=host, fragment=None), host)
 
 
 def host_refused(host: str, address: str) -> HostRefused:
     """Return the refusal of a name that leads to a private address."""
     values = {"host": host, "address": address}
-    return HostRefused(Sentence("“{host}” is no public server: its address is {address}.", values), _PRIVATE)
+    return HostRefused(Sentence("“{host}” is not a public server: its address is {address}.", values), _PRIVATE)
 
 
 def _is_allowed(host: str, allowed: Iterable[str]) -> bool:

@@ -88,7 +88,7 @@ def _preview(address: WebPageAddress, url: str) -> NetworkPreview:
         "The name is written with letters that may look like others; to the network it is {host}.",
         {"host": address.host},
     )
-    long = Sentence("The address is long: it may carry something out of the conversation.")
+    long = Sentence("The address is long: it may send data of the conversation to the server.")
     written = url.strip()
     is_alike = "xn--" in address.host and address.host not in written.lower()
     note = alike if is_alike else ""

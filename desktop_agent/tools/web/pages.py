@@ -85,7 +85,7 @@ async def fetch(
         raise host_refused(error.host, error.address) from None
     except FetchFailed as error:
         _fail(error)
-    what = Sentence("“{host}” leads from one address to the next, without end.", {"host": place.host})
+    what = Sentence("“{host}” redirects without end.", {"host": place.host})
     raise ToolFailed(what, _TRY_ANOTHER)
 
 

@@ -167,10 +167,10 @@ def test_a_place_that_is_none_loses_no_message(place: Any) -> None:
 @pytest.mark.parametrize("blocks", [(), (Text(text=" \n"),), (Text(text=""), Text(text="\t"))])
 def test_what_says_nothing_does_not_wait(blocks: tuple[Text, ...]) -> None:
     queue = SteeringQueue()
-    with pytest.raises(WrongUse, match="says nothing"):
+    with pytest.raises(WrongUse, match="is empty"):
         queue.add(Message.user_with_blocks(blocks))
     waits = Message.user("wait")
     queue.add(waits)
-    with pytest.raises(WrongUse, match="says nothing"):
+    with pytest.raises(WrongUse, match="is empty"):
         queue.edit(waits.id, blocks)
     assert [entry.message for entry in queue.entries] == [waits]

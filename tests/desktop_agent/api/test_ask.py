@@ -361,7 +361,7 @@ async def test_a_prompt_from_a_closed_input_is_no_prompt(ask: Asker) -> None:
     )
     asked = await finished(process)
     assert asked.code == 2
-    assert "says nothing" in asked.err
+    assert "is empty" in asked.err
 
 
 WRITE = ("write_file", {"path": "a.txt", "content": "written"})
@@ -478,7 +478,7 @@ def test_a_prompt_that_says_nothing_is_not_sent(ask: Asker, monkeypatch: pytest.
     with serving(Loopback(says("ok"))) as server:
         asked = ask(prompt, server=server)
     assert asked.code == 2
-    assert "says nothing" in asked.err
+    assert "is empty" in asked.err
     assert server.requests == []
 
 
@@ -720,7 +720,7 @@ def test_folders_whose_names_are_no_text_are_worked_in_and_what_cannot_be_saved_
         again = ask("hi", "--continue", asked.conversation, server=server)
     assert (asked.code, again.code, again.out) == (0, 0, "again\n")
     # A checkpoint names files in text: a change that could not be taken back is not made, and the model is told why.
-    assert "is no text" in asked.out
+    assert "bytes that are not text" in asked.out
     assert not (work / "a.txt").exists()
 
 

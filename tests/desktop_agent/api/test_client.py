@@ -506,7 +506,7 @@ async def _passes(_: GuardMoment) -> GuardPass:
 async def test_a_prompt_of_blanks_is_none() -> None:
     options, script = acting()
     async with Client(options) as client:
-        with pytest.raises(WrongUse, match="says nothing"):
+        with pytest.raises(WrongUse, match="is empty"):
             await client.send(" \n")
     assert script.requests == []
 

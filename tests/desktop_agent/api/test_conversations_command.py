@@ -304,7 +304,7 @@ def test_what_is_exported_is_imported_elsewhere(terminal: Terminal, tmp_path: Pa
         "added": ["imported"],
         "present": 0,
         "skipped": [],
-        "notes": ["Folders that conversations worked in: they begin without one here, and you choose it."],
+        "notes": ["Workspace folders: the conversations start without one here. Choose it again."],
     }
     again = terminal.json("import", str(archive), *place)
     assert (again["present"], again["notes"]) == (1, [])

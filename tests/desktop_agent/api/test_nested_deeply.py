@@ -45,7 +45,7 @@ TOO_DEEP = pytest.raises(WrongUse, match="nested too deep")
 async def test_a_model_that_says_it(levels: int) -> None:
     options, provider = acting(Turn(*asking(levels).blocks), Turn(says("ok")), tools=(adder(),))
     async with Client(options) as client:
-        with pytest.raises(AgentError, match="no JSON"):
+        with pytest.raises(AgentError, match="not JSON"):
             await client.send("add")
         assert client.ended is RunEnd.FAILED
         assert (await client.complete("again")).text == "ok"

@@ -252,7 +252,7 @@ async def test_whoever_is_cancelled_while_asking_leaves_nothing_running() -> Non
 async def test_what_is_refused_changes_nothing() -> None:
     options, _ = acting(Turn(call()), Turn(says("3")), tools=(adder(),))
     async with TwoPhaseAgent(options) as agent:
-        with pytest.raises(WrongUse, match="says nothing"):
+        with pytest.raises(WrongUse, match="is empty"):
             await agent.process("", context=[Message.user("context")])
         assert agent.history == ()
         await agent.process("add")

@@ -71,8 +71,8 @@ def said(*events: Event) -> list[str]:
                 "These files could not be put back: c.txt",
             ],
         ),
-        (CheckpointRestored("c", undone="Unbooked."), ["What a call did was taken back: Unbooked."]),
-        (CheckpointRestored("c", not_undone="It is gone."), ["What a call did was not taken back: It is gone."]),
+        (CheckpointRestored("c", undone="Unbooked."), ["A call was undone: Unbooked."]),
+        (CheckpointRestored("c", not_undone="It is gone."), ["A call was not undone: It is gone."]),
         (CheckpointRestored("c", failed=("c.txt",)), ["These files could not be put back: c.txt"]),
     ],
 )

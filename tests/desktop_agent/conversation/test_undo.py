@@ -161,7 +161,7 @@ def test_a_note_is_a_line_that_opens_and_asks_for_no_answer() -> None:
         "",
         "- `b`",
         "",
-        "This was taken back by tools:",
+        "Undone by tools:",
         "",
         "- Unbooked.",
     ]

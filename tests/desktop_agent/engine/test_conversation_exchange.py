@@ -391,7 +391,7 @@ async def test_no_file_says_where_the_tools_of_a_conversation_work(store: Store,
         result = await ConversationExchange(other).import_file(target)
         assert [record.workspace for record in await other.list_conversations()] == [None, None]
         assert [(str(sentence)[:21], count) for sentence, count in result.report.notes] == [
-            ("Folders that conversa", 2)
+            ("Workspace folders: th", 2)
         ]
     finally:
         await other.close()

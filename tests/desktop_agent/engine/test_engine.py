@@ -551,8 +551,8 @@ async def test_rules_that_are_not_understood_are_told_of(tmp_path: Path) -> None
     engine = await Engine.open(tmp_path)
     assert [(each.effect, each.tool) for each in engine.rules] == [(RuleEffect.DENY, "act")]
     assert [str(each).partition(":")[2][:3] for each in engine.notices] == [" 1.", " 1."]
-    assert "in part" in str(engine.notices[0])
-    assert "do not hold" in str(engine.notices[1])
+    assert "only partly understood" in str(engine.notices[0])
+    assert "no longer apply" in str(engine.notices[1])
     await engine.close()
 
 

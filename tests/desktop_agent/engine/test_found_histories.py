@@ -138,5 +138,5 @@ async def test_an_import_says_what_the_list_passed_over(engine: Engine, tmp_path
     result = await ConversationExchange(engine.store).import_found("codex")
     assert len(result.added) == 1
     (compressed,) = [each for each in result.report.notes if "zstd" in str(each[0])]
-    assert "(.jsonl.zst), which this program cannot unpack. “zstd -d” makes files" in str(compressed[0])
+    assert "(.jsonl.zst), which this program cannot unpack. Unpack them" in str(compressed[0])
     assert compressed[1] == 1

@@ -1,4 +1,4 @@
-"""A tool that is another one than the person spoke of: what was allowed for it holds no more."""
+"""A tool that is another one than the person spoke of: what was allowed for it no longer apply."""
 
 import asyncio
 import errno
@@ -70,7 +70,7 @@ async def test_between_two_starts(turned, tmp_path):
         tool = await seen(here, tmp_path)
         assert (class_now(here, tmp_path), tool.tool_class, tool.has_changed) == (CHANGE, CHANGE, True)
         assert len(told(here)) == 1
-        assert "holds no more" in told(here)[0]
+        assert "no longer apply" in told(here)[0]
         await here.keep((chosen.with_tool_class_override("turn", tool.digest, READ),))
         assert class_now(here, tmp_path) is READ
         assert not (await seen(here, tmp_path)).has_changed
@@ -96,7 +96,7 @@ async def test_while_it_runs(tmp_path):
         await live.call("change", {})
         await until(lambda: class_now(here, tmp_path) is CHANGE)
         assert live.lifecycle.start_count == 1
-        assert any("own__turn" in each and "holds no more" in each for each in told(here))
+        assert any("own__turn" in each and "no longer apply" in each for each in told(here))
         write(tmp_path, HARMLESS)
         assert not (await seen(here, tmp_path)).has_changed
         assert class_now(here, tmp_path) is READ
@@ -113,7 +113,7 @@ async def test_a_trusted_server_that_turns_a_tool_harmless_is_believed_and_it_is
         assert (tool.declared_class, class_now(here, tmp_path)) == (READ, READ)
         assert {each.name: each.identity for each in here.servers.tools(tmp_path)}["own__turn"] != identity
         (sentence,) = told(here)
-        assert "says that it only reads, and is believed" in sentence
+        assert "says that the tool only reads, and you trust the server" in sentence
 
 
 async def test_restrictions_hold_whatever_becomes_of_the_tool(tmp_path):
@@ -208,7 +208,7 @@ async def test_a_change_is_told_on_a_disk_that_is_full_too(tmp_path, monkeypatch
         await seen(here, tmp_path)
         refused, changed = told(here)
         assert "room" in refused
-        assert "holds no more" in changed
+        assert "no longer apply" in changed
 
 
 async def test_what_cannot_be_read_now_is_not_overwritten(tmp_path):

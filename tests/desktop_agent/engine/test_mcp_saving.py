@@ -226,7 +226,7 @@ async def test_a_server_that_starts_while_it_is_saved_gets_the_secret_of_no_othe
         await asyncio.sleep(0.05)
         go.set()
         await saving
-        with pytest.raises(ToolFailed, match="set up otherwise meanwhile"):
+        with pytest.raises(ToolFailed, match="were changed meanwhile"):
             await call
         assert got == []
 

@@ -96,10 +96,10 @@ async def test_a_token_that_holds_no_more_is_renewed_or_the_person_is_asked(tmp_
         there.tokens = set()
         assert "seen" in await look(here)
         there.tokens, there.answers = set(), {"/token": lambda _: as_json({"error": "invalid_grant"}, 400)}
-        with pytest.raises(ToolFailed, match="holds no more"):
+        with pytest.raises(ToolFailed, match="is no longer valid"):
             await look(here)
         state = here.servers.state("web", None)
-        assert (state.state, str(state.reason)) == ("signed_out", "The sign-in to the server “Web” holds no more.")
+        assert (state.state, str(state.reason)) == ("signed_out", "The sign-in to the server “Web” is no longer valid.")
         there.answers.clear()
         await signed_in(there, here)
         assert "seen" in await look(here)
@@ -125,7 +125,7 @@ async def test_who_cannot_be_renewed_now_stays_signed_in_and_comes_back(how, tmp
             there.answers["/token"] = lambda _: (int(how), {}, b"")
         state = await here.servers.test("web", None)
         assert state.state == "failed"
-        assert "could not be renewed: who gives it cannot be reached" in str(state.reason)
+        assert "could not be renewed: its sign-in server cannot be reached" in str(state.reason)
         assert "you stay signed in" in str(state.remedy)
         assert here.secrets.kept == kept
         there.answers.clear()
@@ -343,7 +343,7 @@ async def test_scopes_without_end_open_no_page(tmp_path):
         scopes = {"scopes_supported": ["s" * 100] * 1_000}
         there.answers[PRM] = lambda _: as_json({"resource": there.url, "authorization_servers": [there.root], **scopes})
         state = await here.servers.sign_in("web", there.opens)
-        assert "not opened" in str(state.reason)
+        assert "not allowed" in str(state.reason)
         assert there.pages == []
 
 
@@ -372,7 +372,7 @@ async def test_metadata_of_somebody_else_is_refused(tmp_path):
         ):
             there.answers = {path: lambda _, value=value: as_json(value)}
             state = await here.servers.sign_in("web", there.opens)
-            assert "does not fit together" in str(state.reason)
+            assert "is contradictory" in str(state.reason)
         assert there.pages == []
 
 

@@ -153,9 +153,7 @@ async def test_what_a_tool_took_back_is_said_not_to_be_done_again(desk: Desk) ->
     await undo_all(desk)
     found = await desk.checkpoints.preview_redo(*[each.id for each in await desk.checkpoints._all()])
     assert fates(found) == {"a": "brought_back"}
-    assert [str(each) for each in found.undo_refusals] == [
-        "What “book” took back is not done again; only files are brought back."
-    ]
+    assert [str(each) for each in found.undo_refusals] == ["What “book” undid is not redone; only files are restored."]
 
 
 class TestNotSavable:
@@ -167,7 +165,7 @@ class TestNotSavable:
             (lambda file: file.write_bytes(b"x" * 99), "is larger than 256 MB, so it would not be saved first"),
             (
                 lambda file: (file.unlink(), file.symlink_to("x")),
-                "is no ordinary file by now, so it would not be saved",
+                "is no longer an ordinary file, so it could not be saved",
             ),
         ],
         ids=["too large", "a link"],

@@ -198,7 +198,7 @@ async def test_what_a_removed_mode_denied_stays_denied_until_another_is_chosen(s
     await stage.say()
     assert results_of(stage.session.history)["1"].outcome is Outcome.DENIED
     (notice,) = [item for item in stage.session.transcript if isinstance(item, NoticeItem)]
-    assert "What it denied or asked about stays so here" in str(notice.sentence)
+    assert "What it denied is still denied here" in str(notice.sentence)
     stage.session.modes.set_by_person("default")
     stage.session.send(Message.user("again"))
     await stage.until(lambda: stage.session.approvals.open_approvals)
@@ -226,7 +226,7 @@ async def test_what_a_removed_mode_denied_stays_denied_over_a_restart(is_open: b
     modes.own = ()
     again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     (notice,) = [item for item in again.transcript if isinstance(item, NoticeItem)]
-    assert "What it denied or asked about stays so here" in str(notice.sentence)
+    assert "What it denied is still denied here" in str(notice.sentence)
     again.send(Message.user("more"))
     await again.wait_idle()
     assert results_of(again.history)["1"].outcome is Outcome.DENIED

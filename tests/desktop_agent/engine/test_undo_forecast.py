@@ -22,7 +22,7 @@ from desktop_agent.types.tool_calls import DiffPreview
 from tests.desktop_agent.engine.test_checkpoints import Desk
 
 PATHS = ("a", "b", "in/c", "in")
-NOT_TEXT = "“{path}” is no text, or too long to be shown line by line."
+NOT_TEXT = "“{path}” is not text, or too long to be shown line by line."
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ async def test_other_names_of_a_file_keep_what_is_there_and_that_is_said(desk: D
     for name in ("a", "new"):
         os.link(desk.folder / name, desk.folder / f"{name} too")
     put_back, removed = (await forecast(desk)).files
-    assert "“a” is known on this disk by other names, too" in str(put_back.reason)
+    assert "“a” also has other names on this disk" in str(put_back.reason)
     assert removed.reason is None
     await desk.checkpoints.restore_forecast(await forecast(desk))
     assert desk.texts() == {"a": "0", "a too": "1", "new too": "1"}
@@ -215,7 +215,7 @@ class TestDifference:
         (desk.folder / "a").write_text("2")
         found = await desk.checkpoints.difference(file)
         assert isinstance(found, Sentence)
-        assert "another one by now" in found.template
+        assert "a different file now" in found.template
 
     async def test_what_stays_has_none_and_lost_bytes_are_told(self, desk: Desk, tmp_path: Path) -> None:
         (desk.folder / "a").write_text("0")

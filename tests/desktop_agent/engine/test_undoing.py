@@ -207,7 +207,7 @@ async def test_one_that_raises_is_reported_without_its_words_and_not_begun_again
     said = why(await agency.restore(checkpoint))
     assert type(error).__name__ in said
     assert "a secret" not in said
-    assert "is not begun again" in why(await agency.restore(checkpoint))
+    assert "is not tried again" in why(await agency.restore(checkpoint))
     assert agency.has_begun == [""]
 
 

@@ -95,9 +95,9 @@ def test_pictures_of_chatgpt_come_from_the_archive_and_what_is_not_there_is_name
         "“export_manifest.json” was not read: it holds no conversations.": 1,
         "A hidden message of the service, such as its instructions, was left out.": 2,
         "A picture is not in the export; its place is marked.": 1,
-        "An attached file is named only; the export does not say what is in it.": 1,
+        "Only the name of an attached file is kept: the export does not contain the file.": 1,
         "Content of the kind “super_widget” is not known and was kept as it is.": 1,
-        "A recording was left out; its words are kept where the export has them.": 1,
+        "A recording was left out. Its words are kept if the export has them.": 1,
     }
 
 
@@ -156,9 +156,9 @@ def test_claude_comes_with_versions_calls_and_the_words_of_attachments() -> None
     assert [node.message.text for node in versions] == ["", "No."]
     assert [message.text for message in second.branch()] == ["Old?", "Yes, old."]
     assert notes(export) == {
-        "An attached file is named only; the export does not say what is in it.": 1,
+        "Only the name of an attached file is kept: the export does not contain the file.": 1,
         "Content of the kind “hologram” is not known and was kept as it is.": 1,
-        "A result of a call that is not there was kept as it is.": 1,
+        "A result without its call was kept as it is.": 1,
     }
 
 

@@ -89,8 +89,8 @@ def test_an_entry_at_the_limit_of_depth_is_read() -> None:
 def test_too_large_entries_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_stream, "MAX_ENTRY_LENGTH", 100_000)
     large = json.dumps({"a": "x" * 90_000, "b": [1] * 100_000})
-    assert entries(f"[1, {large}, 2]") == [1, "It is larger than what is read at once.", 2]
-    assert entries("[1, " + '"' + "x" * 1_000_000) == [1, "It is larger than what is read at once."]
+    assert entries(f"[1, {large}, 2]") == [1, "It is too large to be read.", 2]
+    assert entries("[1, " + '"' + "x" * 1_000_000) == [1, "It is too large to be read."]
 
 
 def test_memory_is_that_of_the_largest_entry() -> None:

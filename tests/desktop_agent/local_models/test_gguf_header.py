@@ -68,7 +68,7 @@ HOSTILE = {
 def test_a_hostile_header_is_refused_with_a_sentence(tmp_path, name):
     path = tmp_path / "model.gguf"
     path.write_bytes(HOSTILE[name])
-    with pytest.raises(WrongUse, match="is no model in the GGUF format"):
+    with pytest.raises(WrongUse, match="is not a model in the GGUF format"):
         read_header(path)
 
 

@@ -97,7 +97,7 @@ async def test_one_that_dies_again_and_again_is_waited_for(tmp_path):
         (["npx -y files"], "There is no program “npx -y files”", "Write the program alone"),
         (["{folder}/plain.sh"], "may not be run", "Make it executable"),
         (["{folder}"], "is a folder", "whole path"),
-        (["{folder}/text"], "no program that this machine can run", "Name the program that runs it"),
+        (["{folder}/text"], "not a program that this computer can run", "Name the program that runs it"),
         (["{folder}/astray"], "by its first line", "Install that"),
         (own_server("refuses"), "ended with the exit code 1: the configuration is missing", "Look at its log"),
         (["false"], "ended with the exit code 1, and said nothing", "in a terminal"),
@@ -122,7 +122,7 @@ async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, r
 @pytest.mark.parametrize(
     ("argv", "words", "remedy"),
     [
-        (own_server("silent"), "did not answer within 2 seconds", "If it is fetched first"),
+        (own_server("silent"), "did not answer within 2 seconds", "If the server must be downloaded first"),
         (["sh", "-c", "echo lorem; exec sleep 60"], "wrote “lorem” where only messages", "must speak MCP over stdio"),
     ],
 )

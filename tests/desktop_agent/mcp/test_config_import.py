@@ -66,7 +66,7 @@ def test_what_looks_like_a_secret(name, value, expected):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("{", "no JSON: line 1"),
+        ("{", "not valid JSON: line 1"),
         ("[]", "no “mcpServers”"),
         ('{"mcpServers": {}}', "no “mcpServers”"),
         ('{"command": "x"}', "has no name"),
@@ -78,12 +78,12 @@ def test_what_looks_like_a_secret(name, value, expected):
         (text(a={"command": "x", "env": ["A"]}), "not an object of names"),
         (text(a={"command": "x", "args": ["--api-key", TOKEN]}), "“--api-key” holds a secret"),
         (text(a={"command": "x", "args": [f"--token={TOKEN}"]}), "“--token” holds a secret"),
-        (text(a={"url": "ftp://e"}), "no web address"),
+        (text(a={"url": "ftp://e"}), "not a web address"),
         (text(a={"url": f"https://me:{TOKEN}@e/mcp"}), "holds a name or a password"),
         (text(a={"url": "https://e", "headers": {"A\nB": "x"}}), "headers cannot be sent"),
-        (text(a={"type": "sse", "url": "https://e"}), "old way over HTTP"),
+        (text(a={"type": "sse", "url": "https://e"}), "old way of connecting"),
         (text(**{str(n): {"command": "x"} for n in range(60)}), "too many"),
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100_000, "not valid JSON"),
     ],
 )
 def test_wrong_input_is_answered_with_a_sentence(given, words):

@@ -68,13 +68,13 @@ async def test_what_the_person_entered_as_private_is_reached_and_that_alone():
 async def test_nobody_else_is_asked_at_all_and_never_with_a_token():
     target = HttpTarget("https://tools.example/mcp", resolve=resolver(["8.8.8.8"]))
     async with await make_http_client(target, ServerLog()) as client:
-        with pytest.raises(RedirectRefused, match="leads to another one"):
+        with pytest.raises(RedirectRefused, match="redirects to another one"):
             await client.get("https://other.example/")
     roaming = HttpTarget("https://tools.example/mcp", allows_other_servers=True, resolve=resolver(["127.0.0.1"]))
     async with await make_http_client(roaming, ServerLog()) as client:
-        with pytest.raises(RedirectRefused, match="overheard"):
+        with pytest.raises(RedirectRefused, match="no encrypted address"):
             await client.get("http://other.example/")
-        with pytest.raises(RedirectRefused, match="kept back"):
+        with pytest.raises(RedirectRefused, match="a secret for another server"):
             await client.get("https://other.example/", headers={"Authorization": "bearer t"})
         with pytest.raises(PrivateHost):
             await client.get("https://other.example/")

@@ -71,7 +71,7 @@ async def test_one_request_without_anything_about_the_person_or_the_system():
 )
 async def test_what_describes_no_version_is_refused_whole(data):
     assert parse_release(data) is None
-    assert "describes no version" in await refusal(Reply(data))
+    assert "does not describe a version" in await refusal(Reply(data))
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
@@ -105,7 +105,7 @@ async def test_a_redirect_is_followed_within_the_server_alone():
             "javascript:alert(1)",
             "http://[x",
         ):
-            assert "leads to another server" in await refusal(moved(target))
+            assert "redirects to another server" in await refusal(moved(target))
     assert other.connections == 0
     assert "without end" in await refusal(moved("/feed.json"))
 

@@ -114,7 +114,7 @@ def test_deny_goes_over_ask_and_ask_over_allow(make_tool: MakeTool) -> None:
     assert decide(case(tool), (allow,), DEFAULT_MODE) == Allowed(case(tool).digest, "rule", allow.id)
     asked = decide(case(tool), (allow, ask), DEFAULT_MODE)
     assert isinstance(asked, Ask)
-    assert asked.reason == "A rule made by you wants this to be asked."
+    assert asked.reason == "A rule made by you asks about this call."
     assert asked.reasons[0].values["origin"] == Sentence("you"), "it can be translated"
     refused = decide(case(tool), (allow, ask, deny), DEFAULT_MODE)
     assert isinstance(refused, Denied)

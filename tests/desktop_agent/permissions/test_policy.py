@@ -256,7 +256,7 @@ async def test_a_tool_that_fails_to_say_what_a_call_is_about(tool: AnyTool, erro
     deny = rule(RuleEffect.DENY, pattern=PathPattern(prefix="/secret"))
     asked = await verdict(PermissionPolicy([deny]), reading)
     assert isinstance(asked, Ask)
-    assert "cannot be told" in asked.reason
+    assert "not certain" in asked.reason
 
 
 async def test_rules_are_proposed_for_here_and_for_always(tool: AnyTool) -> None:

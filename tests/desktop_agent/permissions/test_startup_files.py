@@ -196,7 +196,7 @@ ONLY_LOOKS += ["git diff .envrc && cat .vscode/tasks.json"]
 def test_a_line_that_may_write_it(text: str, make_open_tool: MakeTool) -> None:
     found = line(make_open_tool, text)
     assert isinstance(found, Ask)
-    assert "outside of all confinement" in found.reason
+    assert "without any confinement" in found.reason
 
 
 @pytest.mark.parametrize("text", ONLY_LOOKS)

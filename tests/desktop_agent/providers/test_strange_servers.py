@@ -238,7 +238,9 @@ async def test_an_error_in_json_in_place_of_a_stream(kind: str) -> None:
     assert (type(found), found.message) == (RateLimited, "Slow down.")
 
 
-@pytest.mark.parametrize("body", [b"", b"\r\n\r\n", b": keep-alive\n\n"], ids=["nothing", "blank", "signs of life"])
+@pytest.mark.parametrize(
+    "body", [b"", b"\r\n\r\n", b": keep-alive\n\n"], ids=["nothing", "blank", "kept the connection open"]
+)
 async def test_an_empty_answer_is_told_as_that(body: bytes) -> None:
     async with raw(head(), body) as address:
         found = await failure_of(address)

@@ -31,8 +31,8 @@ def fresh() -> Iterator[None]:
 def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     kept = (
-        "It can write only in the workspace and in a temporary folder of its own. It can read those, the system, and "
-        "your development tools with their caches and settings, but no other file of yours."
+        "The command can write only in the workspace and in a temporary folder of its own. It can read those, the "
+        "system, and your development tools with their caches and settings, but no other file of yours."
     )
     loose = (
         "It can still change the permissions and dates of your other files, and what git and other programs run by "
@@ -42,19 +42,22 @@ def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> 
         "It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by "
         "themselves there, but for the files that it names and those that git checks out."
     )
-    assert str(landlock_sandbox().title(())) == f"Confined by Landlock. {kept} It has no network. {loose}"
+    assert str(landlock_sandbox().title(())) == f"Confined by Landlock. {kept} It has no network access. {loose}"
     hosts = ("a.example", "b.example")
-    only = "It can reach only a.example, b.example."
+    only = "The command can reach only a.example, b.example."
     assert str(bubblewrap_sandbox("/x").title(hosts)) == f"Confined by bubblewrap. {kept} {only} {there}"
     everywhere = (
-        "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
-        "names."
+        "The command can use the whole network and the services of this computer: this system cannot limit it to the "
+        "hosts that it names."
     )
     assert str(landlock_sandbox().title(hosts)) == f"Confined by Landlock. {kept} {everywhere} {loose}"
     at_home = str(landlock_sandbox().title((), around_home=True))
-    assert "The workspace has your home folder in it: it can read all of that, except the usual places of" in at_home
+    assert (
+        "The workspace contains your home folder: the command can read all of that, except the usual places of"
+        in at_home
+    )
     assert "no other file of yours" not in at_home
-    free = "Not confined: it can read, change and send whatever you can."
+    free = "Not confined: the command can read, change and send whatever you can."
     assert str(no_sandbox(Sentence("Install it.")).title(())) == f"{free} Install it."
     assert str(no_sandbox(Sentence("Install it.")).title(hosts)) == f"{free} {everywhere} Install it."
 

@@ -35,7 +35,7 @@ def test_no_pattern_stands_twice() -> None:
 def test_every_sentence_says_which_file_which_program_and_when() -> None:
     for entry in startup_file_table():
         said = str(entry.sentence("a/file"))
-        assert said == f"What “a/file” says is run by {entry.program} {entry.when}, outside of all confinement."
+        assert said == f"The content of “a/file” is run by {entry.program} {entry.when}, without any confinement."
         assert entry.when.split()[0] in {"when", "at"}, entry
 
 

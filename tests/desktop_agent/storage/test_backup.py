@@ -125,7 +125,7 @@ async def test_an_unfinished_backup_is_none(store: Store, data: Path, tmp_path: 
     backup = await write_backup(store, data, tmp_path / "backups")
     (backup.folder / "backup.json").write_text("{")
     assert await list_backups(tmp_path / "backups") == ()
-    with pytest.raises(StorageFailed, match="no finished backup"):
+    with pytest.raises(StorageFailed, match="not a finished backup"):
         await restore_backup(backup.folder, tmp_path / "again")
     assert not (tmp_path / "again" / DATABASE_NAME).exists()
 

@@ -131,7 +131,7 @@ async def test_a_rule_that_allows_is_never_wider_than_it_was_written(tmp_path: P
 async def test_one_that_holds_back_holds_for_more_than_it_said(tmp_path: Path, effect: str, narrowed: dict) -> None:
     loaded, file = await modes_of(tmp_path, mode("mine", rule(effect, **narrowed)))
     assert loaded == {"mine": [effect]}
-    assert "the rest of it holds" in str(*file.notices)
+    assert "That part applies" in str(*file.notices)
 
 
 async def test_what_goes_takes_nothing_of_its_neighbours_along(tmp_path: Path) -> None:

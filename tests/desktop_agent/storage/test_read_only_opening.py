@@ -61,7 +61,7 @@ async def refuses_to_write(store: Store, kind: type[StorageFailed]) -> None:
     ):
         with pytest.raises(kind) as refused:
             await writing
-        assert "What was saved can be read all the same." in str(refused.value.remedy)
+        assert "Saved conversations can still be read." in str(refused.value.remedy)
 
 
 def make_full(disk: Path) -> None:

@@ -122,7 +122,7 @@ class Anthropic(ServerAdapter):
         except (InvalidRequest, NotFound) as error:
             if self._is_vendors:
                 raise
-            raise CachingNotSupported("This server does not keep prompts on request.", detail=error.detail) from None
+            raise CachingNotSupported("This server does not cache prompts on request.", detail=error.detail) from None
         except ValueError:
             raise UnreadableAnswer(Sentence("the answer to keeping a prompt is not JSON"), retryable=False) from None
         return self._cached_prompt(data, _LONG_LIFETIME if caching.lifetime == "long" else _SHORT_LIFETIME)

@@ -146,7 +146,7 @@ def caching_fields(request: ModelRequest, quirks: ServerQuirks, adjustments: lis
         return {"cache_control": {"type": "ephemeral", **lifetime}} if caching.enabled else {}
     if caching.enabled and caching.lifetime == "long" and not _takes_options(request, quirks):
         values = {"model": request.model}
-        adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
+        adjustments.append(Sentence("The cache lifetime of “{model}” cannot be chosen.", values))
     if not quirks.cache_key:
         return {}
     if not caching.enabled:
@@ -220,7 +220,7 @@ def build_body(
     fields |= _tools(request, quirks, known, notes)
     if missed := sorted(without - _UNREQUESTED_FIELDS):
         values = {"names": ", ".join(missed)}
-        notes.append(Sentence("This server does not take {names}, so the question was asked without.", values))
+        notes.append(Sentence("This server does not accept {names}, so the question was sent without.", values))
     extra_options = request.config.extra_options
     # extra_options are the person's own: they win, and they are never dropped.
     return RequestBody(fields | extra_options, (DROPPABLE_FIELDS & fields.keys()) - extra_options.keys(), tuple(notes))
@@ -267,7 +267,7 @@ def _sampling(
     options = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
     values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not quirks.top_k and values.pop("top_k", None) is not None:
-        notes.append(Sentence("This interface has no top_k, so it was left out."))
+        notes.append(Sentence("This API has no top_k, so it was left out."))
     accepted = {} if known.sampling is False else {name: value for name, value in values.items() if name not in refused}
     if dropped := sorted(values.keys() - accepted.keys()):
         names = {"model": request.model, "names": ", ".join(dropped)}

@@ -121,7 +121,7 @@ def _uncontrollable(request: ModelRequest) -> ReasoningOptions:
     if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
         return ReasoningOptions(adjustments=effort_ignored(request))
     if isinstance(reasoning, ReasoningDisabled):
-        note = Sentence("Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.", values)
+        note = Sentence("Reasoning cannot be turned on or off here for “{model}”, so the model decides.", values)
         return ReasoningOptions(adjustments=(note,))
     return ReasoningOptions()
 

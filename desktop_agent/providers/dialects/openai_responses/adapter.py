@@ -40,7 +40,7 @@ from desktop_agent.types.tool_calls import ToolSpec
 
 _log = logging.getLogger(__name__)
 _WITHOUT_EARLIER_REASONING = Sentence(
-    "The server did not take earlier reasoning back, so the question was asked without it."
+    "The server did not accept earlier reasoning, so the question was sent without it."
 )
 
 
@@ -217,7 +217,7 @@ def build_body(
     fields |= _tools(request, known, quirks, adjustments)
     fields |= _openai_only_fields(request, quirks, adjustments)
     if request.config.stop_sequences:
-        adjustments.append(Sentence("This interface has no stop sequences, so they were left out."))
+        adjustments.append(Sentence("This API has no stop sequences, so they were left out."))
     for name in without:
         _drop_field(fields, name)
     if without:
@@ -304,7 +304,7 @@ def _sampling(request: ModelRequest, setting: ReasoningOptions, adjustments: lis
         )
         values = {}
     if config.top_k is not None:
-        adjustments.append(Sentence("This interface has no top_k, so it was left out."))
+        adjustments.append(Sentence("This API has no top_k, so it was left out."))
     return values
 
 
@@ -340,15 +340,15 @@ def _openai_only_fields(request: ModelRequest, quirks: ServerQuirks, adjustments
         fields["prompt_cache_options"] = {"mode": "implicit", "ttl": "12h"}
     else:
         values = {"model": request.model}
-        adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
+        adjustments.append(Sentence("The cache lifetime of “{model}” cannot be chosen.", values))
     return fields
 
 
 def _dropped_fields_note(without: frozenset[str]) -> Sentence:
     if "store" in without:
-        return Sentence("This server does not say whether it keeps the conversation: it refuses to be told not to.")
+        return Sentence("This server may store the conversation: it does not accept the request not to.")
     values = {"names": ", ".join(sorted(without))}
-    return Sentence("This server does not take {names}, so the question was asked without.", values)
+    return Sentence("This server does not accept {names}, so the question was sent without.", values)
 
 
 def _has_field(fields: dict[str, Any], name: str) -> bool:

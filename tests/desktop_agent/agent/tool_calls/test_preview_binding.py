@@ -128,7 +128,7 @@ async def test_a_preview_that_fails_or_hangs_does_not_hide_the_call(monkeypatch:
     running = desk.start()
     await desk.asked(2)
     texts = [str(approval.preview.text) for approval in desk.approvals.open_approvals]
-    assert all(text.startswith("What it would do cannot be shown") for text in texts)
+    assert all(text.startswith("The effect of this call cannot be shown") for text in texts)
     assert "SystemExit" in texts[0]
     desk.round.stop()
     await until(running.done)

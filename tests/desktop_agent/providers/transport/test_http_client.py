@@ -334,7 +334,7 @@ async def test_what_a_proxy_refuses_is_no_fault_of_the_server(
         await http.aclose()
     error = caught.value
     assert error.message == f"the proxy {where} does not connect to models.example:443 ({status})"
-    assert "Ask who runs the proxy" in str(error.remedy)
+    assert "Ask the operator of the proxy" in str(error.remedy)
     assert (error.status, error.retryable) == (status, is_retryable)
 
 

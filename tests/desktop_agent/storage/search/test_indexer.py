@@ -451,7 +451,7 @@ async def test_a_folder_that_cannot_be_written_and_has_no_index_is_named(small_d
     results = await store.search.find(SearchQuery("needle"))
     assert results is not None
     assert not results.is_complete
-    assert "this data folder cannot be written" in str(results.obstacle)
+    assert "the data folder is write-protected" in str(results.obstacle)
     await store.close()
     remount(small_disk, "rw")
 

@@ -213,7 +213,7 @@ async def test_what_the_person_changed_since_is_reported_and_left(desk: Desk, ch
     assert (restored.conflicts, restored.restored) == (("a.txt",), ("other.txt",))
     assert not restored.checkpoint.restored
     is_saved = not file.is_symlink()
-    why = "was changed since" if is_saved else "is no ordinary file by now, so it would not be saved first"
+    why = "was changed since" if is_saved else "is no longer an ordinary file, so it could not be saved first"
     assert sentence_about(restored) == f"“a.txt” {why}; it was left as it is."
     assert shape_of(file) == as_changed
     assert (desk.folder / "other.txt").read_bytes() == b"old"
@@ -740,7 +740,7 @@ async def test_a_disk_that_can_only_be_read_is_said(small_disk: Path, tmp_path: 
     remount_read_only(small_disk)
     restored = await desk.restore(checkpoint)
     assert set(restored.failed) == {"a.txt", "b.txt"}
-    assert all("lies on a disk that can only be read" in str(each.why) for each in restored.skipped)
+    assert all("is on a read-only disk" in str(each.why) for each in restored.skipped)
 
 
 @pytest.fixture

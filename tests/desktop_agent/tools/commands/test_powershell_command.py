@@ -96,7 +96,7 @@ async def test_the_dialog_says_that_it_is_not_confined_and_what_would_run(tool: 
     assert tool.preview is not None
     shown = await tool.preview(tool.checked({"command": LINE}))
     assert isinstance(shown, CommandPreview)
-    assert str(shown.confinement).startswith("Not confined: it can read, change and send whatever you can. ")
+    assert str(shown.confinement).startswith("Not confined: the command can read, change and send whatever you can. ")
     assert "no sandbox on Windows" in str(shown.confinement)
     assert shown.parts == (CommandPart("GIT.exe push"), CommandPart("rm $old", (Risk.DELETES, Risk.UNCLEAR)))
     assert (shown.language, shown.understood) == ("powershell", False)

@@ -152,7 +152,7 @@ async def test_too_much_output_keeps_its_beginning_and_its_end(workspace: Worksp
 async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> None:
     tool = plain(workspace)
     assert tool.preview
-    title = "Not confined: it can read, change and send whatever you can. For a test."
+    title = "Not confined: the command can read, change and send whatever you can. For a test."
     preview = await tool.preview(tool.checked({"command": "rm x", "folder": "."}))
     assert isinstance(preview, CommandPreview)
     assert (preview.line, preview.folder, str(preview.confinement)) == ("rm x", str(workspace.folder), title)
@@ -162,7 +162,7 @@ async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> 
     preview = await held.preview(held.checked({"command": "x", "hosts": ["a.example", "b.example:1"]}))
     assert isinstance(preview, CommandPreview)
     assert (preview.hosts, preview.only_hosts) == (("a.example", "b.example:1"), True)
-    assert "It can reach only a.example, b.example:1." in str(preview.confinement)
+    assert "The command can reach only a.example, b.example:1." in str(preview.confinement)
     root = run_command(workspace, confinement=lambda: replace(bubblewrap_sandbox("/x"), is_enforced=False))
     assert root.preview
     preview = await root.preview(root.checked({"command": "x", "hosts": ["a.example"]}))

@@ -35,7 +35,7 @@ async def test_a_passage_is_replaced_and_said_where(workspace: Workspace) -> Non
 async def test_everywhere_only_when_it_was_said(workspace: Workspace) -> None:
     file = workspace.folder / "a.txt"
     file.write_text("x = 1\ny\nx = 2\n")
-    with pytest.raises(ToolFailed, match=r"stands in “a\.txt” 2 times, at lines 1, 3") as told:
+    with pytest.raises(ToolFailed, match=r"is in “a\.txt” 2 times, at lines 1, 3") as told:
         await edit(workspace, "a.txt", "x =", "z =")
     assert "replace_all" in str(told.value.remedy)
     assert file.read_text() == "x = 1\ny\nx = 2\n"
@@ -73,7 +73,7 @@ async def test_the_preview_shows_the_file_before_and_after_and_changes_nothing(w
     (workspace.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
     assert await previewed(workspace, "./a.txt", "two", "2") == DiffPreview("a.txt", "one\ntwo\n", "one\n2\n")
     assert (workspace.folder / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
-    with pytest.raises(ToolFailed, match="does not stand"):
+    with pytest.raises(ToolFailed, match="is not in"):
         await previewed(workspace, "a.txt", "three", "2")
 
 
@@ -125,7 +125,7 @@ async def test_what_cannot_be_edited_says_why(workspace: Workspace) -> None:
     (folder / "pipe").unlink()
     os.mkfifo(folder / "pipe")
     for path, why in (
-        ("binary", "no text"),
+        ("binary", "not text"),
         ("folder", "is a folder"),
         (".", "is a folder"),
         ("none", "There is no"),

@@ -60,5 +60,5 @@ async def test_a_name_that_is_no_text_cannot_be_mistaken_for_another(workspace: 
     (workspace.folder / os.fsdecode(b"bad\xff")).touch()
     (workspace.folder / "link").symlink_to(os.fsdecode(b"bad\xff"))
     for ask in (path_subjects, changed_paths):
-        with pytest.raises(ToolFailed, match="is no text"):
+        with pytest.raises(ToolFailed, match="bytes that are not text"):
             await ask(workspace, "link")

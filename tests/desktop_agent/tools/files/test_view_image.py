@@ -44,7 +44,7 @@ async def test_what_is_no_picture_says_so(workspace: Workspace, monkeypatch: pyt
     (workspace.folder / "a.png").write_text("no picture")
     (workspace.folder / "b.png").write_bytes(picture("PNG")[:12])
     for path in ("a.png", "b.png"):
-        with pytest.raises(ToolFailed, match="no picture that can be shown"):
+        with pytest.raises(ToolFailed, match="not a picture that can be shown"):
             await view(workspace, path)
     with pytest.raises(OutsideWorkspace):
         await view(workspace, "../a.png")

@@ -65,7 +65,7 @@ SIX = ("[::1]", "[::]", "[::ffff:10.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1:
 
 @pytest.mark.parametrize("host", [*OWN, *NUMBERS, *SIX])
 def test_this_machine_and_its_networks_are_refused(host):
-    with pytest.raises(HostRefused, match="is no public server"):
+    with pytest.raises(HostRefused, match="is not a public server"):
         parse_page_address(f"http://{host}/", NOBODY)
 
 

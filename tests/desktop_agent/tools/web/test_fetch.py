@@ -60,7 +60,7 @@ async def test_a_name_that_leads_to_a_private_address_is_not_connected_to():
 @pytest.mark.parametrize("second", ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "fd00::1"])
 async def test_one_private_address_among_public_ones_is_enough_to_refuse(second):
     names, detour = Names({"site.example": [[PUBLIC, second]]}), Detour()
-    assert "no public server" in await failure("http://site.example/", way=way_of(names, detour))
+    assert "not a public server" in await failure("http://site.example/", way=way_of(names, detour))
     assert detour.told == []
 
 
@@ -86,7 +86,7 @@ async def test_a_private_host_that_the_person_allowed_is_asked():
         assert isinstance(found, Page)
         names = Names({"nas.lan": [["192.168.0.2"]]})
         assert (await page(server.url("nas.lan"), way=way_of(names), allowed=frozenset({"NAS.lan."}))).data == b"home"
-        assert "no public server" in await failure(server.url("localhost"), allowed=frozenset({"127.0.0.1"}))
+        assert "not a public server" in await failure(server.url("localhost"), allowed=frozenset({"127.0.0.1"}))
     assert len(server.requests) == 2
 
 

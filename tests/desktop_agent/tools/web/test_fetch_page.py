@@ -81,7 +81,7 @@ async def test_the_preview_shows_what_is_sent():
     assert "look like others" in str(deceiving.note)
     long = await preview(FetchPageInput(url=f"https://example.org/?{'x' * 400}"))
     assert isinstance(long, NetworkPreview)
-    assert "carry something out" in str(long.note)
+    assert "send data of the conversation" in str(long.note)
 
 
 async def test_a_page_of_html_is_markdown_under_its_title_and_address():

@@ -398,8 +398,8 @@ async def test_what_had_to_be_asked_differently_is_said_with_the_start(http: Htt
         started = [await begun(one.stream(request)) for _ in range(2)]
         account = account_digest(server.url, "m")
     assert [str(each) for each in started[0].adjustments] == [
-        "This interface has no top_k, so it was left out.",
-        "This server does not take temperature, so the question was asked without.",
+        "This API has no top_k, so it was left out.",
+        "This server does not accept temperature, so the question was sent without.",
     ]
     assert started[0].adjustments == started[1].adjustments
     assert started[0].origin.provider == "openai-compat/groq"

@@ -71,7 +71,7 @@ SENTENCES: list[tuple[str, str, dict[str, Any], str]] = [
         "openai",
         "gpt-5.6-luna",
         {"reasoning": effort("max")},
-        "“gpt-5.6-luna” has no effort “max”, so it reasons at “xhigh”.",
+        "“gpt-5.6-luna” has no reasoning level “max”, so it reasons at “xhigh”.",
     ),
     (
         "openai",
@@ -94,20 +94,30 @@ SENTENCES: list[tuple[str, str, dict[str, Any], str]] = [
     ),
     ("openai", "o3", {"stop_sequences": ("x",)}, "“o3” takes no stop sequences, so they were left out."),
     ("openai", "gpt-4.1", {"stop_sequences": tuple("abcde")}, "four stop sequences"),
-    ("openai", "gpt-4.1", {"caching": PromptCaching(lifetime="long")}, "How long prompts of “gpt-4.1” are kept"),
-    ("openai", "gpt-4.1", {"top_k": 3}, "This interface has no top_k"),
-    ("openrouter", "m", {"reasoning": effort("max")}, "“m” has no effort “max”, so it reasons at “xhigh”."),
+    (
+        "openai",
+        "gpt-4.1",
+        {"caching": PromptCaching(lifetime="long")},
+        "The cache lifetime of “gpt-4.1” cannot be chosen",
+    ),
+    ("openai", "gpt-4.1", {"top_k": 3}, "This API has no top_k"),
+    ("openrouter", "m", {"reasoning": effort("max")}, "“m” has no reasoning level “max”, so it reasons at “xhigh”."),
     ("openai", "gpt-4o", {"reasoning": ADAPTIVE}, "“gpt-4o” does not choose by itself how much to reason"),
     ("openrouter", "m", {"reasoning": BETWEEN}, "Reasoning only between calls"),
-    ("deepseek", "m", {"reasoning": effort("medium")}, "“m” has no effort “medium”, so it reasons at “high”."),
+    ("deepseek", "m", {"reasoning": effort("medium")}, "“m” has no reasoning level “medium”, so it reasons at “high”."),
     ("deepseek", "m", {"reasoning": ReasoningBudget(tokens=9)}, "9 tokens became “low”"),
     ("deepseek", "m", {"response_format": JsonFormat(json_schema=SCHEMA)}, "told the schema in words"),
     ("stranger", "m", {"response_format": JsonFormat()}, "asked in words to answer in JSON"),
     ("mistral", "m", {"reasoning": effort("low")}, "How hard “m” reasons cannot be chosen"),
-    ("mistral", "m", {"reasoning": OFF}, "Whether “m” reasons cannot be chosen here"),
+    ("mistral", "m", {"reasoning": OFF}, "Reasoning cannot be turned on or off here for “m”"),
     ("llamacpp", "m", {"reasoning": effort("low")}, "How hard “m” reasons cannot be chosen"),
     ("xai", "grok-4.7", {"reasoning": OFF}, "“grok-4.7” always reasons"),
-    ("xai", "grok-4.6", {"reasoning": effort("max")}, "“grok-4.6” has no effort “max”, so it reasons at “high”."),
+    (
+        "xai",
+        "grok-4.6",
+        {"reasoning": effort("max")},
+        "“grok-4.6” has no reasoning level “max”, so it reasons at “high”.",
+    ),
     ("xai", "grok-4", {"reasoning": effort("max")}, "How hard “grok-4” reasons cannot be chosen"),
     ("xai", "grok-4", {"stop_sequences": ("x",)}, "takes no stop sequences"),
     ("ollama", "m", {"tools": True, "tool_choice": ToolChoice("required")}, "cannot be made to call a tool"),
@@ -157,7 +167,7 @@ def test_limits_below_what_is_known_are_the_persons() -> None:
 
 def test_what_a_server_refused_is_said_where_somebody_asked_for_it() -> None:
     assert said(body("vllm", "m", None, "temperature", "stream_options", temperature=0.5))[-1] == (
-        "This server does not take temperature, so the question was asked without."
+        "This server does not accept temperature, so the question was sent without."
     )
     assert said(body("vllm", "m", None, "stream_options")) == []
     assert said(body("vllm", "m", None, "max_tokens", max_tokens=3)) == []

@@ -65,7 +65,7 @@ def effort(level: Any) -> ReasoningEffort:
             effort("max"),
             {"effort": "high", "summary": "auto"},
             False,
-            "“gpt-5” has no effort “max”, so it reasons at “high”.",
+            "“gpt-5” has no reasoning level “max”, so it reasons at “high”.",
         ),
         (
             "gpt-5.6-sol",
