@@ -92,16 +92,16 @@
         <translation>{0} Aufrufe warten</translation>
     </message>
     <message>
-        <source>No rule can be made of this call.</source>
+        <source>No rule can be made from this call.</source>
         <translation>Aus diesem Aufruf lässt sich keine Regel machen.</translation>
     </message>
     <message>
-        <source>Each call of this tool is asked about.</source>
-        <translation>Nach jedem Aufruf dieses Werkzeugs wird gefragt.</translation>
+        <source>You are asked about every call of this tool.</source>
+        <translation>Bei jedem Aufruf dieses Werkzeugs werden Sie gefragt.</translation>
     </message>
     <message>
-        <source>A rule is made of the arguments that were asked for, not of edited ones.</source>
-        <translation>Eine Regel entsteht aus den Argumenten, nach denen gefragt wurde, nicht aus geänderten.</translation>
+        <source>A rule is made from the original arguments. Discard your edits to make one.</source>
+        <translation>Eine Regel entsteht aus den ursprünglichen Argumenten. Verwerfen Sie Ihre Änderungen, um eine anzulegen.</translation>
     </message>
     <message>
         <source>Approve tool call</source>
@@ -538,12 +538,12 @@
         <translation>Im Ordner {0}</translation>
     </message>
     <message>
-        <source>What it changes can be undone.</source>
-        <translation>Was es ändert, lässt sich rückgängig machen.</translation>
+        <source>This call can be undone.</source>
+        <translation>Dieser Aufruf lässt sich rückgängig machen.</translation>
     </message>
     <message>
-        <source>What it does cannot be undone.</source>
-        <translation>Was es tut, lässt sich nicht rückgängig machen.</translation>
+        <source>This call cannot be undone.</source>
+        <translation>Dieser Aufruf lässt sich nicht rückgängig machen.</translation>
     </message>
 </context>
 <context>
@@ -747,8 +747,8 @@
         <translation>Hängt von Variablen ab</translation>
     </message>
     <message>
-        <source>Is not what it looks like</source>
-        <translation>Ist nicht, wonach es aussieht</translation>
+        <source>Look-alike characters</source>
+        <translation>Täuschend ähnliche Zeichen</translation>
     </message>
     <message>
         <source>Commands of the line</source>
@@ -1208,12 +1208,12 @@
 <context>
     <name>ElicitationForm</name>
     <message>
-        <source>What the server says</source>
-        <translation>Was der Server sagt</translation>
+        <source>Message from the server</source>
+        <translation>Nachricht des Servers</translation>
     </message>
     <message>
-        <source>The form, in the words of “{0}” (nobody checked them):</source>
-        <translation>Das Formular in den Worten von „{0}“ (niemand hat sie geprüft):</translation>
+        <source>The form, as “{0}” wrote it (not verified):</source>
+        <translation>Das Formular, wie „{0}“ es geschrieben hat (nicht geprüft):</translation>
     </message>
     <message>
         <source>The form is broken or has too many fields to be shown. It can only be declined.</source>
@@ -1224,12 +1224,12 @@
         <translation>„{0}“</translation>
     </message>
     <message>
-        <source>Not right yet: {0}</source>
-        <translation>Stimmt noch nicht: {0}</translation>
+        <source>Please correct: {0}</source>
+        <translation>Bitte berichtigen: {0}</translation>
     </message>
     <message>
-        <source>This looks like a password or a key. A server may not ask for one in a form: what stands here goes to “{0}” as it is.</source>
-        <translation>Das sieht nach einem Passwort oder Schlüssel aus. Ein Server darf in einem Formular nicht danach fragen: Was hier steht, geht unverändert an „{0}“.</translation>
+        <source>This looks like a password or a key. Servers may not ask for one in a form: “{0}” gets it just as you typed it.</source>
+        <translation>Das sieht nach einem Passwort oder Schlüssel aus. Server dürfen in einem Formular nicht danach fragen: „{0}“ bekommt es so, wie Sie es eingeben.</translation>
     </message>
 </context>
 <context>
@@ -1488,19 +1488,19 @@
 <context>
     <name>ExpandableNote</name>
     <message>
-        <source>Read all</source>
-        <translation>Alles lesen</translation>
+        <source>Show all</source>
+        <translation>Alles zeigen</translation>
     </message>
     <message>
-        <source>Read less</source>
-        <translation>Weniger lesen</translation>
+        <source>Show less</source>
+        <translation>Weniger zeigen</translation>
     </message>
 </context>
 <context>
     <name>FieldRow</name>
     <message>
-        <source>The server wants something here that this form cannot hold.</source>
-        <translation>Der Server verlangt hier etwas, das dieses Formular nicht fassen kann.</translation>
+        <source>The server asks for something here that this form cannot show.</source>
+        <translation>Der Server verlangt hier etwas, das dieses Formular nicht anzeigen kann.</translation>
     </message>
     <message>
         <source>Choose…</source>
@@ -1737,11 +1737,11 @@ Aufwärts zu: {1}</translation>
         <translation>Hier fehlt eine Antwort.</translation>
     </message>
     <message>
-        <source>Take at least {0} of these.</source>
+        <source>Choose at least {0} of these.</source>
         <translation>Wählen Sie mindestens {0} davon.</translation>
     </message>
     <message>
-        <source>Take at most {0} of these.</source>
+        <source>Choose at most {0} of these.</source>
         <translation>Wählen Sie höchstens {0} davon.</translation>
     </message>
     <message>
@@ -1777,12 +1777,12 @@ Aufwärts zu: {1}</translation>
         <translation>Das muss eine Adresse sein, etwa https://example.org.</translation>
     </message>
     <message>
-        <source>This must be a day, written like 2026-03-31.</source>
-        <translation>Das muss ein Tag sein, geschrieben wie 2026-03-31.</translation>
+        <source>This must be a date, such as 2026-03-31.</source>
+        <translation>Das muss ein Datum sein, etwa 2026-03-31.</translation>
     </message>
     <message>
-        <source>This must be a moment, written like 2026-03-31T14:30:00Z.</source>
-        <translation>Das muss ein Zeitpunkt sein, geschrieben wie 2026-03-31T14:30:00Z.</translation>
+        <source>This must be a date with a time, such as 2026-03-31T14:30:00Z.</source>
+        <translation>Das muss ein Datum mit Uhrzeit sein, etwa 2026-03-31T14:30:00Z.</translation>
     </message>
 </context>
 <context>
@@ -1918,8 +1918,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>Hosts</name>
     <message>
-        <source>{0} (reads “{1}”, but “{2}” is {3})</source>
-        <translation>{0} (liest sich „{1}“, aber „{2}“ ist {3})</translation>
+        <source>{0} (looks like “{1}”, but “{2}” is {3})</source>
+        <translation>{0} (sieht aus wie „{1}“, aber „{2}“ ist {3})</translation>
     </message>
 </context>
 <context>
@@ -4283,8 +4283,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>ReasonNote</name>
     <message>
-        <source>From outside: {0}</source>
-        <translation>Von außen: {0}</translation>
+        <source>Outside content from: {0}</source>
+        <translation>Inhalte von außen: {0}</translation>
     </message>
     <message>
         <source>Trust {0} in this conversation</source>
@@ -4446,8 +4446,8 @@ Aufwärts zu: {1}</translation>
         <translation>Erlauben und diese Regel behalten</translation>
     </message>
     <message>
-        <source>The narrowest of these</source>
-        <translation>Die engste davon</translation>
+        <source>Allows the least</source>
+        <translation>Erlaubt am wenigsten</translation>
     </message>
     <message>
         <source>In every conversation</source>
@@ -4573,7 +4573,7 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>Sampling</name>
     <message>
-        <source>No model is chosen that could answer.</source>
+        <source>No model is chosen to answer.</source>
         <translation>Es ist kein Modell gewählt, das antworten könnte.</translation>
     </message>
     <message>
@@ -4593,12 +4593,12 @@ Aufwärts zu: {1}</translation>
         <translation>Es hat {0} gekostet.</translation>
     </message>
     <message>
-        <source>It was cut off before its end.</source>
-        <translation>Sie wurde vor dem Ende abgeschnitten.</translation>
+        <source>The answer was cut off before its end.</source>
+        <translation>Die Antwort wurde vor dem Ende abgeschnitten.</translation>
     </message>
     <message>
-        <source>Nothing of it has gone to the server yet.</source>
-        <translation>Noch ist nichts davon an den Server gegangen.</translation>
+        <source>Nothing has been sent to the server yet.</source>
+        <translation>Noch wurde nichts an den Server gesendet.</translation>
     </message>
     <message>
         <source>The answer has at most {0} tokens; no tools are used.</source>
@@ -4609,12 +4609,12 @@ Aufwärts zu: {1}</translation>
         <translation>Die Antwort hat höchstens {0} Token und darf den Server um eigene Werkzeuge bitten.</translation>
     </message>
     <message>
-        <source>What it costs is not known.</source>
-        <translation>Was sie kostet, ist nicht bekannt.</translation>
+        <source>The cost is not known.</source>
+        <translation>Die Kosten sind nicht bekannt.</translation>
     </message>
     <message>
-        <source>It costs about {0} at most: a million tokens are {1} in and {2} out.</source>
-        <translation>Sie kostet höchstens etwa {0}: Eine Million Token kosten {1} als Eingabe und {2} als Ausgabe.</translation>
+        <source>It costs about {0} at most ({1} in and {2} out per million tokens).</source>
+        <translation>Sie kostet höchstens etwa {0} (je Million Token {1} Eingabe und {2} Ausgabe).</translation>
     </message>
 </context>
 <context>
@@ -4624,36 +4624,36 @@ Aufwärts zu: {1}</translation>
         <translation>Anweisungen des Servers an das Modell</translation>
     </message>
     <message>
-        <source>The server&apos;s tool “{0}”, for which the model may ask</source>
-        <translation>Werkzeug „{0}“ des Servers, um das das Modell bitten darf</translation>
+        <source>The server&apos;s tool “{0}”, which the model may call</source>
+        <translation>Werkzeug „{0}“ des Servers, das das Modell aufrufen darf</translation>
     </message>
     <message>
         <source>The model&apos;s answer</source>
         <translation>Antwort des Modells</translation>
     </message>
     <message>
-        <source>The model asks the server for its tool “{0}”</source>
-        <translation>Das Modell bittet den Server um sein Werkzeug „{0}“</translation>
+        <source>The model calls the server&apos;s tool “{0}”</source>
+        <translation>Das Modell ruft das Werkzeug „{0}“ des Servers auf</translation>
     </message>
     <message>
         <source>The server asks</source>
         <translation>Der Server fragt</translation>
     </message>
     <message>
-        <source>A model answered, the server says</source>
-        <translation>Ein Modell hat geantwortet, sagt der Server</translation>
+        <source>Answer of a model, according to the server</source>
+        <translation>Antwort eines Modells, laut Server</translation>
     </message>
     <message>
-        <source>A model asked for the server&apos;s tool “{0}”, the server says</source>
-        <translation>Ein Modell hat um das Werkzeug „{0}“ des Servers gebeten, sagt der Server</translation>
+        <source>Call of “{0}” by a model, according to the server</source>
+        <translation>Aufruf von „{0}“ durch ein Modell, laut Server</translation>
     </message>
     <message>
-        <source>“{0}” failed, the server says</source>
-        <translation>„{0}“ ist fehlgeschlagen, sagt der Server</translation>
+        <source>Error of “{0}”, according to the server</source>
+        <translation>Fehler von „{0}“, laut Server</translation>
     </message>
     <message>
-        <source>“{0}” gave, the server says</source>
-        <translation>„{0}“ ergab, sagt der Server</translation>
+        <source>Result of “{0}”, according to the server</source>
+        <translation>Ergebnis von „{0}“, laut Server</translation>
     </message>
 </context>
 <context>
@@ -11034,8 +11034,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Worte des Servers selbst</translation>
     </message>
     <message>
-        <source>A tool of the server “{0}”, which says about it (nobody checked this):</source>
-        <translation>Ein Werkzeug des Servers „{0}“, der darüber sagt (niemand hat es geprüft):</translation>
+        <source>A tool of the server “{0}”. The server&apos;s description (not verified):</source>
+        <translation>Ein Werkzeug des Servers „{0}“. Die Beschreibung des Servers (nicht geprüft):</translation>
     </message>
 </context>
 <context>
@@ -11119,8 +11119,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Eine Frage an ein Modell</translation>
     </message>
     <message>
-        <source>The server wrote what stands below; it would be sent to your model in your name.</source>
-        <translation>Der Server hat geschrieben, was unten steht; es würde in Ihrem Namen an Ihr Modell gesendet.</translation>
+        <source>The server wrote the text below. It would be sent to your model in your name.</source>
+        <translation>Den Text unten hat der Server geschrieben. Er würde in Ihrem Namen an Ihr Modell gesendet.</translation>
     </message>
     <message>
         <source>Allow once</source>
@@ -11139,8 +11139,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Antwort eines Modells</translation>
     </message>
     <message>
-        <source>Look whether something stands in it that this server should not have.</source>
-        <translation>Sehen Sie nach, ob etwas darin steht, das dieser Server nicht haben sollte.</translation>
+        <source>Check that the answer contains nothing that this server should not have.</source>
+        <translation>Prüfen Sie, dass die Antwort nichts enthält, was dieser Server nicht haben sollte.</translation>
     </message>
     <message>
         <source>Send</source>
@@ -11345,8 +11345,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>ShortcutBar</name>
     <message>
-        <source>You were writing. Press Tab or click in this dialog to use the keys.</source>
-        <translation>Sie waren am Schreiben. Drücken Sie Tab, oder klicken Sie in diesen Dialog, um die Tasten zu benutzen.</translation>
+        <source>You were typing when this opened. Press Tab or click here to use the keys.</source>
+        <translation>Sie haben gerade getippt. Drücken Sie Tab, oder klicken Sie hier, um die Tasten zu benutzen.</translation>
     </message>
 </context>
 <context>
@@ -13566,12 +13566,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>UrlElicitationView</name>
     <message>
-        <source>What the server says</source>
-        <translation>Was der Server sagt</translation>
+        <source>Message from the server</source>
+        <translation>Nachricht des Servers</translation>
     </message>
     <message>
-        <source>“{0}” says (nobody checked this):</source>
-        <translation>„{0}“ sagt (niemand hat es geprüft):</translation>
+        <source>“{0}” says (not verified):</source>
+        <translation>„{0}“ sagt (nicht geprüft):</translation>
     </message>
     <message>
         <source>Address</source>
@@ -13586,16 +13586,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Öffnen Sie erst die Seite.</translation>
     </message>
     <message>
-        <source>It cannot be told where this leads</source>
-        <translation>Wohin das führt, lässt sich nicht sagen</translation>
+        <source>Not clear where this leads</source>
+        <translation>Unklar, wohin das führt</translation>
     </message>
     <message>
         <source>Leads to {0}</source>
         <translation>Führt zu {0}</translation>
     </message>
     <message>
-        <source>Such letters can look like others. Compare the name with the one that you know, or type that one into your browser yourself.</source>
-        <translation>Solche Buchstaben können wie andere aussehen. Vergleichen Sie den Namen mit dem, den Sie kennen, oder tippen Sie diesen selbst in Ihren Browser.</translation>
+        <source>Such letters can look like others. Compare the name with the one that you know, or type the name that you know into your browser.</source>
+        <translation>Solche Buchstaben können wie andere aussehen. Vergleichen Sie den Namen mit dem, den Sie kennen, oder tippen Sie den bekannten Namen in Ihren Browser.</translation>
     </message>
     <message>
         <source>This name has unusual letters that cannot be shown.</source>
@@ -13606,12 +13606,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dieser Name hat ungewöhnliche Buchstaben: Er liest sich „{0}“, mit {1}.</translation>
     </message>
     <message>
-        <source>This address is not opened: only https addresses are, and http on this computer, without anything in them that could be read in two ways, and none of a private network in which the server is not. Decline, and report it to whoever made the server.</source>
-        <translation>Diese Adresse wird nicht geöffnet: Geöffnet werden nur https-Adressen, und http auf diesem Computer, ohne etwas darin, das sich auf zwei Weisen lesen lässt, und keine eines privaten Netzes, in dem der Server nicht ist. Lehnen Sie ab, und melden Sie es dem Hersteller des Servers.</translation>
+        <source>This address is not opened. Only https addresses are opened, and http on this computer, if nothing in them is ambiguous and they do not lead into a private network that the server is not in. Decline, and report the address to the maker of the server.</source>
+        <translation>Diese Adresse wird nicht geöffnet. Geöffnet werden nur https-Adressen, und http auf diesem Computer, wenn nichts darin mehrdeutig ist und sie nicht in ein privates Netz führen, in dem der Server nicht ist. Lehnen Sie ab, und melden Sie die Adresse dem Hersteller des Servers.</translation>
     </message>
     <message>
-        <source>Before the host stands “{0}@”, which can look like another host.</source>
-        <translation>Vor dem Host steht „{0}@“, was wie ein anderer Host aussehen kann.</translation>
+        <source>The text “{0}@” before the host can look like another host.</source>
+        <translation>Der Text „{0}@“ vor dem Host kann wie ein anderer Host aussehen.</translation>
     </message>
     <message>
         <source>It opens in your browser. What you enter there goes to that page, not to this program. Come back when you are done.</source>
@@ -14704,12 +14704,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>_HostList</name>
     <message>
-        <source>It can reach only these hosts:</source>
-        <translation>Nur diese Hosts sind ihm erreichbar:</translation>
+        <source>The command can reach only these hosts:</source>
+        <translation>Der Befehl erreicht nur diese Hosts:</translation>
     </message>
     <message>
-        <source>This system cannot limit it to hosts: it may use the whole network, and services of this machine. It says that it needs:</source>
-        <translation>Dieses System kann ihn nicht auf Hosts beschränken: Er kann das ganze Netz und Dienste dieses Computers benutzen. Nach eigener Angabe braucht er:</translation>
+        <source>This system cannot limit the command to certain hosts: it can use the whole network and the services of this computer. The command says that it needs:</source>
+        <translation>Dieses System kann den Befehl nicht auf bestimmte Hosts beschränken: Er kann das ganze Netz und Dienste dieses Computers benutzen. Nach eigener Angabe braucht er:</translation>
     </message>
     <message>
         <source>Hosts</source>

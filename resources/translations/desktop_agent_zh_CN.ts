@@ -92,16 +92,16 @@
         <translation>{0} 个调用正在等待</translation>
     </message>
     <message>
-        <source>No rule can be made of this call.</source>
+        <source>No rule can be made from this call.</source>
         <translation>无法由此调用创建规则。</translation>
     </message>
     <message>
-        <source>Each call of this tool is asked about.</source>
-        <translation>此工具的每次调用都会询问。</translation>
+        <source>You are asked about every call of this tool.</source>
+        <translation>此工具的每次调用都会询问您。</translation>
     </message>
     <message>
-        <source>A rule is made of the arguments that were asked for, not of edited ones.</source>
-        <translation>规则根据询问时的参数创建，而不是编辑后的参数。</translation>
+        <source>A rule is made from the original arguments. Discard your edits to make one.</source>
+        <translation>规则根据原始参数创建。请放弃修改后再创建规则。</translation>
     </message>
     <message>
         <source>Approve tool call</source>
@@ -538,12 +538,12 @@
         <translation>在文件夹 {0} 中</translation>
     </message>
     <message>
-        <source>What it changes can be undone.</source>
-        <translation>它所做的更改可以撤销。</translation>
+        <source>This call can be undone.</source>
+        <translation>此调用可以撤销。</translation>
     </message>
     <message>
-        <source>What it does cannot be undone.</source>
-        <translation>它所做的操作无法撤销。</translation>
+        <source>This call cannot be undone.</source>
+        <translation>此调用无法撤销。</translation>
     </message>
 </context>
 <context>
@@ -747,8 +747,8 @@
         <translation>取决于变量</translation>
     </message>
     <message>
-        <source>Is not what it looks like</source>
-        <translation>与其外观不符</translation>
+        <source>Look-alike characters</source>
+        <translation>含有易混淆的字符</translation>
     </message>
     <message>
         <source>Commands of the line</source>
@@ -1208,12 +1208,12 @@
 <context>
     <name>ElicitationForm</name>
     <message>
-        <source>What the server says</source>
-        <translation>服务器的说明</translation>
+        <source>Message from the server</source>
+        <translation>来自服务器的消息</translation>
     </message>
     <message>
-        <source>The form, in the words of “{0}” (nobody checked them):</source>
-        <translation>以下是“{0}”自己撰写的表单（未经任何人核实）：</translation>
+        <source>The form, as “{0}” wrote it (not verified):</source>
+        <translation>“{0}”撰写的表单（未经核实）：</translation>
     </message>
     <message>
         <source>The form is broken or has too many fields to be shown. It can only be declined.</source>
@@ -1224,11 +1224,11 @@
         <translation>“{0}”</translation>
     </message>
     <message>
-        <source>Not right yet: {0}</source>
-        <translation>尚不正确：{0}</translation>
+        <source>Please correct: {0}</source>
+        <translation>请更正：{0}</translation>
     </message>
     <message>
-        <source>This looks like a password or a key. A server may not ask for one in a form: what stands here goes to “{0}” as it is.</source>
+        <source>This looks like a password or a key. Servers may not ask for one in a form: “{0}” gets it just as you typed it.</source>
         <translation>这看起来像密码或密钥。服务器不得在表单中索取此类信息：这里的内容会原样发送给“{0}”。</translation>
     </message>
 </context>
@@ -1488,19 +1488,19 @@
 <context>
     <name>ExpandableNote</name>
     <message>
-        <source>Read all</source>
-        <translation>阅读全部</translation>
+        <source>Show all</source>
+        <translation>显示全部</translation>
     </message>
     <message>
-        <source>Read less</source>
+        <source>Show less</source>
         <translation>收起</translation>
     </message>
 </context>
 <context>
     <name>FieldRow</name>
     <message>
-        <source>The server wants something here that this form cannot hold.</source>
-        <translation>服务器在这里需要此表单无法容纳的内容。</translation>
+        <source>The server asks for something here that this form cannot show.</source>
+        <translation>服务器在这里要求此表单无法显示的内容。</translation>
     </message>
     <message>
         <source>Choose…</source>
@@ -1737,11 +1737,11 @@ Go up to: {1}</source>
         <translation>此处需要回答。</translation>
     </message>
     <message>
-        <source>Take at least {0} of these.</source>
+        <source>Choose at least {0} of these.</source>
         <translation>请至少选择其中 {0} 项。</translation>
     </message>
     <message>
-        <source>Take at most {0} of these.</source>
+        <source>Choose at most {0} of these.</source>
         <translation>请最多选择其中 {0} 项。</translation>
     </message>
     <message>
@@ -1777,12 +1777,12 @@ Go up to: {1}</source>
         <translation>必须是网址，例如 https://example.org。</translation>
     </message>
     <message>
-        <source>This must be a day, written like 2026-03-31.</source>
-        <translation>必须是日期，写法如 2026-03-31。</translation>
+        <source>This must be a date, such as 2026-03-31.</source>
+        <translation>必须是日期，例如 2026-03-31。</translation>
     </message>
     <message>
-        <source>This must be a moment, written like 2026-03-31T14:30:00Z.</source>
-        <translation>必须是时间点，写法如 2026-03-31T14:30:00Z。</translation>
+        <source>This must be a date with a time, such as 2026-03-31T14:30:00Z.</source>
+        <translation>必须是日期和时间，例如 2026-03-31T14:30:00Z。</translation>
     </message>
 </context>
 <context>
@@ -1918,8 +1918,8 @@ Go up to: {1}</source>
 <context>
     <name>Hosts</name>
     <message>
-        <source>{0} (reads “{1}”, but “{2}” is {3})</source>
-        <translation>{0}（读作“{1}”，但“{2}”是 {3}）</translation>
+        <source>{0} (looks like “{1}”, but “{2}” is {3})</source>
+        <translation>{0}（看起来像“{1}”，但“{2}”是 {3}）</translation>
     </message>
 </context>
 <context>
@@ -4282,8 +4282,8 @@ Go up to: {1}</source>
 <context>
     <name>ReasonNote</name>
     <message>
-        <source>From outside: {0}</source>
-        <translation>来自外部：{0}</translation>
+        <source>Outside content from: {0}</source>
+        <translation>外部内容来自：{0}</translation>
     </message>
     <message>
         <source>Trust {0} in this conversation</source>
@@ -4445,8 +4445,8 @@ Go up to: {1}</source>
         <translation>允许并保留此规则</translation>
     </message>
     <message>
-        <source>The narrowest of these</source>
-        <translation>其中范围最小的</translation>
+        <source>Allows the least</source>
+        <translation>允许范围最小</translation>
     </message>
     <message>
         <source>In every conversation</source>
@@ -4572,7 +4572,7 @@ Go up to: {1}</source>
 <context>
     <name>Sampling</name>
     <message>
-        <source>No model is chosen that could answer.</source>
+        <source>No model is chosen to answer.</source>
         <translation>没有选择可以回答的模型。</translation>
     </message>
     <message>
@@ -4592,11 +4592,11 @@ Go up to: {1}</source>
         <translation>花费 {0}。</translation>
     </message>
     <message>
-        <source>It was cut off before its end.</source>
-        <translation>它在结束前被截断。</translation>
+        <source>The answer was cut off before its end.</source>
+        <translation>回答在结束前被截断。</translation>
     </message>
     <message>
-        <source>Nothing of it has gone to the server yet.</source>
+        <source>Nothing has been sent to the server yet.</source>
         <translation>尚无任何内容发送给服务器。</translation>
     </message>
     <message>
@@ -4608,12 +4608,12 @@ Go up to: {1}</source>
         <translation>回答最多 {0} 个 token，并可请求服务器使用其自己的工具。</translation>
     </message>
     <message>
-        <source>What it costs is not known.</source>
+        <source>The cost is not known.</source>
         <translation>费用未知。</translation>
     </message>
     <message>
-        <source>It costs about {0} at most: a million tokens are {1} in and {2} out.</source>
-        <translation>最多约花费 {0}：每百万 token 输入 {1}，输出 {2}。</translation>
+        <source>It costs about {0} at most ({1} in and {2} out per million tokens).</source>
+        <translation>最多约花费 {0}（每百万 token 输入 {1}，输出 {2}）。</translation>
     </message>
 </context>
 <context>
@@ -4623,36 +4623,36 @@ Go up to: {1}</source>
         <translation>服务器给模型的指令</translation>
     </message>
     <message>
-        <source>The server&apos;s tool “{0}”, for which the model may ask</source>
-        <translation>服务器的工具“{0}”，模型可请求使用</translation>
+        <source>The server&apos;s tool “{0}”, which the model may call</source>
+        <translation>服务器的工具“{0}”，模型可以调用</translation>
     </message>
     <message>
         <source>The model&apos;s answer</source>
         <translation>模型的回答</translation>
     </message>
     <message>
-        <source>The model asks the server for its tool “{0}”</source>
-        <translation>模型向服务器请求使用其工具“{0}”</translation>
+        <source>The model calls the server&apos;s tool “{0}”</source>
+        <translation>模型调用服务器的工具“{0}”</translation>
     </message>
     <message>
         <source>The server asks</source>
         <translation>服务器的提问</translation>
     </message>
     <message>
-        <source>A model answered, the server says</source>
-        <translation>据服务器称，某个模型回答了</translation>
+        <source>Answer of a model, according to the server</source>
+        <translation>模型的回答（据服务器称）</translation>
     </message>
     <message>
-        <source>A model asked for the server&apos;s tool “{0}”, the server says</source>
-        <translation>据服务器称，某个模型请求了服务器的工具“{0}”</translation>
+        <source>Call of “{0}” by a model, according to the server</source>
+        <translation>模型对“{0}”的调用（据服务器称）</translation>
     </message>
     <message>
-        <source>“{0}” failed, the server says</source>
-        <translation>据服务器称，“{0}”失败了</translation>
+        <source>Error of “{0}”, according to the server</source>
+        <translation>“{0}”的错误（据服务器称）</translation>
     </message>
     <message>
-        <source>“{0}” gave, the server says</source>
-        <translation>据服务器称，“{0}”返回了</translation>
+        <source>Result of “{0}”, according to the server</source>
+        <translation>“{0}”的结果（据服务器称）</translation>
     </message>
 </context>
 <context>
@@ -11033,8 +11033,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器自己的说明</translation>
     </message>
     <message>
-        <source>A tool of the server “{0}”, which says about it (nobody checked this):</source>
-        <translation>服务器“{0}”的工具，其说明如下（未经任何人核实）：</translation>
+        <source>A tool of the server “{0}”. The server&apos;s description (not verified):</source>
+        <translation>服务器“{0}”的工具。服务器的说明（未经核实）：</translation>
     </message>
 </context>
 <context>
@@ -11118,7 +11118,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>给模型的问题</translation>
     </message>
     <message>
-        <source>The server wrote what stands below; it would be sent to your model in your name.</source>
+        <source>The server wrote the text below. It would be sent to your model in your name.</source>
         <translation>以下内容由服务器撰写；将以您的名义发送给您的模型。</translation>
     </message>
     <message>
@@ -11138,8 +11138,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>模型的回答</translation>
     </message>
     <message>
-        <source>Look whether something stands in it that this server should not have.</source>
-        <translation>请查看其中是否有不应让此服务器得到的内容。</translation>
+        <source>Check that the answer contains nothing that this server should not have.</source>
+        <translation>请检查回答中没有不应让此服务器得到的内容。</translation>
     </message>
     <message>
         <source>Send</source>
@@ -11344,8 +11344,8 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>ShortcutBar</name>
     <message>
-        <source>You were writing. Press Tab or click in this dialog to use the keys.</source>
-        <translation>您正在输入。要使用按键，请按 Tab 或在此对话框中单击。</translation>
+        <source>You were typing when this opened. Press Tab or click here to use the keys.</source>
+        <translation>打开时您正在输入。要使用按键，请按 Tab 或在此处单击。</translation>
     </message>
 </context>
 <context>
@@ -13565,12 +13565,12 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>UrlElicitationView</name>
     <message>
-        <source>What the server says</source>
-        <translation>服务器的说明</translation>
+        <source>Message from the server</source>
+        <translation>来自服务器的消息</translation>
     </message>
     <message>
-        <source>“{0}” says (nobody checked this):</source>
-        <translation>“{0}”的说明（未经任何人核实）：</translation>
+        <source>“{0}” says (not verified):</source>
+        <translation>“{0}”的说明（未经核实）：</translation>
     </message>
     <message>
         <source>Address</source>
@@ -13585,16 +13585,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>请先打开页面。</translation>
     </message>
     <message>
-        <source>It cannot be told where this leads</source>
-        <translation>无法说明这会通向哪里</translation>
+        <source>Not clear where this leads</source>
+        <translation>不清楚这会通向哪里</translation>
     </message>
     <message>
         <source>Leads to {0}</source>
         <translation>通向 {0}</translation>
     </message>
     <message>
-        <source>Such letters can look like others. Compare the name with the one that you know, or type that one into your browser yourself.</source>
-        <translation>这类字母可能看起来像其他字母。请与您所知的名称对照，或自行在浏览器中输入该名称。</translation>
+        <source>Such letters can look like others. Compare the name with the one that you know, or type the name that you know into your browser.</source>
+        <translation>这类字母可能看起来像其他字母。请与您所知的名称对照，或在浏览器中输入您所知的名称。</translation>
     </message>
     <message>
         <source>This name has unusual letters that cannot be shown.</source>
@@ -13605,11 +13605,11 @@ This replaces what is there ({size} bytes).</source>
         <translation>此名称含有特殊字母：读作“{0}”，含 {1}。</translation>
     </message>
     <message>
-        <source>This address is not opened: only https addresses are, and http on this computer, without anything in them that could be read in two ways, and none of a private network in which the server is not. Decline, and report it to whoever made the server.</source>
-        <translation>此地址不会打开：只打开 https 地址以及此计算机上的 http 地址，其中不得有可作两种解读的内容，也不得属于服务器不在其中的专用网络。请拒绝，并向服务器的开发者报告。</translation>
+        <source>This address is not opened. Only https addresses are opened, and http on this computer, if nothing in them is ambiguous and they do not lead into a private network that the server is not in. Decline, and report the address to the maker of the server.</source>
+        <translation>此地址不会打开。只打开 https 地址以及此计算机上的 http 地址，其中不得有歧义，也不得通向服务器不在其中的专用网络。请拒绝，并向服务器的开发者报告该地址。</translation>
     </message>
     <message>
-        <source>Before the host stands “{0}@”, which can look like another host.</source>
+        <source>The text “{0}@” before the host can look like another host.</source>
         <translation>主机前有“{0}@”，可能看起来像另一个主机。</translation>
     </message>
     <message>
@@ -14703,12 +14703,12 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>_HostList</name>
     <message>
-        <source>It can reach only these hosts:</source>
-        <translation>它只能访问这些主机：</translation>
+        <source>The command can reach only these hosts:</source>
+        <translation>命令只能访问这些主机：</translation>
     </message>
     <message>
-        <source>This system cannot limit it to hosts: it may use the whole network, and services of this machine. It says that it needs:</source>
-        <translation>此系统无法将其限制于特定主机：它可以使用整个网络以及此计算机的服务。它声明需要：</translation>
+        <source>This system cannot limit the command to certain hosts: it can use the whole network and the services of this computer. The command says that it needs:</source>
+        <translation>此系统无法将命令限制于特定主机：它可以使用整个网络以及此计算机的服务。命令声明需要：</translation>
     </message>
     <message>
         <source>Hosts</source>

@@ -231,12 +231,12 @@ class ApprovalDialog(GuardedDialog):
         """Update what can be allowed. Rules are offered only for the original arguments, for which they were made."""
         call, is_edited = self.current, self._arguments.edited_input is not None
         has_rules = call is not None and bool(call.offers) and not is_edited
-        why = "" if has_rules else self.tr("No rule can be made of this call.")
+        why = "" if has_rules else self.tr("No rule can be made from this call.")
         is_always_asked = call is not None and call.is_always_asked
         if is_always_asked:
-            why = self.tr("Each call of this tool is asked about.")
+            why = self.tr("You are asked about every call of this tool.")
         elif is_edited:
-            why = self.tr("A rule is made of the arguments that were asked for, not of edited ones.")
+            why = self.tr("A rule is made from the original arguments. Discard your edits to make one.")
         self._bar.set_can_allow(self._arguments.is_valid, has_rules=has_rules, why=why, is_always_asked=is_always_asked)
         if is_edited or not self._arguments.is_valid:
             self._rules.hide()

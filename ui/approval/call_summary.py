@@ -65,7 +65,7 @@ class ReasonNote(QFrame):
         """Show the reasons; `untrusted_sources` are the sources of untrusted content that can be trusted here."""
         self._text.setText("\n".join(translate_sentence(reason, isolate_untrusted) for reason in reasons))
         names = [isolate_untrusted(name) for name in untrusted_sources]
-        self._sources.setText(self.tr("From outside: {0}").format(join_names(names)))
+        self._sources.setText(self.tr("Outside content from: {0}").format(join_names(names)))
         self._sources.setVisible(len(names) > 1)
         trust = self.tr("Trust {0} in this conversation")
         text = trust.format(names[0] if len(names) == 1 else self.tr("these sources"))
@@ -120,7 +120,7 @@ class ServerDescription(QFrame):
     def show_description(self, server: str, says: str) -> None:
         """Show what the server says; an empty `server` hides it."""
         self.setVisible(bool(server))
-        words = self.tr("A tool of the server “{0}”, which says about it (nobody checked this):")
+        words = self.tr("A tool of the server “{0}”. The server's description (not verified):")
         self._intro.setText(words.format(show_hidden(server)))
         self.text.setPlainText(fold_lines(show_hidden(says)))
 
@@ -170,8 +170,8 @@ class CallHeader(QWidget):
         # A read-only tool leaves nothing to undo, whatever its effects.
         is_reading = call.tool_class is ToolClass.READ_ONLY
         self._undo.setVisible(call.undoable is not None and not is_reading)
-        words = self.tr("What it changes can be undone.")
-        self._undo.setText(words if call.undoable else self.tr("What it does cannot be undone."))
+        words = self.tr("This call can be undone.")
+        self._undo.setText(words if call.undoable else self.tr("This call cannot be undone."))
         tags = self._tag_names(call)
         for index, tag in enumerate(self._tags):
             tag.setVisible(index < len(tags))

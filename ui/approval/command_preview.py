@@ -212,7 +212,7 @@ class CommandView(QWidget):
             Risk.PRIVILEGES: self.tr("Needs privileges"),
             Risk.RUNS_CODE: self.tr("Runs code"),
             Risk.UNCLEAR: self.tr("Depends on variables"),
-            Risk.LOOKALIKE: self.tr("Is not what it looks like"),
+            Risk.LOOKALIKE: self.tr("Look-alike characters"),
         }
         return words[risk]
 
@@ -234,11 +234,11 @@ class _HostList(QWidget):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._only = WrappingLabel(self.tr("It can reach only these hosts:"))
+        self._only = WrappingLabel(self.tr("The command can reach only these hosts:"))
         self._any = WrappingLabel(
             self.tr(
-                "This system cannot limit it to hosts: it may use the whole network, and services of this machine. "
-                "It says that it needs:"
+                "This system cannot limit the command to certain hosts: it can use the whole network and the "
+                "services of this computer. The command says that it needs:"
             ),
             kind="warning",
         )

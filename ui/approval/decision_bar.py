@@ -277,7 +277,7 @@ class RuleChoice(QFrame):
 
     def _create_row(self, index: int, offer: RuleOffer) -> QWidget:
         words = translate_sentence(offer.words, isolate_untrusted)
-        note = self.tr("The narrowest of these") if index == 0 and len(self._offers) > 1 else ""
+        note = self.tr("Allows the least") if index == 0 and len(self._offers) > 1 else ""
         row = _RuleRow(self._themes, fold_lines(words), note)
         self._group.addButton(row.choice, index)
         row.choice.setAccessibleName(strip_bidi_marks(f"{words}. {self._scope_text(offer)}"))

@@ -196,7 +196,7 @@ class ShortcutBar(QWidget):
         self._delay_timer = QTimer(self, singleShot=True, interval=input_delay_ms)
         self._delay_timer.timeout.connect(self._refresh)
         self._delay_timer.timeout.connect(self.input_delay_ended)
-        words = self.tr("You were writing. Press Tab or click in this dialog to use the keys.")
+        words = self.tr("You were typing when this opened. Press Tab or click here to use the keys.")
         self._typing_hint = label(words, wrap=True)
         self._typing_hint.hide()
 

@@ -227,7 +227,7 @@ class ExpandableNote(QWidget):
         self._short = ElidedLabel()
         self._short.setProperty("kind", "muted")
         self._full_text = WrappingLabel(kind="muted")
-        self._toggle_button = button(self.tr("Read all"), self._toggle, "link")
+        self._toggle_button = button(self.tr("Show all"), self._toggle, "link")
         line = hbox(self._short, spacing=SPACE_S, grow=self._short)
         line.addWidget(self._toggle_button, 0, Qt.AlignmentFlag.AlignTop)
         vbox(line, self._full_text, parent=self, spacing=0, margins=0)
@@ -249,6 +249,6 @@ class ExpandableNote(QWidget):
 
     def _set_expanded(self, *, whole: bool) -> None:
         self._full_text.setVisible(whole)
-        words = self.tr("Read less") if whole else self.tr("Read all")
+        words = self.tr("Show less") if whole else self.tr("Show all")
         self._toggle_button.setText(words)
         self._toggle_button.setAccessibleName(words)

@@ -91,7 +91,7 @@ def describe_host(host: str) -> str:
     lookalike = find_lookalike(letters, is_name=True)
     if lookalike is None:
         return f"{ascii_text} ({isolate_untrusted(letters)})"
-    words = QCoreApplication.translate("Hosts", "{0} (reads “{1}”, but “{2}” is {3})")
+    words = QCoreApplication.translate("Hosts", "{0} (looks like “{1}”, but “{2}” is {3})")
     return words.format(ascii_text, isolate_untrusted(letters), lookalike.char, lookalike.name)
 
 

@@ -134,7 +134,7 @@ def test_only_what_can_be_written_in_looks_so(driver):
 
 @pytest.mark.parametrize(
     ("undoable", "says"),
-    [(True, ["What it changes can be undone."]), (False, ["What it does cannot be undone."]), (None, [])],
+    [(True, ["This call can be undone."]), (False, ["This call cannot be undone."]), (None, [])],
 )
 def test_it_says_whether_it_can_be_undone(driver, undoable, says):
     driver.show(call(undoable=undoable))

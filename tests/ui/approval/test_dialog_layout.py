@@ -22,7 +22,7 @@ OFFERS = tuple(RuleOffer(str(number), WORDS, "/work" if number % 2 else None) fo
 
 def command(line=LINE):
     parts, understood = explain_line(line)
-    confinement = "Confined by bubblewrap. It can write only in the workspace. It has no network."
+    confinement = "Confined by bubblewrap. It can write only in the workspace. It has no network access."
     return CommandPreview(line, "/home/ada/project", confinement, parts, understood)
 
 
@@ -260,9 +260,9 @@ def test_the_confinement_is_one_line_until_all_of_it_is_wanted(roomy):
     driver.show(call(1, tool="run_command", preview=command("ls")))
     assert "Confined by bubblewrap. In the folder /home/ada/project" in driver.words
     assert not any("no network" in each for each in driver.words)
-    driver.click("Read all")
-    assert any("It has no network." in each for each in driver.words)
-    driver.click("Read less")
+    driver.click("Show all")
+    assert any("It has no network access." in each for each in driver.words)
+    driver.click("Show less")
     assert not any("no network" in each for each in driver.words)
 
 
@@ -391,7 +391,7 @@ def test_tab_walks_from_the_top_to_the_buttons_and_everything_has_a_name(roomy):
         "Mode",
         "Trust a-site-with-quite-a-long-name.example.org in this conversation",
         "Command line",
-        "Read all",
+        "Show all",
         "Arguments",
         "Message to the model",
         "Deny",

@@ -138,7 +138,7 @@ class Writer(Driver):
 
 def hint(driver):
     return any(
-        each.text().startswith("You were writing") and each.isVisible() for each in driver.dialog.findChildren(QLabel)
+        each.text().startswith("You were typing") and each.isVisible() for each in driver.dialog.findChildren(QLabel)
     )
 
 

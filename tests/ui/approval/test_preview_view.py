@@ -96,14 +96,15 @@ def test_the_hosts_of_a_command_are_listed_as_computers_write_them(view):
     made = CommandPreview("pip install x", "/work", "Confined.", (), True, hosts)
     view.show_preview(made)
     shown = (
-        "a-b.test\n*.example.org:8443\nxn--pple-43d.com (reads “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
+        "a-b.test\n*.example.org:8443\n"
+        "xn--pple-43d.com (looks like “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
     )
-    assert f"It can reach only these hosts:\n{shown}" in view._shown.accessible_text
-    assert "It can reach only these hosts:" in shown_labels(view)
+    assert f"The command can reach only these hosts:\n{shown}" in view._shown.accessible_text
+    assert "The command can reach only these hosts:" in shown_labels(view)
 
     view.show_preview(replace(made, only_hosts=False))
-    assert "It can reach only these hosts:" not in shown_labels(view)
-    assert any(each.startswith("This system cannot limit it to hosts") for each in shown_labels(view))
+    assert "The command can reach only these hosts:" not in shown_labels(view)
+    assert any(each.startswith("This system cannot limit the command to certain hosts") for each in shown_labels(view))
 
     view.show_preview(replace(made, hosts=()))
     assert "reach" not in view._shown.accessible_text
@@ -268,7 +269,7 @@ def test_a_host_whose_letters_look_like_others_is_also_written_as_computers_do(v
     view.show_preview(NetworkPreview("GET", "https://аpple.com/", "аpple.com", ""))
 
     assert view._shown.accessible_text.split("\n")[1] == (
-        "xn--pple-43d.com (reads “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
+        "xn--pple-43d.com (looks like “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
     )
 
 
@@ -323,7 +324,7 @@ def test_a_character_that_looks_like_another_is_named_and_its_command_marked(vie
     said = view.findChild(command_preview.CommandView).accessible_text
     assert "“\u0441url”: the character “\u0441” (U+0441 CYRILLIC SMALL LETTER ES) only looks like “c”." in said
     assert "“\u2212o”: the character “\u2212” (U+2212 MINUS SIGN) only looks like “-”." in said
-    assert "Is not what it looks like" in said
+    assert "Look-alike characters" in said
 
 
 def test_words_of_another_language_are_no_warning(view):

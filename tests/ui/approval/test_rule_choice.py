@@ -54,8 +54,8 @@ def test_the_narrowest_rule_is_chosen_and_said_to_be(qtbot):
     press(driver, Qt.Key.Key_W, MORE)
     assert [each.isChecked() for each in choices(driver)] == [True, False]
     first = choices(driver)[0].parentWidget()
-    assert "The narrowest of these" in [each.text() for each in first.findChildren(QLabel)]
-    assert driver.words.count("The narrowest of these") == 1
+    assert "Allows the least" in [each.text() for each in first.findChildren(QLabel)]
+    assert driver.words.count("Allows the least") == 1
     pushed(driver, "Allow and keep this rule").click()
     assert driver.decisions == [("call-1", AllowAlways(rule_id="here"))]
 
@@ -135,7 +135,7 @@ def test_of_edited_arguments_no_rule_is_made(qtbot):
     driver.dialog._arguments._editor.setPlainText('{"path": "a.txt", "content": "other"}')
     assert choices(driver) == []
     always = driver.part(QPushButton, "Always allow…")
-    assert "not of edited ones" in always.toolTip()
+    assert "from the original arguments" in always.toolTip()
     assert always.toolTip() in always.accessibleDescription()
     driver.dialog._bar.allow_always("here")
     assert driver.decisions == []
@@ -206,7 +206,7 @@ def test_what_is_always_asked_can_be_allowed_once_alone(qtbot):
 
     for name in ("Allow for this conversation", "Always allow…"):
         assert not driver.button(name).isEnabled()
-        assert driver.button(name).toolTip() == "Each call of this tool is asked about."
+        assert driver.button(name).toolTip() == "You are asked about every call of this tool."
     press(driver, Qt.Key.Key_W, MORE)
     press(driver, Qt.Key.Key_C, MORE)
     driver.dialog.bar.allow_for_conversation()
@@ -219,7 +219,7 @@ def test_what_is_always_asked_can_be_allowed_once_alone(qtbot):
     driver.dialog.show_call("call-2")
     driver.settled()
     assert driver.button("Allow for this conversation").isEnabled()
-    assert driver.button("Allow for this conversation").toolTip() != "Each call of this tool is asked about."
+    assert driver.button("Allow for this conversation").toolTip() != "You are asked about every call of this tool."
     driver.dialog.show_call("call-1")
     driver.settled()
     press(driver, Qt.Key.Key_A)

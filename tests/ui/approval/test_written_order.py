@@ -72,7 +72,7 @@ def test_rules(dialog):
 def test_reasons(dialog):
     asked(dialog)
     assert drawn(dialog, "It reads") == "Itreadshttps://a.example/א/ב"
-    assert drawn(dialog, "From outside") == "Fromoutside:https://a.example/א/ב,other"
+    assert drawn(dialog, "Outside content from") == "Outsidecontentfrom:https://a.example/א/ב,other"
     assert not MARKS & set(dialog.accessibleDescription())
 
 

@@ -224,10 +224,10 @@ def _validate_choices(field: FormField, typed: list[str]) -> str:
         return ""
     minimum, maximum = field.minimum or (1 if field.required else 0), field.maximum
     if len(typed) < minimum:
-        words = QCoreApplication.translate("Form", "Take at least {0} of these.")
+        words = QCoreApplication.translate("Form", "Choose at least {0} of these.")
         return words.format(_format_number(minimum))
     if maximum is not None and len(typed) > maximum:
-        return QCoreApplication.translate("Form", "Take at most {0} of these.").format(_format_number(maximum))
+        return QCoreApplication.translate("Form", "Choose at most {0} of these.").format(_format_number(maximum))
     return ""
 
 
@@ -261,9 +261,9 @@ def _validate_format(name: str, typed: str) -> str:
         case "uri" if not _is_address(typed):
             return QCoreApplication.translate("Form", "This must be an address, such as https://example.org.")
         case "date" if not (_DATE.fullmatch(typed) and _is_parsed_by(lambda: date.fromisoformat(typed))):
-            return QCoreApplication.translate("Form", "This must be a day, written like 2026-03-31.")
+            return QCoreApplication.translate("Form", "This must be a date, such as 2026-03-31.")
         case "date-time" if not _is_date_time(typed):
-            return QCoreApplication.translate("Form", "This must be a moment, written like 2026-03-31T14:30:00Z.")
+            return QCoreApplication.translate("Form", "This must be a date with a time, such as 2026-03-31T14:30:00Z.")
         case _:
             return ""
 

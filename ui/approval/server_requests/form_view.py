@@ -33,9 +33,9 @@ class ElicitationForm(RequestView):
 
     def __init__(self, request: ElicitationRequest) -> None:
         super().__init__(SPACE_L, trailing=SPACE_S)
-        self.message_box = ServerText(self.tr("What the server says"))
+        self.message_box = ServerText(self.tr("Message from the server"))
         self.message_box.show_text(request.message)
-        whose = self.tr("The form, in the words of “{0}” (nobody checked them):").format(quote_name(request.server))
+        whose = self.tr("The form, as “{0}” wrote it (not verified):").format(quote_name(request.server))
         frame = ServerTextFrame(whose, SPACE_L)
         fields = parse_fields(request.form)
         self._is_whole = fields is not None
@@ -62,7 +62,7 @@ class ElicitationForm(RequestView):
         wrong = [row.title for row in self.rows if row.problem]
         self.can_accept = self._is_whole and not wrong
         titles = join_names(self.tr("“{0}”").format(quote_name(title)) for title in wrong)
-        self.hint = self.tr("Not right yet: {0}").format(titles) if titles else ""
+        self.hint = self.tr("Please correct: {0}").format(titles) if titles else ""
         self.changed.emit()
 
     @property
@@ -98,8 +98,8 @@ class ElicitationForm(RequestView):
         )
         if field.looks_secret:
             words = self.tr(
-                "This looks like a password or a key. A server may not ask for one in a form: what stands here goes to "
-                "“{0}” as it is."
+                "This looks like a password or a key. Servers may not ask for one in a form: “{0}” gets it just as "
+                "you typed it."
             )
             row.show_warning(words.format(quote_name(server)))
 
@@ -123,7 +123,7 @@ def _create_control(field: FormField, title: str) -> Control[QWidget]:
         case "several":
             control = check_boxes(choices, name=title)
         case "unknown":
-            words = _tr("The server wants something here that this form cannot hold.")
+            words = _tr("The server asks for something here that this form cannot show.")
             return Control(widget=label(words, "muted", wrap=True), read=lambda: "", show=lambda _: None)
         case "text" | "number" | "integer":
             control = text_line(placeholder=_EXAMPLES.get(field.format, ""), is_exact=True)

@@ -29,7 +29,7 @@ def request_texts(request: McpRequest) -> RequestTexts:
         return RequestTexts(
             _tr("“{0}” wants a model to answer").format(server),
             _tr("A question to a model"),
-            _tr("The server wrote what stands below; it would be sent to your model in your name."),
+            _tr("The server wrote the text below. It would be sent to your model in your name."),
             (_tr("Allow once"), "A"),
             (_tr("Deny"), "D"),
         )
@@ -37,7 +37,7 @@ def request_texts(request: McpRequest) -> RequestTexts:
         return RequestTexts(
             _tr("Send this answer to “{0}”?").format(server),
             _tr("A model's answer"),
-            _tr("Look whether something stands in it that this server should not have."),
+            _tr("Check that the answer contains nothing that this server should not have."),
             (_tr("Send"), "S"),
             (_tr("Do not send"), "D"),
         )

@@ -60,9 +60,9 @@ class UrlElicitationView(RequestView):
         self._themes = themes
         address = parse_address(request.url or "")
         self._address = replace(address, is_safe=address.is_safe and request.may_open_url)
-        self.message_box = ServerText(self.tr("What the server says"))
+        self.message_box = ServerText(self.tr("Message from the server"))
         self.message_box.show_text(request.message)
-        message_frame = ServerTextFrame(self.tr("“{0}” says (nobody checked this):").format(quote_name(request.server)))
+        message_frame = ServerTextFrame(self.tr("“{0}” says (not verified):").format(quote_name(request.server)))
         message_frame.column.addWidget(self.message_box)
         self._host = label(self._host_text(), "heading", wrap=True)
         self._address_box = ServerText(self.tr("Address"))
@@ -90,15 +90,14 @@ class UrlElicitationView(RequestView):
     def _host_text(self) -> str:
         host, ascii_host = self._address.host, self._address.ascii_host
         if not host:
-            return self.tr("It cannot be told where this leads")
+            return self.tr("Not clear where this leads")
         return self.tr("Leads to {0}").format(show_hidden(ascii_host or host))
 
     def _lookalike_warning(self) -> str:
         if not self._address.is_idn:
             return ""
         advice = self.tr(
-            "Such letters can look like others. Compare the name with the one that you know, or type that one into "
-            "your browser yourself."
+            "Such letters can look like others. Compare the name with the one that you know, or type the name that you know into your browser."
         )
         if not self._address.unicode_host:
             return join_sentences((self.tr("This name has unusual letters that cannot be shown."), advice))
@@ -109,12 +108,10 @@ class UrlElicitationView(RequestView):
     def _note_text(self) -> str:
         if not self._address.is_safe:
             return self.tr(
-                "This address is not opened: only https addresses are, and http on this computer, without anything in "
-                "them that could be read in two ways, and none of a private network in which the server is not. "
-                "Decline, and report it to whoever made the server."
+                "This address is not opened. Only https addresses are opened, and http on this computer, if nothing in them is ambiguous and they do not lead into a private network that the server is not in. Decline, and report the address to the maker of the server."
             )
         if self._address.user:
-            return self.tr("Before the host stands “{0}@”, which can look like another host.").format(
+            return self.tr("The text “{0}@” before the host can look like another host.").format(
                 show_hidden(self._address.user)
             )
         return self.tr(
@@ -181,7 +178,7 @@ class SamplingView(RequestView):
         for role, content in request.messages:
             self._add_message(role, content)
         for tool in request.tools:
-            name = self.tr("The server's tool “{0}”, for which the model may ask").format(quote_name(tool.name))
+            name = self.tr("The server's tool “{0}”, which the model may call").format(quote_name(tool.name))
             self._add_text(name, "\n\n".join(filter(None, (tool.description, arguments_as_json(tool.input_schema)))))
         self.column.addStretch(1)
 
@@ -189,20 +186,27 @@ class SamplingView(RequestView):
         if answer.text or not answer.calls:
             self._add_text(self.tr("The model's answer"), answer.text)
         for call in answer.calls:
-            name = self.tr("The model asks the server for its tool “{0}”").format(quote_name(call.name))
+            name = self.tr("The model calls the server's tool “{0}”").format(quote_name(call.name))
             self._add_text(name, arguments_as_json(call.input))
 
     def _add_message(self, role: str, content: SamplingContent) -> None:
         match content:
             case str():
-                name = self.tr("The server asks") if role == "user" else self.tr("A model answered, the server says")
+                name = (
+                    self.tr("The server asks")
+                    if role == "user"
+                    else self.tr("Answer of a model, according to the server")
+                )
                 self._add_text(name, content)
             case ToolUse():
                 self._tool_names[content.id] = quote_name(content.name)
-                name = self.tr("A model asked for the server's tool “{0}”, the server says")
+                name = self.tr("Call of “{0}” by a model, according to the server")
                 self._add_text(name.format(self._tool_names[content.id]), arguments_as_json(content.input))
             case ToolResult():
-                failed, came = self.tr("“{0}” failed, the server says"), self.tr("“{0}” gave, the server says")
+                failed, came = (
+                    self.tr("Error of “{0}”, according to the server"),
+                    self.tr("Result of “{0}”, according to the server"),
+                )
                 name = (failed if content.is_error else came).format(self._tool_names.get(content.tool_use_id, ""))
                 self._add_text(name, tool_result_text(content))
 
@@ -221,7 +225,7 @@ def describe_model(request: SamplingRequest) -> list[str]:
     model = request.answering_model
     if model is None:
         return [
-            QCoreApplication.translate("Sampling", "No model is chosen that could answer."),
+            QCoreApplication.translate("Sampling", "No model is chosen to answer."),
             QCoreApplication.translate("Sampling", "Deny this, choose a model, and let the server ask again."),
         ]
     names = (show_hidden(model.title), show_hidden(model.endpoint))
@@ -239,8 +243,8 @@ def describe_answer(request: SamplingRequest, answer: SamplingAnswer) -> list[st
     if answer.usage is not None and answer.usage.cost is not None:
         facts.append(QCoreApplication.translate("Sampling", "It cost {0}.").format(format_dollars(answer.usage.cost)))
     if answer.is_truncated:
-        facts.append(QCoreApplication.translate("Sampling", "It was cut off before its end."))
-    facts.append(QCoreApplication.translate("Sampling", "Nothing of it has gone to the server yet."))
+        facts.append(QCoreApplication.translate("Sampling", "The answer was cut off before its end."))
+    facts.append(QCoreApplication.translate("Sampling", "Nothing has been sent to the server yet."))
     return [*headline, join_sentences(facts)]
 
 
@@ -258,9 +262,9 @@ def _describe_tokens(request: SamplingRequest) -> str:
 def _describe_cost(request: SamplingRequest, model: SamplingModel) -> str:
     price = model.price
     if price is None or price.input is None or price.output is None:
-        return QCoreApplication.translate("Sampling", "What it costs is not known.")
+        return QCoreApplication.translate("Sampling", "The cost is not known.")
     maximum = (request.characters / _CHARACTERS_PER_TOKEN * price.input + request.max_tokens * price.output) / 1e6
     words = QCoreApplication.translate(
-        "Sampling", "It costs about {0} at most: a million tokens are {1} in and {2} out."
+        "Sampling", "It costs about {0} at most ({1} in and {2} out per million tokens)."
     )
     return words.format(format_dollars(maximum), format_price(price.input), format_price(price.output))

@@ -90,7 +90,7 @@ def test_a_title_that_pretends_to_be_markup_is_read_as_it_is(driver):
 
 def test_a_field_that_looks_secret_has_a_warning_beside_it(driver):
     driver.show(form(schema={"properties": {"db_password": {"type": "string"}}}))
-    warning = "A server may not ask for one in a form"
+    warning = "Servers may not ask for one in a form"
     assert warning in driver.words
     line = driver.dialog.findChild(QLineEdit)
     assert warning in line.accessibleDescription()
@@ -305,20 +305,20 @@ CLOSING = "Notes” is safe. Desktop Agent says: type your password for “"
 
 def test_whose_words_they_are_is_said_and_no_name_can_end_that(driver):
     shown = driver.show(form(server=CLOSING, words="Desktop Agent wants to know:"))
-    whose = "The form, in the words of “Notes' is safe. Desktop Agent says: type your password for '”"
+    whose = "The form, as “Notes' is safe. Desktop Agent says: type your password for '” wrote it"
     assert whose in driver.words
     framed = shown.view.message_box.parentWidget()
     assert framed.accessibleName().startswith(whose)
     assert all(framed.isAncestorOf(row) for row in shown.view.rows)
     driver.show(PendingElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
-    assert "“Notes” says (nobody checked this):" in driver.words
+    assert "“Notes” says (not verified):" in driver.words
 
 
 def test_a_title_does_not_speak_for_the_program_under_the_form(driver):
     schema = {"properties": {"a": {"type": "string", "title": CLOSING + "\n\nSend"}}, "required": ["a"]}
     driver.show(form(schema=schema))
     hint = driver.dialog.current.bar._hint.text()
-    assert hint.startswith("Not right yet: “Notes' is safe.")
+    assert hint.startswith("Please correct: “Notes' is safe.")
     assert hint.count("”") == 1
     assert hint.endswith("”")
     assert "\n" not in hint

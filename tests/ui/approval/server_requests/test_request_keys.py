@@ -51,7 +51,7 @@ class Writer(Driver):
     @property
     def hint(self):
         labels = self.dialog.findChildren(QLabel)
-        return any(each.text().startswith("You were writing") and each.isVisible() for each in labels)
+        return any(each.text().startswith("You were typing") and each.isVisible() for each in labels)
 
 
 @pytest.mark.parametrize("asked", ALL, ids=["request", "answer", "form", "page"])
@@ -186,9 +186,15 @@ def names_by_tab(qtbot):
 @pytest.mark.parametrize(
     ("asked", "parts"),
     [
-        (form(schema=MANY | {"required": []}), ["What the server says", "Name", "Class", "Quiet", "Decline", "Send"]),
-        (page("https://example.org/"), ["What the server says", "Address", "Open the page", "Decline"]),
-        (REQUEST, ["The server's instructions to the model", "The server asks", "A model answered, the server says"]),
+        (
+            form(schema=MANY | {"required": []}),
+            ["Message from the server", "Name", "Class", "Quiet", "Decline", "Send"],
+        ),
+        (page("https://example.org/"), ["Message from the server", "Address", "Open the page", "Decline"]),
+        (
+            REQUEST,
+            ["The server's instructions to the model", "The server asks", "Answer of a model, according to the server"],
+        ),
     ],
     ids=["form", "page", "request"],
 )

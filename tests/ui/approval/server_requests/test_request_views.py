@@ -39,15 +39,15 @@ def test_tools_calls_and_results_stand_there_whole(qtbot):
     view = SamplingView(REQUEST)
     qtbot.addWidget(view)
     (*said, tool) = shown(view)
-    assert tool[0] == "The server's tool “lo⟨U+202E⟩ok”, for which the model may ask"
+    assert tool[0] == "The server's tool “lo⟨U+202E⟩ok”, which the model may call"
     assert tool[1].startswith("Looks at a thing.\n\n{")
     assert '"of": {' in tool[1]
     assert said == [
         ("The server asks", "Name a colour."),
-        ("A model asked for the server's tool “look”, the server says", '{\n  "of": "sky"\n}'),
-        ("“look” gave, the server says", "It is\ndark."),
-        ("A model asked for the server's tool “look”, the server says 2", "{}"),
-        ("“look” failed, the server says", "No."),
+        ("Call of “look” by a model, according to the server", '{\n  "of": "sky"\n}'),
+        ("Result of “look”, according to the server", "It is\ndark."),
+        ("Call of “look” by a model, according to the server 2", "{}"),
+        ("Error of “look”, according to the server", "No."),
     ]
     words = "\n".join(each.text() for each in view.findChildren(QLabel))
     assert "may ask the server to use tools of its own" in words
@@ -65,19 +65,19 @@ def test_what_tools_say_counts_in_the_price():
     large = ToolSpec("a", "x" * 4_000_000, {})
     told = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL, tools=(large,))
     assert "about $3.00 at most" in " ".join(describe_model(told))
-    assert "$3.00" not in " ".join(describe_model(plain)).split("at most:")[0]
+    assert "$3.00" not in " ".join(describe_model(plain)).split("at most (")[0]
 
 
 def test_calls_of_the_answer_are_shown_before_they_go(qtbot):
     view = SamplingView(REQUEST, SamplingAnswer("", "m", calls=(CALL,)))
     qtbot.addWidget(view)
-    assert shown(view)[0] == ("The model asks the server for its tool “look”", '{\n  "of": "sky"\n}')
+    assert shown(view)[0] == ("The model calls the server's tool “look”", '{\n  "of": "sky"\n}')
     assert view.message_box is not None
     both = SamplingView(REQUEST, SamplingAnswer("Let me look.", "m", calls=(CALL,)))
     qtbot.addWidget(both)
     assert [name for name, _ in shown(both)][:2] == [
         "The model's answer",
-        "The model asks the server for its tool “look”",
+        "The model calls the server's tool “look”",
     ]
 
 
