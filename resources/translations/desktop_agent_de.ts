@@ -127,8 +127,8 @@
         <translation>Argumente ausblenden</translation>
     </message>
     <message>
-        <source>No arguments are named</source>
-        <translation>Keine Argumente angegeben</translation>
+        <source>No arguments listed</source>
+        <translation>Keine Argumente genannt</translation>
     </message>
     <message>
         <source>Show 1 argument</source>
@@ -143,8 +143,8 @@
         <translation>Die ersten {0} von {1} Zeichen.</translation>
     </message>
     <message>
-        <source>The server names no arguments of this tool.</source>
-        <translation>Der Server nennt keine Argumente dieses Werkzeugs.</translation>
+        <source>The server lists no arguments for this tool.</source>
+        <translation>Der Server nennt keine Argumente für dieses Werkzeug.</translation>
     </message>
     <message>
         <source>These are the first {0}. The others are in the JSON.</source>
@@ -167,8 +167,8 @@
         <translation>Eines von: {0}</translation>
     </message>
     <message>
-        <source>If left out: {0}</source>
-        <translation>Wenn weggelassen: {0}</translation>
+        <source>Default: {0}</source>
+        <translation>Standard: {0}</translation>
     </message>
 </context>
 <context>
@@ -270,7 +270,7 @@
 <context>
     <name>AuditLogSettings</name>
     <message>
-        <source>No tool was called yet.</source>
+        <source>No tool has been called yet.</source>
         <translation>Es wurde noch kein Werkzeug aufgerufen.</translation>
     </message>
     <message>
@@ -290,8 +290,8 @@
         <translation>Exportieren…</translation>
     </message>
     <message>
-        <source>Every call that a model asked for: who decided about it, and what became of it.</source>
-        <translation>Jeder Aufruf, um den ein Modell gebeten hat: wer darüber entschieden hat und was daraus wurde.</translation>
+        <source>Every tool call that a model asked for: who decided, and how it ended.</source>
+        <translation>Jeder Werkzeugaufruf, um den ein Modell gebeten hat: wer entschieden hat und wie er endete.</translation>
     </message>
     <message>
         <source>Allowed by you</source>
@@ -580,8 +580,8 @@
 <context>
     <name>Cards</name>
     <message>
-        <source>Save or cancel what you are writing first</source>
-        <translation>Erst speichern oder abbrechen, was Sie gerade schreiben</translation>
+        <source>Save or cancel your changes first</source>
+        <translation>Erst Ihre Änderungen speichern oder verwerfen</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -592,8 +592,8 @@
         <translation>Speichern</translation>
     </message>
     <message>
-        <source>This cannot be saved. Look at each field again.</source>
-        <translation>Das lässt sich so nicht speichern. Sehen Sie alle Felder noch einmal durch.</translation>
+        <source>This cannot be saved yet. Check each field.</source>
+        <translation>Das lässt sich noch nicht speichern. Prüfen Sie alle Felder.</translation>
     </message>
     <message>
         <source>Undo</source>
@@ -955,8 +955,8 @@
         <translation>Abbrechen</translation>
     </message>
     <message>
-        <source>They hold for this conversation, from the next message on.</source>
-        <translation>Sie gelten für diese Unterhaltung, ab der nächsten Nachricht.</translation>
+        <source>These settings apply to this conversation, from the next message on.</source>
+        <translation>Diese Einstellungen gelten für diese Unterhaltung, ab der nächsten Nachricht.</translation>
     </message>
 </context>
 <context>
@@ -1171,7 +1171,7 @@
 <context>
     <name>DialectBox</name>
     <message>
-        <source>What the server speaks</source>
+        <source>API of the server</source>
         <translation>Schnittstelle des Servers</translation>
     </message>
 </context>
@@ -1267,7 +1267,7 @@
         <translation>{0} testen</translation>
     </message>
     <message>
-        <source>Key held</source>
+        <source>Key set</source>
         <translation>Schlüssel vorhanden</translation>
     </message>
     <message>
@@ -1350,8 +1350,8 @@
         <translation>{0} speichern</translation>
     </message>
     <message>
-        <source>The key was given for {0} and goes to no other address. Saving removes it; then enter the key again.</source>
-        <translation>Der Schlüssel wurde für {0} angegeben und geht an keine andere Adresse. Beim Speichern wird er entfernt; geben Sie ihn danach neu ein.</translation>
+        <source>The key belongs to {0} and is not sent to other addresses. Saving removes the key; then enter it again.</source>
+        <translation>Der Schlüssel gehört zu {0} und geht an keine andere Adresse. Beim Speichern wird er entfernt; geben Sie ihn danach neu ein.</translation>
     </message>
     <message>
         <source>“{0}” is not a web address. It begins with https:// or http://.</source>
@@ -1374,11 +1374,11 @@
         <translation>Adresse</translation>
     </message>
     <message>
-        <source>Speaks</source>
+        <source>API</source>
         <translation>Schnittstelle</translation>
     </message>
     <message>
-        <source>What {0} speaks</source>
+        <source>API of {0}</source>
         <translation>Schnittstelle von {0}</translation>
     </message>
     <message>
@@ -1826,8 +1826,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>FoundHistorySettings</name>
     <message>
-        <source>Conversations of these programs are shown below your own, are found by the search, and can be continued here with any model. The programs&apos; own files are only read. For the search their words are kept in an index in the data folder; it goes when a program is switched off.</source>
-        <translation>Unterhaltungen dieser Programme erscheinen unter Ihren eigenen, werden von der Suche gefunden und lassen sich hier mit jedem Modell fortsetzen. Die Dateien der Programme selbst werden nur gelesen. Für die Suche stehen ihre Wörter in einem Index im Datenordner; er verschwindet, wenn ein Programm abgeschaltet wird.</translation>
+        <source>Conversations of these programs are shown below your own, are found by the search, and can be continued here with any model. The programs&apos; own files are only read. The search keeps an index of their text in the data folder; it is deleted when you turn a program off.</source>
+        <translation>Unterhaltungen dieser Programme erscheinen unter Ihren eigenen, werden von der Suche gefunden und lassen sich hier mit jedem Modell fortsetzen. Die Dateien der Programme selbst werden nur gelesen. Die Suche legt im Datenordner einen Index ihrer Texte an; er wird gelöscht, wenn Sie ein Programm ausschalten.</translation>
     </message>
     <message>
         <source>No conversations of other assistants were found on this computer.</source>
@@ -1925,12 +1925,12 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>HttpFields</name>
     <message>
-        <source>I sign in there with the browser (OAuth)</source>
-        <translation>Ich melde mich dort im Browser an (OAuth)</translation>
+        <source>Sign in with the browser (OAuth)</source>
+        <translation>Im Browser anmelden (OAuth)</translation>
     </message>
     <message>
-        <source>Save it, then press “Sign in” on its card: the browser opens with a page of the server. What comes of it is kept in the keyring.</source>
-        <translation>Speichern Sie, und drücken Sie dann auf der Karte „Anmelden“: Der Browser öffnet eine Seite des Servers. Was daraus entsteht, kommt in den Schlüsselbund.</translation>
+        <source>Save, then press “Sign in” on the server&apos;s card. Your browser opens a page of the server. The sign-in is kept in the keyring.</source>
+        <translation>Speichern Sie, und drücken Sie dann auf der Karte des Servers „Anmelden“. Ihr Browser öffnet eine Seite des Servers. Die Anmeldung kommt in den Schlüsselbund.</translation>
     </message>
     <message>
         <source>Address</source>
@@ -1953,12 +1953,12 @@ Aufwärts zu: {1}</translation>
         <translation>Das ist keine Webadresse. Eine Webadresse beginnt mit https:// oder http://.</translation>
     </message>
     <message>
-        <source>What the headers hold was given for {0} and goes to no other address. Enter it again.</source>
-        <translation>Der Inhalt der Kopfzeilen wurde für {0} angegeben und geht an keine andere Adresse. Geben Sie ihn neu ein.</translation>
+        <source>The values of the headers belong to {0} and are not sent to other addresses. Enter them again.</source>
+        <translation>Die Werte der Kopfzeilen gehören zu {0} und gehen an keine andere Adresse. Geben Sie sie neu ein.</translation>
     </message>
     <message>
-        <source>What is sent to an http:// address can be read on the way. Take https:// if it has one.</source>
-        <translation>Was an eine http://-Adresse geht, kann unterwegs mitgelesen werden. Nehmen Sie https://, falls es eine solche gibt.</translation>
+        <source>Others on the network can read what is sent to an http:// address. Use https:// if the server offers it.</source>
+        <translation>Was an eine http://-Adresse geht, können andere im Netz mitlesen. Verwenden Sie https://, falls der Server es anbietet.</translation>
     </message>
 </context>
 <context>
@@ -1984,16 +1984,16 @@ Aufwärts zu: {1}</translation>
         <translation>Kommt in den Schlüsselbund: {0}</translation>
     </message>
     <message>
-        <source>It is off there, and stays off.</source>
-        <translation>Es ist dort abgeschaltet und bleibt es.</translation>
+        <source>It is turned off in the other program, and stays off here.</source>
+        <translation>Er ist im anderen Programm ausgeschaltet und bleibt es hier.</translation>
     </message>
     <message>
         <source>The other program asks for these values itself: {0}. Enter them with Edit afterwards.</source>
         <translation>Das andere Programm fragt selbst nach diesen Werten: {0}. Tragen Sie sie danach mit „Bearbeiten“ ein.</translation>
     </message>
     <message>
-        <source>Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.</source>
-        <translation>Nur das andere Programm ersetzt, was in ${…} steht. Berichtigen Sie es danach mit „Bearbeiten“.</translation>
+        <source>Desktop Agent does not fill in values in ${…}. Enter them with Edit afterwards.</source>
+        <translation>Desktop Agent setzt für ${…} keine Werte ein. Tragen Sie sie danach mit „Bearbeiten“ ein.</translation>
     </message>
 </context>
 <context>
@@ -2051,8 +2051,8 @@ Aufwärts zu: {1}</translation>
         <translation>Server importieren</translation>
     </message>
     <message>
-        <source>Paste what a server&apos;s page gives for other programs, or choose a file. Nothing is started yet.</source>
-        <translation>Fügen Sie ein, was die Seite eines Servers für andere Programme angibt, oder wählen Sie eine Datei. Noch wird nichts gestartet.</translation>
+        <source>Paste the JSON that a server&apos;s page gives for other programs, or choose a file. Nothing is started yet.</source>
+        <translation>Fügen Sie das JSON ein, das die Seite eines Servers für andere Programme angibt, oder wählen Sie eine Datei. Noch wird nichts gestartet.</translation>
     </message>
     <message>
         <source>Choose file…</source>
@@ -2125,8 +2125,8 @@ Aufwärts zu: {1}</translation>
         <translation>Zeile {0}, Spalte {1}: {2}</translation>
     </message>
     <message>
-        <source>This is nested too deep. Take some levels out.</source>
-        <translation>Das ist zu tief verschachtelt. Nehmen Sie einige Ebenen heraus.</translation>
+        <source>This is nested too deep. Remove some levels.</source>
+        <translation>Das ist zu tief verschachtelt. Entfernen Sie einige Ebenen.</translation>
     </message>
     <message>
         <source>A number has too many digits. Write it shorter, or as text.</source>
@@ -2137,16 +2137,16 @@ Aufwärts zu: {1}</translation>
         <translation>Die Argumente müssen ein JSON-Objekt sein: Schreiben Sie {…} darum.</translation>
     </message>
     <message>
-        <source>There is nothing here. Write {} where there are no arguments.</source>
+        <source>There is nothing here. Write {} if there are no arguments.</source>
         <translation>Hier steht nichts. Schreiben Sie {}, wenn es keine Argumente gibt.</translation>
     </message>
     <message>
-        <source>A name in double quotes is missing here. Write one, or take out the comma before.</source>
-        <translation>Hier fehlt ein Name in doppelten Anführungszeichen. Ergänzen Sie ihn, oder nehmen Sie das Komma davor heraus.</translation>
+        <source>A name in double quotes is missing here. Write one, or remove the comma before it.</source>
+        <translation>Hier fehlt ein Name in doppelten Anführungszeichen. Ergänzen Sie ihn, oder entfernen Sie das Komma davor.</translation>
     </message>
     <message>
-        <source>There is a comma too many. Take it out.</source>
-        <translation>Ein Komma ist zu viel. Nehmen Sie es heraus.</translation>
+        <source>There is a comma too many. Remove it.</source>
+        <translation>Ein Komma ist zu viel. Entfernen Sie es.</translation>
     </message>
     <message>
         <source>A colon is missing here, between a name and its value. Write one.</source>
@@ -2161,24 +2161,24 @@ Aufwärts zu: {1}</translation>
         <translation>Hier fehlt ein Wert. Schreiben Sie einen: Text in doppelten Anführungszeichen, eine Zahl, true, false, null, […], {…}.</translation>
     </message>
     <message>
-        <source>The text that begins here does not end. Write a double quote behind it.</source>
+        <source>The text that begins here has no end. Write a double quote after it.</source>
         <translation>Der Text, der hier beginnt, endet nicht. Schreiben Sie ein doppeltes Anführungszeichen dahinter.</translation>
     </message>
     <message>
-        <source>A line break or a tab stands inside of a text. Write \n or \t for it.</source>
+        <source>A text contains a line break or a tab. Write \n or \t instead.</source>
         <translation>In einem Text steht ein Zeilenumbruch oder Tabulator. Schreiben Sie dafür \n oder \t.</translation>
     </message>
     <message>
-        <source>A backslash stands before something that needs none. Write it twice: \\</source>
-        <translation>Ein umgekehrter Schrägstrich steht vor etwas, das keinen braucht. Schreiben Sie ihn doppelt: \\</translation>
+        <source>A single backslash cannot be used here. Write it twice: \\</source>
+        <translation>Ein einzelner umgekehrter Schrägstrich ist hier nicht möglich. Schreiben Sie ihn doppelt: \\</translation>
     </message>
     <message>
-        <source>Something stands behind the end. Take it out.</source>
-        <translation>Hinter dem Ende steht noch etwas. Nehmen Sie es heraus.</translation>
+        <source>There is text after the end of the JSON. Remove it.</source>
+        <translation>Hinter dem Ende des JSON steht noch Text. Entfernen Sie ihn.</translation>
     </message>
     <message>
-        <source>This is no JSON. Compare it with the arguments as they were.</source>
-        <translation>Das ist kein JSON. Vergleichen Sie es mit den ursprünglichen Argumenten.</translation>
+        <source>This is not valid JSON. Compare it with the original arguments.</source>
+        <translation>Das ist kein gültiges JSON. Vergleichen Sie es mit den ursprünglichen Argumenten.</translation>
     </message>
     <message>
         <source>{0} is not JSON. Write a number, or null.</source>
@@ -2189,8 +2189,8 @@ Aufwärts zu: {1}</translation>
         <translation>Die Zahl {0} ist zu groß. Schreiben Sie eine kleinere oder einen Text.</translation>
     </message>
     <message>
-        <source>A name is written twice. Take one of the two out.</source>
-        <translation>Ein Name steht zweimal da. Nehmen Sie einen der beiden heraus.</translation>
+        <source>A name is used twice. Remove one of the two.</source>
+        <translation>Ein Name steht zweimal da. Entfernen Sie einen der beiden.</translation>
     </message>
 </context>
 <context>
@@ -2238,7 +2238,7 @@ Aufwärts zu: {1}</translation>
         <translation>Es wurden keine Modelldateien gefunden. Wählen Sie eine, deren Name auf .gguf endet, oder laden Sie eine mit einem anderen Programm herunter.</translation>
     </message>
     <message>
-        <source>Models are run by llama.cpp, which is not installed here. Install it by your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Look again.</source>
+        <source>Models are run by llama.cpp, which is not installed here. Install it with your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Then press “Look again”.</source>
         <translation>Modelle führt llama.cpp aus, das hier nicht installiert ist. Installieren Sie es mit Ihrer Paketverwaltung, mit „brew install llama.cpp“ oder „winget install llama.cpp“, oder von github.com/ggml-org/llama.cpp. Suchen Sie dann erneut.</translation>
     </message>
     <message>
@@ -2262,7 +2262,7 @@ Aufwärts zu: {1}</translation>
         <translation>„{0}“ wird geladen: {1} im Speicher, die Datei hat {2}.</translation>
     </message>
     <message>
-        <source>“{0}” runs and takes {1} of memory.</source>
+        <source>“{0}” is running and uses {1} of memory.</source>
         <translation>„{0}“ läuft und belegt {1} Speicher.</translation>
     </message>
     <message>
@@ -2316,8 +2316,8 @@ Aufwärts zu: {1}</translation>
         <translation>Das Protokoll von {0} kopieren</translation>
     </message>
     <message>
-        <source>It said nothing yet.</source>
-        <translation>Noch nichts zu lesen.</translation>
+        <source>The log is empty.</source>
+        <translation>Das Protokoll ist leer.</translation>
     </message>
     <message>
         <source>The whole line</source>
@@ -2344,8 +2344,8 @@ Aufwärts zu: {1}</translation>
         <translation>Fehler</translation>
     </message>
     <message>
-        <source>What the program wrote itself</source>
-        <translation>Was das Programm selbst geschrieben hat</translation>
+        <source>Only the program&apos;s own output</source>
+        <translation>Nur eigene Ausgaben des Programms</translation>
     </message>
 </context>
 <context>
@@ -2476,8 +2476,8 @@ Aufwärts zu: {1}</translation>
         <translation>„{0}“ entfernen? Auch seine Geheimnisse werden aus dem Schlüsselbund gelöscht.</translation>
     </message>
     <message>
-        <source>Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…</source>
-        <translation>Wird gestartet und gefragt, was er anbietet. Muss er erst geladen werden, dauert das bis zu einer Minute…</translation>
+        <source>Starting the server and asking for its tools. If it is downloaded first, this takes up to a minute…</source>
+        <translation>Der Server wird gestartet und nach seinen Werkzeugen gefragt. Muss er erst heruntergeladen werden, dauert das bis zu einer Minute…</translation>
     </message>
     <message>
         <source>Hide tools</source>
@@ -2488,7 +2488,7 @@ Aufwärts zu: {1}</translation>
         <translation>Protokoll ausblenden</translation>
     </message>
     <message>
-        <source>What it says about its tools is believed</source>
+        <source>What it says about its tools is trusted</source>
         <translation>Seinen Angaben über seine Werkzeuge wird vertraut</translation>
     </message>
     <message>
@@ -2538,8 +2538,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>McpServersForm</name>
     <message>
-        <source>None is set up yet. Add a program of this machine or an address on the web, or import what another program knows already.</source>
-        <translation>Noch ist keiner eingerichtet. Fügen Sie ein Programm dieses Computers oder eine Adresse im Web hinzu, oder importieren Sie, was ein anderes Programm schon kennt.</translation>
+        <source>No MCP server is set up yet. Add a program on this computer or an address on the web, or import the servers of another program.</source>
+        <translation>Noch ist kein MCP-Server eingerichtet. Fügen Sie ein Programm auf diesem Computer oder eine Adresse im Web hinzu, oder importieren Sie die Server eines anderen Programms.</translation>
     </message>
     <message>
         <source>Add program…</source>
@@ -2681,8 +2681,8 @@ Aufwärts zu: {1}</translation>
         <translation>Weitere Adressen</translation>
     </message>
     <message>
-        <source>Further addresses of the same service, one a line. They are asked when the first does not answer, and they get the same key.</source>
-        <translation>Weitere Adressen desselben Dienstes, eine je Zeile. Sie werden gefragt, wenn die erste nicht antwortet, und bekommen denselben Schlüssel.</translation>
+        <source>Other addresses of the same service, one per line. They are tried when the first does not answer, with the same key.</source>
+        <translation>Weitere Adressen desselben Dienstes, eine je Zeile. Sie werden mit demselben Schlüssel versucht, wenn die erste nicht antwortet.</translation>
     </message>
 </context>
 <context>
@@ -2727,43 +2727,43 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Modus braucht einen Namen. Schreiben Sie einen.</translation>
     </message>
     <message>
-        <source>A short name is made of small letters, digits and “-”, and begins with a letter.</source>
-        <translation>Ein Kurzname besteht aus Kleinbuchstaben, Ziffern und „-“ und beginnt mit einem Buchstaben.</translation>
+        <source>A short name has only lower-case letters, digits and “-”, and begins with a letter. Change it.</source>
+        <translation>Ein Kurzname hat nur Kleinbuchstaben, Ziffern und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
         <translation>Ein anderer Modus hat diesen Kurznamen. Wählen Sie einen anderen.</translation>
     </message>
     <message>
-        <source>These are more than {0} characters. Shorten them.</source>
-        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie den Text.</translation>
+        <source>The instructions have more than {0} characters. Shorten them.</source>
+        <translation>Die Anweisungen haben mehr als {0} Zeichen. Kürzen Sie sie.</translation>
     </message>
     <message>
-        <source>A rule is half written. Add it, or cancel it.</source>
-        <translation>Eine Regel ist halb geschrieben. Fügen Sie sie hinzu, oder verwerfen Sie sie.</translation>
+        <source>A rule is not finished. Add it, or cancel it.</source>
+        <translation>Eine Regel ist noch nicht fertig. Fügen Sie sie hinzu, oder verwerfen Sie sie.</translation>
     </message>
     <message>
         <source>Name</source>
         <translation>Name</translation>
     </message>
     <message>
-        <source>By it the agent and specialists name the mode. It stays as it is once the mode is made.</source>
-        <translation>Unter diesem Namen sprechen der Agent und Spezialisten den Modus an. Er steht fest, sobald der Modus angelegt ist.</translation>
+        <source>The agent and specialists call the mode by this name. It cannot be changed later.</source>
+        <translation>Der Agent und Spezialisten nennen den Modus bei diesem Namen. Er lässt sich später nicht ändern.</translation>
     </message>
     <message>
         <source>Short name</source>
         <translation>Kurzname</translation>
     </message>
     <message>
-        <source>Are denied: the agent only looks</source>
-        <translation>Werden abgelehnt: Der Agent sieht sich nur um</translation>
+        <source>Denied: the agent only reads</source>
+        <translation>Abgelehnt: Der Agent liest nur</translation>
     </message>
     <message>
-        <source>Are asked about, one by one</source>
+        <source>Asked about, one by one</source>
         <translation>Nach jedem wird einzeln gefragt</translation>
     </message>
     <message>
-        <source>Change files unasked; all else is asked about</source>
+        <source>Files change without asking; the rest is asked about</source>
         <translation>Ändern Dateien ohne Nachfrage; nach allem anderen wird gefragt</translation>
     </message>
     <message>
@@ -2775,7 +2775,7 @@ Aufwärts zu: {1}</translation>
         <translation>Nichts</translation>
     </message>
     <message>
-        <source>Added to the instructions while the mode holds.</source>
+        <source>Added to the instructions while the mode is on.</source>
         <translation>Wird zu den Anweisungen hinzugefügt, solange der Modus gilt.</translation>
     </message>
     <message>
@@ -2783,8 +2783,8 @@ Aufwärts zu: {1}</translation>
         <translation>Anweisungen</translation>
     </message>
     <message>
-        <source>Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides.</source>
-        <translation>Ablehnen geht vor Fragen, Fragen vor Erlauben. Regeln der Unterhaltung und jedes Ordners gelten außerdem.</translation>
+        <source>Deny overrides Ask, and Ask overrides Allow. Rules of the conversation and of every folder apply as well.</source>
+        <translation>„Ablehnen“ geht vor „Fragen“, „Fragen“ vor „Erlauben“. Regeln der Unterhaltung und jedes Ordners gelten ebenfalls.</translation>
     </message>
     <message>
         <source>Rules</source>
@@ -2860,12 +2860,12 @@ Aufwärts zu: {1}</translation>
         <translation>{0} (Kopie)</translation>
     </message>
     <message>
-        <source>The mode “{0}” is removed. Where it held, less happens unasked now.</source>
-        <translation>Der Modus „{0}“ wurde entfernt. Wo er galt, geschieht jetzt weniger ohne Nachfrage.</translation>
+        <source>The mode “{0}” is removed. Conversations that used it now ask you more often.</source>
+        <translation>Der Modus „{0}“ wurde entfernt. Unterhaltungen, die ihn verwendeten, fragen jetzt öfter nach.</translation>
     </message>
     <message>
-        <source>A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in every open conversation, for each call that has not started.</source>
-        <translation>Ein Modus sagt, wie viel ohne Nachfrage geschehen darf. Gewählt wird er unter dem Eingabefeld; ein Wechsel gilt sofort in jeder offenen Unterhaltung, für jeden Aufruf, der noch nicht begonnen hat.</translation>
+        <source>A mode says what the agent may do without asking you. Choose it below the message editor. Changes to a mode apply at once in every open conversation, to each call that has not started.</source>
+        <translation>Ein Modus sagt, was der Agent ohne Nachfrage tun darf. Gewählt wird er unter dem Eingabefeld. Änderungen an einem Modus gelten sofort in jeder offenen Unterhaltung, für jeden Aufruf, der noch nicht begonnen hat.</translation>
     </message>
     <message>
         <source>Always there</source>
@@ -3007,8 +3007,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>Modes</name>
     <message>
-        <source>Mode being written</source>
-        <translation>Modus in Bearbeitung</translation>
+        <source>Mode editor</source>
+        <translation>Moduseditor</translation>
     </message>
     <message>
         <source>With any arguments</source>
@@ -3031,8 +3031,8 @@ Aufwärts zu: {1}</translation>
         <translation>Genau der Befehl</translation>
     </message>
     <message>
-        <source>Write the whole path of the folder, from the disk on.</source>
-        <translation>Schreiben Sie den ganzen Pfad des Ordners, von der Wurzel an.</translation>
+        <source>Write the full path of the folder.</source>
+        <translation>Schreiben Sie den vollständigen Pfad des Ordners.</translation>
     </message>
     <message>
         <source>Write the name of a host, such as example.org, or *.example.org for every host below it.</source>
@@ -3067,20 +3067,20 @@ Aufwärts zu: {1}</translation>
         <translation>Fragt, bevor er etwas ändert</translation>
     </message>
     <message>
-        <source>Changes files unasked</source>
+        <source>Changes files without asking</source>
         <translation>Ändert Dateien ohne Nachfrage</translation>
     </message>
     <message>
-        <source>{0}; its own rules allow more</source>
+        <source>{0}; its rules allow more</source>
         <translation>{0}; eigene Regeln erlauben mehr</translation>
     </message>
     <message>
-        <source>{0}; its own rules forbid or ask more</source>
-        <translation>{0}; eigene Regeln verbieten mehr oder fragen öfter nach</translation>
+        <source>{0}; its rules deny more or ask more often</source>
+        <translation>{0}; eigene Regeln lehnen mehr ab oder fragen öfter nach</translation>
     </message>
     <message>
-        <source>{0}; its own rules allow some, forbid or ask more of others</source>
-        <translation>{0}; eigene Regeln erlauben manches und verbieten anderes oder fragen danach</translation>
+        <source>{0}; its rules allow some calls, and deny or ask about others</source>
+        <translation>{0}; eigene Regeln erlauben manche Aufrufe und lehnen andere ab oder fragen danach</translation>
     </message>
 </context>
 <context>
@@ -3109,8 +3109,8 @@ Aufwärts zu: {1}</translation>
         <translation>Client-Geheimnis</translation>
     </message>
     <message>
-        <source>Most servers need neither. Some know only programs that they were told of before: whoever runs such a server gives you both. The secret goes to the keyring.</source>
-        <translation>Die meisten Server brauchen keines von beiden. Einige kennen nur Programme, die ihnen vorher genannt wurden: Wer einen solchen Server betreibt, gibt Ihnen beide. Das Geheimnis kommt in den Schlüsselbund.</translation>
+        <source>Most servers need neither. Some accept only registered programs: the operator of such a server gives you both. The secret goes to the keyring.</source>
+        <translation>Die meisten Server brauchen keines von beiden. Einige lassen nur angemeldete Programme zu: Der Betreiber eines solchen Servers gibt Ihnen beide. Das Geheimnis kommt in den Schlüsselbund.</translation>
     </message>
     <message>
         <source>Kept in the keyring</source>
@@ -3121,8 +3121,8 @@ Aufwärts zu: {1}</translation>
         <translation>Client-Geheimnis, falls es eines gibt</translation>
     </message>
     <message>
-        <source>What is typed here replaces it.</source>
-        <translation>Was hier eingegeben wird, ersetzt es.</translation>
+        <source>Type here to replace it.</source>
+        <translation>Zum Ersetzen hier eingeben.</translation>
     </message>
 </context>
 <context>
@@ -3293,8 +3293,8 @@ Aufwärts zu: {1}</translation>
         <translation>Prüfen</translation>
     </message>
     <message>
-        <source>Choose a tool and write its arguments as JSON to see what would become of the call.</source>
-        <translation>Wählen Sie ein Werkzeug, und schreiben Sie seine Argumente als JSON, um zu sehen, was aus dem Aufruf würde.</translation>
+        <source>Choose a tool and write its arguments as JSON to see whether the call would run.</source>
+        <translation>Wählen Sie ein Werkzeug, und schreiben Sie seine Argumente als JSON, um zu sehen, ob der Aufruf laufen würde.</translation>
     </message>
     <message>
         <source>Nothing is run.</source>
@@ -3460,8 +3460,8 @@ Aufwärts zu: {1}</translation>
         <translation>{0} (nicht installiert)</translation>
     </message>
     <message>
-        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
-        <translation>{0} allein wird zum Schreiben und Bewegen gebraucht. Verwenden Sie es mit Strg oder Alt.</translation>
+        <source>{0} alone is needed for typing. Combine it with Ctrl or Alt.</source>
+        <translation>{0} allein wird zum Tippen gebraucht. Verwenden Sie es mit Strg oder Alt.</translation>
     </message>
     <message>
         <source>This is not a whole number above {0}. Write one such as {1}, or leave it empty.</source>
@@ -4030,8 +4030,8 @@ Aufwärts zu: {1}</translation>
         <translation>Zurücksetzen</translation>
     </message>
     <message>
-        <source>Reset the price to what is shipped</source>
-        <translation>Den Preis auf den mitgelieferten zurücksetzen</translation>
+        <source>Reset to the original price</source>
+        <translation>Auf den ursprünglichen Preis zurücksetzen</translation>
     </message>
     <message>
         <source>Filter prices</source>
@@ -4042,8 +4042,8 @@ Aufwärts zu: {1}</translation>
         <translation>Preise</translation>
     </message>
     <message>
-        <source>US dollars for a million tokens. Costs are counted with these. Your changes are kept in “models.toml” in the data folder and stand in bold.</source>
-        <translation>US-Dollar für eine Million Token. Damit werden Kosten berechnet. Ihre Änderungen stehen in „models.toml“ im Datenordner und hier fett.</translation>
+        <source>US dollars per million tokens. Costs are calculated with these prices. Your changes are shown in bold and kept in “models.toml” in the data folder.</source>
+        <translation>US-Dollar je Million Token. Mit diesen Preisen werden Kosten berechnet. Ihre Änderungen sind fett gezeigt und stehen in „models.toml“ im Datenordner.</translation>
     </message>
 </context>
 <context>
@@ -4481,28 +4481,28 @@ Aufwärts zu: {1}</translation>
         <translation>Regel ändern</translation>
     </message>
     <message>
-        <source>The server of this tool does not run now, so it cannot be told what would be allowed. Open a conversation in which it runs, or choose Ask.</source>
-        <translation>Der Server dieses Werkzeugs läuft gerade nicht, daher lässt sich nicht sagen, was erlaubt würde. Öffnen Sie eine Unterhaltung, in der er läuft, oder wählen Sie „Fragen“.</translation>
+        <source>The server of this tool is not running, so it is not known what the rule would allow. Open a conversation that uses the server, or choose Ask.</source>
+        <translation>Der Server dieses Werkzeugs läuft nicht, daher ist nicht bekannt, was die Regel erlauben würde. Öffnen Sie eine Unterhaltung, die den Server verwendet, oder wählen Sie „Fragen“.</translation>
     </message>
     <message>
-        <source>What becomes of the calls</source>
-        <translation>Was aus den Aufrufen wird</translation>
+        <source>Decision about the calls</source>
+        <translation>Entscheidung über die Aufrufe</translation>
     </message>
     <message>
         <source>Tool</source>
         <translation>Werkzeug</translation>
     </message>
     <message>
-        <source>About what</source>
-        <translation>Worum es geht</translation>
+        <source>Applies to</source>
+        <translation>Gilt für</translation>
     </message>
     <message>
         <source>Folder, host or command</source>
         <translation>Ordner, Host oder Befehl</translation>
     </message>
     <message>
-        <source>Rule being written</source>
-        <translation>Regel in Bearbeitung</translation>
+        <source>Rule editor</source>
+        <translation>Regeleditor</translation>
     </message>
     <message>
         <source>Cancel rule</source>
@@ -4535,19 +4535,19 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>RuleSettings</name>
     <message>
-        <source>No rules stand. Make one with Always allow… when a call is asked about.</source>
-        <translation>Es gibt keine Regeln. „Immer erlauben…“ legt eine an, wenn nach einem Aufruf gefragt wird.</translation>
+        <source>There are no rules. To make one, choose “Always allow…” when you are asked about a call.</source>
+        <translation>Es gibt keine Regeln. Um eine anzulegen, wählen Sie „Immer erlauben…“, wenn Sie nach einem Aufruf gefragt werden.</translation>
     </message>
     <message>
-        <source>A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. Only content from outside can still make such a call be asked about.</source>
-        <translation>Eine Regel entscheidet vor dem Modus über Aufrufe: Was sie ablehnt, läuft nie, was sie erlaubt, läuft ohne Nachfrage. Nur Inhalte von außen können dann noch zu einer Nachfrage führen.</translation>
+        <source>Rules decide about calls before the mode does. Denied calls never run. Allowed calls run without asking, unless content from outside came into the conversation.</source>
+        <translation>Regeln entscheiden vor dem Modus über Aufrufe. Abgelehnte Aufrufe laufen nie. Erlaubte laufen ohne Nachfrage, außer wenn Inhalte von außen in die Unterhaltung gekommen sind.</translation>
     </message>
     <message>
         <source>Try a call</source>
         <translation>Einen Aufruf ausprobieren</translation>
     </message>
     <message>
-        <source>Standing rules</source>
+        <source>Saved rules</source>
         <translation>Dauerhafte Regeln</translation>
     </message>
     <message>
@@ -4751,11 +4751,11 @@ Aufwärts zu: {1}</translation>
         <translation>Noch nie gelaufen.</translation>
     </message>
     <message>
-        <source>It has waited for your approval since {0}. The next run begins after it has ended.</source>
+        <source>Waiting for your approval since {0}. The next run begins after this one has ended.</source>
         <translation>Wartet seit {0} auf Ihre Freigabe. Der nächste Lauf beginnt, wenn dieser zu Ende ist.</translation>
     </message>
     <message>
-        <source>It has been at work since {0}.</source>
+        <source>Running since {0}.</source>
         <translation>Läuft seit {0}.</translation>
     </message>
     <message>
@@ -4763,11 +4763,11 @@ Aufwärts zu: {1}</translation>
         <translation>Letzter Lauf: {0}, {1}</translation>
     </message>
     <message>
-        <source>{0} Runs whose time passes meanwhile are skipped. Raise the budget to go on sooner.</source>
+        <source>{0} Runs that are due until then are skipped. Raise the budget to continue sooner.</source>
         <translation>{0} Läufe, deren Zeit inzwischen verstreicht, werden ausgelassen. Erhöhen Sie das Budget, damit es früher weitergeht.</translation>
     </message>
     <message>
-        <source>{0} One run waits, and begins once there is budget again. Raise it to go on sooner.</source>
+        <source>{0} One run waits until there is budget again. Raise the budget to continue sooner.</source>
         <translation>{0} Ein Lauf wartet und beginnt, sobald wieder Budget da ist. Erhöhen Sie es, damit es früher weitergeht.</translation>
     </message>
 </context>
@@ -4793,8 +4793,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>ScheduleEditor</name>
     <message>
-        <source>Scheduled prompt being written</source>
-        <translation>Geplanter Prompt in Bearbeitung</translation>
+        <source>Scheduled prompt editor</source>
+        <translation>Editor für geplante Prompts</translation>
     </message>
     <message>
         <source>{0} (not listed)</source>
@@ -4841,8 +4841,8 @@ Aufwärts zu: {1}</translation>
         <translation>{0} (entfernt)</translation>
     </message>
     <message>
-        <source>Calls that the mode does not let run unasked wait for you in “Waiting approvals”.</source>
-        <translation>Aufrufe, die der Modus nicht ohne Nachfrage laufen lässt, warten unter „Wartende Freigaben“ auf Sie.</translation>
+        <source>Calls that need your approval wait for you in “Waiting approvals”.</source>
+        <translation>Aufrufe, die Ihre Freigabe brauchen, warten unter „Wartende Freigaben“ auf Sie.</translation>
     </message>
     <message>
         <source>Mode</source>
@@ -4869,8 +4869,8 @@ Aufwärts zu: {1}</translation>
         <translation>Verpasstes auslassen</translation>
     </message>
     <message>
-        <source>If its time passes while the program does not run</source>
-        <translation>Wenn der Zeitpunkt vergeht, während das Programm nicht läuft</translation>
+        <source>If the program is not running at that time</source>
+        <translation>Wenn das Programm dann nicht läuft</translation>
     </message>
 </context>
 <context>
@@ -4880,8 +4880,8 @@ Aufwärts zu: {1}</translation>
         <translation>Geplanten Prompt hinzufügen…</translation>
     </message>
     <message>
-        <source>Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.</source>
-        <translation>Nichts ist geplant. Ein geplanter Prompt wird von selbst gesendet: einmal oder immer wieder.</translation>
+        <source>Nothing is scheduled. A scheduled prompt is sent automatically, once or repeatedly.</source>
+        <translation>Nichts ist geplant. Ein geplanter Prompt wird automatisch gesendet, einmal oder wiederholt.</translation>
     </message>
 </context>
 <context>
@@ -4974,7 +4974,7 @@ Aufwärts zu: {1}</translation>
         <translation>Alle 24 Stunden</translation>
     </message>
     <message>
-        <source>Every {0} days, to the minute</source>
+        <source>Every {0} days, exactly</source>
         <translation>Alle {0} Tage, auf die Minute</translation>
     </message>
     <message>
@@ -11041,8 +11041,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>ServerEditor</name>
     <message>
-        <source>A program of this machine</source>
-        <translation>Ein Programm dieses Computers</translation>
+        <source>A program on this computer</source>
+        <translation>Ein Programm auf diesem Computer</translation>
     </message>
     <message>
         <source>An address</source>
@@ -11057,27 +11057,27 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Geben Sie dem Server einen Titel.</translation>
     </message>
     <message>
-        <source>You see this when you are asked about one of its tools, and rules go by it.</source>
-        <translation>Sie sehen dies, wenn Sie zu einem seiner Werkzeuge gefragt werden, und Regeln richten sich danach.</translation>
+        <source>You see this title when you are asked about a tool of the server. Rules use it too.</source>
+        <translation>Sie sehen diesen Titel, wenn Sie zu einem Werkzeug des Servers gefragt werden. Auch Regeln verwenden ihn.</translation>
     </message>
     <message>
         <source>Its tools</source>
         <translation>Seine Werkzeuge</translation>
     </message>
     <message>
-        <source>Longest call</source>
-        <translation>Höchstdauer eines Aufrufs</translation>
+        <source>Time limit</source>
+        <translation>Zeitlimit</translation>
     </message>
     <message>
         <source> s</source>
         <translation> s</translation>
     </message>
     <message>
-        <source>Believe what it says about its tools</source>
+        <source>Trust what it says about its tools</source>
         <translation>Seinen Angaben über seine Werkzeuge vertrauen</translation>
     </message>
     <message>
-        <source>A tool that it calls harmless then runs without you being asked. Leave this off unless you trust whoever made the server: what it says about its tools, nobody checks.</source>
+        <source>Tools that the server calls harmless then run without asking you. Leave this off unless you trust the maker of the server: nobody checks what the server says.</source>
         <translation>Ein Werkzeug, das er harmlos nennt, läuft dann, ohne dass Sie gefragt werden. Lassen Sie das aus, wenn Sie dem Hersteller des Servers nicht vertrauen: Was er über seine Werkzeuge sagt, prüft niemand.</translation>
     </message>
 </context>
@@ -11330,8 +11330,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>SettingsSearch</name>
     <message>
-        <source>Nothing is called that.</source>
-        <translation>Nichts heißt so.</translation>
+        <source>Nothing found.</source>
+        <translation>Nichts gefunden.</translation>
     </message>
     <message>
         <source>Found settings</source>
@@ -11404,16 +11404,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Alle Tastenkürzel jetzt zurücksetzen</translation>
     </message>
     <message>
-        <source>{0} belongs to the text that is selected or written.</source>
-        <translation>{0} gehört zum Text, der markiert oder geschrieben wird.</translation>
+        <source>{0} is used for editing text.</source>
+        <translation>{0} wird zum Bearbeiten von Text verwendet.</translation>
     </message>
     <message>
-        <source>{0} belongs to the message that is written.</source>
-        <translation>{0} gehört zur Nachricht, die geschrieben wird.</translation>
+        <source>{0} is used in the message editor.</source>
+        <translation>{0} wird im Eingabefeld verwendet.</translation>
     </message>
     <message>
-        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
-        <translation>{0} allein wird zum Schreiben und Bewegen gebraucht. Verwenden Sie es mit Strg oder Alt.</translation>
+        <source>{0} alone is needed for typing. Combine it with Ctrl or Alt.</source>
+        <translation>{0} allein wird zum Tippen gebraucht. Verwenden Sie es mit Strg oder Alt.</translation>
     </message>
     <message>
         <source>{0} (changed)</source>
@@ -11424,24 +11424,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>keine</translation>
     </message>
     <message>
-        <source>No action has these words or keys.</source>
-        <translation>Keine Aktion hat diese Wörter oder Tasten.</translation>
+        <source>No action found with these words or keys.</source>
+        <translation>Keine Aktion mit diesen Wörtern oder Tasten gefunden.</translation>
     </message>
     <message>
         <source>Keys of “{0}”</source>
         <translation>Tasten von „{0}“</translation>
     </message>
     <message>
-        <source>{0} belongs to “{1}”.</source>
-        <translation>{0} gehört zu „{1}“.</translation>
+        <source>{0} is used by “{1}”.</source>
+        <translation>{0} wird von „{1}“ verwendet.</translation>
     </message>
     <message>
-        <source>{0} belongs to “{1}”. Take it over? “{1}” has no keys then.</source>
-        <translation>{0} gehört zu „{1}“. Übernehmen? „{1}“ hat dann keine Tasten mehr.</translation>
+        <source>{0} is used by “{1}”. Take it over? “{1}” then has no keys.</source>
+        <translation>{0} wird von „{1}“ verwendet. Übernehmen? „{1}“ hat dann keine Tasten mehr.</translation>
     </message>
     <message>
-        <source>All actions get the keys that they came with.</source>
-        <translation>Alle Aktionen bekommen die Tasten, die sie am Anfang hatten.</translation>
+        <source>All actions get their original keys.</source>
+        <translation>Alle Aktionen bekommen ihre ursprünglichen Tasten.</translation>
     </message>
     <message>
         <source>Shortcuts</source>
@@ -11524,8 +11524,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Adresse kopieren</translation>
     </message>
     <message>
-        <source>Your browser opened a page of the server. Sign in there; this goes on by itself then.</source>
-        <translation>Ihr Browser hat eine Seite des Servers geöffnet. Melden Sie sich dort an; danach geht es von selbst weiter.</translation>
+        <source>Your browser opened a page of the server. Sign in there; Desktop Agent then continues by itself.</source>
+        <translation>Ihr Browser hat eine Seite des Servers geöffnet. Melden Sie sich dort an; danach macht Desktop Agent von selbst weiter.</translation>
     </message>
     <message>
         <source>The browser could not be opened. Copy the address, and open it in a browser yourself.</source>
@@ -11605,8 +11605,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>SpecialistEditor</name>
     <message>
-        <source>Specialist being written</source>
-        <translation>Spezialist in Bearbeitung</translation>
+        <source>Specialist editor</source>
+        <translation>Spezialisteneditor</translation>
     </message>
     <message>
         <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
@@ -11625,7 +11625,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ein Spezialist braucht Anweisungen. Schreiben Sie, was er ist und wie er arbeitet.</translation>
     </message>
     <message>
-        <source>Write the name of the model, or choose one of the list.</source>
+        <source>Write the name of the model, or choose one from the list.</source>
         <translation>Schreiben Sie den Namen des Modells, oder wählen Sie eines aus der Liste.</translation>
     </message>
     <message>
@@ -11661,40 +11661,40 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Anteil am Budget</translation>
     </message>
     <message>
-        <source>Of the tokens and the cost that are left to whoever calls it.</source>
-        <translation>Von den Token und den Kosten, die dem Aufrufenden bleiben.</translation>
+        <source>Share of the tokens and the cost that its caller has left.</source>
+        <translation>Anteil an den Token und den Kosten, die dem Aufrufenden bleiben.</translation>
     </message>
     <message>
         <source> tokens for each call</source>
         <translation> Token je Aufruf</translation>
     </message>
     <message>
-        <source>Most tokens</source>
-        <translation>Höchstzahl an Token</translation>
+        <source>Token limit</source>
+        <translation>Token-Limit</translation>
     </message>
     <message>
         <source> for each call</source>
         <translation> je Aufruf</translation>
     </message>
     <message>
-        <source>Most cost</source>
-        <translation>Höchste Kosten</translation>
+        <source>Cost limit</source>
+        <translation>Kostenlimit</translation>
     </message>
     <message>
         <source> minutes for each call</source>
         <translation> Minuten je Aufruf</translation>
     </message>
     <message>
-        <source>At work; waiting for you does not count.</source>
-        <translation>Bei der Arbeit; Warten auf Sie zählt nicht.</translation>
+        <source>Working time; waiting for you does not count.</source>
+        <translation>Arbeitszeit; Warten auf Sie zählt nicht.</translation>
     </message>
     <message>
-        <source>Longest time</source>
-        <translation>Höchstdauer</translation>
+        <source>Time limit</source>
+        <translation>Zeitlimit</translation>
     </message>
     <message>
-        <source>Most turns</source>
-        <translation>Höchstzahl an Runden</translation>
+        <source>Turn limit</source>
+        <translation>Rundenlimit</translation>
     </message>
     <message>
         <source> turns for each call</source>
@@ -11712,8 +11712,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Es gibt noch keinen Spezialisten.</translation>
     </message>
     <message>
-        <source>A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do more than the agent that calls it. A change holds from the next message on.</source>
-        <translation>Ein Spezialist ist ein Agent mit eigenen Anweisungen, den der Agent wie ein Werkzeug aufrufen kann. Er darf nie mehr als der Agent, der ihn aufruft. Eine Änderung gilt ab der nächsten Nachricht.</translation>
+        <source>A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do more than the agent that calls it. Changes apply from the next message on.</source>
+        <translation>Ein Spezialist ist ein Agent mit eigenen Anweisungen, den der Agent wie ein Werkzeug aufrufen kann. Er darf nie mehr als der Agent, der ihn aufruft. Änderungen gelten ab der nächsten Nachricht.</translation>
     </message>
     <message>
         <source>The specialist “{0}” is removed. No conversation uses it from its next prompt on.</source>
@@ -11800,20 +11800,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Geben Sie das Programm ein, das gestartet wird, zum Beispiel npx oder uvx.</translation>
     </message>
     <message>
-        <source>A program and its arguments have no NUL characters. Remove them.</source>
-        <translation>Ein Programm und seine Argumente haben keine NUL-Zeichen. Entfernen Sie sie.</translation>
+        <source>A program and its arguments cannot have NUL characters. Remove them.</source>
+        <translation>Ein Programm und seine Argumente dürfen keine NUL-Zeichen haben. Entfernen Sie sie.</translation>
     </message>
     <message>
         <source>This is a whole command line: {0}</source>
         <translation>Das ist eine ganze Befehlszeile: {0}</translation>
     </message>
     <message>
-        <source>“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read them: give it as a secret variable, if the server takes one.</source>
-        <translation>„{0}“ scheint ein Geheimnis zu enthalten. Argumente liegen in einer Datei, und jedes Programm dieses Computers kann sie lesen: Geben Sie es als geheime Variable an, wenn der Server eine nimmt.</translation>
+        <source>“{0}” seems to contain a secret. Arguments are kept in a file, and every program on this computer can read them: use a secret variable, if the server accepts one.</source>
+        <translation>„{0}“ scheint ein Geheimnis zu enthalten. Argumente liegen in einer Datei, und jedes Programm auf diesem Computer kann sie lesen: Verwenden Sie eine geheime Variable, wenn der Server eine annimmt.</translation>
     </message>
     <message>
-        <source>What the secret variables hold was given for what was started before, and goes to nothing else. Enter it again.</source>
-        <translation>Der Inhalt der geheimen Variablen galt für das, was vorher gestartet wurde, und geht an nichts anderes. Geben Sie ihn neu ein.</translation>
+        <source>The secret variables were entered for the previous program and are not given to another one. Enter them again.</source>
+        <translation>Die geheimen Variablen wurden für das vorige Programm eingegeben und gehen an kein anderes. Geben Sie sie neu ein.</translation>
     </message>
     <message>
         <source>Split into program and arguments</source>
@@ -11895,8 +11895,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Sicherung löschen?</translation>
     </message>
     <message>
-        <source>It cannot be brought back. The conversations of today stay.</source>
-        <translation>Sie lässt sich nicht zurückholen. Die heutigen Unterhaltungen bleiben.</translation>
+        <source>It cannot be brought back. Your current conversations stay.</source>
+        <translation>Sie lässt sich nicht zurückholen. Ihre jetzigen Unterhaltungen bleiben.</translation>
     </message>
     <message>
         <source>Delete the copy that was made before an upgrade?</source>
@@ -11919,20 +11919,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Datenordner</translation>
     </message>
     <message>
-        <source>Gives back the room of what was deleted</source>
-        <translation>Gibt den Platz des Gelöschten frei</translation>
+        <source>Frees the space of deleted conversations</source>
+        <translation>Gibt den Platz gelöschter Unterhaltungen frei</translation>
     </message>
     <message>
-        <source>Reads all that was saved, and repairs what can be</source>
-        <translation>Liest alles Gespeicherte und repariert, was sich reparieren lässt</translation>
+        <source>Reads everything saved, and repairs damage if possible</source>
+        <translation>Liest alles Gespeicherte und repariert Schäden, wenn möglich</translation>
     </message>
     <message>
         <source>Backups</source>
         <translation>Sicherungen</translation>
     </message>
     <message>
-        <source>Conversations, pictures and preferences are in one folder of this computer. The conversations are checked now and then while nobody waits.</source>
-        <translation>Unterhaltungen, Bilder und Einstellungen liegen in einem Ordner dieses Computers. Die Unterhaltungen werden hin und wieder geprüft, wenn niemand wartet.</translation>
+        <source>Conversations, pictures and preferences are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
+        <translation>Unterhaltungen, Bilder und Einstellungen liegen in einem Ordner auf diesem Computer. Das Programm prüft die Unterhaltungen hin und wieder, wenn es nichts zu tun hat.</translation>
     </message>
     <message>
         <source>A backup holds conversations, pictures, saved files and preferences; keys stay in the keyring. It is restored into a new folder, so nothing that is here is overwritten.</source>
@@ -12108,7 +12108,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Jeden Monat</translation>
     </message>
     <message>
-        <source>Every so many minutes</source>
+        <source>Every … minutes</source>
         <translation>Alle … Minuten</translation>
     </message>
     <message>
@@ -12174,8 +12174,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Werkzeug suchen</translation>
     </message>
     <message>
-        <source>Not here now; whoever calls it must have them</source>
-        <translation>Gerade nicht hier; wer aufruft, muss sie haben</translation>
+        <source>Not available now; the caller must have them</source>
+        <translation>Gerade nicht verfügbar; der Aufrufende muss sie haben</translation>
     </message>
     <message>
         <source>{0} – may change something</source>
@@ -12186,8 +12186,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Keine: Er denkt und antwortet nur.</translation>
     </message>
     <message>
-        <source>{0} chosen. It never has more than whoever calls it.</source>
-        <translation>{0} gewählt. Er hat nie mehr als der Aufrufende.</translation>
+        <source>{0} chosen. It never has more tools than its caller.</source>
+        <translation>{0} gewählt. Er hat nie mehr Werkzeuge als der Aufrufende.</translation>
     </message>
 </context>
 <context>
@@ -12225,16 +12225,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Im Web suchen</translation>
     </message>
     <message>
-        <source>What the search found</source>
-        <translation>Was die Suche fand</translation>
+        <source>Search results</source>
+        <translation>Suchergebnisse</translation>
     </message>
     <message>
         <source>Run code</source>
         <translation>Code ausführen</translation>
     </message>
     <message>
-        <source>What came of the code</source>
-        <translation>Was der Code ergab</translation>
+        <source>Output of the code</source>
+        <translation>Ausgabe des Codes</translation>
     </message>
     <message>
         <source>Read a web page</source>
@@ -12267,16 +12267,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Er konnte nicht gestartet werden.</translation>
     </message>
     <message>
-        <source>It wants you to sign in.</source>
-        <translation>Er möchte, dass Sie sich anmelden.</translation>
+        <source>You need to sign in.</source>
+        <translation>Sie müssen sich anmelden.</translation>
     </message>
     <message>
-        <source>Off. It was tried: {0}</source>
-        <translation>Aus. Er wurde getestet: {0}</translation>
+        <source>Off. Last test: {0}</source>
+        <translation>Aus. Letzter Test: {0}</translation>
     </message>
     <message>
-        <source>Off. It was tried, and works</source>
-        <translation>Aus. Er wurde getestet und funktioniert</translation>
+        <source>Off. The last test succeeded</source>
+        <translation>Aus. Der letzte Test war erfolgreich</translation>
     </message>
     <message>
         <source>Off</source>
@@ -12381,20 +12381,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Agent darf es aufrufen</translation>
     </message>
     <message>
-        <source>It offers no tools.</source>
-        <translation>Er bietet keine Werkzeuge an.</translation>
+        <source>This server offers no tools.</source>
+        <translation>Dieser Server bietet keine Werkzeuge an.</translation>
     </message>
     <message>
-        <source>What it offers is not known yet. Press Test to see its tools.</source>
-        <translation>Was er anbietet, ist noch nicht bekannt. „Testen“ zeigt seine Werkzeuge.</translation>
+        <source>The tools of this server are not known yet. Press Test to see them.</source>
+        <translation>Die Werkzeuge dieses Servers sind noch nicht bekannt. „Testen“ zeigt sie.</translation>
     </message>
     <message>
         <source>It has no description.</source>
         <translation>Es hat keine Beschreibung.</translation>
     </message>
     <message>
-        <source>What counts about {0}</source>
-        <translation>Was für {0} gilt</translation>
+        <source>How to treat {0}</source>
+        <translation>So wird {0} behandelt</translation>
     </message>
     <message>
         <source>The agent may call {0}</source>
@@ -12409,7 +12409,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Sicherheitshalber ({0})</translation>
     </message>
     <message>
-        <source>That is not believed.</source>
+        <source>This is not trusted.</source>
         <translation>Dieser Angabe wird nicht vertraut.</translation>
     </message>
     <message>
@@ -12417,8 +12417,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Werkzeuge von {0}</translation>
     </message>
     <message>
-        <source>You said that it only reads, but of what it was before. Look at it, and choose again.</source>
-        <translation>Dass es nur liest, haben Sie über das frühere Werkzeug gesagt. Sehen Sie es sich an, und wählen Sie neu.</translation>
+        <source>You said that this tool only reads, but it has changed since. Check it, and choose again.</source>
+        <translation>Sie haben angegeben, dass dieses Werkzeug nur liest, aber es hat sich seither geändert. Prüfen Sie es, und wählen Sie neu.</translation>
     </message>
 </context>
 <context>
@@ -13125,8 +13125,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>TrashDialog</name>
     <message>
-        <source>Deleted conversations stay here for {0} days. Then they go for good.</source>
-        <translation>Gelöschte Unterhaltungen bleiben {0} Tage hier. Dann verschwinden sie endgültig.</translation>
+        <source>Conversations stay in the trash for {0} days. Then they are deleted for good.</source>
+        <translation>Unterhaltungen bleiben {0} Tage im Papierkorb. Dann werden sie endgültig gelöscht.</translation>
     </message>
     <message>
         <source>The trash is empty.</source>
@@ -13161,31 +13161,31 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Wirklich endgültig löschen</translation>
     </message>
     <message>
-        <source>Goes for good in {0} days</source>
-        <translation>Verschwindet in {0} Tagen endgültig</translation>
+        <source>Deleted for good in {0} days</source>
+        <translation>Wird in {0} Tagen endgültig gelöscht</translation>
     </message>
     <message>
-        <source>Goes for good soon</source>
-        <translation>Verschwindet bald endgültig</translation>
+        <source>Deleted for good soon</source>
+        <translation>Wird bald endgültig gelöscht</translation>
     </message>
     <message>
         <source>{0}, deleted {1}. {2}</source>
         <translation>{0}, gelöscht {1}. {2}</translation>
     </message>
     <message>
-        <source>Delete “{0}” for good? Nothing brings it back.</source>
+        <source>Delete “{0}” for good? This cannot be undone.</source>
         <translation>„{0}“ endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
-        <source>Delete this conversation for good? Nothing brings it back.</source>
+        <source>Delete this conversation for good? This cannot be undone.</source>
         <translation>Diese Unterhaltung endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
-        <source>Delete everything in the trash for good? Nothing brings it back.</source>
+        <source>Delete everything in the trash for good? This cannot be undone.</source>
         <translation>Alles im Papierkorb endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
-        <source>Delete all {0} conversations for good? Nothing brings them back.</source>
+        <source>Delete all {0} conversations for good? This cannot be undone.</source>
         <translation>Alle {0} Unterhaltungen endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
@@ -13625,7 +13625,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>UsageChart</name>
     <message>
-        <source>Bars: {0}. The highest: {1}. The arrow keys read each of them.</source>
+        <source>Bars: {0}. The highest: {1}. Use the arrow keys to read each bar.</source>
         <translation>Balken: {0}. Der höchste: {1}. Die Pfeiltasten lesen jeden vor.</translation>
     </message>
 </context>
@@ -13750,15 +13750,15 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Als CSV exportieren…</translation>
     </message>
     <message>
-        <source>No model was asked in this time.</source>
-        <translation>In dieser Zeit wurde kein Modell gefragt.</translation>
+        <source>No model was used in this period.</source>
+        <translation>In diesem Zeitraum wurde kein Modell verwendet.</translation>
     </message>
     <message>
-        <source>Answers of models without a price are among it: a budget of money cannot hold for those. One of tokens can.</source>
-        <translation>Darunter sind Antworten von Modellen ohne Preis: Für diese kann ein Geldbudget nicht gelten. Ein Token-Budget kann es.</translation>
+        <source>This includes answers of models without a price: a money budget does not count those. A token budget does.</source>
+        <translation>Darin sind Antworten von Modellen ohne Preis enthalten: Ein Geldbudget zählt sie nicht, ein Token-Budget schon.</translation>
     </message>
     <message>
-        <source>Sum</source>
+        <source>Total</source>
         <translation>Summe</translation>
     </message>
     <message>
@@ -13818,12 +13818,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{0}: {1}, {2} Token</translation>
     </message>
     <message>
-        <source>Every answer counts, also those of specialists, summaries, titles and MCP servers. What was spent stays counted when a conversation is deleted. Days are those of your clock.</source>
-        <translation>Jede Antwort zählt, auch die von Spezialisten, für Zusammenfassungen, Titel und MCP-Server. Was ausgegeben wurde, bleibt gezählt, wenn eine Unterhaltung gelöscht wird. Tage richten sich nach Ihrer Uhr.</translation>
+        <source>Every answer counts, also those of specialists, summaries, titles and MCP servers. Deleting a conversation does not change the counts. Days follow the clock of this computer.</source>
+        <translation>Jede Antwort zählt, auch die von Spezialisten, für Zusammenfassungen, Titel und MCP-Server. Das Löschen einer Unterhaltung ändert die Zählung nicht. Tage richten sich nach der Uhr dieses Computers.</translation>
     </message>
     <message>
-        <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget, go on once, or the day or month is over.</source>
-        <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen, einmal weitermachen oder der Tag oder Monat vorbei ist.</translation>
+        <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget or the day or month is over. “Ask anyway” makes one exception.</source>
+        <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen oder der Tag oder Monat vorbei ist. „Trotzdem fragen“ macht eine Ausnahme.</translation>
     </message>
     <message>
         <source>Budgets</source>
@@ -13935,8 +13935,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Geheime Werte kommen in den Schlüsselbund und werden nie wieder gezeigt. Gewöhnliche liegen in einer Datei.</translation>
     </message>
     <message>
-        <source>The name of a variable has letters, digits and “_”, and begins with no digit. Change it.</source>
-        <translation>Der Name einer Variablen hat Buchstaben, Ziffern und „_“ und beginnt nicht mit einer Ziffer. Ändern Sie ihn.</translation>
+        <source>The name of a variable has only letters, digits and “_”, and does not begin with a digit. Change it.</source>
+        <translation>Der Name einer Variablen hat nur Buchstaben, Ziffern und „_“ und beginnt nicht mit einer Ziffer. Ändern Sie ihn.</translation>
     </message>
     <message>
         <source>The secret variable “{0}” has no value. Enter it, or remove the variable.</source>
@@ -13967,8 +13967,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Werte von Kopfzeilen kommen in den Schlüsselbund und werden nie wieder gezeigt.</translation>
     </message>
     <message>
-        <source>The name of a header has letters, digits and “-”. Change it.</source>
-        <translation>Der Name einer Kopfzeile hat Buchstaben, Ziffern und „-“. Ändern Sie ihn.</translation>
+        <source>The name of a header has only letters, digits and “-”. Change it.</source>
+        <translation>Der Name einer Kopfzeile hat nur Buchstaben, Ziffern und „-“. Ändern Sie ihn.</translation>
     </message>
     <message>
         <source>The header “{0}” has no value. Enter it, or remove the header.</source>
@@ -14003,8 +14003,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Wert</translation>
     </message>
     <message>
-        <source>What is typed here replaces it.</source>
-        <translation>Was hier eingegeben wird, ersetzt es.</translation>
+        <source>Type here to replace it.</source>
+        <translation>Zum Ersetzen hier eingeben.</translation>
     </message>
 </context>
 <context>
@@ -14734,8 +14734,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>_MigrationCopies</name>
     <message>
-        <source>Before a new version changes how conversations are saved, it makes a copy. It can be opened again in a new folder, with the pictures and preferences of today.</source>
-        <translation>Bevor eine neue Version ändert, wie Unterhaltungen gespeichert werden, legt sie eine Kopie an. Sie lässt sich in einem neuen Ordner wieder öffnen, mit den Bildern und Einstellungen von heute.</translation>
+        <source>Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a new folder, with your current pictures and preferences.</source>
+        <translation>Bevor eine neue Version ändert, wie Unterhaltungen gespeichert werden, legt sie eine Kopie an. Sie können die Kopie in einem neuen Ordner öffnen, mit Ihren jetzigen Bildern und Einstellungen.</translation>
     </message>
     <message>
         <source>Copies made before an upgrade</source>

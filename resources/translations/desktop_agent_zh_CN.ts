@@ -127,7 +127,7 @@
         <translation>隐藏参数</translation>
     </message>
     <message>
-        <source>No arguments are named</source>
+        <source>No arguments listed</source>
         <translation>未列出参数</translation>
     </message>
     <message>
@@ -143,7 +143,7 @@
         <translation>{1} 个字符中的前 {0} 个。</translation>
     </message>
     <message>
-        <source>The server names no arguments of this tool.</source>
+        <source>The server lists no arguments for this tool.</source>
         <translation>服务器未列出此工具的参数。</translation>
     </message>
     <message>
@@ -167,8 +167,8 @@
         <translation>以下之一：{0}</translation>
     </message>
     <message>
-        <source>If left out: {0}</source>
-        <translation>省略时：{0}</translation>
+        <source>Default: {0}</source>
+        <translation>默认：{0}</translation>
     </message>
 </context>
 <context>
@@ -270,7 +270,7 @@
 <context>
     <name>AuditLogSettings</name>
     <message>
-        <source>No tool was called yet.</source>
+        <source>No tool has been called yet.</source>
         <translation>尚未调用任何工具。</translation>
     </message>
     <message>
@@ -290,8 +290,8 @@
         <translation>导出…</translation>
     </message>
     <message>
-        <source>Every call that a model asked for: who decided about it, and what became of it.</source>
-        <translation>模型请求过的每个调用：由谁决定，结果如何。</translation>
+        <source>Every tool call that a model asked for: who decided, and how it ended.</source>
+        <translation>模型请求过的每个工具调用：由谁决定，结果如何。</translation>
     </message>
     <message>
         <source>Allowed by you</source>
@@ -580,8 +580,8 @@
 <context>
     <name>Cards</name>
     <message>
-        <source>Save or cancel what you are writing first</source>
-        <translation>请先保存或取消正在编写的内容</translation>
+        <source>Save or cancel your changes first</source>
+        <translation>请先保存或取消您的更改</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -592,8 +592,8 @@
         <translation>保存</translation>
     </message>
     <message>
-        <source>This cannot be saved. Look at each field again.</source>
-        <translation>无法保存。请再检查一遍各个字段。</translation>
+        <source>This cannot be saved yet. Check each field.</source>
+        <translation>尚无法保存。请检查各个字段。</translation>
     </message>
     <message>
         <source>Undo</source>
@@ -955,8 +955,8 @@
         <translation>取消</translation>
     </message>
     <message>
-        <source>They hold for this conversation, from the next message on.</source>
-        <translation>从下一条消息起，仅对此对话有效。</translation>
+        <source>These settings apply to this conversation, from the next message on.</source>
+        <translation>这些设置从下一条消息起对此对话有效。</translation>
     </message>
 </context>
 <context>
@@ -1171,7 +1171,7 @@
 <context>
     <name>DialectBox</name>
     <message>
-        <source>What the server speaks</source>
+        <source>API of the server</source>
         <translation>服务器使用的协议</translation>
     </message>
 </context>
@@ -1267,7 +1267,7 @@
         <translation>测试 {0}</translation>
     </message>
     <message>
-        <source>Key held</source>
+        <source>Key set</source>
         <translation>已有密钥</translation>
     </message>
     <message>
@@ -1350,8 +1350,8 @@
         <translation>保存 {0}</translation>
     </message>
     <message>
-        <source>The key was given for {0} and goes to no other address. Saving removes it; then enter the key again.</source>
-        <translation>该密钥是为 {0} 提供的，不会发送到其他地址。保存时会移除它；之后请重新输入密钥。</translation>
+        <source>The key belongs to {0} and is not sent to other addresses. Saving removes the key; then enter it again.</source>
+        <translation>该密钥属于 {0}，不会发送到其他地址。保存时会移除密钥；之后请重新输入。</translation>
     </message>
     <message>
         <source>“{0}” is not a web address. It begins with https:// or http://.</source>
@@ -1374,11 +1374,11 @@
         <translation>地址</translation>
     </message>
     <message>
-        <source>Speaks</source>
+        <source>API</source>
         <translation>协议</translation>
     </message>
     <message>
-        <source>What {0} speaks</source>
+        <source>API of {0}</source>
         <translation>{0} 使用的协议</translation>
     </message>
     <message>
@@ -1826,7 +1826,7 @@ Go up to: {1}</source>
 <context>
     <name>FoundHistorySettings</name>
     <message>
-        <source>Conversations of these programs are shown below your own, are found by the search, and can be continued here with any model. The programs&apos; own files are only read. For the search their words are kept in an index in the data folder; it goes when a program is switched off.</source>
+        <source>Conversations of these programs are shown below your own, are found by the search, and can be continued here with any model. The programs&apos; own files are only read. The search keeps an index of their text in the data folder; it is deleted when you turn a program off.</source>
         <translation>这些程序的对话会显示在您自己的对话下方，可被搜索到，并可在这里使用任意模型继续。程序自己的文件只会被读取。为了搜索，其中的文字会保存在数据文件夹的索引中；关闭某个程序后，其索引随之删除。</translation>
     </message>
     <message>
@@ -1925,12 +1925,12 @@ Go up to: {1}</source>
 <context>
     <name>HttpFields</name>
     <message>
-        <source>I sign in there with the browser (OAuth)</source>
-        <translation>我在那里通过浏览器登录 (OAuth)</translation>
+        <source>Sign in with the browser (OAuth)</source>
+        <translation>通过浏览器登录 (OAuth)</translation>
     </message>
     <message>
-        <source>Save it, then press “Sign in” on its card: the browser opens with a page of the server. What comes of it is kept in the keyring.</source>
-        <translation>请先保存，然后在其卡片上按“登录”：浏览器会打开服务器的页面。所得凭据保存在密钥环中。</translation>
+        <source>Save, then press “Sign in” on the server&apos;s card. Your browser opens a page of the server. The sign-in is kept in the keyring.</source>
+        <translation>请先保存，然后在服务器的卡片上按“登录”。浏览器会打开服务器的页面。登录凭据保存在密钥环中。</translation>
     </message>
     <message>
         <source>Address</source>
@@ -1953,12 +1953,12 @@ Go up to: {1}</source>
         <translation>这不是网址。网址以 https:// 或 http:// 开头。</translation>
     </message>
     <message>
-        <source>What the headers hold was given for {0} and goes to no other address. Enter it again.</source>
-        <translation>标头的内容是为 {0} 提供的，不会发送到其他地址。请重新输入。</translation>
+        <source>The values of the headers belong to {0} and are not sent to other addresses. Enter them again.</source>
+        <translation>标头的值属于 {0}，不会发送到其他地址。请重新输入。</translation>
     </message>
     <message>
-        <source>What is sent to an http:// address can be read on the way. Take https:// if it has one.</source>
-        <translation>发送到 http:// 地址的内容可能在途中被读取。如果有 https:// 地址，请使用它。</translation>
+        <source>Others on the network can read what is sent to an http:// address. Use https:// if the server offers it.</source>
+        <translation>网络上的其他人可以读取发送到 http:// 地址的内容。如果服务器支持，请使用 https://。</translation>
     </message>
 </context>
 <context>
@@ -1984,16 +1984,16 @@ Go up to: {1}</source>
         <translation>存入密钥环：{0}</translation>
     </message>
     <message>
-        <source>It is off there, and stays off.</source>
-        <translation>它在那里是关闭的，将保持关闭。</translation>
+        <source>It is turned off in the other program, and stays off here.</source>
+        <translation>它在另一个程序中是关闭的，在这里也保持关闭。</translation>
     </message>
     <message>
         <source>The other program asks for these values itself: {0}. Enter them with Edit afterwards.</source>
         <translation>这些值由另一个程序自行询问：{0}。请之后通过“编辑”输入。</translation>
     </message>
     <message>
-        <source>Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.</source>
-        <translation>只有另一个程序会填充 ${…} 中的内容。请之后通过“编辑”更正。</translation>
+        <source>Desktop Agent does not fill in values in ${…}. Enter them with Edit afterwards.</source>
+        <translation>Desktop Agent 不会填充 ${…} 中的值。请之后通过“编辑”输入。</translation>
     </message>
 </context>
 <context>
@@ -2051,8 +2051,8 @@ Go up to: {1}</source>
         <translation>导入服务器</translation>
     </message>
     <message>
-        <source>Paste what a server&apos;s page gives for other programs, or choose a file. Nothing is started yet.</source>
-        <translation>粘贴服务器页面为其他程序提供的内容，或选择一个文件。目前还不会启动任何程序。</translation>
+        <source>Paste the JSON that a server&apos;s page gives for other programs, or choose a file. Nothing is started yet.</source>
+        <translation>粘贴服务器页面为其他程序提供的 JSON，或选择一个文件。目前还不会启动任何程序。</translation>
     </message>
     <message>
         <source>Choose file…</source>
@@ -2125,7 +2125,7 @@ Go up to: {1}</source>
         <translation>第 {0} 行，第 {1} 列：{2}</translation>
     </message>
     <message>
-        <source>This is nested too deep. Take some levels out.</source>
+        <source>This is nested too deep. Remove some levels.</source>
         <translation>嵌套过深。请去掉一些层级。</translation>
     </message>
     <message>
@@ -2137,15 +2137,15 @@ Go up to: {1}</source>
         <translation>参数必须是 JSON 对象：请用 {…} 括起来。</translation>
     </message>
     <message>
-        <source>There is nothing here. Write {} where there are no arguments.</source>
+        <source>There is nothing here. Write {} if there are no arguments.</source>
         <translation>这里是空的。没有参数时请写 {}。</translation>
     </message>
     <message>
-        <source>A name in double quotes is missing here. Write one, or take out the comma before.</source>
+        <source>A name in double quotes is missing here. Write one, or remove the comma before it.</source>
         <translation>这里缺少双引号中的名称。请写上，或去掉前面的逗号。</translation>
     </message>
     <message>
-        <source>There is a comma too many. Take it out.</source>
+        <source>There is a comma too many. Remove it.</source>
         <translation>多了一个逗号。请去掉它。</translation>
     </message>
     <message>
@@ -2161,24 +2161,24 @@ Go up to: {1}</source>
         <translation>这里缺少值。请写一个：双引号中的文本、数字、true、false、null、[…]、{…}。</translation>
     </message>
     <message>
-        <source>The text that begins here does not end. Write a double quote behind it.</source>
+        <source>The text that begins here has no end. Write a double quote after it.</source>
         <translation>从这里开始的文本没有结束。请在其后写上双引号。</translation>
     </message>
     <message>
-        <source>A line break or a tab stands inside of a text. Write \n or \t for it.</source>
+        <source>A text contains a line break or a tab. Write \n or \t instead.</source>
         <translation>文本中有换行符或制表符。请改写为 \n 或 \t。</translation>
     </message>
     <message>
-        <source>A backslash stands before something that needs none. Write it twice: \\</source>
-        <translation>反斜杠位于不需要它的字符之前。请写两个：\\</translation>
+        <source>A single backslash cannot be used here. Write it twice: \\</source>
+        <translation>这里不能使用单个反斜杠。请写两个：\\</translation>
     </message>
     <message>
-        <source>Something stands behind the end. Take it out.</source>
-        <translation>结尾之后还有内容。请去掉它。</translation>
+        <source>There is text after the end of the JSON. Remove it.</source>
+        <translation>JSON 结尾之后还有文本。请将其删除。</translation>
     </message>
     <message>
-        <source>This is no JSON. Compare it with the arguments as they were.</source>
-        <translation>这不是 JSON。请与原来的参数对照。</translation>
+        <source>This is not valid JSON. Compare it with the original arguments.</source>
+        <translation>这不是有效的 JSON。请与原来的参数对照。</translation>
     </message>
     <message>
         <source>{0} is not JSON. Write a number, or null.</source>
@@ -2189,7 +2189,7 @@ Go up to: {1}</source>
         <translation>数字 {0} 过大。请写较小的数字，或写成文本。</translation>
     </message>
     <message>
-        <source>A name is written twice. Take one of the two out.</source>
+        <source>A name is used twice. Remove one of the two.</source>
         <translation>某个名称写了两次。请去掉其中一个。</translation>
     </message>
 </context>
@@ -2238,7 +2238,7 @@ Go up to: {1}</source>
         <translation>未找到模型文件。请选择名称以 .gguf 结尾的文件，或用其他程序下载一个。</translation>
     </message>
     <message>
-        <source>Models are run by llama.cpp, which is not installed here. Install it by your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Look again.</source>
+        <source>Models are run by llama.cpp, which is not installed here. Install it with your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Then press “Look again”.</source>
         <translation>模型由 llama.cpp 运行，但此处尚未安装。请用软件包管理器安装，或运行“brew install llama.cpp”或“winget install llama.cpp”，或从 github.com/ggml-org/llama.cpp 获取，然后重新查找。</translation>
     </message>
     <message>
@@ -2262,7 +2262,7 @@ Go up to: {1}</source>
         <translation>正在加载“{0}”：内存中 {1}，文件大小 {2}。</translation>
     </message>
     <message>
-        <source>“{0}” runs and takes {1} of memory.</source>
+        <source>“{0}” is running and uses {1} of memory.</source>
         <translation>“{0}”正在运行，占用 {1} 内存。</translation>
     </message>
     <message>
@@ -2316,8 +2316,8 @@ Go up to: {1}</source>
         <translation>复制 {0} 的日志</translation>
     </message>
     <message>
-        <source>It said nothing yet.</source>
-        <translation>尚无任何输出。</translation>
+        <source>The log is empty.</source>
+        <translation>日志为空。</translation>
     </message>
     <message>
         <source>The whole line</source>
@@ -2344,8 +2344,8 @@ Go up to: {1}</source>
         <translation>错误</translation>
     </message>
     <message>
-        <source>What the program wrote itself</source>
-        <translation>程序自己写的内容</translation>
+        <source>Only the program&apos;s own output</source>
+        <translation>仅程序自身的输出</translation>
     </message>
 </context>
 <context>
@@ -2476,8 +2476,8 @@ Go up to: {1}</source>
         <translation>移除“{0}”？其机密信息也会从密钥环中删除。</translation>
     </message>
     <message>
-        <source>Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…</source>
-        <translation>正在启动，并询问它提供什么。如果需要先下载，最多可能需要一分钟…</translation>
+        <source>Starting the server and asking for its tools. If it is downloaded first, this takes up to a minute…</source>
+        <translation>正在启动服务器并查询其工具。如果需要先下载，最多可能需要一分钟…</translation>
     </message>
     <message>
         <source>Hide tools</source>
@@ -2488,8 +2488,8 @@ Go up to: {1}</source>
         <translation>隐藏日志</translation>
     </message>
     <message>
-        <source>What it says about its tools is believed</source>
-        <translation>采信它对自身工具的说明</translation>
+        <source>What it says about its tools is trusted</source>
+        <translation>信任它对自身工具的说明</translation>
     </message>
     <message>
         <source>Secret variables: {0}</source>
@@ -2538,8 +2538,8 @@ Go up to: {1}</source>
 <context>
     <name>McpServersForm</name>
     <message>
-        <source>None is set up yet. Add a program of this machine or an address on the web, or import what another program knows already.</source>
-        <translation>尚未设置任何服务器。请添加此计算机上的程序或网络地址，或导入其他程序已有的设置。</translation>
+        <source>No MCP server is set up yet. Add a program on this computer or an address on the web, or import the servers of another program.</source>
+        <translation>尚未设置任何 MCP 服务器。请添加此计算机上的程序或网络地址，或导入其他程序的服务器。</translation>
     </message>
     <message>
         <source>Add program…</source>
@@ -2681,7 +2681,7 @@ Go up to: {1}</source>
         <translation>更多地址</translation>
     </message>
     <message>
-        <source>Further addresses of the same service, one a line. They are asked when the first does not answer, and they get the same key.</source>
+        <source>Other addresses of the same service, one per line. They are tried when the first does not answer, with the same key.</source>
         <translation>同一服务的更多地址，每行一个。第一个地址不应答时会使用它们，并使用相同的密钥。</translation>
     </message>
 </context>
@@ -2727,43 +2727,43 @@ Go up to: {1}</source>
         <translation>模式需要名称。请写一个。</translation>
     </message>
     <message>
-        <source>A short name is made of small letters, digits and “-”, and begins with a letter.</source>
-        <translation>短名称由小写字母、数字和“-”组成，并以字母开头。</translation>
+        <source>A short name has only lower-case letters, digits and “-”, and begins with a letter. Change it.</source>
+        <translation>短名称只能包含小写字母、数字和“-”，并以字母开头。请修改。</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
         <translation>另一个模式已使用此短名称。请另选一个。</translation>
     </message>
     <message>
-        <source>These are more than {0} characters. Shorten them.</source>
-        <translation>超过了 {0} 个字符。请缩短。</translation>
+        <source>The instructions have more than {0} characters. Shorten them.</source>
+        <translation>指令超过了 {0} 个字符。请缩短。</translation>
     </message>
     <message>
-        <source>A rule is half written. Add it, or cancel it.</source>
-        <translation>有一条规则只写了一半。请添加或取消它。</translation>
+        <source>A rule is not finished. Add it, or cancel it.</source>
+        <translation>有一条规则尚未完成。请添加或取消它。</translation>
     </message>
     <message>
         <source>Name</source>
         <translation>名称</translation>
     </message>
     <message>
-        <source>By it the agent and specialists name the mode. It stays as it is once the mode is made.</source>
-        <translation>代理和专家用它来指称该模式。模式创建后不再改变。</translation>
+        <source>The agent and specialists call the mode by this name. It cannot be changed later.</source>
+        <translation>代理和专家用此名称来指称该模式。之后无法更改。</translation>
     </message>
     <message>
         <source>Short name</source>
         <translation>短名称</translation>
     </message>
     <message>
-        <source>Are denied: the agent only looks</source>
-        <translation>拒绝：代理只查看</translation>
+        <source>Denied: the agent only reads</source>
+        <translation>拒绝：代理只读取</translation>
     </message>
     <message>
-        <source>Are asked about, one by one</source>
+        <source>Asked about, one by one</source>
         <translation>逐个询问</translation>
     </message>
     <message>
-        <source>Change files unasked; all else is asked about</source>
+        <source>Files change without asking; the rest is asked about</source>
         <translation>更改文件不询问；其他操作都询问</translation>
     </message>
     <message>
@@ -2775,7 +2775,7 @@ Go up to: {1}</source>
         <translation>无</translation>
     </message>
     <message>
-        <source>Added to the instructions while the mode holds.</source>
+        <source>Added to the instructions while the mode is on.</source>
         <translation>此模式有效期间添加到指令中。</translation>
     </message>
     <message>
@@ -2783,7 +2783,7 @@ Go up to: {1}</source>
         <translation>指令</translation>
     </message>
     <message>
-        <source>Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides.</source>
+        <source>Deny overrides Ask, and Ask overrides Allow. Rules of the conversation and of every folder apply as well.</source>
         <translation>“拒绝”优先于“询问”，“询问”优先于“允许”。对话和各文件夹的规则同时有效。</translation>
     </message>
     <message>
@@ -2860,12 +2860,12 @@ Go up to: {1}</source>
         <translation>{0}（副本）</translation>
     </message>
     <message>
-        <source>The mode “{0}” is removed. Where it held, less happens unasked now.</source>
-        <translation>模式“{0}”已移除。原先使用它的地方，现在会更多地询问。</translation>
+        <source>The mode “{0}” is removed. Conversations that used it now ask you more often.</source>
+        <translation>模式“{0}”已移除。使用过它的对话现在会更多地询问您。</translation>
     </message>
     <message>
-        <source>A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in every open conversation, for each call that has not started.</source>
-        <translation>模式规定哪些操作可以不询问就进行。请在消息编辑框下方选择；更改会立即在每个打开的对话中生效，适用于尚未开始的每个调用。</translation>
+        <source>A mode says what the agent may do without asking you. Choose it below the message editor. Changes to a mode apply at once in every open conversation, to each call that has not started.</source>
+        <translation>模式规定代理可以不询问您就做什么。请在消息编辑框下方选择。对模式的更改会立即在每个打开的对话中生效，适用于尚未开始的每个调用。</translation>
     </message>
     <message>
         <source>Always there</source>
@@ -3007,8 +3007,8 @@ Go up to: {1}</source>
 <context>
     <name>Modes</name>
     <message>
-        <source>Mode being written</source>
-        <translation>正在编写的模式</translation>
+        <source>Mode editor</source>
+        <translation>模式编辑器</translation>
     </message>
     <message>
         <source>With any arguments</source>
@@ -3031,8 +3031,8 @@ Go up to: {1}</source>
         <translation>完全匹配的命令</translation>
     </message>
     <message>
-        <source>Write the whole path of the folder, from the disk on.</source>
-        <translation>请写文件夹的完整路径，从根目录开始。</translation>
+        <source>Write the full path of the folder.</source>
+        <translation>请写文件夹的完整路径。</translation>
     </message>
     <message>
         <source>Write the name of a host, such as example.org, or *.example.org for every host below it.</source>
@@ -3067,20 +3067,20 @@ Go up to: {1}</source>
         <translation>更改内容前询问</translation>
     </message>
     <message>
-        <source>Changes files unasked</source>
+        <source>Changes files without asking</source>
         <translation>更改文件不询问</translation>
     </message>
     <message>
-        <source>{0}; its own rules allow more</source>
+        <source>{0}; its rules allow more</source>
         <translation>{0}；自有规则允许更多</translation>
     </message>
     <message>
-        <source>{0}; its own rules forbid or ask more</source>
-        <translation>{0}；自有规则禁止或询问更多</translation>
+        <source>{0}; its rules deny more or ask more often</source>
+        <translation>{0}；自有规则拒绝更多或更常询问</translation>
     </message>
     <message>
-        <source>{0}; its own rules allow some, forbid or ask more of others</source>
-        <translation>{0}；自有规则允许一些，禁止或询问另一些</translation>
+        <source>{0}; its rules allow some calls, and deny or ask about others</source>
+        <translation>{0}；自有规则允许一些调用，拒绝或询问另一些</translation>
     </message>
 </context>
 <context>
@@ -3109,8 +3109,8 @@ Go up to: {1}</source>
         <translation>客户端密钥</translation>
     </message>
     <message>
-        <source>Most servers need neither. Some know only programs that they were told of before: whoever runs such a server gives you both. The secret goes to the keyring.</source>
-        <translation>大多数服务器两者都不需要。有些服务器只认识事先登记过的程序：此类服务器的运营者会向您提供两者。密钥存入密钥环。</translation>
+        <source>Most servers need neither. Some accept only registered programs: the operator of such a server gives you both. The secret goes to the keyring.</source>
+        <translation>大多数服务器两者都不需要。有些服务器只接受已登记的程序：此类服务器的运营者会向您提供两者。密钥存入密钥环。</translation>
     </message>
     <message>
         <source>Kept in the keyring</source>
@@ -3121,8 +3121,8 @@ Go up to: {1}</source>
         <translation>客户端密钥（如果有）</translation>
     </message>
     <message>
-        <source>What is typed here replaces it.</source>
-        <translation>在此输入的内容会替换它。</translation>
+        <source>Type here to replace it.</source>
+        <translation>在此输入即可替换。</translation>
     </message>
 </context>
 <context>
@@ -3293,8 +3293,8 @@ Go up to: {1}</source>
         <translation>检查</translation>
     </message>
     <message>
-        <source>Choose a tool and write its arguments as JSON to see what would become of the call.</source>
-        <translation>选择一个工具，并以 JSON 写出参数，即可查看该调用会得到什么结果。</translation>
+        <source>Choose a tool and write its arguments as JSON to see whether the call would run.</source>
+        <translation>选择一个工具，并以 JSON 写出参数，即可查看该调用是否会运行。</translation>
     </message>
     <message>
         <source>Nothing is run.</source>
@@ -3460,8 +3460,8 @@ Go up to: {1}</source>
         <translation>{0}（未安装）</translation>
     </message>
     <message>
-        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
-        <translation>{0} 单独用于书写和移动。请与 Ctrl 或 Alt 一起使用。</translation>
+        <source>{0} alone is needed for typing. Combine it with Ctrl or Alt.</source>
+        <translation>{0} 单独用于输入。请与 Ctrl 或 Alt 一起使用。</translation>
     </message>
     <message>
         <source>This is not a whole number above {0}. Write one such as {1}, or leave it empty.</source>
@@ -4030,8 +4030,8 @@ Go up to: {1}</source>
         <translation>重置</translation>
     </message>
     <message>
-        <source>Reset the price to what is shipped</source>
-        <translation>将价格重置为随附的价格</translation>
+        <source>Reset to the original price</source>
+        <translation>重置为原始价格</translation>
     </message>
     <message>
         <source>Filter prices</source>
@@ -4042,7 +4042,7 @@ Go up to: {1}</source>
         <translation>价格</translation>
     </message>
     <message>
-        <source>US dollars for a million tokens. Costs are counted with these. Your changes are kept in “models.toml” in the data folder and stand in bold.</source>
+        <source>US dollars per million tokens. Costs are calculated with these prices. Your changes are shown in bold and kept in “models.toml” in the data folder.</source>
         <translation>每百万 token 的价格（美元）。费用据此计算。您的更改保存在数据文件夹的“models.toml”中，并以粗体显示。</translation>
     </message>
 </context>
@@ -4480,11 +4480,11 @@ Go up to: {1}</source>
         <translation>更改规则</translation>
     </message>
     <message>
-        <source>The server of this tool does not run now, so it cannot be told what would be allowed. Open a conversation in which it runs, or choose Ask.</source>
-        <translation>此工具的服务器当前未运行，因此无法说明会允许什么。请打开其运行所在的对话，或选择“询问”。</translation>
+        <source>The server of this tool is not running, so it is not known what the rule would allow. Open a conversation that uses the server, or choose Ask.</source>
+        <translation>此工具的服务器未运行，因此不知道规则会允许什么。请打开使用该服务器的对话，或选择“询问”。</translation>
     </message>
     <message>
-        <source>What becomes of the calls</source>
+        <source>Decision about the calls</source>
         <translation>如何处理这些调用</translation>
     </message>
     <message>
@@ -4492,16 +4492,16 @@ Go up to: {1}</source>
         <translation>工具</translation>
     </message>
     <message>
-        <source>About what</source>
-        <translation>针对什么</translation>
+        <source>Applies to</source>
+        <translation>适用于</translation>
     </message>
     <message>
         <source>Folder, host or command</source>
         <translation>文件夹、主机或命令</translation>
     </message>
     <message>
-        <source>Rule being written</source>
-        <translation>正在编写的规则</translation>
+        <source>Rule editor</source>
+        <translation>规则编辑器</translation>
     </message>
     <message>
         <source>Cancel rule</source>
@@ -4534,19 +4534,19 @@ Go up to: {1}</source>
 <context>
     <name>RuleSettings</name>
     <message>
-        <source>No rules stand. Make one with Always allow… when a call is asked about.</source>
-        <translation>没有规则。在询问某个调用时，可用“始终允许…”创建。</translation>
+        <source>There are no rules. To make one, choose “Always allow…” when you are asked about a call.</source>
+        <translation>没有规则。要创建规则，请在被询问某个调用时选择“始终允许…”。</translation>
     </message>
     <message>
-        <source>A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. Only content from outside can still make such a call be asked about.</source>
-        <translation>规则先于模式对调用作出决定：规则拒绝的从不运行，规则允许的不询问就运行。只有来自外部的内容仍可能使这样的调用被询问。</translation>
+        <source>Rules decide about calls before the mode does. Denied calls never run. Allowed calls run without asking, unless content from outside came into the conversation.</source>
+        <translation>规则先于模式对调用作出决定。被拒绝的调用从不运行。被允许的调用不询问就运行，除非有外部内容进入了对话。</translation>
     </message>
     <message>
         <source>Try a call</source>
         <translation>试一个调用</translation>
     </message>
     <message>
-        <source>Standing rules</source>
+        <source>Saved rules</source>
         <translation>长期规则</translation>
     </message>
     <message>
@@ -4750,11 +4750,11 @@ Go up to: {1}</source>
         <translation>尚未运行过。</translation>
     </message>
     <message>
-        <source>It has waited for your approval since {0}. The next run begins after it has ended.</source>
+        <source>Waiting for your approval since {0}. The next run begins after this one has ended.</source>
         <translation>自 {0} 起等待您的批准。本次结束后才会开始下一次运行。</translation>
     </message>
     <message>
-        <source>It has been at work since {0}.</source>
+        <source>Running since {0}.</source>
         <translation>自 {0} 起运行中。</translation>
     </message>
     <message>
@@ -4762,11 +4762,11 @@ Go up to: {1}</source>
         <translation>上次运行：{0}，{1}</translation>
     </message>
     <message>
-        <source>{0} Runs whose time passes meanwhile are skipped. Raise the budget to go on sooner.</source>
+        <source>{0} Runs that are due until then are skipped. Raise the budget to continue sooner.</source>
         <translation>{0}在此期间到点的运行会被跳过。提高预算即可提前继续。</translation>
     </message>
     <message>
-        <source>{0} One run waits, and begins once there is budget again. Raise it to go on sooner.</source>
+        <source>{0} One run waits until there is budget again. Raise the budget to continue sooner.</source>
         <translation>{0}有一次运行正在等待，预算恢复后开始。提高预算即可提前继续。</translation>
     </message>
 </context>
@@ -4792,8 +4792,8 @@ Go up to: {1}</source>
 <context>
     <name>ScheduleEditor</name>
     <message>
-        <source>Scheduled prompt being written</source>
-        <translation>正在编写的定时提示词</translation>
+        <source>Scheduled prompt editor</source>
+        <translation>定时提示词编辑器</translation>
     </message>
     <message>
         <source>{0} (not listed)</source>
@@ -4840,8 +4840,8 @@ Go up to: {1}</source>
         <translation>{0}（已移除）</translation>
     </message>
     <message>
-        <source>Calls that the mode does not let run unasked wait for you in “Waiting approvals”.</source>
-        <translation>模式不允许直接运行的调用会在“待批准”中等您处理。</translation>
+        <source>Calls that need your approval wait for you in “Waiting approvals”.</source>
+        <translation>需要您批准的调用会在“待批准”中等您处理。</translation>
     </message>
     <message>
         <source>Mode</source>
@@ -4868,7 +4868,7 @@ Go up to: {1}</source>
         <translation>跳过错过的运行</translation>
     </message>
     <message>
-        <source>If its time passes while the program does not run</source>
+        <source>If the program is not running at that time</source>
         <translation>如果到时程序没有运行</translation>
     </message>
 </context>
@@ -4879,8 +4879,8 @@ Go up to: {1}</source>
         <translation>添加定时提示词…</translation>
     </message>
     <message>
-        <source>Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.</source>
-        <translation>尚无定时任务。定时提示词会自动发送：一次，或反复发送。</translation>
+        <source>Nothing is scheduled. A scheduled prompt is sent automatically, once or repeatedly.</source>
+        <translation>尚无定时任务。定时提示词会自动发送，一次或重复。</translation>
     </message>
 </context>
 <context>
@@ -4973,7 +4973,7 @@ Go up to: {1}</source>
         <translation>每 24 小时</translation>
     </message>
     <message>
-        <source>Every {0} days, to the minute</source>
+        <source>Every {0} days, exactly</source>
         <translation>每 {0} 天，精确到分钟</translation>
     </message>
     <message>
@@ -11040,7 +11040,7 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>ServerEditor</name>
     <message>
-        <source>A program of this machine</source>
+        <source>A program on this computer</source>
         <translation>此计算机上的程序</translation>
     </message>
     <message>
@@ -11056,27 +11056,27 @@ This replaces what is there ({size} bytes).</source>
         <translation>请为服务器取一个标题。</translation>
     </message>
     <message>
-        <source>You see this when you are asked about one of its tools, and rules go by it.</source>
-        <translation>询问您是否允许其工具时会显示此项，规则也以此为准。</translation>
+        <source>You see this title when you are asked about a tool of the server. Rules use it too.</source>
+        <translation>询问您是否允许服务器的工具时会显示此标题。规则也使用它。</translation>
     </message>
     <message>
         <source>Its tools</source>
         <translation>它的工具</translation>
     </message>
     <message>
-        <source>Longest call</source>
-        <translation>最长调用时间</translation>
+        <source>Time limit</source>
+        <translation>时间限制</translation>
     </message>
     <message>
         <source> s</source>
         <translation> 秒</translation>
     </message>
     <message>
-        <source>Believe what it says about its tools</source>
-        <translation>采信它对自身工具的说明</translation>
+        <source>Trust what it says about its tools</source>
+        <translation>信任它对自身工具的说明</translation>
     </message>
     <message>
-        <source>A tool that it calls harmless then runs without you being asked. Leave this off unless you trust whoever made the server: what it says about its tools, nobody checks.</source>
+        <source>Tools that the server calls harmless then run without asking you. Leave this off unless you trust the maker of the server: nobody checks what the server says.</source>
         <translation>这样，它称为无害的工具会在不询问您的情况下运行。除非您信任服务器的开发者，否则请保持关闭：它对自身工具的说明没有任何人核实。</translation>
     </message>
 </context>
@@ -11329,8 +11329,8 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>SettingsSearch</name>
     <message>
-        <source>Nothing is called that.</source>
-        <translation>没有叫这个名字的内容。</translation>
+        <source>Nothing found.</source>
+        <translation>未找到任何内容。</translation>
     </message>
     <message>
         <source>Found settings</source>
@@ -11403,16 +11403,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>立即重置所有快捷键</translation>
     </message>
     <message>
-        <source>{0} belongs to the text that is selected or written.</source>
-        <translation>{0} 用于选中或正在书写的文本。</translation>
+        <source>{0} is used for editing text.</source>
+        <translation>{0} 用于编辑文本。</translation>
     </message>
     <message>
-        <source>{0} belongs to the message that is written.</source>
-        <translation>{0} 用于正在书写的消息。</translation>
+        <source>{0} is used in the message editor.</source>
+        <translation>{0} 用于消息编辑框。</translation>
     </message>
     <message>
-        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
-        <translation>{0} 单独用于书写和移动。请与 Ctrl 或 Alt 一起使用。</translation>
+        <source>{0} alone is needed for typing. Combine it with Ctrl or Alt.</source>
+        <translation>{0} 单独用于输入。请与 Ctrl 或 Alt 一起使用。</translation>
     </message>
     <message>
         <source>{0} (changed)</source>
@@ -11423,23 +11423,23 @@ This replaces what is there ({size} bytes).</source>
         <translation>无</translation>
     </message>
     <message>
-        <source>No action has these words or keys.</source>
-        <translation>没有操作包含这些词或按键。</translation>
+        <source>No action found with these words or keys.</source>
+        <translation>未找到包含这些词或按键的操作。</translation>
     </message>
     <message>
         <source>Keys of “{0}”</source>
         <translation>“{0}”的按键</translation>
     </message>
     <message>
-        <source>{0} belongs to “{1}”.</source>
-        <translation>{0} 属于“{1}”。</translation>
+        <source>{0} is used by “{1}”.</source>
+        <translation>{0} 已用于“{1}”。</translation>
     </message>
     <message>
-        <source>{0} belongs to “{1}”. Take it over? “{1}” has no keys then.</source>
-        <translation>{0} 属于“{1}”。要接管吗？之后“{1}”将没有按键。</translation>
+        <source>{0} is used by “{1}”. Take it over? “{1}” then has no keys.</source>
+        <translation>{0} 已用于“{1}”。要接管吗？之后“{1}”将没有按键。</translation>
     </message>
     <message>
-        <source>All actions get the keys that they came with.</source>
+        <source>All actions get their original keys.</source>
         <translation>所有操作都会恢复最初的按键。</translation>
     </message>
     <message>
@@ -11523,8 +11523,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>复制地址</translation>
     </message>
     <message>
-        <source>Your browser opened a page of the server. Sign in there; this goes on by itself then.</source>
-        <translation>您的浏览器已打开服务器的页面。请在那里登录；之后会自动继续。</translation>
+        <source>Your browser opened a page of the server. Sign in there; Desktop Agent then continues by itself.</source>
+        <translation>您的浏览器已打开服务器的页面。请在那里登录；之后 Desktop Agent 会自动继续。</translation>
     </message>
     <message>
         <source>The browser could not be opened. Copy the address, and open it in a browser yourself.</source>
@@ -11604,8 +11604,8 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>SpecialistEditor</name>
     <message>
-        <source>Specialist being written</source>
-        <translation>正在编写的专家</translation>
+        <source>Specialist editor</source>
+        <translation>专家编辑器</translation>
     </message>
     <message>
         <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
@@ -11624,7 +11624,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>专家需要指令。请写明它是什么以及如何工作。</translation>
     </message>
     <message>
-        <source>Write the name of the model, or choose one of the list.</source>
+        <source>Write the name of the model, or choose one from the list.</source>
         <translation>请写模型名称，或从列表中选择。</translation>
     </message>
     <message>
@@ -11660,7 +11660,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>预算份额</translation>
     </message>
     <message>
-        <source>Of the tokens and the cost that are left to whoever calls it.</source>
+        <source>Share of the tokens and the cost that its caller has left.</source>
         <translation>占调用者剩余 token 和费用的份额。</translation>
     </message>
     <message>
@@ -11668,32 +11668,32 @@ This replaces what is there ({size} bytes).</source>
         <translation> 个 token（每次调用）</translation>
     </message>
     <message>
-        <source>Most tokens</source>
-        <translation>最多 token 数</translation>
+        <source>Token limit</source>
+        <translation>token 上限</translation>
     </message>
     <message>
         <source> for each call</source>
         <translation>（每次调用）</translation>
     </message>
     <message>
-        <source>Most cost</source>
-        <translation>最高费用</translation>
+        <source>Cost limit</source>
+        <translation>费用上限</translation>
     </message>
     <message>
         <source> minutes for each call</source>
         <translation> 分钟（每次调用）</translation>
     </message>
     <message>
-        <source>At work; waiting for you does not count.</source>
+        <source>Working time; waiting for you does not count.</source>
         <translation>指工作时间；等待您的时间不计。</translation>
     </message>
     <message>
-        <source>Longest time</source>
-        <translation>最长时间</translation>
+        <source>Time limit</source>
+        <translation>时间上限</translation>
     </message>
     <message>
-        <source>Most turns</source>
-        <translation>最多轮数</translation>
+        <source>Turn limit</source>
+        <translation>轮数上限</translation>
     </message>
     <message>
         <source> turns for each call</source>
@@ -11711,7 +11711,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>还没有专家。</translation>
     </message>
     <message>
-        <source>A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do more than the agent that calls it. A change holds from the next message on.</source>
+        <source>A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do more than the agent that calls it. Changes apply from the next message on.</source>
         <translation>专家是拥有自己指令的代理，代理可以像工具一样调用它。它的权限绝不会超过调用它的代理。更改从下一条消息起生效。</translation>
     </message>
     <message>
@@ -11799,7 +11799,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>请输入要启动的程序，例如 npx 或 uvx。</translation>
     </message>
     <message>
-        <source>A program and its arguments have no NUL characters. Remove them.</source>
+        <source>A program and its arguments cannot have NUL characters. Remove them.</source>
         <translation>程序及其参数不能包含 NUL 字符。请将其移除。</translation>
     </message>
     <message>
@@ -11807,12 +11807,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>这是一整行命令：{0}</translation>
     </message>
     <message>
-        <source>“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read them: give it as a secret variable, if the server takes one.</source>
-        <translation>“{0}”似乎包含机密信息。参数保存在文件中，此计算机上的每个程序都可以读取：如果服务器接受机密变量，请以机密变量提供。</translation>
+        <source>“{0}” seems to contain a secret. Arguments are kept in a file, and every program on this computer can read them: use a secret variable, if the server accepts one.</source>
+        <translation>“{0}”似乎包含机密信息。参数保存在文件中，此计算机上的每个程序都可以读取：如果服务器接受，请使用机密变量。</translation>
     </message>
     <message>
-        <source>What the secret variables hold was given for what was started before, and goes to nothing else. Enter it again.</source>
-        <translation>机密变量的内容是为先前启动的程序提供的，不会用于其他程序。请重新输入。</translation>
+        <source>The secret variables were entered for the previous program and are not given to another one. Enter them again.</source>
+        <translation>机密变量是为先前的程序输入的，不会提供给其他程序。请重新输入。</translation>
     </message>
     <message>
         <source>Split into program and arguments</source>
@@ -11894,7 +11894,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>删除此备份？</translation>
     </message>
     <message>
-        <source>It cannot be brought back. The conversations of today stay.</source>
+        <source>It cannot be brought back. Your current conversations stay.</source>
         <translation>删除后无法恢复。现在的对话会保留。</translation>
     </message>
     <message>
@@ -11918,20 +11918,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>数据文件夹</translation>
     </message>
     <message>
-        <source>Gives back the room of what was deleted</source>
-        <translation>释放已删除内容占用的空间</translation>
+        <source>Frees the space of deleted conversations</source>
+        <translation>释放已删除对话占用的空间</translation>
     </message>
     <message>
-        <source>Reads all that was saved, and repairs what can be</source>
-        <translation>读取所有已保存的内容，并修复可修复的部分</translation>
+        <source>Reads everything saved, and repairs damage if possible</source>
+        <translation>读取所有已保存的内容，并尽可能修复损坏</translation>
     </message>
     <message>
         <source>Backups</source>
         <translation>备份</translation>
     </message>
     <message>
-        <source>Conversations, pictures and preferences are in one folder of this computer. The conversations are checked now and then while nobody waits.</source>
-        <translation>对话、图片和首选项位于此计算机的一个文件夹中。程序会不时在无人等待时检查对话。</translation>
+        <source>Conversations, pictures and preferences are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
+        <translation>对话、图片和首选项位于此计算机的一个文件夹中。程序会不时在空闲时检查对话。</translation>
     </message>
     <message>
         <source>A backup holds conversations, pictures, saved files and preferences; keys stay in the keyring. It is restored into a new folder, so nothing that is here is overwritten.</source>
@@ -12107,7 +12107,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>每月</translation>
     </message>
     <message>
-        <source>Every so many minutes</source>
+        <source>Every … minutes</source>
         <translation>每隔若干分钟</translation>
     </message>
     <message>
@@ -12173,8 +12173,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>查找工具</translation>
     </message>
     <message>
-        <source>Not here now; whoever calls it must have them</source>
-        <translation>现在不在这里；须由调用者拥有</translation>
+        <source>Not available now; the caller must have them</source>
+        <translation>现在不可用；须由调用者拥有</translation>
     </message>
     <message>
         <source>{0} – may change something</source>
@@ -12185,8 +12185,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>无：只思考和回答。</translation>
     </message>
     <message>
-        <source>{0} chosen. It never has more than whoever calls it.</source>
-        <translation>已选择 {0} 个。它拥有的绝不会多于调用者。</translation>
+        <source>{0} chosen. It never has more tools than its caller.</source>
+        <translation>已选择 {0} 个。它的工具绝不会多于调用者。</translation>
     </message>
 </context>
 <context>
@@ -12224,7 +12224,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>搜索网页</translation>
     </message>
     <message>
-        <source>What the search found</source>
+        <source>Search results</source>
         <translation>搜索结果</translation>
     </message>
     <message>
@@ -12232,7 +12232,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>运行代码</translation>
     </message>
     <message>
-        <source>What came of the code</source>
+        <source>Output of the code</source>
         <translation>代码运行结果</translation>
     </message>
     <message>
@@ -12266,16 +12266,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法启动。</translation>
     </message>
     <message>
-        <source>It wants you to sign in.</source>
-        <translation>它要求您登录。</translation>
+        <source>You need to sign in.</source>
+        <translation>您需要登录。</translation>
     </message>
     <message>
-        <source>Off. It was tried: {0}</source>
-        <translation>已关闭。测试结果：{0}</translation>
+        <source>Off. Last test: {0}</source>
+        <translation>已关闭。上次测试：{0}</translation>
     </message>
     <message>
-        <source>Off. It was tried, and works</source>
-        <translation>已关闭。测试通过，可以使用</translation>
+        <source>Off. The last test succeeded</source>
+        <translation>已关闭。上次测试成功</translation>
     </message>
     <message>
         <source>Off</source>
@@ -12380,19 +12380,19 @@ This replaces what is there ({size} bytes).</source>
         <translation>代理可以调用它</translation>
     </message>
     <message>
-        <source>It offers no tools.</source>
-        <translation>它不提供工具。</translation>
+        <source>This server offers no tools.</source>
+        <translation>此服务器不提供工具。</translation>
     </message>
     <message>
-        <source>What it offers is not known yet. Press Test to see its tools.</source>
-        <translation>尚不知道它提供什么。按“测试”可查看其工具。</translation>
+        <source>The tools of this server are not known yet. Press Test to see them.</source>
+        <translation>尚不知道此服务器的工具。按“测试”即可查看。</translation>
     </message>
     <message>
         <source>It has no description.</source>
         <translation>没有描述。</translation>
     </message>
     <message>
-        <source>What counts about {0}</source>
+        <source>How to treat {0}</source>
         <translation>{0} 按什么处理</translation>
     </message>
     <message>
@@ -12408,16 +12408,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>为安全起见（{0}）</translation>
     </message>
     <message>
-        <source>That is not believed.</source>
-        <translation>此说明未被采信。</translation>
+        <source>This is not trusted.</source>
+        <translation>此说明不受信任。</translation>
     </message>
     <message>
         <source>Tools of {0}</source>
         <translation>{0} 的工具</translation>
     </message>
     <message>
-        <source>You said that it only reads, but of what it was before. Look at it, and choose again.</source>
-        <translation>您曾说明它只读取，但那是针对先前的工具。请查看后重新选择。</translation>
+        <source>You said that this tool only reads, but it has changed since. Check it, and choose again.</source>
+        <translation>您曾说明此工具只读取，但它此后已更改。请检查后重新选择。</translation>
     </message>
 </context>
 <context>
@@ -13124,8 +13124,8 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>TrashDialog</name>
     <message>
-        <source>Deleted conversations stay here for {0} days. Then they go for good.</source>
-        <translation>已删除的对话在这里保留 {0} 天，之后永久删除。</translation>
+        <source>Conversations stay in the trash for {0} days. Then they are deleted for good.</source>
+        <translation>对话在回收站中保留 {0} 天，之后永久删除。</translation>
     </message>
     <message>
         <source>The trash is empty.</source>
@@ -13160,11 +13160,11 @@ This replaces what is there ({size} bytes).</source>
         <translation>确认永久删除</translation>
     </message>
     <message>
-        <source>Goes for good in {0} days</source>
+        <source>Deleted for good in {0} days</source>
         <translation>{0} 天后永久删除</translation>
     </message>
     <message>
-        <source>Goes for good soon</source>
+        <source>Deleted for good soon</source>
         <translation>即将永久删除</translation>
     </message>
     <message>
@@ -13172,19 +13172,19 @@ This replaces what is there ({size} bytes).</source>
         <translation>{0}，删除于 {1}。{2}</translation>
     </message>
     <message>
-        <source>Delete “{0}” for good? Nothing brings it back.</source>
+        <source>Delete “{0}” for good? This cannot be undone.</source>
         <translation>永久删除“{0}”？删除后无法恢复。</translation>
     </message>
     <message>
-        <source>Delete this conversation for good? Nothing brings it back.</source>
+        <source>Delete this conversation for good? This cannot be undone.</source>
         <translation>永久删除此对话？删除后无法恢复。</translation>
     </message>
     <message>
-        <source>Delete everything in the trash for good? Nothing brings it back.</source>
+        <source>Delete everything in the trash for good? This cannot be undone.</source>
         <translation>永久删除回收站中的所有内容？删除后无法恢复。</translation>
     </message>
     <message>
-        <source>Delete all {0} conversations for good? Nothing brings them back.</source>
+        <source>Delete all {0} conversations for good? This cannot be undone.</source>
         <translation>永久删除全部 {0} 个对话？删除后无法恢复。</translation>
     </message>
     <message>
@@ -13624,7 +13624,7 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>UsageChart</name>
     <message>
-        <source>Bars: {0}. The highest: {1}. The arrow keys read each of them.</source>
+        <source>Bars: {0}. The highest: {1}. Use the arrow keys to read each bar.</source>
         <translation>条形：{0}。最高：{1}。用方向键逐条朗读。</translation>
     </message>
 </context>
@@ -13749,15 +13749,15 @@ This replaces what is there ({size} bytes).</source>
         <translation>导出为 CSV…</translation>
     </message>
     <message>
-        <source>No model was asked in this time.</source>
-        <translation>这段时间内没有询问过任何模型。</translation>
+        <source>No model was used in this period.</source>
+        <translation>这段时间内没有使用过任何模型。</translation>
     </message>
     <message>
-        <source>Answers of models without a price are among it: a budget of money cannot hold for those. One of tokens can.</source>
-        <translation>有些回答来自没有价格的模型：金额预算对它们无效，token 预算有效。</translation>
+        <source>This includes answers of models without a price: a money budget does not count those. A token budget does.</source>
+        <translation>其中包括没有价格的模型的回答：金额预算不计入这些回答，token 预算会计入。</translation>
     </message>
     <message>
-        <source>Sum</source>
+        <source>Total</source>
         <translation>合计</translation>
     </message>
     <message>
@@ -13817,12 +13817,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>{0}：{1}，{2} 个 token</translation>
     </message>
     <message>
-        <source>Every answer counts, also those of specialists, summaries, titles and MCP servers. What was spent stays counted when a conversation is deleted. Days are those of your clock.</source>
-        <translation>每个回答都计入，包括专家、摘要、标题和 MCP 服务器的回答。删除对话后，已花费的部分仍然计入。日期以您的时钟为准。</translation>
+        <source>Every answer counts, also those of specialists, summaries, titles and MCP servers. Deleting a conversation does not change the counts. Days follow the clock of this computer.</source>
+        <translation>每个回答都计入，包括专家、摘要、标题和 MCP 服务器的回答。删除对话不会改变统计。日期以此计算机的时钟为准。</translation>
     </message>
     <message>
-        <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget, go on once, or the day or month is over.</source>
-        <translation>对使用此数据文件夹的所有窗口中的全部对话合计。达到 80% 时会提醒您。达到 100% 时不再询问任何模型，直到您提高预算、仅此一次继续，或当日、当月结束。</translation>
+        <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget or the day or month is over. “Ask anyway” makes one exception.</source>
+        <translation>对使用此数据文件夹的所有窗口中的全部对话合计。达到 80% 时会提醒您。达到 100% 时不再询问任何模型，直到您提高预算，或当日、当月结束。“仍然询问”只破例一次。</translation>
     </message>
     <message>
         <source>Budgets</source>
@@ -13934,7 +13934,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>机密值存入密钥环，之后不再显示。普通值保存在文件中。</translation>
     </message>
     <message>
-        <source>The name of a variable has letters, digits and “_”, and begins with no digit. Change it.</source>
+        <source>The name of a variable has only letters, digits and “_”, and does not begin with a digit. Change it.</source>
         <translation>变量名称由字母、数字和“_”组成，且不以数字开头。请修改。</translation>
     </message>
     <message>
@@ -13966,7 +13966,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>标头的值存入密钥环，之后不再显示。</translation>
     </message>
     <message>
-        <source>The name of a header has letters, digits and “-”. Change it.</source>
+        <source>The name of a header has only letters, digits and “-”. Change it.</source>
         <translation>标头名称由字母、数字和“-”组成。请修改。</translation>
     </message>
     <message>
@@ -14002,8 +14002,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>值</translation>
     </message>
     <message>
-        <source>What is typed here replaces it.</source>
-        <translation>在此输入的内容会替换它。</translation>
+        <source>Type here to replace it.</source>
+        <translation>在此输入即可替换。</translation>
     </message>
 </context>
 <context>
@@ -14733,8 +14733,8 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>_MigrationCopies</name>
     <message>
-        <source>Before a new version changes how conversations are saved, it makes a copy. It can be opened again in a new folder, with the pictures and preferences of today.</source>
-        <translation>新版本在更改对话的保存方式之前会创建副本。可在新文件夹中重新打开它，并使用现在的图片和首选项。</translation>
+        <source>Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a new folder, with your current pictures and preferences.</source>
+        <translation>新版本在更改对话的保存方式之前会创建副本。您可以在新文件夹中打开该副本，并使用您当前的图片和首选项。</translation>
     </message>
     <message>
         <source>Copies made before an upgrade</source>

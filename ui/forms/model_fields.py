@@ -206,7 +206,7 @@ def _field_error(model: type[BaseModel], name: str, value: Any) -> str:
     field = model.model_fields[name]
     if _hint(field, KeysField) is not None:
         words = QCoreApplication.translate(
-            "Preferences", "{0} alone is needed for writing and moving. Use it with Ctrl or Alt."
+            "Preferences", "{0} alone is needed for typing. Combine it with Ctrl or Alt."
         )
         return words.format(native_shortcut(value)) if value and is_bare(value) else ""
     hint = _hint(field, OptionalNumber)

@@ -56,7 +56,7 @@ class Card(QFrame):
 
     def set_can_edit(self, *, can: bool) -> None:
         """Enable or disable the edit buttons."""
-        words = QCoreApplication.translate("Cards", "Save or cancel what you are writing first")
+        words = QCoreApplication.translate("Cards", "Save or cancel your changes first")
         for control in self._edit_buttons:
             control.setEnabled(can)
             control.setToolTip("" if can else words)
@@ -239,7 +239,7 @@ class CardEditor(EditorFrame):
         try:
             item = self._edited_item()
         except ValidationError:
-            self.show_problem(QCoreApplication.translate("Cards", "This cannot be saved. Look at each field again."))
+            self.show_problem(QCoreApplication.translate("Cards", "This cannot be saved yet. Check each field."))
             return
         self.show_problem("")
         self._emit_saved(item)

@@ -84,7 +84,9 @@ class ConversationSettingsDialog(QDialog):
         save.setDefault(True)
         defaults = button(self.tr("Use defaults"), self._show_defaults, "quiet")
         foot = FlowRows((defaults, button(self.tr("Cancel"), self.reject), save), trailing=True, apart=defaults)
-        words = label(self.tr("They hold for this conversation, from the next message on."), "muted", wrap=True)
+        words = label(
+            self.tr("These settings apply to this conversation, from the next message on."), "muted", wrap=True
+        )
         heading = label(title, "heading", wrap=True)
         vbox(heading, words, scrolled, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scrolled)
         self._fit()

@@ -76,8 +76,8 @@ class FoundHistorySettings(QWidget):
         self._boxes: dict[str, QCheckBox] = {}
         words = self.tr(
             "Conversations of these programs are shown below your own, are found by the search, and can be continued "
-            "here with any model. The programs' own files are only read. For the search their words are kept in an "
-            "index in the data folder; it goes when a program is switched off."
+            "here with any model. The programs' own files are only read. The search keeps an index of their text in "
+            "the data folder; it is deleted when you turn a program off."
         )
         self._none = label(
             self.tr("No conversations of other assistants were found on this computer."), "muted", wrap=True

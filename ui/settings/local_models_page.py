@@ -82,8 +82,9 @@ class LocalModelSettings(QWidget):
         )
         self._no_server = label(
             self.tr(
-                "Models are run by llama.cpp, which is not installed here. Install it by your package manager, “brew "
-                "install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Look again."
+                "Models are run by llama.cpp, which is not installed here. Install it with your package manager, "
+                "“brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Then "
+                "press “Look again”."
             ),
             "warning",
             wrap=True,
@@ -139,7 +140,7 @@ class LocalModelSettings(QWidget):
                 words = self.tr("Loading “{0}”: {1} in memory, the file has {2}.").format(name, memory or "0", size)
                 self._state.show_state(Status.BUSY, words)
             case LocalPhase.READY:
-                words = self.tr("“{0}” runs and takes {1} of memory.").format(name, memory)
+                words = self.tr("“{0}” is running and uses {1} of memory.").format(name, memory)
                 self._state.show_state(Status.OK, words)
             case LocalPhase.FAILED:
                 self._state.show_state(Status.ERROR, remark)

@@ -139,7 +139,7 @@ class ModeEditor(CardEditor):
 
     def __init__(self, mode: Mode | None, taken: Iterable[str]) -> None:
         """Start from `mode`: edit it if its name is not `taken`, else make a copy."""
-        super().__init__(QCoreApplication.translate("Modes", "Mode being written"))
+        super().__init__(QCoreApplication.translate("Modes", "Mode editor"))
         self._taken = frozenset(taken)
         self.edited_name = "" if mode is None or mode.name in self._taken else mode.name
         """The name of the edited mode; "" for a new one."""
@@ -183,12 +183,12 @@ class ModeEditor(CardEditor):
     def _instructions_error(self, text: str) -> str:
         if len(text) <= MAX_INSTRUCTIONS_LENGTH:
             return ""
-        return self.tr("These are more than {0} characters. Shorten them.").format(
+        return self.tr("The instructions have more than {0} characters. Shorten them.").format(
             format_number(MAX_INSTRUCTIONS_LENGTH)
         )
 
     def _rules_error(self, _rules: object) -> str:
-        return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_editing else ""
+        return self.tr("A rule is not finished. Add it, or cancel it.") if self._rules.is_editing else ""
 
     def _suggest_name(self, title: str) -> None:
         # Suggest one until the person writes one. Conversations and specialists refer to a mode by its short name.
@@ -199,22 +199,22 @@ class ModeEditor(CardEditor):
         add = self.form.add_field
         add("title", self.tr("Name"), self._title, self._title_error)
         self._title.widget.textEdited.connect(self._suggest_name)
-        agent_says = self.tr("By it the agent and specialists name the mode. It stays as it is once the mode is made.")
+        agent_says = self.tr("The agent and specialists call the mode by this name. It cannot be changed later.")
         add("name", self.tr("Short name"), self._name, self._name_error, help_text=agent_says)
         self._name.widget.setReadOnly(bool(self.edited_name))
         self._name.widget.setEnabled(not self.edited_name)
         words = {
-            "deny": self.tr("Are denied: the agent only looks"),
-            "ask": self.tr("Are asked about, one by one"),
-            "accept_edits": self.tr("Change files unasked; all else is asked about"),
+            "deny": self.tr("Denied: the agent only reads"),
+            "ask": self.tr("Asked about, one by one"),
+            "accept_edits": self.tr("Files change without asking; the rest is asked about"),
         }
         breadths = radio_buttons([(breadth, words[breadth]) for breadth in BREADTHS], "ask")
         add("mutating", self.tr("Calls that change something"), breadths)
         instructions = text_area(INSTRUCTION_LINES, placeholder=self.tr("Nothing"))
-        added = self.tr("Added to the instructions while the mode holds.")
+        added = self.tr("Added to the instructions while the mode is on.")
         add("addendum", self.tr("Instructions"), instructions, self._instructions_error, help_text=added)
         rules = Control(widget=self._rules, read=lambda: self._rules.rules, show=self._rules.show_rules)
         order = self.tr(
-            "Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides."
+            "Deny overrides Ask, and Ask overrides Allow. Rules of the conversation and of every folder apply as well."
         )
         add("rules", self.tr("Rules"), rules, self._rules_error, help_text=order)

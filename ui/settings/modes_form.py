@@ -90,7 +90,7 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
         super()._save_item(item)
 
     def _remove_mode(self, index: int) -> None:
-        words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.")
+        words = self.tr("The mode “{0}” is removed. Conversations that used it now ask you more often.")
         self._remove_item(index, words.format(self._items[index].title))
 
     def _create_card(self, item: Mode, index: int) -> ModeCard:
@@ -111,8 +111,8 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
 
     def _build_layout(self) -> None:
         words = self.tr(
-            "A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in "
-            "every open conversation, for each call that has not started."
+            "A mode says what the agent may do without asking you. Choose it below the message editor. Changes to a "
+            "mode apply at once in every open conversation, to each call that has not started."
         )
         foot = hbox(self._add, self._limit_note, spacing=SPACE_S, grow=self._limit_note)
         foot.addStretch(0)

@@ -105,7 +105,7 @@ class PermissionDryRun(QWidget):
         self._arguments.returnPressed.connect(self._request_verdict)
         self._check = button(self.tr("Check"), self._request_verdict)
         self._answer = label(wrap=True)
-        words = self.tr("Choose a tool and write its arguments as JSON to see what would become of the call.")
+        words = self.tr("Choose a tool and write its arguments as JSON to see whether the call would run.")
         self._help = label(join_sentences((words, self.tr("Nothing is run."))), "muted", wrap=True)
         self._arguments.setAccessibleDescription(self._help.text())
         self._none = label(self.tr("Open a conversation with tools to try its rules."), "muted", wrap=True)
@@ -160,7 +160,9 @@ class RuleSettings(QWidget):
         super().__init__()
         self._rules: tuple[RuleSummary, ...] = ()
         self._none = label(
-            self.tr("No rules stand. Make one with Always allow… when a call is asked about."), "muted", wrap=True
+            self.tr("There are no rules. To make one, choose “Always allow…” when you are asked about a call."),
+            "muted",
+            wrap=True,
         )
         self._more = label(kind="muted")
         self._more.hide()
@@ -168,11 +170,11 @@ class RuleSettings(QWidget):
         self._card_of: dict[str, RuleCard] = {}
         self.dry_run = PermissionDryRun(themes)
         words = self.tr(
-            "A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. "
-            "Only content from outside can still make such a call be asked about."
+            "Rules decide about calls before the mode does. Denied calls never run. Allowed calls run without "
+            "asking, unless content from outside came into the conversation."
         )
         intro, trial = label(words, "muted", wrap=True), label(self.tr("Try a call"), "strong")
-        standing = label(self.tr("Standing rules"), "strong")
+        standing = label(self.tr("Saved rules"), "strong")
         parts = (intro, trial, self.dry_run, standing, self._none, self._cards, self._more)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
@@ -212,7 +214,7 @@ class AuditLogSettings(QWidget):
         super().__init__()
         self._themes = themes
         self._entries: tuple[AuditEntry, ...] = ()
-        self._none = label(self.tr("No tool was called yet."), "muted")
+        self._none = label(self.tr("No tool has been called yet."), "muted")
         self._list = QListWidget()
         self._list.setAccessibleName(self.tr("Decisions"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
@@ -226,7 +228,7 @@ class AuditLogSettings(QWidget):
         self._export = button(self.tr("Export…"), self.export_requested.emit)
         foot = hbox(self._more, spacing=SPACE_S, end_stretch=True)
         foot.addWidget(self._export)
-        words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
+        words = self.tr("Every tool call that a model asked for: who decided, and how it ended.")
         intro = label(words, "muted", wrap=True)
         layout = vbox(intro, self._list, self._details, foot, parent=self, spacing=SPACE_M, margins=0, grow=self._list)
         # It takes the room of the hidden list.

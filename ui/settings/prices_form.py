@@ -192,7 +192,7 @@ class PriceSettings(QWidget):
         self._filter = ClearableField(themes, self.tr("Filter by server or model"))
         self._table = QTableView()
         self._none = label(self.tr("Models are listed here when a server is connected."), "muted", wrap=True)
-        self._reset = button(self.tr("Reset"), self._reset_row, name=self.tr("Reset the price to what is shipped"))
+        self._reset = button(self.tr("Reset"), self._reset_row, name=self.tr("Reset to the original price"))
         self._configure_table()
         self._build_layout()
         self._rows.price_edited.connect(self.price_changed)
@@ -255,8 +255,8 @@ class PriceSettings(QWidget):
 
     def _build_layout(self) -> None:
         words = self.tr(
-            "US dollars for a million tokens. Costs are counted with these. Your changes are kept in “models.toml” "
-            "in the data folder and stand in bold."
+            "US dollars per million tokens. Costs are calculated with these prices. Your changes are shown in bold "
+            "and kept in “models.toml” in the data folder."
         )
         head = hbox(self._filter, self._reset, spacing=SPACE_S, grow=self._filter)
         title, intro = label(self.tr("Prices"), "strong"), label(words, "muted", wrap=True)

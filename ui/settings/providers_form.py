@@ -87,7 +87,7 @@ class EndpointEditor(CardEditor):
         is_wrong = any(row.problem for row in self.form.rows.values())
         loses = self._holds_key and not is_wrong and not self._edited_item().origins <= old.origins
         words = self.tr(
-            "The key was given for {0} and goes to no other address. Saving removes it; then enter the key again."
+            "The key belongs to {0} and is not sent to other addresses. Saving removes the key; then enter it again."
         ).format(join_names(dict.fromkeys(urlsplit(url).netloc for url in (old.base_url, *old.mirrors))))
         self.show_warning(words if loses else "")
 
@@ -105,7 +105,7 @@ class EndpointEditor(CardEditor):
         add("base_url", self.tr("Address"), self._address, self._address_error, accessible_name=address)
         dialect, models, mirrors = DialectBox(), ModelsField(), MirrorsField()
         speaks = Control(widget=dialect, read=dialect.currentData, show=dialect.show_dialect)
-        add("dialect", self.tr("Speaks"), speaks, accessible_name=self.tr("What {0} speaks").format(title))
+        add("dialect", self.tr("API"), speaks, accessible_name=self.tr("API of {0}").format(title))
         named = Control(widget=models, read=lambda: models.models, show=models.show_models)
         names = self.tr("Models of {0}, if it lists none").format(title)
         add("models", self.tr("Models"), named, accessible_name=names)
@@ -169,7 +169,7 @@ class EndpointCard(QFrame):
         self._holds_key = stored
         if self._editor is not None:
             self._editor.set_holds_key(stored=stored)
-        self._key.setText(self.tr("Key held") if stored else self.tr("No key"))
+        self._key.setText(self.tr("Key set") if stored else self.tr("No key"))
         self._change.setText(self.tr("Change key") if stored else self.tr("Add key"))
         self._key_removal.button.setVisible(stored)
         words = (

@@ -120,7 +120,7 @@ def resolve_links(pattern: Pattern | None) -> Pattern | None:
 def _parse_path(text: str) -> PathPattern | str:
     path = os.path.expanduser(text).replace("\\", "/")  # noqa: PTH111 - a text, with the slashes of any system
     if not path.startswith("/") and not _DRIVE.match(path):
-        return QCoreApplication.translate("Modes", "Write the whole path of the folder, from the disk on.")
+        return QCoreApplication.translate("Modes", "Write the full path of the folder.")
     return PathPattern(prefix=os.path.normpath(path).replace("\\", "/"))
 
 
@@ -197,8 +197,8 @@ class RuleEditor(EditorFrame):
         tool = self._tool_name()
         if not tool:
             return self.tr(
-                "The server of this tool does not run now, so it cannot be told what would be allowed. "
-                "Open a conversation in which it runs, or choose Ask."
+                "The server of this tool is not running, so it is not known what the rule would allow. Open a "
+                "conversation that uses the server, or choose Ask."
             )
         return self._build_rule(tool, pattern)
 
@@ -261,9 +261,9 @@ class RuleEditor(EditorFrame):
         for kind in PATTERN_KINDS:
             self._kind_menu.addItem(pattern_kind_name(kind))
         for widget, name in (
-            (self._effect, self.tr("What becomes of the calls")),
+            (self._effect, self.tr("Decision about the calls")),
             (self._tools, self.tr("Tool")),
-            (self._kind_menu, self.tr("About what")),
+            (self._kind_menu, self.tr("Applies to")),
             (self._pattern, self.tr("Folder, host or command")),
         ):
             widget.setAccessibleName(name)
@@ -271,7 +271,7 @@ class RuleEditor(EditorFrame):
 
     def _build_layout(self) -> None:
         self.setProperty("kind", "card")
-        self.setAccessibleName(self.tr("Rule being written"))
+        self.setAccessibleName(self.tr("Rule editor"))
         foot = hbox(button(self.tr("Cancel rule"), self.cancelled.emit), self._add, spacing=SPACE_S, start_stretch=True)
         layout = vbox(parent=self, spacing=SPACE_S, margins=SPACE_M)
         self._pattern.setMinimumWidth(_PATTERN_WIDTH)

@@ -22,7 +22,7 @@ class ScheduleEditor(CardEditor):
     """`saved` carries the ScheduledPrompt."""
 
     def __init__(self, prompt: ScheduledPrompt | None, modes: Sequence[Mode]) -> None:
-        super().__init__(self.tr("Scheduled prompt being written"))
+        super().__init__(self.tr("Scheduled prompt editor"))
         self._original = prompt
         self._timing = TimingEditor()
         self._model = GroupedMenu(_MENU_CHARACTERS, self.tr("{0} (not listed)"))
@@ -92,7 +92,7 @@ class ScheduleEditor(CardEditor):
         add("model_key", self.tr("Model"), Control(widget=model, read=model.currentData, show=lambda _: None))
         choices = [(mode.name, show_hidden(mode_title(mode))) for mode in modes]
         mode_menu = menu(choices, characters=_MENU_CHARACTERS, missing=self.tr("{0} (removed)"))
-        wait = self.tr("Calls that the mode does not let run unasked wait for you in “Waiting approvals”.")
+        wait = self.tr("Calls that need your approval wait for you in “Waiting approvals”.")
         add("mode", self.tr("Mode"), mode_menu, help_text=wait)
         mode_menu.show("default")
         targets = [
@@ -104,7 +104,7 @@ class ScheduleEditor(CardEditor):
             ("run_once", self.tr("Run once at the next start of the program")),
             ("skip", self.tr("Skip what was missed")),
         ]
-        add("missed", self.tr("If its time passes while the program does not run"), radio_buttons(missed, "run_once"))
+        add("missed", self.tr("If the program is not running at that time"), radio_buttons(missed, "run_once"))
 
 
 def _model_key(endpoint_id: str | None, model: str | None) -> str:

@@ -96,18 +96,18 @@ class ScheduleCard(Card):
             return self.tr("It has not run yet.")
         began = exact_date(run.claimed_at, datetime.now(UTC))
         if item.waits:
-            return self.tr("It has waited for your approval since {0}. The next run begins after it has ended.").format(
+            return self.tr("Waiting for your approval since {0}. The next run begins after this one has ended.").format(
                 began
             )
         if run.state != "ended":
-            return self.tr("It has been at work since {0}.").format(began)
+            return self.tr("Running since {0}.").format(began)
         return self.tr("Last run: {0}, {1}").format(began, result_words(run.result))
 
     def _budget_words(self, item: ListedSchedule, used_up: str) -> str:
         if item.prompt.missed == "skip":
-            words = self.tr("{0} Runs whose time passes meanwhile are skipped. Raise the budget to go on sooner.")
+            words = self.tr("{0} Runs that are due until then are skipped. Raise the budget to continue sooner.")
         else:
-            words = self.tr("{0} One run waits, and begins once there is budget again. Raise it to go on sooner.")
+            words = self.tr("{0} One run waits until there is budget again. Raise the budget to continue sooner.")
         return words.format(used_up)
 
 
@@ -128,7 +128,7 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         super().__init__(self.tr("Add scheduled prompt…"))
         self._modes: tuple[Mode, ...] = ()
         self._models: tuple[ModelGroup, ...] = ()
-        empty = self.tr("Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.")
+        empty = self.tr("Nothing is scheduled. A scheduled prompt is sent automatically, once or repeatedly.")
         self._empty_note = label(empty, "muted", wrap=True)
         self._foot = FlowRows((self._add,))
         parts = (self._empty_note, self._cards, self._foot)

@@ -147,7 +147,7 @@ class TimingEditor(QWidget):
             self.tr("Every day"),
             self.tr("On days of the week"),
             self.tr("Every month"),
-            self.tr("Every so many minutes"),
+            self.tr("Every … minutes"),
             self.tr("By a cron line"),
         )
 

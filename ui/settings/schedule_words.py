@@ -70,7 +70,7 @@ def day_name(day: int, form: QLocale.FormatType = QLocale.FormatType.LongFormat)
 
 def _interval_words(minutes: int) -> str:
     for size, one, many in (
-        (24 * 60, _tr("Every 24 hours"), _tr("Every {0} days, to the minute")),
+        (24 * 60, _tr("Every 24 hours"), _tr("Every {0} days, exactly")),
         (60, _tr("Every hour"), _tr("Every {0} hours")),
     ):
         if minutes % size == 0:

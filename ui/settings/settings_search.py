@@ -29,7 +29,7 @@ def setting_rows(typed: str, more: Sequence[SettingEntry] = ()) -> list[SettingR
     matching = [(rank, entry) for rank, entry in ranked if rank is not None]
     matching.sort(key=lambda ranked_entry: ranked_entry[0])
     if not matching:
-        return [SettingRow(text=QCoreApplication.translate("SettingsSearch", "Nothing is called that."), is_faded=True)]
+        return [SettingRow(text=QCoreApplication.translate("SettingsSearch", "Nothing found."), is_faded=True)]
     return [
         SettingRow(
             text=entry.title,

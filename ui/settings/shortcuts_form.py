@@ -105,11 +105,11 @@ class ShortcutSettings(QWidget):
         """Return why no action can have these keys; "" if one can."""
         shown = native_shortcut(keys)
         if keys in _TEXT_KEYS:
-            return self.tr("{0} belongs to the text that is selected or written.").format(shown)
+            return self.tr("{0} is used for editing text.").format(shown)
         if keys in {"Ctrl+Return", "Ctrl+Enter"}:
-            return self.tr("{0} belongs to the message that is written.").format(shown)
+            return self.tr("{0} is used in the message editor.").format(shown)
         if is_bare(keys):
-            return self.tr("{0} alone is needed for writing and moving. Use it with Ctrl or Alt.").format(shown)
+            return self.tr("{0} alone is needed for typing. Combine it with Ctrl or Alt.").format(shown)
         return ""
 
     def _fill(self) -> None:
@@ -143,7 +143,7 @@ class ShortcutSettings(QWidget):
         self._show_problem("")
         self._detail.setVisible(shortcut is not None)
         if shortcut is None:
-            self._problem.setText(self.tr("No action has these words or keys.") if self._shortcuts else "")
+            self._problem.setText(self.tr("No action found with these words or keys.") if self._shortcuts else "")
             self._problem.setVisible(bool(self._shortcuts))
             return
         self._title.setText(shortcut.title)
@@ -178,13 +178,13 @@ class ShortcutSettings(QWidget):
         problem = self.key_problem(keys) if keys else ""
         other = next((known for known in self._shortcuts.values() if keys and known.keys == keys), None)
         if not problem and other is not None and (other.fixed or other.choices):
-            problem = self.tr("{0} belongs to “{1}”.").format(native_shortcut(keys), other.title)
+            problem = self.tr("{0} is used by “{1}”.").format(native_shortcut(keys), other.title)
         if problem:
             self._field.show_keys(shortcut.keys)
             self._show_problem(problem)
         elif other is not None:
             self._requested = (shortcut.name, keys)
-            words = self.tr("{0} belongs to “{1}”. Take it over? “{1}” has no keys then.")
+            words = self.tr("{0} is used by “{1}”. Take it over? “{1}” then has no keys.")
             self._take_over.ask(words.format(native_shortcut(keys), other.title))
         else:
             self._change({shortcut.name: keys})
@@ -218,7 +218,7 @@ class ShortcutSettings(QWidget):
         self._set_keys("")
 
     def _ask_to_reset_all(self) -> None:
-        self._confirm.ask(self.tr("All actions get the keys that they came with."))
+        self._confirm.ask(self.tr("All actions get their original keys."))
 
     def _on_reset_all(self) -> None:
         self._confirm.hide()

@@ -94,7 +94,7 @@ class SpecialistEditor(CardEditor):
     """`saved` carries the Specialist. What has no field here (mode, own specialists, reasoning) stays."""
 
     def __init__(self, specialist: Specialist | None) -> None:
-        super().__init__(self.tr("Specialist being written"))
+        super().__init__(self.tr("Specialist editor"))
         self._original = specialist
         self._taken: frozenset[str] = frozenset()
         self._model = ModelChoice()
@@ -136,7 +136,7 @@ class SpecialistEditor(CardEditor):
         return "" if prompt else self.tr("A specialist needs instructions. Write what it is and how it works.")
 
     def _model_error(self, _model: str | None) -> str:
-        return self.tr("Write the name of the model, or choose one of the list.") if self._model.is_missing else ""
+        return self.tr("Write the name of the model, or choose one from the list.") if self._model.is_missing else ""
 
     def _add_fields(self) -> None:
         add, model, tools = self.form.add_field, self._model, self._tools
@@ -154,18 +154,18 @@ class SpecialistEditor(CardEditor):
             "share",
             self.tr("Share of the budget"),
             number_box(1, 100, scale=100, suffix=" %"),
-            help_text=self.tr("Of the tokens and the cost that are left to whoever calls it."),
+            help_text=self.tr("Share of the tokens and the cost that its caller has left."),
         )
         tokens = number_box(
             0, MAX_TOKENS, suffix=self.tr(" tokens for each call"), zero_text=no_limit, zero_is_none=True
         )
         tokens.widget.setSingleStep(_TOKEN_STEP)
         tokens.widget.setGroupSeparatorShown(True)
-        add("tokens", self.tr("Most tokens"), tokens)
+        add("tokens", self.tr("Token limit"), tokens)
         cost = number_box(
             0, MAX_COST, decimals=2, prefix="$", suffix=self.tr(" for each call"), zero_text=no_limit, zero_is_none=True
         )
-        add("cost", self.tr("Most cost"), cost)
+        add("cost", self.tr("Cost limit"), cost)
         minutes = number_box(
             0,
             MAX_MINUTES,
@@ -175,6 +175,6 @@ class SpecialistEditor(CardEditor):
             zero_text=no_limit,
             zero_is_none=True,
         )
-        at_work = self.tr("At work; waiting for you does not count.")
-        add("seconds", self.tr("Longest time"), minutes, help_text=at_work)
-        add("turns", self.tr("Most turns"), number_box(1, MAX_TURNS, suffix=self.tr(" turns for each call")))
+        at_work = self.tr("Working time; waiting for you does not count.")
+        add("seconds", self.tr("Time limit"), minutes, help_text=at_work)
+        add("turns", self.tr("Turn limit"), number_box(1, MAX_TURNS, suffix=self.tr(" turns for each call")))

@@ -65,8 +65,8 @@ class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
         self._models: tuple[ModelGroup, ...] = ()
         self._empty_note = label(self.tr("There is no specialist yet."), "muted")
         words = self.tr(
-            "A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do "
-            "more than the agent that calls it. A change holds from the next message on."
+            "A specialist is an agent with its own instructions, which the agent can call like a tool. It may never "
+            "do more than the agent that calls it. Changes apply from the next message on."
         )
         intro, foot = label(words, "muted", wrap=True), hbox(self._add, end_stretch=True)
         parts = (intro, self._empty_note, self._cards, self._undo, foot)

@@ -181,7 +181,7 @@ class StorageSettings(QWidget):
             self._ask(self.tr("Delete this backup?"), words, partial(self.backup_deleted.emit, backup))
 
     def _delete_copy(self, path: Path) -> None:
-        words = self.tr("It cannot be brought back. The conversations of today stay.")
+        words = self.tr("It cannot be brought back. Your current conversations stay.")
         question = self.tr("Delete the copy that was made before an upgrade?")
         self._ask(question, words, partial(self.copy_deleted.emit, path))
 
@@ -232,16 +232,16 @@ class StorageSettings(QWidget):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self._folder.setAccessibleDescription(self.tr("Data folder"))
-        self._compact.setToolTip(self.tr("Gives back the room of what was deleted"))
+        self._compact.setToolTip(self.tr("Frees the space of deleted conversations"))
         self._copies.open_requested.connect(self.copy_requested)
         self._copies.deleted.connect(self._delete_copy)
-        self._check.setToolTip(self.tr("Reads all that was saved, and repairs what can be"))
+        self._check.setToolTip(self.tr("Reads everything saved, and repairs damage if possible"))
         self._backups.setAccessibleName(self.tr("Backups"))
         self._backups.setItemDelegate(RowDelegate(themes, self._backups))
         self._backups.itemSelectionChanged.connect(self._refresh)
         about = self.tr(
-            "Conversations, pictures and preferences are in one folder of this computer. The conversations are checked "
-            "now and then while nobody waits."
+            "Conversations, pictures and preferences are in one folder on this computer. The program checks the "
+            "conversations now and then, when it is idle."
         )
         about_backups = self.tr(
             "A backup holds conversations, pictures, saved files and preferences; keys stay in the keyring. It is "
@@ -279,8 +279,8 @@ class _MigrationCopies(QWidget):
     def __init__(self) -> None:
         super().__init__()
         about = self.tr(
-            "Before a new version changes how conversations are saved, it makes a copy. It can be opened again in a "
-            "new folder, with the pictures and preferences of today."
+            "Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a "
+            "new folder, with your current pictures and preferences."
         )
         heading = label(self.tr("Copies made before an upgrade"), "heading", wrap=True)
         self._rows = vbox(spacing=SPACE_M, margins=0)

@@ -154,7 +154,7 @@ class ToolChecklist(QWidget):
         missing = [name for name in self._initial if name not in known]
         if missing:
             self._add_group(
-                rows, self.tr("Not here now; whoever calls it must have them"), list(map(self._checkbox, missing))
+                rows, self.tr("Not available now; the caller must have them"), list(map(self._checkbox, missing))
             )
         rows.addStretch(1)
         self._scroll.setWidget(inside)
@@ -203,4 +203,4 @@ class ToolChecklist(QWidget):
         if not count:
             self._count.setText(self.tr("None: it only thinks and answers."))
         else:
-            self._count.setText(self.tr("{0} chosen. It never has more than whoever calls it.").format(count))
+            self._count.setText(self.tr("{0} chosen. It never has more tools than its caller.").format(count))

@@ -46,7 +46,7 @@ class TrashDialog(QDialog):
         self._purge_id: str | None = None
         self._has_more = False
         self._list = QListWidget()
-        words = self.tr("Deleted conversations stay here for {0} days. Then they go for good.").format(days)
+        words = self.tr("Conversations stay in the trash for {0} days. Then they are deleted for good.").format(days)
         self._hint = label(words, "muted", wrap=True)
         self._empty_note = label(self.tr("The trash is empty."), "muted")
         self._restore = button(self.tr("Restore"), self._restore_selected, "primary")
@@ -96,7 +96,9 @@ class TrashDialog(QDialog):
         title = title_or_new(record.title)
         deleted_at = record.deleted_at or now
         days = math.ceil((deleted_at + timedelta(days=self._days) - now) / timedelta(days=1))
-        remaining = self.tr("Goes for good in {0} days").format(days) if days > 1 else self.tr("Goes for good soon")
+        remaining = (
+            self.tr("Deleted for good in {0} days").format(days) if days > 1 else self.tr("Deleted for good soon")
+        )
         item = QListWidgetItem(title)
         item.setData(_ID_ROLE, record.id)
         item.setData(RowRole.SUBTITLE, remaining)
@@ -117,16 +119,16 @@ class TrashDialog(QDialog):
         self._purge_id = self._selected_id()
         if self._purge_id is not None:
             title = self._list.currentItem().text()
-            self._show_confirmation(self.tr("Delete “{0}” for good? Nothing brings it back.").format(title))
+            self._show_confirmation(self.tr("Delete “{0}” for good? This cannot be undone.").format(title))
 
     def _confirm_purge_all(self) -> None:
         self._purge_id = None
         count = self._list.count()
-        words = self.tr("Delete this conversation for good? Nothing brings it back.")
+        words = self.tr("Delete this conversation for good? This cannot be undone.")
         if self._has_more:
-            words = self.tr("Delete everything in the trash for good? Nothing brings it back.")
+            words = self.tr("Delete everything in the trash for good? This cannot be undone.")
         elif count > 1:
-            words = self.tr("Delete all {0} conversations for good? Nothing brings them back.").format(count)
+            words = self.tr("Delete all {0} conversations for good? This cannot be undone.").format(count)
         self._show_confirmation(words)
 
     def _show_confirmation(self, words: str) -> None:

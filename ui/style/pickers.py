@@ -282,13 +282,13 @@ def mode_description(mode: Mode) -> str:
     words = {
         "deny": QCoreApplication.translate("Modes", "Nothing is changed"),
         "ask": QCoreApplication.translate("Modes", "Asks before it changes something"),
-        "accept_edits": QCoreApplication.translate("Modes", "Changes files unasked"),
+        "accept_edits": QCoreApplication.translate("Modes", "Changes files without asking"),
     }
     more = {
-        (True, False): QCoreApplication.translate("Modes", "{0}; its own rules allow more"),
-        (False, True): QCoreApplication.translate("Modes", "{0}; its own rules forbid or ask more"),
+        (True, False): QCoreApplication.translate("Modes", "{0}; its rules allow more"),
+        (False, True): QCoreApplication.translate("Modes", "{0}; its rules deny more or ask more often"),
         (True, True): QCoreApplication.translate(
-            "Modes", "{0}; its own rules allow some, forbid or ask more of others"
+            "Modes", "{0}; its rules allow some calls, and deny or ask about others"
         ),
     }
     return more.get((allows_more(mode), _restricts(mode)), "{0}").format(words[mode.mutating])

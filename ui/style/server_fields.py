@@ -236,8 +236,8 @@ class DialectBox(ComboBox):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName(self.tr("What the server speaks"))
-        self.setToolTip(self.tr("What the server speaks"))
+        self.setAccessibleName(self.tr("API of the server"))
+        self.setToolTip(self.tr("API of the server"))
         # A long name is cut before it makes the page wider than the window.
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setMinimumContentsLength(_MIN_DIALECT_WIDTH)
@@ -284,8 +284,8 @@ class MirrorsField(QWidget):
         self.editor.setPlaceholderText("https://mirror.example/v1")
         self.editor.setFixedHeight(self.editor.fontMetrics().lineSpacing() * _MIRROR_LINES + 5 * SPACE_XS)
         words = self.tr(
-            "Further addresses of the same service, one a line. They are asked when the first does not answer, and "
-            "they get the same key."
+            "Other addresses of the same service, one per line. They are tried when the first does not answer, with "
+            "the same key."
         )
         self.editor.setAccessibleDescription(words)
         vbox(self.editor, label(words, "muted", wrap=True), parent=self, spacing=SPACE_XS, margins=0)

@@ -130,7 +130,7 @@ def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:
     except _InvalidJson as error:
         return None, str(error)
     except RecursionError:
-        return None, QCoreApplication.translate("Json", "This is nested too deep. Take some levels out.")
+        return None, QCoreApplication.translate("Json", "This is nested too deep. Remove some levels.")
     except ValueError:
         return None, QCoreApplication.translate("Json", "A number has too many digits. Write it shorter, or as text.")
     if not isinstance(value, dict):
@@ -146,12 +146,12 @@ def _error_text(error: json.JSONDecodeError) -> str:
     """Explain an error of the library, whose messages differ a little between versions of Python."""
     translate = QCoreApplication.translate
     if not error.doc.strip():
-        return translate("Json", "There is nothing here. Write {} where there are no arguments.")
+        return translate("Json", "There is nothing here. Write {} if there are no arguments.")
     kinds = {
         "Expecting property name": translate(
-            "Json", "A name in double quotes is missing here. Write one, or take out the comma before."
+            "Json", "A name in double quotes is missing here. Write one, or remove the comma before it."
         ),
-        "Illegal trailing comma": translate("Json", "There is a comma too many. Take it out."),
+        "Illegal trailing comma": translate("Json", "There is a comma too many. Remove it."),
         "Expecting ':'": translate("Json", "A colon is missing here, between a name and its value. Write one."),
         "Expecting ','": translate("Json", "A comma, or the closing bracket, is missing here. Write it."),
         "Expecting value": translate(
@@ -159,16 +159,16 @@ def _error_text(error: json.JSONDecodeError) -> str:
             "A value is missing here. Write one: a text in double quotes, a number, true, false, null, […], {…}.",
         ),
         "Unterminated string": translate(
-            "Json", "The text that begins here does not end. Write a double quote behind it."
+            "Json", "The text that begins here has no end. Write a double quote after it."
         ),
         "Invalid control character": translate(
-            "Json", "A line break or a tab stands inside of a text. Write \\n or \\t for it."
+            "Json", "A text contains a line break or a tab. Write \\n or \\t instead."
         ),
-        "Invalid \\": translate("Json", "A backslash stands before something that needs none. Write it twice: \\\\"),
-        "Extra data": translate("Json", "Something stands behind the end. Take it out."),
+        "Invalid \\": translate("Json", "A single backslash cannot be used here. Write it twice: \\\\"),
+        "Extra data": translate("Json", "There is text after the end of the JSON. Remove it."),
     }
     texts = (words for beginning, words in kinds.items() if error.msg.startswith(beginning))
-    return next(texts, translate("Json", "This is no JSON. Compare it with the arguments as they were."))
+    return next(texts, translate("Json", "This is not valid JSON. Compare it with the original arguments."))
 
 
 def _reject_constant(name: str) -> None:
@@ -187,7 +187,7 @@ def _parse_finite(text: str) -> float:
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise _InvalidJson(QCoreApplication.translate("Json", "A name is written twice. Take one of the two out."))
+        raise _InvalidJson(QCoreApplication.translate("Json", "A name is used twice. Remove one of the two."))
     return values
 
 

@@ -46,8 +46,8 @@ def tool_title(name: str) -> str:
 
 def server_step_title(name: str) -> str:
     """Return what a step of a provider's own server is, in the person's language; an unknown name as it is."""
-    search, search_result = _tr("Search the web"), _tr("What the search found")
-    code, code_result = _tr("Run code"), _tr("What came of the code")
+    search, search_result = _tr("Search the web"), _tr("Search results")
+    code, code_result = _tr("Run code"), _tr("Output of the code")
     titles = {
         "web_search": search,
         "web_search_call": search,

@@ -90,9 +90,9 @@ class Driver:
 
     def rule(self, effect, tool, about="With any arguments", text=""):
         self.click("Add rule…")
-        self.pick("What becomes of the calls", effect)
+        self.pick("Decision about the calls", effect)
         self.pick("Tool", tool)
-        self.pick("About what", about)
+        self.pick("Applies to", about)
         if text:
             self.type("Folder, host or command", text)
 
@@ -117,7 +117,7 @@ def driver(qtbot):
 
 
 def test_each_says_what_happens_in_it_with_its_rules_word_for_word(driver):
-    assert {"Plan", "Nothing is changed", "Accept edits", "Changes files unasked"} <= set(driver.words)
+    assert {"Plan", "Nothing is changed", "Accept edits", "Changes files without asking"} <= set(driver.words)
     assert {"Careful", "Look twice.", "Deny", "“Read a web page” with any arguments"} <= set(driver.words)
     assert driver.part(QPushButton, "Remove Plan") is None
 
@@ -126,7 +126,7 @@ def test_a_new_one_is_written_with_a_rule(driver):
     driver.click("Add mode…")
     driver.type("Name", "No pushing!")
     assert driver.part(QLineEdit, "Short name").text() == "no-pushing"
-    driver.part(QRadioButton, "Change files unasked; all else is asked about").click()
+    driver.part(QRadioButton, "Files change without asking; the rest is asked about").click()
     driver.type("Instructions", "Never push.")
     driver.rule("Deny", "Run a command", "Commands that begin with", "git push")
     assert "Deny: commands that begin with “git push”" in driver.words
@@ -178,7 +178,7 @@ def test_what_a_rule_is_about(driver, about, text, pattern):
 @pytest.mark.parametrize(
     ("about", "text", "words"),
     [
-        ("With files in the folder", "notes", "whole path"),
+        ("With files in the folder", "notes", "full path"),
         ("With the host", "not a host", "name of a host"),
         ("Commands that begin with", "echo 'a", "no end"),
         ("Commands that begin with", "", "first words"),
@@ -192,7 +192,7 @@ def test_what_is_no_rule_is_said(driver, about, text, words):
     assert words in " ".join(driver.words)
     # And the mode is not kept without it as if it had never been written.
     driver.click("Save")
-    assert "A rule is half written. Add it, or cancel it." in driver.words
+    assert "A rule is not finished. Add it, or cancel it." in driver.words
     assert driver.said == []
     driver.click("Cancel rule")
     driver.click("Save")
@@ -205,7 +205,7 @@ def test_what_is_allowed_of_a_server_is_the_tool_as_it_is_and_what_is_denied_wha
         driver.rule(effect, tool)
         driver.click("Add rule")
     driver.rule("Allow", "Close (t)")
-    assert "does not run now" in " ".join(driver.words)
+    assert "is not running" in " ".join(driver.words)
     driver.click("Cancel rule")
     driver.click("Save")
     assert [rule.tool for rule in driver.said[-1][0].rules] == ["fetch_page", "t__find @ 0f", "t__find", "*"]
@@ -217,7 +217,7 @@ def test_a_rule_that_is_changed_is_another_rule_and_one_can_be_removed(driver):
     driver.click("Change the rule: “Read a web page” with any arguments")
     # It is not known here, and stays.
     assert driver.part(QComboBox, "Tool").currentText() == "Read a web page (not here now)"
-    driver.pick("What becomes of the calls", "Ask")
+    driver.pick("Decision about the calls", "Ask")
     driver.click("Change rule")
     driver.click("Save")
     (rule,) = driver.said[-1][0].rules
@@ -290,7 +290,7 @@ def test_one_is_removed_and_put_back_where_it_was(qtbot):
     driver = Driver(qtbot, CAREFUL, other)
     driver.click("Remove Careful")
     assert driver.said == [(other,)]
-    assert "The mode “Careful” is removed. Where it held, less happens unasked now." in driver.words
+    assert "The mode “Careful” is removed. Conversations that used it now ask you more often." in driver.words
     driver.click("Undo")
     assert driver.said[-1] == (CAREFUL, other)
     assert driver.part(QPushButton, "Undo") is None
@@ -305,7 +305,7 @@ def test_escape_leaves_everything_as_it_was(qtbot):
     driver = DialogDriver(qtbot, CAREFUL)
     driver.click("Edit Careful")
     driver.click("Add rule…")
-    QTest.keyClick(driver.part(QComboBox, "What becomes of the calls"), Qt.Key.Key_Escape)
+    QTest.keyClick(driver.part(QComboBox, "Decision about the calls"), Qt.Key.Key_Escape)
     assert driver.part(QLineEdit, "Name") is not None
     driver.type("Name", "x")
     QTest.keyClick(driver.part(QLineEdit, "Name"), Qt.Key.Key_Escape)
@@ -391,7 +391,7 @@ def test_what_is_being_written_outlives_what_is_done_to_other_modes(qtbot):
     begins = [driver.part(QPushButton, name) for name in ("Edit Other", "Copy Other", "Copy Plan")]
     assert [each.isEnabled() for each in begins] == [False] * 3
     assert driver.part(QPushButton, "Add mode…") is None
-    assert begins[0].toolTip() == "Save or cancel what you are writing first"
+    assert begins[0].toolTip() == "Save or cancel your changes first"
     driver.form.edit("other")
     driver.form.copy(other)
     driver.click("Remove Other")
@@ -428,6 +428,6 @@ def test_a_name_that_another_mode_got_meanwhile_is_refused(qtbot):
 def test_editors_have_names(qtbot):
     driver = Driver(qtbot, CAREFUL)
     driver.click("Edit Careful")
-    assert driver.part(QWidget, "Mode being written") is not None
+    assert driver.part(QWidget, "Mode editor") is not None
     driver.click("Add rule…")
-    assert driver.part(RuleEditor, "Rule being written") is not None
+    assert driver.part(RuleEditor, "Rule editor") is not None

@@ -157,7 +157,7 @@ def test_the_buttons_of_a_mode_are_below_its_name_where_there_is_no_room_beside_
 
 def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):
     driver.form.dry_run.show_tools(("read_file",))
-    assert any(each.startswith("A rule decides about calls") for each in driver.words)
+    assert any(each.startswith("Rules decide about calls") for each in driver.words)
     assert any(each.endswith("Nothing is run.") for each in driver.words)
     field = driver.part(QLineEdit)
     assert field.accessibleDescription() in driver.words

@@ -142,7 +142,7 @@ def test_names_cannot_be_changed(driver):
 
 
 def test_a_row_goes_back_to_what_is_shipped(driver):
-    reset = driver.button("Reset the price to what is shipped")
+    reset = driver.button("Reset to the original price")
     assert not reset.isEnabled()
     driver.select_conversation(0, 2)
     assert not reset.isEnabled()

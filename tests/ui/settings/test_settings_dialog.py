@@ -101,7 +101,7 @@ def test_a_search_finds_pages_and_settings_and_leads_to_the_control(driver):
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
     assert (field.text(), sections.isVisible(), driver.dialog.isVisible()) == ("", True, True)
     driver.bot.keyClicks(field, "qqq")
-    assert found(driver) == [("Nothing is called that.", "")]
+    assert found(driver) == [("Nothing found.", "")]
     driver.bot.keyClick(field, Qt.Key.Key_Return)
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
@@ -397,7 +397,7 @@ def test_servers_say_where_their_keys_are(driver):
     driver.dialog.providers.show_keyring("SecretService Keyring")
     driver.dialog.providers.show_keys(["openai"])
     assert "Keys are kept in your system's keyring (Secret Service)." in driver.words
-    assert [words for words in driver.words if words in {"Key held", "No key"}] == ["No key", "Key held"]
+    assert [words for words in driver.words if words in {"Key set", "No key"}] == ["No key", "Key set"]
     assert driver.part(QPushButton, "Remove key of Ollama").isHidden()
 
 
@@ -531,18 +531,18 @@ class TestEditing:
 
     @staticmethod
     def warned(driver):
-        return any("goes to no other address" in words for words in driver.words)
+        return any("is not sent to other addresses" in words for words in driver.words)
 
     def test_the_key_stays_where_the_host_stays(self, driver):
         driver.part(QLineEdit, "Title of OpenAI").setText("Work")
         driver.part(QLineEdit, "Address of OpenAI").setText("https://api.openai.com/v2/")
-        driver.part(QComboBox, "What OpenAI speaks").setCurrentIndex(0)
+        driver.part(QComboBox, "API of OpenAI").setCurrentIndex(0)
         assert not self.warned(driver)
         (changed,) = self.edited(driver)
         wanted = {"title": "Work", "base_url": "https://api.openai.com/v2", "dialect": "openai-chat"}
         assert changed == OPENAI.model_copy(update=wanted)
         driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
-        driver.bot.waitUntil(lambda: "Key held" in driver.words)
+        driver.bot.waitUntil(lambda: "Key set" in driver.words)
         assert driver.part(QLineEdit, "API key for Work").isHidden()
 
     @pytest.mark.parametrize(

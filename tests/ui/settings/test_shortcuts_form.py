@@ -77,7 +77,7 @@ def test_it_finds_by_words_and_by_keys(page):
         assert list(page.rows) == ["New conversation"]
     search.setText("nowhere")
     assert page.rows == {}
-    assert "No action has these words or keys." in page.words
+    assert "No action found with these words or keys." in page.words
     search.clear()
     pressed = page.find(KeyField, "Find by pressing keys")
     QTest.keyClick(pressed, Qt.Key.Key_K, CONTROL)
@@ -108,7 +108,7 @@ def test_keys_of_another_action_are_taken_over_only_when_the_person_says_so(page
     for answer in ("Cancel", "Take the keys over"):
         QTest.keyClick(page.field("Try the demo"), Qt.Key.Key_N, CONTROL)
         assert page.changes == []
-        assert any("Ctrl+N belongs to “New conversation”." in words for words in page.words)
+        assert any("Ctrl+N is used by “New conversation”." in words for words in page.words)
         button = next(
             each for each in page.form.findChildren(QPushButton) if each.accessibleName() == answer and each.isVisible()
         )
@@ -121,8 +121,8 @@ def test_keys_of_another_action_are_taken_over_only_when_the_person_says_so(page
     ("key", "modifiers", "words"),
     [
         (Qt.Key.Key_D, Qt.KeyboardModifier.NoModifier, "D alone is needed"),
-        (Qt.Key.Key_Return, CONTROL, "Ctrl+Enter belongs to the message"),
-        (Qt.Key.Key_C, CONTROL, "Ctrl+C belongs to the text"),
+        (Qt.Key.Key_Return, CONTROL, "Ctrl+Enter is used in the message editor"),
+        (Qt.Key.Key_C, CONTROL, "Ctrl+C is used for editing text"),
     ],
 )
 def test_keys_that_are_needed_elsewhere_are_refused(page, key, modifiers, words):

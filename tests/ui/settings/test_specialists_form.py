@@ -137,12 +137,12 @@ def test_a_new_one_is_written(driver):
     driver.tick("Read a file")
     driver.tick("Write a file – may change something")
     driver.tick("Write a file – may change something")
-    assert "2 chosen. It never has more than whoever calls it." in driver.words
+    assert "2 chosen. It never has more tools than its caller." in driver.words
     driver.part(QSpinBox, "Share of the budget").setValue(25)
-    driver.part(QSpinBox, "Most tokens").setValue(9000)
-    driver.part(QDoubleSpinBox, "Most cost").setValue(1.5)
-    driver.part(QDoubleSpinBox, "Longest time").setValue(2.5)
-    driver.part(QSpinBox, "Most turns").setValue(12)
+    driver.part(QSpinBox, "Token limit").setValue(9000)
+    driver.part(QDoubleSpinBox, "Cost limit").setValue(1.5)
+    driver.part(QDoubleSpinBox, "Time limit").setValue(2.5)
+    driver.part(QSpinBox, "Turn limit").setValue(12)
     driver.click("Save")
     made = Specialist(
         name="researcher",
@@ -163,7 +163,7 @@ def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driv
     assert driver.models == ["Same as whoever calls it", "Studio", "large", "small", "Another model…"]
     driver.choose_model("Another model…")
     driver.click("Save")
-    assert "Write the name of the model, or choose one of the list." in driver.words
+    assert "Write the name of the model, or choose one from the list." in driver.words
     driver.type("Name of the model", "tiny")
     # A list that comes meanwhile changes nothing of what is written.
     driver.form.show_models([SILENT])
@@ -181,7 +181,7 @@ def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
     driver.form.show_tools((SERVED,))
     driver.click("Edit reviewer")
     assert driver.tools == {"Find (t)": False, "Read a file": True}
-    assert "Not here now; whoever calls it must have them" in driver.words
+    assert "Not available now; the caller must have them" in driver.words
     driver.tick("Read a file")
     driver.tick("Find (t)")
     # It is there still, for who slipped; and what comes late finds what is ticked.
@@ -280,7 +280,7 @@ def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver
     other = REVIEWER.model_copy(update={"name": "other"})
     driver.form.show_items([REVIEWER, other])
     driver.click("Edit reviewer")
-    assert driver.part(QWidget, "Specialist being written") is not None
+    assert driver.part(QWidget, "Specialist editor") is not None
     driver.part(QPlainTextEdit, "Instructions").setPlainText("You look.")
     assert not driver.part(QPushButton, "Edit other").isEnabled()
     assert driver.part(QPushButton, "Add specialist…") is None

@@ -109,7 +109,7 @@ def test_it_asks_for_what_is_chosen_and_shows_no_other_answer(page, qtbot):
 
 def test_without_use_there_is_a_sentence_and_no_export(page):
     page.show_report(UsageReport("day"))
-    assert "No model was asked in this time." in words(page)
+    assert "No model was used in this period." in words(page)
     assert not page.findChild(UsageChart).isVisible()
 
 
@@ -118,9 +118,9 @@ def test_budgets_are_said_with_figures_and_that_money_cannot_hold_without_a_pric
         (BudgetState("day", "cost", 5, 4.1, lacks_prices=True), BudgetState("month", "tokens", 1000, 999))
     )
     assert "Money today: ≥ $4.10 of $5.00 (82 %)\nTokens this month: 999 of 1,000 (99 %)" in words(page)
-    assert any("a budget of money cannot hold" in line for line in words(page))
+    assert any("a money budget does not count" in line for line in words(page))
     page.show_budgets((BudgetState("day", "cost", 5, 4.1),))
-    assert not any("a budget of money cannot hold" in line for line in words(page))
+    assert not any("a money budget does not count" in line for line in words(page))
 
 
 def test_many_days_become_months_and_many_months_years():

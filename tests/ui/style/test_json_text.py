@@ -15,18 +15,18 @@ CASES = {
     '{"a": 1 "b": 2}': "A comma, or the closing bracket, is missing",
     '{"a": tru}': "A value is missing",
     '{"a": }': "A value is missing",
-    '{"a": "x': "does not end",
+    '{"a": "x': "has no end",
     '{"a": "x\ny"}': "line break",
     '{"a": "\\q"}': "backslash",
     '{"a": "\\u12"}': "backslash",
-    "{} x": "behind the end",
+    "{} x": "after the end",
     '{"a": NaN}': "Write a number",
-    '{"a": 1, "a": 2}': "written twice",
+    '{"a": 1, "a": 2}': "used twice",
     "[1]": "write {…}",
     "[" * 100_000: "nested too deep",
     '{"a": ' + "1" * 5000 + "}": "too many digits",
     '{"a": 1e999}': "1e999 is too large",
-    "\ufeff{}": "no JSON",
+    "\ufeff{}": "not valid JSON",
 }
 
 

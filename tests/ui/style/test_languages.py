@@ -191,7 +191,7 @@ def test_a_warning_about_a_startup_file_is_wholly_in_the_language(language):
     workflow = find_startup_file(".github/workflows/ci.yml")
     assert workflow is not None
     assert translate_sentence(workflow.sentence("ci.yml")) == (
-        "Was in „ci.yml“ steht, wird außerhalb jeder Abschottung ausgeführt: von GitHub, sobald jemand die Datei pusht."
+        "Der Inhalt von „ci.yml“ wird ohne jede Abschottung ausgeführt: von GitHub, sobald jemand die Datei pusht."
     )
     for each in startup_file_table():
         english = each.sentence("x")

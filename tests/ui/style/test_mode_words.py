@@ -12,10 +12,10 @@ ASKS = "Asks before it changes something"
     ("effects", "more"),
     [
         ((), ""),
-        ((RuleEffect.ALLOW,), "; its own rules allow more"),
-        ((RuleEffect.DENY,), "; its own rules forbid or ask more"),
-        ((RuleEffect.ASK,), "; its own rules forbid or ask more"),
-        ((RuleEffect.ASK, RuleEffect.ALLOW), "; its own rules allow some, forbid or ask more of others"),
+        ((RuleEffect.ALLOW,), "; its rules allow more"),
+        ((RuleEffect.DENY,), "; its rules deny more or ask more often"),
+        ((RuleEffect.ASK,), "; its rules deny more or ask more often"),
+        ((RuleEffect.ASK, RuleEffect.ALLOW), "; its rules allow some calls, and deny or ask about others"),
     ],
 )
 def test_its_own_rules_are_part_of_what_it_means(effects, more):

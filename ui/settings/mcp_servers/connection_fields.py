@@ -98,8 +98,7 @@ class OAuthClientFields(QWidget):
         self._secret = QLineEdit(echoMode=QLineEdit.EchoMode.Password)
         self._secret.setAccessibleName(self.tr("Client secret"))
         words = self.tr(
-            "Most servers need neither. Some know only programs that they were told of before: whoever runs such a "
-            "server gives you both. The secret goes to the keyring."
+            "Most servers need neither. Some accept only registered programs: the operator of such a server gives you both. The secret goes to the keyring."
         )
         self._id.setAccessibleDescription(words)
         vbox(self._id, self._secret, label(words, "muted", wrap=True), parent=self, spacing=SPACE_XS, margins=0)
@@ -131,7 +130,7 @@ class OAuthClientFields(QWidget):
         is_kept = self._is_stored and not self._is_invalidated and self.client_id == self._original
         words = self.tr("Kept in the keyring") if is_kept else self.tr("Client secret, if it has one")
         self._secret.setPlaceholderText(words)
-        self._secret.setAccessibleDescription(self.tr("What is typed here replaces it.") if is_kept else "")
+        self._secret.setAccessibleDescription(self.tr("Type here to replace it.") if is_kept else "")
         self._secret.setEnabled(bool(self.client_id))
         self.changed.emit()
 
@@ -145,7 +144,7 @@ class HttpFields(QObject):
         self._headers = KeyValueEditor(themes, header_labels())
         self._client = OAuthClientFields(connection)
         url = text_line(placeholder="https://mcp.example.com/mcp")
-        words = self.tr("I sign in there with the browser (OAuth)")
+        words = self.tr("Sign in with the browser (OAuth)")
         sign_in = replace(check_box(words), has_title=False)
         if connection is not None:
             url.show(connection.url)
@@ -154,8 +153,7 @@ class HttpFields(QObject):
         self._client.setVisible(sign_in.widget.isChecked())
         sign_in.widget.toggled.connect(self._client.setVisible)
         how = self.tr(
-            "Save it, then press “Sign in” on its card: the browser opens with a page of the server. "
-            "What comes of it is kept in the keyring."
+            "Save, then press “Sign in” on the server's card. Your browser opens a page of the server. The sign-in is kept in the keyring."
         )
         self._url_row = form.add_field("url", self.tr("Address"), url, self._url_error)
         form.add_field("headers", self.tr("Headers"), self._headers.control, self._headers.problem)
@@ -208,10 +206,14 @@ class HttpFields(QObject):
         self._client.invalidate_stored(forgotten=original is not None and url != original.url)
         words = ""
         if is_elsewhere and original is not None and self._headers.uses_stored:
-            words = self.tr("What the headers hold was given for {0} and goes to no other address. Enter it again.")
+            words = self.tr(
+                "The values of the headers belong to {0} and are not sent to other addresses. Enter them again."
+            )
             words = words.format(urlsplit(original.url).netloc)
         elif parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-            words = self.tr("What is sent to an http:// address can be read on the way. Take https:// if it has one.")
+            words = self.tr(
+                "Others on the network can read what is sent to an http:// address. Use https:// if the server offers it."
+            )
         self._url_row.show_warning(words)
 
 
@@ -274,7 +276,7 @@ class StdioFields(QObject):
         if not program:
             return self.tr("Enter the program that is started, for example npx or uvx.")
         if "\0" in program or "\0" in self._arguments.read():
-            return self.tr("A program and its arguments have no NUL characters. Remove them.")
+            return self.tr("A program and its arguments cannot have NUL characters. Remove them.")
         return ""
 
     def _update_warnings(self) -> None:
@@ -289,8 +291,7 @@ class StdioFields(QObject):
     def _secret_warning(self, more: tuple[str, ...]) -> str:
         secret = find_secret((*more, *self._typed_arguments))
         words = self.tr(
-            "“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read "
-            "them: give it as a secret variable, if the server takes one."
+            "“{0}” seems to contain a secret. Arguments are kept in a file, and every program on this computer can read them: use a secret variable, if the server accepts one."
         )
         return words.format(show_hidden(secret)) if secret is not None else ""
 
@@ -303,8 +304,7 @@ class StdioFields(QObject):
         if not is_other or not self._variables.uses_stored:
             return ""
         return self.tr(
-            "What the secret variables hold was given for what was started before, and goes to nothing else. "
-            "Enter it again."
+            "The secret variables were entered for the previous program and are not given to another one. Enter them again."
         )
 
     def _split_line(self) -> None:

@@ -61,12 +61,12 @@ class ImportCard(QFrame):
         if secret:
             notes.append((self.tr("Goes to the keyring: {0}").format(join_names(secret)), "muted"))
         if not server.on:
-            notes.append((self.tr("It is off there, and stays off."), "muted"))
+            notes.append((self.tr("It is turned off in the other program, and stays off here."), "muted"))
         if candidate.placeholders:
             words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
             notes.append((words.format(join_names(map(show_hidden, candidate.placeholders))), "warning"))
         if candidate.unresolved:
-            words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
+            words = self.tr("Desktop Agent does not fill in values in ${…}. Enter them with Edit afterwards.")
             notes.append((words, "warning"))
         return notes
 
@@ -209,7 +209,7 @@ class ImportPanel(EditorFrame):
         self.setAccessibleName(self.tr("Import servers"))
         PartFocus(self, self._text)
         words = self.tr(
-            "Paste what a server's page gives for other programs, or choose a file. Nothing is started yet."
+            "Paste the JSON that a server's page gives for other programs, or choose a file. Nothing is started yet."
         )
         foot = hbox(button(self.tr("Choose file…"), self._choose_file), spacing=SPACE_S, end_stretch=True)
         foot.addWidget(self._cancel)

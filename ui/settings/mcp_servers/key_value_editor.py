@@ -47,7 +47,9 @@ def variable_labels() -> KeyValueLabels:
         add=_tr("Add variable"),
         remove=_tr("Remove the variable {0}"),
         explanation=_tr("Secret values go to the keyring and are never shown again. Plain ones are kept in a file."),
-        invalid_name=_tr("The name of a variable has letters, digits and “_”, and begins with no digit. Change it."),
+        invalid_name=_tr(
+            "The name of a variable has only letters, digits and “_”, and does not begin with a digit. Change it."
+        ),
         missing=_tr("The secret variable “{0}” has no value. Enter it, or remove the variable."),
         duplicate=_tr("There are two variables “{0}”. Remove one of them."),
         names=_VARIABLE_NAME,
@@ -64,7 +66,7 @@ def header_labels() -> KeyValueLabels:
         add=_tr("Add header"),
         remove=_tr("Remove the header {0}"),
         explanation=_tr("The values of headers go to the keyring and are never shown again."),
-        invalid_name=_tr("The name of a header has letters, digits and “-”. Change it."),
+        invalid_name=_tr("The name of a header has only letters, digits and “-”. Change it."),
         missing=_tr("The header “{0}” has no value. Enter it, or remove the header."),
         duplicate=_tr("There are two headers “{0}”. Remove one of them."),
         names=_HEADER_NAME,
@@ -167,7 +169,7 @@ class KeyValueRow(QWidget):
         self.value_field.setPlaceholderText(words)
         hidden = QLineEdit.EchoMode.Password if self.is_secret else QLineEdit.EchoMode.Normal
         self.value_field.setEchoMode(hidden)
-        self.value_field.setAccessibleDescription(_tr("What is typed here replaces it.") if is_kept else "")
+        self.value_field.setAccessibleDescription(_tr("Type here to replace it.") if is_kept else "")
         remove = self._labels.remove.format(self.name)
         self._remove.setAccessibleName(remove)
         self._remove.setToolTip(plain_tooltip(remove))

@@ -37,8 +37,8 @@ class McpServersForm(QWidget):
         self._followed_id = ""
         self._empty_note = label(
             self.tr(
-                "None is set up yet. Add a program of this machine or an address on the web, or import what another "
-                "program knows already."
+                "No MCP server is set up yet. Add a program on this computer or an address on the web, or import the "
+                "servers of another program."
             ),
             "muted",
             wrap=True,

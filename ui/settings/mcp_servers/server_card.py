@@ -77,7 +77,9 @@ class SignInBar(QWidget):
     def show_page(self, address: str, *, is_open: bool) -> None:
         """Show that this page has to be visited; `is_open`: it is open in the browser."""
         self._page = address
-        words = self.tr("Your browser opened a page of the server. Sign in there; this goes on by itself then.")
+        words = self.tr(
+            "Your browser opened a page of the server. Sign in there; Desktop Agent then continues by itself."
+        )
         if not is_open:
             words = self.tr("The browser could not be opened. Copy the address, and open it in a browser yourself.")
         self._state_line.show_state(Status.BUSY, words)
@@ -205,7 +207,9 @@ class McpServerCard(Card):
         """Show that the server is being started for a test."""
         self._problem.hide()
         self._set_can_test(can=False)
-        words = self.tr("Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…")
+        words = self.tr(
+            "Starting the server and asking for its tools. If it is downloaded first, this takes up to a minute…"
+        )
         self._state.show_state(Status.BUSY, words)
         self._shown_state = None
 
@@ -275,7 +279,7 @@ class McpServerCard(Card):
     def _details_of(self, server: McpServer) -> str:
         facts: list[str] = []
         if server.trusted:
-            facts.append(self.tr("What it says about its tools is believed"))
+            facts.append(self.tr("What it says about its tools is trusted"))
         names = join_names(map(show_hidden, server.secret_names))
         if names:
             is_program = isinstance(server.connection, StdioConnection)

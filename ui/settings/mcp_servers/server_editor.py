@@ -34,7 +34,7 @@ class ServerEditor(CardEditor):
         self._taken = taken
         self.server_id = server.id if server is not None else ""
         """The server's id; a new server gets it when it is first saved."""
-        words = self.tr("A program of this machine") if kind == "program" else self.tr("An address")
+        words = self.tr("A program on this computer") if kind == "program" else self.tr("An address")
         self.setAccessibleName(words)
         self.form.add_field("title", self.tr("Title"), text_line(max_length=100), self._title_error)
         connection = server.connection if server is not None else None
@@ -90,13 +90,12 @@ class ServerEditor(CardEditor):
     def _add_fields(self) -> None:
         add = self.form.add_field
         effects = check_boxes(list(effect_names().items()), in_rows=True)
-        which = self.tr("You see this when you are asked about one of its tools, and rules go by it.")
+        which = self.tr("You see this title when you are asked about a tool of the server. Rules use it too.")
         add("effects", self.tr("Its tools"), effects, help_text=which)
-        add("timeout", self.tr("Longest call"), number_box(1, _MAX_TIMEOUT, suffix=self.tr(" s")))
-        words = self.tr("Believe what it says about its tools")
+        add("timeout", self.tr("Time limit"), number_box(1, _MAX_TIMEOUT, suffix=self.tr(" s")))
+        words = self.tr("Trust what it says about its tools")
         trust = self.tr(
-            "A tool that it calls harmless then runs without you being asked. Leave this off unless you trust whoever "
-            "made the server: what it says about its tools, nobody checks."
+            "Tools that the server calls harmless then run without asking you. Leave this off unless you trust the maker of the server: nobody checks what the server says."
         )
         add("trusted", words, check_box(words), help_text=trust)
 

@@ -240,7 +240,7 @@ class LogPane(QWidget):
         copying = QShortcut(QKeySequence.StandardKey.Copy, self._list)
         copying.setContext(Qt.ShortcutContext.WidgetShortcut)
         copying.activated.connect(self.copy)
-        self._empty_note = label(self.tr("It said nothing yet."), "muted")
+        self._empty_note = label(self.tr("The log is empty."), "muted")
         self._selected_line = ReadOnlyText("", self.tr("The whole line"))
         self._build_layout()
         self.show_lines(())
@@ -282,7 +282,7 @@ class LogPane(QWidget):
             LogFilter.INFO: self.tr("Without debugging"),
             LogFilter.WARNINGS: self.tr("Warnings and errors"),
             LogFilter.ERRORS: self.tr("Errors"),
-            LogFilter.WRITTEN: self.tr("What the program wrote itself"),
+            LogFilter.WRITTEN: self.tr("Only the program's own output"),
         }
 
     def _apply_filter(self) -> None:

@@ -30,15 +30,15 @@ def describe_state(state: McpServerState) -> tuple[Status, str]:
         case "failed":
             return Status.ERROR, f"{why or _tr('It could not be started.')}\n{_describe_remedy(state)}"
         case "signed_out":
-            return Status.NO_KEYRING, why or _tr("It wants you to sign in.")
+            return Status.NO_KEYRING, why or _tr("You need to sign in.")
 
 
 def _describe_off(state: McpServerState, why: str) -> tuple[Status, str]:
     """Describe a server that is off; it may have been tested nevertheless."""
     if why:
-        return Status.ERROR, _tr("Off. It was tried: {0}").format(why) + "\n" + _describe_remedy(state)
+        return Status.ERROR, _tr("Off. Last test: {0}").format(why) + "\n" + _describe_remedy(state)
     if state.tools:
-        return Status.IDLE, _tr("Off. It was tried, and works") + " · " + describe_tool_count(len(state.tools))
+        return Status.IDLE, _tr("Off. The last test succeeded") + " · " + describe_tool_count(len(state.tools))
     return Status.IDLE, _tr("Off")
 
 

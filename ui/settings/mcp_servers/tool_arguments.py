@@ -211,7 +211,7 @@ class ArgumentsPane(QWidget):
             return self.tr("Hide arguments")
         match count_arguments(self._schema):
             case 0:
-                return self.tr("No arguments are named")
+                return self.tr("No arguments listed")
             case 1:
                 return self.tr("Show 1 argument")
             case count:
@@ -229,7 +229,7 @@ class ArgumentsPane(QWidget):
         arguments, are_all = parse_tool_arguments(self._schema)
         rows = [self._create_row(argument) for argument in arguments]
         if not arguments:
-            rows.append(label(self.tr("The server names no arguments of this tool."), "muted", wrap=True))
+            rows.append(label(self.tr("The server lists no arguments for this tool."), "muted", wrap=True))
         if not are_all:
             words = self.tr("These are the first {0}. The others are in the JSON.")
             rows.append(label(words.format(MAX_ARGUMENTS), "muted", wrap=True))
@@ -259,4 +259,4 @@ class ArgumentsPane(QWidget):
         return self.tr("One of: {0}").format(words)
 
     def _default_text(self, argument: ToolArgument) -> str:
-        return self.tr("If left out: {0}").format(show_hidden(argument.default)) if argument.default else ""
+        return self.tr("Default: {0}").format(show_hidden(argument.default)) if argument.default else ""

@@ -226,8 +226,8 @@ class ToolsPane(QWidget):
 
     def _empty_text(self, state: McpServerState) -> str:
         if state.state == "running":
-            return self.tr("It offers no tools.")
-        return self.tr("What it offers is not known yet. Press Test to see its tools.")
+            return self.tr("This server offers no tools.")
+        return self.tr("The tools of this server are not known yet. Press Test to see them.")
 
     def _set_list_height(self, tools: Sequence[McpToolInfo]) -> None:
         if tools:
@@ -252,7 +252,7 @@ class ToolsPane(QWidget):
         self._arguments.show_schema(tool.schema)
         self._declared.setText(self._declared_text(tool))
         self._on.setChecked(tool.is_enabled)
-        self._class.setAccessibleName(self.tr("What counts about {0}").format(name))
+        self._class.setAccessibleName(self.tr("How to treat {0}").format(name))
         self._on.setAccessibleName(self.tr("The agent may call {0}").format(name))
         self._class.setItemText(0, self._default_class_text(tool))
         self._changed_warning.setVisible(tool.has_changed)
@@ -271,7 +271,7 @@ class ToolsPane(QWidget):
         words = describe_declared_class(tool.declared_class)
         if tool.declared_class is None or self._server.trusted:
             return words
-        return f"{words} {self.tr('That is not believed.')}"
+        return f"{words} {self.tr('This is not trusted.')}"
 
     def _set_tool_enabled(self, name: str, on: bool) -> None:  # noqa: FBT001  # a slot
         def change(server: McpServer) -> McpServer:
@@ -312,7 +312,7 @@ class ToolsPane(QWidget):
         choice = hbox(self._class, spacing=SPACE_S, end_stretch=True)
         inner = vbox(parent=self._details, spacing=SPACE_S, margins=0)
         self._changed_warning.setText(
-            self.tr("You said that it only reads, but of what it was before. Look at it, and choose again.")
+            self.tr("You said that this tool only reads, but it has changed since. Check it, and choose again.")
         )
         for widget in (self._name, self._description, self._arguments, self._declared, self._changed_warning):
             inner.addWidget(widget)

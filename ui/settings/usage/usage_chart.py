@@ -275,7 +275,7 @@ class UsageChart(QWidget):
             self.setAccessibleDescription(self.current.text)
             return
         highest = max(self._bars, key=lambda bar: bar.value or 0.0, default=None)
-        words = self.tr("Bars: {0}. The highest: {1}. The arrow keys read each of them.")
+        words = self.tr("Bars: {0}. The highest: {1}. Use the arrow keys to read each bar.")
         self.setAccessibleDescription("" if highest is None else words.format(len(self._bars), highest.text))
 
     def _on_theme(self, *_: QObject) -> None:

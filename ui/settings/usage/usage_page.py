@@ -85,7 +85,7 @@ class UsageSettings(QWidget):
         self._total = label(kind="title", wrap=True)
         self._cache = label(kind="muted", wrap=True)
         self._unknown = label(kind="muted", wrap=True)
-        self._none = label(self.tr("No model was asked in this time."), "muted", wrap=True)
+        self._none = label(self.tr("No model was used in this period."), "muted", wrap=True)
         self._chart = UsageChart(themes)
         self._table = UsageTable(themes)
         self._all_rows = button("", self._show_all_rows, "edge-link")
@@ -95,13 +95,13 @@ class UsageSettings(QWidget):
         self._budgets = label(wrap=True)
         self._unpriced_note = label(
             self.tr(
-                "Answers of models without a price are among it: a budget of money cannot hold for those. One of "
-                "tokens can."
+                "This includes answers of models without a price: a money budget does not count those. A token "
+                "budget does."
             ),
             "warning",
             wrap=True,
         )
-        self._total.setAccessibleDescription(self.tr("Sum"))
+        self._total.setAccessibleDescription(self.tr("Total"))
         self._span.setCurrentIndex(1)
         self._build(form)
         for box in (self._span, self._grouping):
@@ -250,12 +250,13 @@ class UsageSettings(QWidget):
 
     def _build(self, form: QWidget) -> None:
         about = self.tr(
-            "Every answer counts, also those of specialists, summaries, titles and MCP servers. What was spent stays "
-            "counted when a conversation is deleted. Days are those of your clock."
+            "Every answer counts, also those of specialists, summaries, titles and MCP servers. Deleting a "
+            "conversation does not change the counts. Days follow the clock of this computer."
         )
         about_budgets = self.tr(
             "For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % "
-            "no model is asked any more, until you raise the budget, go on once, or the day or month is over."
+            "no model is asked any more, until you raise the budget or the day or month is over. “Ask anyway” makes "
+            "one exception."
         )
         vbox(
             label(about, "muted", wrap=True),

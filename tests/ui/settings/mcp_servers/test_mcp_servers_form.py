@@ -78,7 +78,7 @@ def driver(qtbot):
             "No npx⟨U+202E⟩.\nLook at its log, correct it with Edit, then press Test.",
             "error",
         ),
-        ("signed_out", {}, "It wants you to sign in.", "warning"),
+        ("signed_out", {}, "You need to sign in.", "warning"),
     ],
 )
 def test_each_state_has_words_and_a_colour(driver, state, fields, words, kind):
@@ -115,7 +115,7 @@ def test_what_counts_about_a_tool_is_chosen_in_words(driver):
     driver.form.show_servers((FILES.model_copy(update={"trusted": True}), WEB))
     driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY, tool_class=ToolClass.READ_ONLY),))
     driver.click("Show the tools of Files")
-    choice = driver.part(QComboBox, "What counts about read")
+    choice = driver.part(QComboBox, "How to treat read")
     assert [choice.itemText(at) for at in range(3)] == [
         "As the server says (Only reads)",
         "Only reads",
@@ -137,10 +137,10 @@ def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
     driver.form.show_servers((said, WEB))
     driver.show_state("running", tools=(tool(digest="now", has_changed=True), tool("write")))
     driver.click("Show the tools of Files")
-    choice = driver.part(QComboBox, "What counts about read")
+    choice = driver.part(QComboBox, "How to treat read")
     rows = driver.part(QListView, "Tools of Files")
     assert choice.currentIndex() == 0
-    assert any("but of what it was before" in each for each in driver.words)
+    assert any("but it has changed since" in each for each in driver.words)
     spoken = [rows.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(2)]
     assert ["Changed: choose again" in each for each in spoken] == [True, False]
     choice.setCurrentIndex(1)
@@ -150,7 +150,7 @@ def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
     driver.form.show_servers((saved, WEB))
     driver.show_state("running", tools=(tool(digest="now"), tool("write")))
     assert choice.currentIndex() == 1
-    assert not any("but of what it was before" in each for each in driver.words)
+    assert not any("but it has changed since" in each for each in driver.words)
 
 
 def test_the_remedy_of_the_state_comes_before_a_general_one(driver):
@@ -166,10 +166,10 @@ def test_one_that_is_off_is_tried_all_the_same(driver):
     assert driver.part(QPushButton, "Test Files").isEnabled()
     off = {"reason": Sentence("There is no program “npx”."), "remedy": Sentence("Install it.")}
     driver.form.card("files").show_tested(McpServerState("files", "off", **off))
-    assert "Off. It was tried: There is no program “npx”.\nInstall it." in driver.words
+    assert "Off. Last test: There is no program “npx”.\nInstall it." in driver.words
     assert driver.part(QListView, "Tools of Files") is None
     driver.form.card("files").show_tested(McpServerState("files", "off", tools=(tool(),)))
-    assert "Off. It was tried, and works · 1 tool" in driver.words
+    assert "Off. The last test succeeded · 1 tool" in driver.words
     assert driver.part(QListView, "Tools of Files") is not None
 
 
@@ -185,7 +185,7 @@ def test_the_keyboard_is_on_the_button_again_after_a_test(driver):
 def test_what_is_not_believed_is_said(driver):
     driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY),), unusable_tools=(Sentence("Too many tools."),))
     driver.click("Show the tools of Files")
-    choice = driver.part(QComboBox, "What counts about read")
+    choice = driver.part(QComboBox, "How to treat read")
     assert choice.itemText(0) == "To be safe (Can change things)"
     assert "Too many tools." in driver.words
 
@@ -245,7 +245,7 @@ def test_nothing_else_is_begun_while_something_is_being_written(driver):
     driver.click("Edit Files")
     driver.part(QLineEdit, "Title").setText("Mine")
     begins = driver.part(QPushButton, "Edit Web")
-    assert (begins.isEnabled(), begins.toolTip()) == (False, "Save or cancel what you are writing first")
+    assert (begins.isEnabled(), begins.toolTip()) == (False, "Save or cancel your changes first")
     driver.form.edit("web")
     driver.form.add("address")
     driver.form.start_import()
@@ -346,17 +346,17 @@ def test_the_arguments_of_a_tool_can_be_read(driver):
     at = driver.words.index("path")
     assert driver.words[at : at + 3] == ["path", "text · required", "Which⟨U+202E⟩ file."]
     at = driver.words.index("mode")
-    assert driver.words[at + 1 : at + 4] == ["anything · optional", 'One of: "text", "bytes"', 'If left out: "text"']
+    assert driver.words[at + 1 : at + 4] == ["anything · optional", 'One of: "text", "bytes"', 'Default: "text"']
     driver.click("Show as JSON")
     raw = driver.part(QPlainTextEdit, "Schema of the arguments as JSON")
     assert json.loads(raw.toPlainText()) == SCHEMA
     rows = driver.part(QListView, "Tools of Files")
     rows.setCurrentIndex(rows.model().index(1, 0))
     assert "path" not in driver.words
-    assert "The server names no arguments of this tool." in driver.words
+    assert "The server lists no arguments for this tool." in driver.words
     assert raw.toPlainText() == "{}"
     driver.click("Hide arguments")
-    assert driver.part(QPushButton, "No arguments are named") is not None
+    assert driver.part(QPushButton, "No arguments listed") is not None
     assert not raw.isVisible()
 
 

@@ -96,7 +96,7 @@ def test_a_program_is_written(qtbot):
     driver.write("Value of the variable", "warn")
     driver.all(QComboBox, "Where the value is kept")[-1].setCurrentIndex(1)
     driver.click("Add variable")
-    driver.all(QSpinBox, "Longest call")[0].setValue(60)
+    driver.all(QSpinBox, "Time limit")[0].setValue(60)
     driver.all(QCheckBox, "")[0].click()
     driver.click("Save")
     made = driver.said[0][0]
@@ -129,9 +129,9 @@ def test_a_secret_under_another_name_must_be_given_again(qtbot):
 def test_what_headers_hold_goes_to_no_other_host(qtbot):
     driver = Driver(qtbot, "address", WEB)
     driver.write("Address", "https://a.example/other")
-    assert "goes to no other address" not in driver.words
+    assert "are not sent to other addresses" not in driver.words
     driver.write("Address", "https://b.example/mcp")
-    assert "was given for a.example and goes to no other address" in driver.words
+    assert "belong to a.example and are not sent to other addresses" in driver.words
     driver.click("Save")
     assert driver.said == []
     driver.write("Value of the header", "abc")
@@ -144,11 +144,11 @@ def test_what_variables_hold_goes_to_no_other_program(qtbot):
     driver = Driver(qtbot, "program", PROGRAM)
     arguments = driver.all(QPlainTextEdit, "Arguments")[0]
     arguments.setPlainText("-y\nanother")
-    assert "goes to nothing else" in driver.words
+    assert "are not given to another one" in driver.words
     driver.click("Save")
     assert driver.said == []
     arguments.setPlainText("-y\na b")
-    assert "goes to nothing else" not in driver.words
+    assert "are not given to another one" not in driver.words
     driver.write("Program", "npx2")
     driver.write("Value of the variable", "abc")
     driver.click("Save")
@@ -159,9 +159,9 @@ def test_what_variables_hold_goes_to_no_other_program(qtbot):
 def test_addresses_without_tls_are_warned_about(qtbot):
     driver = Driver(qtbot, "address")
     driver.write("Address", "http://127.0.0.1:80/mcp")
-    assert "can be read on the way" not in driver.words
+    assert "Others on the network can read" not in driver.words
     driver.write("Address", "http://a.example/mcp/")
-    assert "can be read on the way" in driver.words
+    assert "Others on the network can read" in driver.words
     driver.write("Title", "A")
     driver.click("Save")
     assert driver.said[0][0].connection.url == "http://a.example/mcp/"
@@ -202,7 +202,7 @@ def test_a_whole_line_is_taken_apart_when_it_is_wanted(qtbot):
     driver = Driver(qtbot, "program")
     driver.write("Program", "npx -y 'my files' --token=abc")
     assert "This is a whole command line: npx  ·  -y  ·  my files  ·  --token=abc" in driver.words
-    assert "“--token” seems to hold a secret" in driver.words
+    assert "“--token” seems to contain a secret" in driver.words
     driver.click("Split it")
     assert driver.all(QLineEdit, "Program")[0].text() == "npx"
     assert driver.all(QPlainTextEdit, "Arguments")[0].toPlainText() == "-y\nmy files\n--token=abc"
