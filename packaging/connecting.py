@@ -75,7 +75,7 @@ def connecting(root: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Ch
             screen.focus("Address of the server")
             screen.type(server.url)
             screen.keys("Tab")
-            screen.wait_focus("API key, if the server wants one")
+            screen.wait_focus("API key, if the server needs one")
             screen.type(KEY)
             picture_of_screen(shown, pictures / "4-address-and-key.png")
             screen.press("Connect this address")

@@ -387,8 +387,8 @@
 <context>
     <name>BranchDialog</name>
     <message>
-        <source>The branch that you see ends at the dot. Unfold a message to see its other versions, in grey.</source>
-        <translation>Der Zweig, den Sie sehen, endet beim Punkt. Klappen Sie eine Nachricht auf, um ihre anderen Versionen zu sehen; sie sind grau.</translation>
+        <source>The dot marks the end of the branch you see. Expand a message to see its other versions, in grey.</source>
+        <translation>Der Punkt markiert das Ende des gezeigten Zweigs. Klappen Sie eine Nachricht auf, um ihre anderen Versionen in Grau zu sehen.</translation>
     </message>
     <message>
         <source>Show</source>
@@ -466,8 +466,8 @@
         <translation>1 darunter</translation>
     </message>
     <message>
-        <source>end of what is shown</source>
-        <translation>Ende des Gezeigten</translation>
+        <source>end of the shown branch</source>
+        <translation>Ende des gezeigten Zweigs</translation>
     </message>
     <message>
         <source>shown</source>
@@ -515,7 +515,7 @@
         <translation>Ein Budget ist aufgebraucht. {0}: {1}.</translation>
     </message>
     <message>
-        <source>Near a budget. {0}: {1}.</source>
+        <source>A budget is nearly used up. {0}: {1}.</source>
         <translation>Ein Budget ist fast aufgebraucht. {0}: {1}.</translation>
     </message>
     <message>
@@ -618,8 +618,8 @@
         <translation>Nicht alles konnte gespeichert werden.</translation>
     </message>
     <message>
-        <source>If you quit now, what was not saved is lost.</source>
-        <translation>Wenn Sie jetzt beenden, geht verloren, was nicht gespeichert wurde.</translation>
+        <source>If you quit now, unsaved changes are lost.</source>
+        <translation>Wenn Sie jetzt beenden, gehen nicht gespeicherte Änderungen verloren.</translation>
     </message>
     <message>
         <source>Keep open</source>
@@ -638,8 +638,8 @@
         <translation>Anderswo speichern…</translation>
     </message>
     <message>
-        <source>Save what is left</source>
-        <translation>Den Rest speichern</translation>
+        <source>Save unsaved conversations</source>
+        <translation>Nicht gespeicherte Unterhaltungen speichern</translation>
     </message>
     <message>
         <source>Unsaved conversations {0}.md</source>
@@ -676,8 +676,8 @@
 <context>
     <name>CommandPalette</name>
     <message>
-        <source>Nothing is called that.</source>
-        <translation>Nichts heißt so.</translation>
+        <source>Nothing found.</source>
+        <translation>Nichts gefunden.</translation>
     </message>
     <message>
         <source>Commands</source>
@@ -762,8 +762,8 @@
         <translation>Dateien anhängen</translation>
     </message>
     <message>
-        <source>It is sent when what you attached is ready. Escape takes that back.</source>
-        <translation>Wird gesendet, sobald der Anhang bereit ist. Esc nimmt das zurück.</translation>
+        <source>Your message is sent when the attachments are ready. Press Esc to cancel.</source>
+        <translation>Ihre Nachricht wird gesendet, sobald die Anhänge bereit sind. Esc bricht das ab.</translation>
     </message>
 </context>
 <context>
@@ -785,8 +785,8 @@
         <translation>Anderes Modell</translation>
     </message>
     <message>
-        <source>About {0} tokens more than the {1} that the model can read. Write less, or:</source>
-        <translation>Etwa {0} Token mehr als die {1}, die das Modell lesen kann. Schreiben Sie weniger, oder:</translation>
+        <source>About {0} tokens over the model&apos;s limit of {1}. Shorten your message, or:</source>
+        <translation>Etwa {0} Token über dem Limit des Modells von {1}. Kürzen Sie Ihre Nachricht, oder:</translation>
     </message>
 </context>
 <context>
@@ -1007,8 +1007,8 @@
         <translation>Absturzbericht</translation>
     </message>
     <message>
-        <source>This names the versions and the parts of the program that were at work. It holds nothing that you or a model wrote, and it is sent nowhere: copy it to where you report the crash. It stays in this file until the next crash:</source>
-        <translation>Der Bericht nennt die Versionen und die Teile des Programms, die gerade arbeiteten. Er enthält nichts, was Sie oder ein Modell geschrieben haben, und wird nirgendwohin gesendet: Kopieren Sie ihn dorthin, wo Sie den Absturz melden. Bis zum nächsten Absturz bleibt er in dieser Datei:</translation>
+        <source>This report lists versions and the parts of the program that were running. It contains nothing that you or a model wrote, and it is not sent anywhere: copy it when you report the crash. It stays in this file until the next crash:</source>
+        <translation>Der Bericht nennt die Versionen und die Teile des Programms, die gerade liefen. Er enthält nichts, was Sie oder ein Modell geschrieben haben, und wird nirgendwohin gesendet: Kopieren Sie ihn, wenn Sie den Absturz melden. Bis zum nächsten Absturz bleibt er in dieser Datei:</translation>
     </message>
     <message>
         <source>Copy</source>
@@ -1034,11 +1034,11 @@
         <translation>Adresse des Servers</translation>
     </message>
     <message>
-        <source>API key, if the server wants one</source>
+        <source>API key, if the server needs one</source>
         <translation>API-Schlüssel, falls der Server einen verlangt</translation>
     </message>
     <message>
-        <source>API key, if it wants one</source>
+        <source>API key, if needed</source>
         <translation>API-Schlüssel, falls nötig</translation>
     </message>
     <message>
@@ -1054,7 +1054,7 @@
         <translation>Weitere Adressen…</translation>
     </message>
     <message>
-        <source>It speaks</source>
+        <source>API</source>
         <translation>Schnittstelle</translation>
     </message>
     <message>
@@ -1409,7 +1409,7 @@
         <translation>Webseite (*.html)</translation>
     </message>
     <message>
-        <source>PDF, to be printed (*.pdf)</source>
+        <source>PDF, for printing (*.pdf)</source>
         <translation>PDF zum Drucken (*.pdf)</translation>
     </message>
     <message>
@@ -1461,7 +1461,7 @@
         <translation>Einzelheiten…</translation>
     </message>
     <message>
-        <source>{0} (times: {1})</source>
+        <source>{0} ({1} times)</source>
         <translation>{0} ({1}-mal)</translation>
     </message>
     <message>
@@ -1615,8 +1615,8 @@
         <translation>Anweisungen für jede Unterhaltung in diesem Ordner</translation>
     </message>
     <message>
-        <source>These are more than {0} characters. Shorten them.</source>
-        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie den Text.</translation>
+        <source>The instructions have more than {0} characters. Shorten them.</source>
+        <translation>Die Anweisungen haben mehr als {0} Zeichen. Kürzen Sie sie.</translation>
     </message>
     <message>
         <source>Grey</source>
@@ -2062,8 +2062,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>InboxDialog</name>
     <message>
-        <source>Each is decided in its own conversation, where all of it is shown.</source>
-        <translation>Über jeden wird in seiner Unterhaltung entschieden, wo er ganz zu sehen ist.</translation>
+        <source>Open the conversation of a call to see all of it and to decide.</source>
+        <translation>Öffnen Sie die Unterhaltung eines Aufrufs, um ihn ganz zu sehen und zu entscheiden.</translation>
     </message>
     <message>
         <source>Nothing waits for you. Calls that need your approval are listed here, from all conversations.</source>
@@ -2082,7 +2082,7 @@ Aufwärts zu: {1}</translation>
         <translation>Schließen</translation>
     </message>
     <message>
-        <source>Calls that wait: {0}</source>
+        <source>Waiting calls: {0}</source>
         <translation>Wartende Aufrufe: {0}</translation>
     </message>
     <message>
@@ -2219,8 +2219,8 @@ Aufwärts zu: {1}</translation>
         <translation>Lizenzen</translation>
     </message>
     <message>
-        <source>Everything that this program is made of, and under which terms.</source>
-        <translation>Alles, woraus dieses Programm besteht, und zu welchen Bedingungen.</translation>
+        <source>The components of this program, and their licences.</source>
+        <translation>Die Bestandteile dieses Programms und ihre Lizenzen.</translation>
     </message>
     <message>
         <source>Licence of {0}</source>
@@ -2355,8 +2355,8 @@ Aufwärts zu: {1}</translation>
         <translation>Das Modell arbeitet noch.</translation>
     </message>
     <message>
-        <source>Closing stops it. What came so far is kept.</source>
-        <translation>Beim Schließen wird es angehalten. Was bisher kam, bleibt erhalten.</translation>
+        <source>Closing stops the model. The answer so far is kept.</source>
+        <translation>Beim Schließen wird das Modell angehalten. Die bisherige Antwort bleibt erhalten.</translation>
     </message>
     <message>
         <source>Keep working</source>
@@ -2371,8 +2371,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Werkzeugaufruf wartet auf Ihre Entscheidung.</translation>
     </message>
     <message>
-        <source>It goes on waiting, and the next start asks you again.</source>
-        <translation>Er wartet weiter, und der nächste Start fragt Sie wieder.</translation>
+        <source>The call keeps waiting. You are asked again at the next start.</source>
+        <translation>Der Aufruf wartet weiter. Beim nächsten Start werden Sie wieder gefragt.</translation>
     </message>
     <message>
         <source>Keep open</source>
@@ -2519,8 +2519,8 @@ Aufwärts zu: {1}</translation>
         <translation>Die Anmeldung wurde abgelehnt. Sie können diese Seite schließen und zu Desktop Agent zurückkehren.</translation>
     </message>
     <message>
-        <source>This sign-in is over.</source>
-        <translation>Diese Anmeldung ist vorbei.</translation>
+        <source>This sign-in has ended.</source>
+        <translation>Diese Anmeldung ist beendet.</translation>
     </message>
     <message>
         <source>This is no answer to a sign-in.</source>
@@ -2608,7 +2608,7 @@ Aufwärts zu: {1}</translation>
         <translation>Diese Antwort löschen?</translation>
     </message>
     <message>
-        <source>Nothing brings it back.</source>
+        <source>This cannot be undone.</source>
         <translation>Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
@@ -2616,35 +2616,35 @@ Aufwärts zu: {1}</translation>
         <translation>Dateien, die Werkzeuge geändert haben, bleiben, wie sie sind, und lassen sich von hier aus nicht mehr zurücksetzen.</translation>
     </message>
     <message>
-        <source>What tools did is not undone.</source>
-        <translation>Was Werkzeuge getan haben, wird nicht rückgängig gemacht.</translation>
+        <source>Changes made by tools are not undone.</source>
+        <translation>Änderungen von Werkzeugen werden nicht rückgängig gemacht.</translation>
     </message>
     <message>
-        <source>It goes for good.</source>
+        <source>It is deleted for good.</source>
         <translation>Sie wird endgültig gelöscht.</translation>
     </message>
     <message>
-        <source>It goes for good, and the message after it on another branch.</source>
+        <source>It is deleted for good, with the message after it on another branch.</source>
         <translation>Sie wird endgültig gelöscht, ebenso die Nachricht danach in einem anderen Zweig.</translation>
     </message>
     <message>
-        <source>It goes for good, and the message after it.</source>
+        <source>It is deleted for good, with the message after it.</source>
         <translation>Sie wird endgültig gelöscht, ebenso die Nachricht danach.</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it on other branches.</source>
+        <source>It is deleted for good, with {0} messages after it on other branches.</source>
         <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach in anderen Zweigen.</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it, 1 of them on another branch.</source>
+        <source>It is deleted for good, with {0} messages after it, 1 of them on another branch.</source>
         <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach, 1 davon in einem anderen Zweig.</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it, {1} of them on other branches.</source>
+        <source>It is deleted for good, with {0} messages after it, {1} of them on other branches.</source>
         <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach, {1} davon in anderen Zweigen.</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it.</source>
+        <source>It is deleted for good, with {0} messages after it.</source>
         <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach.</translation>
     </message>
 </context>
@@ -2993,8 +2993,8 @@ Aufwärts zu: {1}</translation>
         <translation>Kontextfenster: {0} Token</translation>
     </message>
     <message>
-        <source>A million tokens cost {0} in and {1} out</source>
-        <translation>Eine Million Token kosten {0} als Eingabe und {1} als Ausgabe</translation>
+        <source>Price per million tokens: {0} in, {1} out</source>
+        <translation>Preis je Million Token: {0} Eingabe, {1} Ausgabe</translation>
     </message>
 </context>
 <context>
@@ -3144,8 +3144,8 @@ Aufwärts zu: {1}</translation>
         <translation>Er bietet keine Ressourcen an.</translation>
     </message>
     <message>
-        <source>asks for more</source>
-        <translation>fragt nach mehr</translation>
+        <source>needs details</source>
+        <translation>braucht Angaben</translation>
     </message>
 </context>
 <context>
@@ -3270,8 +3270,8 @@ Aufwärts zu: {1}</translation>
         <translation>Einstellungen der Unterhaltung</translation>
     </message>
     <message>
-        <source>{0} own settings</source>
-        <translation>{0} eigene Einstellungen</translation>
+        <source>{0} settings</source>
+        <translation>{0} Einstellungen</translation>
     </message>
     <message>
         <source>Default</source>
@@ -3355,8 +3355,8 @@ Aufwärts zu: {1}</translation>
         <translation>Dieses Bild hat {0} Megapixel; mehr als {1} werden hier nicht geöffnet. Speichern Sie es, und öffnen Sie es in einem Bildprogramm.</translation>
     </message>
     <message>
-        <source>This picture cannot be read: its file is damaged or gone. Ask for it again.</source>
-        <translation>Dieses Bild lässt sich nicht lesen: Seine Datei ist beschädigt oder fehlt. Bitten Sie erneut darum.</translation>
+        <source>This picture cannot be read: its file is damaged or gone. Ask the model for it again, or attach it again.</source>
+        <translation>Dieses Bild lässt sich nicht lesen: Seine Datei ist beschädigt oder fehlt. Bitten Sie das Modell erneut darum, oder hängen Sie es neu an.</translation>
     </message>
     <message>
         <source>This picture has {0} megapixels. To spare memory it is shown with {1}; save it and open it in an image editor to see all of them.</source>
@@ -4276,8 +4276,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>QuickAskKeys</name>
     <message>
-        <source>Your desktop calls it {0}.</source>
-        <translation>Ihr Desktop nennt sie {0}.</translation>
+        <source>Your desktop calls these keys {0}.</source>
+        <translation>Ihr Desktop nennt diese Tasten {0}.</translation>
     </message>
 </context>
 <context>
@@ -4782,8 +4782,8 @@ Aufwärts zu: {1}</translation>
         <translation>Geplante Prompts laufen nur, während Desktop Agent läuft.</translation>
     </message>
     <message>
-        <source>Close to the tray: closing the window leaves the program at work</source>
-        <translation>In den Infobereich schließen: Nach dem Schließen des Fensters arbeitet das Programm weiter</translation>
+        <source>Close to the tray: the program keeps running when you close the window</source>
+        <translation>In den Infobereich schließen: Das Programm läuft weiter, wenn Sie das Fenster schließen</translation>
     </message>
     <message>
         <source>Scheduled prompts</source>
@@ -4887,7 +4887,7 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>ScheduleNotifier</name>
     <message>
-        <source>{0} They go on once there is budget again.</source>
+        <source>{0} They continue when there is budget again.</source>
         <translation>{0} Es geht weiter, sobald wieder Budget da ist.</translation>
     </message>
     <message>
@@ -5029,7 +5029,7 @@ Aufwärts zu: {1}</translation>
         <translation>Mit Werkzeugaufruf</translation>
     </message>
     <message>
-        <source>In files written</source>
+        <source>In written files</source>
         <translation>In geschriebenen Dateien</translation>
     </message>
     <message>
@@ -5116,7 +5116,7 @@ Aufwärts zu: {1}</translation>
         <translation>Alle Unterhaltungen</translation>
     </message>
     <message>
-        <source>There is more. Another word finds less.</source>
+        <source>There are more results. Add a word to see fewer.</source>
         <translation>Es gibt noch mehr. Ein weiteres Wort grenzt die Suche ein.</translation>
     </message>
     <message>
@@ -5182,8 +5182,8 @@ Aufwärts zu: {1}</translation>
         <translation>Anhalten</translation>
     </message>
     <message>
-        <source>Let the message wait</source>
-        <translation>Die Nachricht warten lassen</translation>
+        <source>Queue the message</source>
+        <translation>Die Nachricht einreihen</translation>
     </message>
     <message>
         <source>Send as soon as possible</source>
@@ -9831,16 +9831,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{where}“ ist keine Adresse, die gefragt werden kann.</translation>
     </message>
     <message>
-        <source>A link begins a conversation, or leads to one or to a message in it.</source>
-        <translation>Ein Link beginnt eine Unterhaltung oder führt zu einer oder zu einer Nachricht darin.</translation>
+        <source>A link can start a conversation, or open one or a message in it.</source>
+        <translation>Ein Link kann eine Unterhaltung beginnen oder eine Unterhaltung oder eine Nachricht darin öffnen.</translation>
+    </message>
+    <message>
+        <source>An attachment is not loaded yet.</source>
+        <translation>Ein Anhang ist noch nicht geladen.</translation>
     </message>
     <message>
         <source>An automatic backup is being written. This begins by itself when it is done.</source>
         <translation>Gerade wird eine automatische Sicherung geschrieben. Danach beginnt das von selbst.</translation>
     </message>
     <message>
-        <source>Another program has {keys} already.</source>
-        <translation>Ein anderes Programm hat {keys} schon.</translation>
+        <source>Another program already uses {keys}.</source>
+        <translation>Ein anderes Programm verwendet {keys} schon.</translation>
     </message>
     <message>
         <source>Archived conversations: {count}.</source>
@@ -9871,8 +9875,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Bei 100 % wird kein Modell mehr gefragt.</translation>
     </message>
     <message>
-        <source>Attach the part of it that counts.</source>
-        <translation>Hängen Sie den Teil an, auf den es ankommt.</translation>
+        <source>Attach only the part that matters.</source>
+        <translation>Hängen Sie nur den wichtigen Teil an.</translation>
     </message>
     <message>
         <source>Backups and copies that still have what was deleted for good: {count}.</source>
@@ -9959,8 +9963,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Wählen Sie andere Tasten.</translation>
     </message>
     <message>
-        <source>Choose the keys again, and agree when it asks.</source>
-        <translation>Wählen Sie die Tasten noch einmal, und stimmen Sie zu, wenn er fragt.</translation>
+        <source>Choose the keys again, and agree when your desktop asks.</source>
+        <translation>Wählen Sie die Tasten noch einmal, und stimmen Sie zu, wenn Ihr Desktop fragt.</translation>
     </message>
     <message>
         <source>Choose the keys again.</source>
@@ -10043,12 +10047,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nach „{path}“ exportiert.</translation>
     </message>
     <message>
-        <source>Files that the other version changed stay as they are, and what these tools did for it: {tools}.</source>
-        <translation>Dateien, die die andere Version geändert hat, bleiben, wie sie sind, ebenso, was diese Werkzeuge dafür getan haben: {tools}.</translation>
-    </message>
-    <message>
         <source>Files that the other version changed stay as they are.</source>
         <translation>Dateien, die die andere Version geändert hat, bleiben, wie sie sind.</translation>
+    </message>
+    <message>
+        <source>Files that the other version changed stay as they are. What these tools did is not undone either: {tools}.</source>
+        <translation>Dateien, die die andere Version geändert hat, bleiben, wie sie sind. Auch was diese Werkzeuge getan haben, wird nicht rückgängig gemacht: {tools}.</translation>
     </message>
     <message>
         <source>Folders with backups that are not there now, and may still have what was deleted for good: {folders}.</source>
@@ -10131,8 +10135,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Es wurde noch keine Unterhaltung gezeigt.</translation>
     </message>
     <message>
-        <source>No model is asked any more. Raise the budget in Settings, or go on once.</source>
-        <translation>Es wird kein Modell mehr gefragt. Erhöhen Sie das Budget in den Einstellungen, oder machen Sie einmal weiter.</translation>
+        <source>No model is asked any more. Raise the budget in Settings, or ask anyway.</source>
+        <translation>Es wird kein Modell mehr gefragt. Erhöhen Sie das Budget in den Einstellungen, oder fragen Sie trotzdem.</translation>
+    </message>
+    <message>
+        <source>No picture of the screen could be taken.</source>
+        <translation>Vom Bildschirm ließ sich kein Bild aufnehmen.</translation>
     </message>
     <message>
         <source>No screenshot was taken.</source>
@@ -10147,12 +10155,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nicht alles wurde rückgängig gemacht.</translation>
     </message>
     <message>
-        <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
-        <translation>In diesem Paket nicht möglich: Es darf nicht ändern, was Ihr Desktop startet. Der Desktop selbst kann es.</translation>
+        <source>Not available on this system yet. Use the tray&apos;s menu or the command palette to open the window.</source>
+        <translation>Auf diesem System noch nicht verfügbar. Öffnen Sie das Fenster über das Menü im Infobereich oder die Befehlspalette.</translation>
     </message>
     <message>
-        <source>Not there yet on this system. The tray&apos;s menu and the command palette open the window.</source>
-        <translation>Auf diesem System gibt es das noch nicht. Das Menü im Infobereich und die Befehlspalette öffnen das Fenster.</translation>
+        <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
+        <translation>In diesem Paket nicht möglich: Es darf nicht ändern, was Ihr Desktop startet. Der Desktop selbst kann es.</translation>
     </message>
     <message>
         <source>Nothing was left to redo: the files are already as they were before it was undone.</source>
@@ -10219,10 +10227,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Mit den Sicherungen geschieht gerade etwas anderes. Danach beginnt das von selbst.</translation>
     </message>
     <message>
-        <source>Something that is attached was still on its way in.</source>
-        <translation>Etwas Angehängtes war noch unterwegs.</translation>
-    </message>
-    <message>
         <source>Start Desktop Agent again in a desktop session.</source>
         <translation>Starten Sie Desktop Agent in einer Desktop-Sitzung neu.</translation>
     </message>
@@ -10231,8 +10235,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Unterhaltungen mit Schlagwörtern versehen: {count}.</translation>
     </message>
     <message>
-        <source>The X server gives no keys.</source>
-        <translation>Der X-Server stellt keine Tasten bereit.</translation>
+        <source>The X server does not offer keys for the whole desktop.</source>
+        <translation>Der X-Server bietet keine Tasten für den ganzen Desktop.</translation>
     </message>
     <message>
         <source>The automatic backup was not written: {why}</source>
@@ -10247,8 +10251,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Prüfung ist fehlgeschlagen: {why}</translation>
     </message>
     <message>
-        <source>The desktop&apos;s portal has ended, and the key of the quick question with it.</source>
-        <translation>Das Portal des Desktops ist beendet, und mit ihm die Taste der schnellen Frage.</translation>
+        <source>The desktop&apos;s portal has ended, so the keys for a quick question no longer work.</source>
+        <translation>Das Portal des Desktops ist beendet, daher wirken die Tasten für eine schnelle Frage nicht mehr.</translation>
     </message>
     <message>
         <source>The folder of “{path}” is gone.</source>
@@ -10287,12 +10291,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Nachricht ist nicht mehr in dieser Unterhaltung. Suchen Sie später noch einmal.</translation>
     </message>
     <message>
-        <source>The path of the program or of the data folder cannot be written there.</source>
-        <translation>Der Pfad des Programms oder des Datenordners lässt sich dort nicht schreiben.</translation>
+        <source>The message that you are writing could not be saved either.</source>
+        <translation>Auch die Nachricht, die Sie gerade schreiben, konnte nicht gespeichert werden.</translation>
     </message>
     <message>
-        <source>The screen gave no picture.</source>
-        <translation>Vom Bildschirm kam kein Bild.</translation>
+        <source>The message that you are writing could not be saved.</source>
+        <translation>Die Nachricht, die Sie gerade schreiben, konnte nicht gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>The path of the program or of the data folder has characters that cannot be used there.</source>
+        <translation>Der Pfad des Programms oder des Datenordners enthält Zeichen, die dort nicht möglich sind.</translation>
     </message>
     <message>
         <source>The screenshot of your desktop cannot be read.</source>
@@ -10351,8 +10359,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dieses Programm kennt keine Adresse, bei der es nach neuen Versionen fragen kann.</translation>
     </message>
     <message>
-        <source>This conversation keeps nothing, so nothing of it can be undone.</source>
-        <translation>Diese Unterhaltung bewahrt nichts auf, daher lässt sich nichts davon rückgängig machen.</translation>
+        <source>This conversation is not stored, so nothing in it can be undone.</source>
+        <translation>Diese Unterhaltung wird nicht gespeichert, daher lässt sich nichts darin rückgängig machen.</translation>
     </message>
     <message>
         <source>This conversation of another program is not known any more.</source>
@@ -10375,8 +10383,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das ist die neueste Version, Stand {moment}.</translation>
     </message>
     <message>
-        <source>This model does not offer the reasoning “{choice}”: it is on Default again.</source>
-        <translation>Dieses Modell bietet das Nachdenken „{choice}“ nicht an: Es steht wieder auf „Standard“.</translation>
+        <source>This model has no reasoning level “{choice}”. Reasoning is back to Default.</source>
+        <translation>Dieses Modell hat keine Denkstufe „{choice}“. Das Nachdenken steht wieder auf „Standard“.</translation>
     </message>
     <message>
         <source>This time is past. Choose a later one.</source>
@@ -10411,32 +10419,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Warten Sie, bis es fertig ist, und verdichten Sie dann.</translation>
     </message>
     <message>
-        <source>What is being written could not be saved either.</source>
-        <translation>Auch was gerade geschrieben wird, konnte nicht gespeichert werden.</translation>
-    </message>
-    <message>
-        <source>What is being written could not be saved.</source>
-        <translation>Was gerade geschrieben wird, konnte nicht gespeichert werden.</translation>
-    </message>
-    <message>
-        <source>What these tools did for the other version stays as it is: {tools}.</source>
-        <translation>Was diese Werkzeuge für die andere Version getan haben, bleibt, wie es ist: {tools}.</translation>
-    </message>
-    <message>
-        <source>What you wrote here before is not loaded yet.</source>
-        <translation>Was Sie hier zuvor geschrieben haben, ist noch nicht geladen.</translation>
-    </message>
-    <message>
-        <source>Whether Desktop Agent starts with the computer was not changed: {why}</source>
-        <translation>Ob Desktop Agent mit dem Computer startet, wurde nicht geändert: {why}</translation>
+        <source>What these tools did for the other version is not undone: {tools}.</source>
+        <translation>Was diese Werkzeuge für die andere Version getan haben, wird nicht rückgängig gemacht: {tools}.</translation>
     </message>
     <message>
         <source>Working on your conversations: {percent} % done.</source>
         <translation>Arbeit an Ihren Unterhaltungen: {percent} % erledigt.</translation>
     </message>
     <message>
-        <source>Write it from the root on, or leave it empty.</source>
-        <translation>Schreiben Sie ihn von der Wurzel an, oder lassen Sie das Feld leer.</translation>
+        <source>Write the full path, or leave the field empty.</source>
+        <translation>Schreiben Sie den vollständigen Pfad, oder lassen Sie das Feld leer.</translation>
     </message>
     <message>
         <source>Writing a backup…</source>
@@ -10463,7 +10455,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ihr Desktop hat für die schnelle Frage keine Taste vergeben.</translation>
     </message>
     <message>
-        <source>Your desktop has no portal for global shortcuts, so that no key can be had here.</source>
+        <source>Your desktop has no portal for global shortcuts, so no keys can be set here.</source>
         <translation>Ihr Desktop hat kein Portal für globale Tastenkürzel, daher lässt sich hier keine Taste festlegen.</translation>
     </message>
     <message>
@@ -10473,6 +10465,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Your desktop refused the screenshot.</source>
         <translation>Ihr Desktop hat das Bildschirmfoto abgelehnt.</translation>
+    </message>
+    <message>
+        <source>Your earlier draft is not loaded yet.</source>
+        <translation>Ihr früherer Entwurf ist noch nicht geladen.</translation>
     </message>
     <message>
         <source>Your prompts can be edited as soon as messages can be sent here again.</source>
@@ -10519,24 +10515,28 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{who} Was dort geschrieben wird, erscheint hier; Sie können wieder senden, wenn es beendet ist.</translation>
     </message>
     <message>
+        <source>“Start with the computer” was not changed: {why}</source>
+        <translation>Ob Desktop Agent mit dem Computer startet, wurde nicht geändert: {why}</translation>
+    </message>
+    <message>
         <source>“{address}” could not be opened. Copy it, and open it yourself.</source>
         <translation>„{address}“ ließ sich nicht öffnen. Kopieren Sie sie, und öffnen Sie sie selbst.</translation>
     </message>
     <message>
-        <source>“{address}” is no file on this computer.</source>
+        <source>“{address}” is not a file on this computer.</source>
         <translation>„{address}“ ist keine Datei auf diesem Computer.</translation>
     </message>
     <message>
-        <source>“{folder}” is no whole path of a folder for backups.</source>
-        <translation>„{folder}“ ist kein ganzer Pfad eines Ordners für Sicherungen.</translation>
+        <source>“{folder}” is not the full path of a folder for backups.</source>
+        <translation>„{folder}“ ist kein vollständiger Pfad eines Ordners für Sicherungen.</translation>
     </message>
     <message>
         <source>“{host}” is being asked …</source>
         <translation>„{host}“ wird gefragt…</translation>
     </message>
     <message>
-        <source>“{keys}” are no keys.</source>
-        <translation>„{keys}“ sind keine Tasten.</translation>
+        <source>“{keys}” is not a keyboard shortcut.</source>
+        <translation>„{keys}“ ist kein Tastenkürzel.</translation>
     </message>
     <message>
         <source>“{name}”</source>
@@ -10547,7 +10547,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ lässt sich nicht lesen: {why}. Wählen Sie eine andere Datei.</translation>
     </message>
     <message>
-        <source>“{name}” is a device or a channel, no file.</source>
+        <source>“{name}” is a device or a channel, not a file.</source>
         <translation>„{name}“ ist ein Gerät oder ein Kanal, keine Datei.</translation>
     </message>
     <message>
@@ -11974,16 +11974,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Geben Sie den Namen eines Schlagworts ein.</translation>
     </message>
     <message>
-        <source>given</source>
-        <translation>vergeben</translation>
+        <source>assigned</source>
+        <translation>zugewiesen</translation>
     </message>
     <message>
-        <source>of some</source>
-        <translation>bei einigen</translation>
+        <source>assigned to some</source>
+        <translation>einigen zugewiesen</translation>
     </message>
     <message>
-        <source>not given</source>
-        <translation>nicht vergeben</translation>
+        <source>not assigned</source>
+        <translation>nicht zugewiesen</translation>
     </message>
 </context>
 <context>
@@ -12492,20 +12492,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dieses Diagramm ist zu lang, um gezeichnet zu werden: mehr als {0} Zeichen.</translation>
     </message>
     <message>
-        <source>Drawing took too long and was ended. A smaller diagram may work.</source>
+        <source>Drawing took too long and was stopped. A smaller diagram may work.</source>
         <translation>Das Zeichnen dauerte zu lange und wurde beendet. Ein kleineres Diagramm gelingt vielleicht.</translation>
     </message>
     <message>
-        <source>This diagram cannot be drawn: {0}. Ask for it again, or mend the source.</source>
-        <translation>Dieses Diagramm lässt sich nicht zeichnen: {0}. Bitten Sie erneut darum, oder berichtigen Sie den Quelltext.</translation>
+        <source>This diagram cannot be drawn: {0}. Ask the model to correct it, or correct the source yourself.</source>
+        <translation>Dieses Diagramm lässt sich nicht zeichnen: {0}. Bitten Sie das Modell, es zu berichtigen, oder berichtigen Sie den Quelltext selbst.</translation>
     </message>
     <message>
-        <source>Drawing broke off, perhaps for want of memory. A smaller diagram may work.</source>
+        <source>Drawing stopped early, perhaps because memory ran out. A smaller diagram may work.</source>
         <translation>Das Zeichnen brach ab, vielleicht aus Mangel an Arbeitsspeicher. Ein kleineres Diagramm gelingt vielleicht.</translation>
     </message>
     <message>
-        <source>its renderer does not say why</source>
-        <translation>das Zeichenprogramm nennt keinen Grund</translation>
+        <source>no reason was given</source>
+        <translation>ohne Angabe eines Grundes</translation>
     </message>
     <message>
         <source>Drawing…</source>
@@ -12600,24 +12600,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Formel ist zu breit für ihre Zeile.</translation>
     </message>
     <message>
-        <source>There is nothing to be drawn in this formula.</source>
-        <translation>In dieser Formel gibt es nichts zu zeichnen.</translation>
+        <source>This formula is empty.</source>
+        <translation>Diese Formel ist leer.</translation>
     </message>
     <message>
         <source>This formula cannot be drawn: {0} is not known.</source>
         <translation>Diese Formel lässt sich nicht zeichnen: {0} ist nicht bekannt.</translation>
     </message>
     <message>
-        <source>This formula cannot be drawn: it has the letter {0}.</source>
-        <translation>Diese Formel lässt sich nicht zeichnen: Sie enthält den Buchstaben {0}.</translation>
+        <source>This formula cannot be drawn: it contains the character {0}.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen: Sie enthält das Zeichen {0}.</translation>
     </message>
     <message>
         <source>This formula cannot be drawn: two superscripts or two subscripts follow each other.</source>
         <translation>Diese Formel lässt sich nicht zeichnen: Zwei Hochstellungen oder zwei Tiefstellungen folgen aufeinander.</translation>
     </message>
     <message>
-        <source>This formula cannot be drawn: something in it is opened and not closed, or the reverse.</source>
-        <translation>Diese Formel lässt sich nicht zeichnen: Etwas darin wird geöffnet und nicht geschlossen, oder umgekehrt.</translation>
+        <source>This formula cannot be drawn: a bracket or a block is opened but not closed, or the reverse.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen: Eine Klammer oder ein Block wird geöffnet und nicht geschlossen, oder umgekehrt.</translation>
     </message>
     <message>
         <source>This formula cannot be drawn: something in it is missing.</source>
@@ -12732,8 +12732,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Tabelle als &amp;CSV kopieren</translation>
     </message>
     <message>
-        <source>This picture was not copied: it cannot be read, or it is too large. Open it to see which.</source>
-        <translation>Dieses Bild wurde nicht kopiert: Es lässt sich nicht lesen oder ist zu groß. Öffnen Sie es, um zu sehen, welches von beidem.</translation>
+        <source>This picture was not copied: it is damaged or too large. Open it to see the reason.</source>
+        <translation>Dieses Bild wurde nicht kopiert: Es ist beschädigt oder zu groß. Öffnen Sie es, um den Grund zu sehen.</translation>
     </message>
     <message>
         <source>Formula</source>
@@ -12960,8 +12960,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Fortsetzen</translation>
     </message>
     <message>
-        <source>Go on once</source>
-        <translation>Einmal weitermachen</translation>
+        <source>Ask anyway</source>
+        <translation>Trotzdem fragen</translation>
     </message>
     <message>
         <source>Choose model</source>
@@ -12972,8 +12972,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Unbekannter Inhalt</translation>
     </message>
     <message>
-        <source>This version does not know this content. It is kept as it came.</source>
-        <translation>Diese Version kennt diesen Inhalt nicht. Er bleibt, wie er kam.</translation>
+        <source>This version cannot show this content. It is saved unchanged.</source>
+        <translation>Diese Version kann diesen Inhalt nicht anzeigen. Er ist unverändert gespeichert.</translation>
     </message>
     <message>
         <source>Server step: {0}</source>
@@ -13262,8 +13262,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Wiederherstellen</translation>
     </message>
     <message>
-        <source>If you tick it: {0}</source>
-        <translation>Wenn Sie es ankreuzen: {0}</translation>
+        <source>If ticked: {0}</source>
+        <translation>Wenn angekreuzt: {0}</translation>
     </message>
     <message>
         <source>Redoing…</source>
@@ -13274,24 +13274,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Wird rückgängig gemacht…</translation>
     </message>
     <message>
-        <source>What is there now cannot be saved first. If you tick it, that is lost for good.</source>
-        <translation>Was jetzt da ist, lässt sich nicht vorher sichern. Wenn Sie es ankreuzen, ist es endgültig verloren.</translation>
+        <source>The current content cannot be saved first. If you tick the file, that content is lost for good.</source>
+        <translation>Der jetzige Inhalt lässt sich nicht vorher sichern. Wenn Sie die Datei ankreuzen, geht er endgültig verloren.</translation>
     </message>
     <message>
-        <source>It was changed after it was undone. Tick it to bring it back anyway.</source>
-        <translation>Es wurde nach dem Rückgängigmachen geändert. Kreuzen Sie es an, um es trotzdem zurückzuholen.</translation>
+        <source>The file was changed after the undo. Tick it to redo the change anyway.</source>
+        <translation>Die Datei wurde nach dem Rückgängigmachen geändert. Kreuzen Sie sie an, um die Änderung trotzdem wiederherzustellen.</translation>
     </message>
     <message>
-        <source>It was changed after the call. Tick it to put it back anyway; Redo then brings back the change.</source>
-        <translation>Es wurde nach dem Aufruf geändert. Kreuzen Sie es an, um es trotzdem zurückzusetzen; „Wiederherstellen“ bringt die Änderung dann zurück.</translation>
+        <source>The file was changed after the call. Tick it to put it back anyway; Redo then restores the later change.</source>
+        <translation>Die Datei wurde nach dem Aufruf geändert. Kreuzen Sie sie an, um sie trotzdem zurückzusetzen; „Wiederherstellen“ bringt die spätere Änderung dann zurück.</translation>
     </message>
     <message>
-        <source>What was changed since is saved first: Undo brings it back.</source>
-        <translation>Was seither geändert wurde, wird vorher gesichert: „Rückgängig“ bringt es zurück.</translation>
+        <source>Later changes are saved first: Undo restores them.</source>
+        <translation>Spätere Änderungen werden vorher gesichert: „Rückgängig“ bringt sie zurück.</translation>
     </message>
     <message>
-        <source>What was changed since is saved first: Redo brings it back.</source>
-        <translation>Was seither geändert wurde, wird vorher gesichert: „Wiederherstellen“ bringt es zurück.</translation>
+        <source>Later changes are saved first: Redo restores them.</source>
+        <translation>Spätere Änderungen werden vorher gesichert: „Wiederherstellen“ bringt sie zurück.</translation>
     </message>
     <message>
         <source>Close</source>
@@ -13314,20 +13314,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dateien, die seither geändert wurden, bleiben, wie sie sind, wenn Sie sie nicht ankreuzen.</translation>
     </message>
     <message>
-        <source>These files become again what they were before they were undone. Messages stay.</source>
-        <translation>Diese Dateien werden wieder, was sie vor dem Rückgängigmachen waren. Nachrichten bleiben.</translation>
+        <source>These files return to their state before the undo. Messages stay.</source>
+        <translation>Diese Dateien bekommen wieder den Stand vor dem Rückgängigmachen. Nachrichten bleiben.</translation>
     </message>
     <message>
-        <source>These files become again what they were before. Messages stay.</source>
-        <translation>Diese Dateien werden wieder, was sie vorher waren. Nachrichten bleiben.</translation>
+        <source>These files return to their earlier state. Messages stay.</source>
+        <translation>Diese Dateien bekommen wieder ihren früheren Stand. Nachrichten bleiben.</translation>
     </message>
     <message>
-        <source>“{0}” takes back what it did besides.</source>
-        <translation>„{0}“ nimmt zurück, was es außerdem getan hat.</translation>
+        <source>“{0}” also undoes its other effects.</source>
+        <translation>„{0}“ macht auch seine anderen Wirkungen rückgängig.</translation>
     </message>
     <message>
-        <source>What these calls did cannot be undone:</source>
-        <translation>Was diese Aufrufe getan haben, lässt sich nicht rückgängig machen:</translation>
+        <source>These calls cannot be undone:</source>
+        <translation>Diese Aufrufe lassen sich nicht rückgängig machen:</translation>
     </message>
     <message>
         <source>{0} times</source>
@@ -13342,8 +13342,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Geändert wurde {0}</translation>
     </message>
     <message>
-        <source>The agent is still working. Stop it first; then this list is made anew.</source>
-        <translation>Der Agent arbeitet noch. Halten Sie ihn erst an; dann entsteht diese Liste neu.</translation>
+        <source>The agent is still working. Stop it first; then this list is updated.</source>
+        <translation>Der Agent arbeitet noch. Halten Sie ihn erst an; dann wird diese Liste aktualisiert.</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -13369,8 +13369,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Datei</translation>
     </message>
     <message>
-        <source>What becomes of it</source>
-        <translation>Was daraus wird</translation>
+        <source>Result</source>
+        <translation>Ergebnis</translation>
     </message>
     <message>
         <source>Even if changed</source>
@@ -13439,8 +13439,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nicht gespeichert</translation>
     </message>
     <message>
-        <source>It is gone when it is closed, and when the program ends or crashes. Changes that tools make to files stay, and cannot be undone from here. Standing rules are stored.</source>
-        <translation>Sie ist weg, wenn sie geschlossen wird und wenn das Programm endet oder abstürzt. Änderungen von Werkzeugen an Dateien bleiben und lassen sich von hier aus nicht rückgängig machen. Dauerhafte Regeln werden gespeichert.</translation>
+        <source>This conversation is lost when it is closed, and when the program ends or crashes. Changes that tools make to files stay, and cannot be undone from here. Rules that you make are stored.</source>
+        <translation>Diese Unterhaltung geht verloren, wenn sie geschlossen wird und wenn das Programm endet oder abstürzt. Änderungen von Werkzeugen an Dateien bleiben und lassen sich von hier aus nicht rückgängig machen. Regeln, die Sie anlegen, werden gespeichert.</translation>
     </message>
     <message>
         <source>Keep it</source>
@@ -13551,7 +13551,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{0}“ wird einmal am Tag gefragt: Einstellungen → Netzwerk.</translation>
     </message>
     <message>
-        <source>The button asks “{0}”. Settings → Network can do so once a day.</source>
+        <source>The button asks “{0}”. To ask once a day, turn it on in Settings → Network.</source>
         <translation>Die Schaltfläche fragt „{0}“. Einmal am Tag geschieht das, wenn Sie es unter Einstellungen → Netzwerk einschalten.</translation>
     </message>
     <message>
@@ -13559,8 +13559,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nichts wird heruntergeladen oder installiert.</translation>
     </message>
     <message>
-        <source>Whether there is a newer version is not known yet.</source>
-        <translation>Ob es eine neuere Version gibt, ist noch nicht bekannt.</translation>
+        <source>Not checked for a newer version yet.</source>
+        <translation>Noch nicht nach einer neueren Version gesucht.</translation>
     </message>
 </context>
 <context>

@@ -387,8 +387,8 @@
 <context>
     <name>BranchDialog</name>
     <message>
-        <source>The branch that you see ends at the dot. Unfold a message to see its other versions, in grey.</source>
-        <translation>您看到的分支止于圆点处。展开消息可查看其他版本（灰色）。</translation>
+        <source>The dot marks the end of the branch you see. Expand a message to see its other versions, in grey.</source>
+        <translation>圆点标记当前分支的末尾。展开消息可查看其他版本（灰色）。</translation>
     </message>
     <message>
         <source>Show</source>
@@ -466,8 +466,8 @@
         <translation>下面有 1 条</translation>
     </message>
     <message>
-        <source>end of what is shown</source>
-        <translation>所示内容的末尾</translation>
+        <source>end of the shown branch</source>
+        <translation>当前分支的末尾</translation>
     </message>
     <message>
         <source>shown</source>
@@ -515,7 +515,7 @@
         <translation>预算已用完。{0}：{1}。</translation>
     </message>
     <message>
-        <source>Near a budget. {0}: {1}.</source>
+        <source>A budget is nearly used up. {0}: {1}.</source>
         <translation>预算即将用完。{0}：{1}。</translation>
     </message>
     <message>
@@ -618,7 +618,7 @@
         <translation>未能保存全部内容。</translation>
     </message>
     <message>
-        <source>If you quit now, what was not saved is lost.</source>
+        <source>If you quit now, unsaved changes are lost.</source>
         <translation>如果现在退出，未保存的内容将会丢失。</translation>
     </message>
     <message>
@@ -638,8 +638,8 @@
         <translation>保存到别处…</translation>
     </message>
     <message>
-        <source>Save what is left</source>
-        <translation>保存其余内容</translation>
+        <source>Save unsaved conversations</source>
+        <translation>保存未保存的对话</translation>
     </message>
     <message>
         <source>Unsaved conversations {0}.md</source>
@@ -676,8 +676,8 @@
 <context>
     <name>CommandPalette</name>
     <message>
-        <source>Nothing is called that.</source>
-        <translation>没有叫这个名字的内容。</translation>
+        <source>Nothing found.</source>
+        <translation>未找到任何内容。</translation>
     </message>
     <message>
         <source>Commands</source>
@@ -762,8 +762,8 @@
         <translation>附加文件</translation>
     </message>
     <message>
-        <source>It is sent when what you attached is ready. Escape takes that back.</source>
-        <translation>附件准备好后发送。按 Esc 可撤回。</translation>
+        <source>Your message is sent when the attachments are ready. Press Esc to cancel.</source>
+        <translation>附件准备好后会发送您的消息。按 Esc 取消。</translation>
     </message>
 </context>
 <context>
@@ -785,8 +785,8 @@
         <translation>其他模型</translation>
     </message>
     <message>
-        <source>About {0} tokens more than the {1} that the model can read. Write less, or:</source>
-        <translation>比模型可读取的 {1} 个 token 约多出 {0} 个。请少写一些，或者：</translation>
+        <source>About {0} tokens over the model&apos;s limit of {1}. Shorten your message, or:</source>
+        <translation>超出模型上限 {1} 约 {0} 个 token。请缩短消息，或者：</translation>
     </message>
 </context>
 <context>
@@ -1007,8 +1007,8 @@
         <translation>崩溃报告</translation>
     </message>
     <message>
-        <source>This names the versions and the parts of the program that were at work. It holds nothing that you or a model wrote, and it is sent nowhere: copy it to where you report the crash. It stays in this file until the next crash:</source>
-        <translation>报告列出版本以及当时正在运行的程序部分。其中不包含您或模型所写的任何内容，也不会发送到任何地方：请将它复制到您报告崩溃的位置。下次崩溃之前，它会保留在此文件中：</translation>
+        <source>This report lists versions and the parts of the program that were running. It contains nothing that you or a model wrote, and it is not sent anywhere: copy it when you report the crash. It stays in this file until the next crash:</source>
+        <translation>报告列出版本以及当时正在运行的程序部分。其中不包含您或模型所写的任何内容，也不会发送到任何地方：请在报告崩溃时复制它。下次崩溃之前，它会保留在此文件中：</translation>
     </message>
     <message>
         <source>Copy</source>
@@ -1034,11 +1034,11 @@
         <translation>服务器地址</translation>
     </message>
     <message>
-        <source>API key, if the server wants one</source>
+        <source>API key, if the server needs one</source>
         <translation>API 密钥（如果服务器需要）</translation>
     </message>
     <message>
-        <source>API key, if it wants one</source>
+        <source>API key, if needed</source>
         <translation>API 密钥（如果需要）</translation>
     </message>
     <message>
@@ -1054,7 +1054,7 @@
         <translation>更多地址…</translation>
     </message>
     <message>
-        <source>It speaks</source>
+        <source>API</source>
         <translation>使用的协议</translation>
     </message>
     <message>
@@ -1409,7 +1409,7 @@
         <translation>网页 (*.html)</translation>
     </message>
     <message>
-        <source>PDF, to be printed (*.pdf)</source>
+        <source>PDF, for printing (*.pdf)</source>
         <translation>PDF，用于打印 (*.pdf)</translation>
     </message>
     <message>
@@ -1461,7 +1461,7 @@
         <translation>详细信息…</translation>
     </message>
     <message>
-        <source>{0} (times: {1})</source>
+        <source>{0} ({1} times)</source>
         <translation>{0}（{1} 次）</translation>
     </message>
     <message>
@@ -1615,8 +1615,8 @@
         <translation>适用于此文件夹中所有对话的指令</translation>
     </message>
     <message>
-        <source>These are more than {0} characters. Shorten them.</source>
-        <translation>超过了 {0} 个字符。请缩短。</translation>
+        <source>The instructions have more than {0} characters. Shorten them.</source>
+        <translation>指令超过了 {0} 个字符。请缩短。</translation>
     </message>
     <message>
         <source>Grey</source>
@@ -2062,8 +2062,8 @@ Go up to: {1}</source>
 <context>
     <name>InboxDialog</name>
     <message>
-        <source>Each is decided in its own conversation, where all of it is shown.</source>
-        <translation>每个调用都在其所属的对话中决定，那里会完整显示。</translation>
+        <source>Open the conversation of a call to see all of it and to decide.</source>
+        <translation>打开调用所属的对话即可查看全部内容并作出决定。</translation>
     </message>
     <message>
         <source>Nothing waits for you. Calls that need your approval are listed here, from all conversations.</source>
@@ -2082,7 +2082,7 @@ Go up to: {1}</source>
         <translation>关闭</translation>
     </message>
     <message>
-        <source>Calls that wait: {0}</source>
+        <source>Waiting calls: {0}</source>
         <translation>等待中的调用：{0}</translation>
     </message>
     <message>
@@ -2219,8 +2219,8 @@ Go up to: {1}</source>
         <translation>许可证</translation>
     </message>
     <message>
-        <source>Everything that this program is made of, and under which terms.</source>
-        <translation>构成本程序的所有组件及其许可条款。</translation>
+        <source>The components of this program, and their licences.</source>
+        <translation>本程序的组件及其许可证。</translation>
     </message>
     <message>
         <source>Licence of {0}</source>
@@ -2355,8 +2355,8 @@ Go up to: {1}</source>
         <translation>模型仍在工作。</translation>
     </message>
     <message>
-        <source>Closing stops it. What came so far is kept.</source>
-        <translation>关闭会使其停止。目前为止的内容会保留。</translation>
+        <source>Closing stops the model. The answer so far is kept.</source>
+        <translation>关闭会停止模型。目前为止的回答会保留。</translation>
     </message>
     <message>
         <source>Keep working</source>
@@ -2371,8 +2371,8 @@ Go up to: {1}</source>
         <translation>有一个工具调用在等待您的决定。</translation>
     </message>
     <message>
-        <source>It goes on waiting, and the next start asks you again.</source>
-        <translation>它会继续等待，下次启动时会再次询问您。</translation>
+        <source>The call keeps waiting. You are asked again at the next start.</source>
+        <translation>调用会继续等待。下次启动时会再次询问您。</translation>
     </message>
     <message>
         <source>Keep open</source>
@@ -2519,7 +2519,7 @@ Go up to: {1}</source>
         <translation>登录被拒绝。您可以关闭此页面并返回 Desktop Agent。</translation>
     </message>
     <message>
-        <source>This sign-in is over.</source>
+        <source>This sign-in has ended.</source>
         <translation>此次登录已结束。</translation>
     </message>
     <message>
@@ -2608,43 +2608,43 @@ Go up to: {1}</source>
         <translation>删除此回答？</translation>
     </message>
     <message>
-        <source>Nothing brings it back.</source>
-        <translation>删除后无法恢复。</translation>
+        <source>This cannot be undone.</source>
+        <translation>此操作无法撤销。</translation>
     </message>
     <message>
         <source>Files that tools changed stay as they are, and cannot be undone from here any more.</source>
         <translation>工具更改过的文件保持不变，且之后无法再从这里撤销。</translation>
     </message>
     <message>
-        <source>What tools did is not undone.</source>
-        <translation>工具所做的操作不会被撤销。</translation>
+        <source>Changes made by tools are not undone.</source>
+        <translation>工具所做的更改不会被撤销。</translation>
     </message>
     <message>
-        <source>It goes for good.</source>
+        <source>It is deleted for good.</source>
         <translation>它将被永久删除。</translation>
     </message>
     <message>
-        <source>It goes for good, and the message after it on another branch.</source>
+        <source>It is deleted for good, with the message after it on another branch.</source>
         <translation>它以及其后位于另一分支的消息将被永久删除。</translation>
     </message>
     <message>
-        <source>It goes for good, and the message after it.</source>
+        <source>It is deleted for good, with the message after it.</source>
         <translation>它以及其后的消息将被永久删除。</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it on other branches.</source>
+        <source>It is deleted for good, with {0} messages after it on other branches.</source>
         <translation>它以及其后位于其他分支的 {0} 条消息将被永久删除。</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it, 1 of them on another branch.</source>
+        <source>It is deleted for good, with {0} messages after it, 1 of them on another branch.</source>
         <translation>它以及其后的 {0} 条消息（其中 1 条在另一分支）将被永久删除。</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it, {1} of them on other branches.</source>
+        <source>It is deleted for good, with {0} messages after it, {1} of them on other branches.</source>
         <translation>它以及其后的 {0} 条消息（其中 {1} 条在其他分支）将被永久删除。</translation>
     </message>
     <message>
-        <source>It goes for good, and {0} messages after it.</source>
+        <source>It is deleted for good, with {0} messages after it.</source>
         <translation>它以及其后的 {0} 条消息将被永久删除。</translation>
     </message>
 </context>
@@ -2993,7 +2993,7 @@ Go up to: {1}</source>
         <translation>上下文窗口：{0} 个 token</translation>
     </message>
     <message>
-        <source>A million tokens cost {0} in and {1} out</source>
+        <source>Price per million tokens: {0} in, {1} out</source>
         <translation>每百万 token 输入 {0}，输出 {1}</translation>
     </message>
 </context>
@@ -3144,7 +3144,7 @@ Go up to: {1}</source>
         <translation>它不提供资源。</translation>
     </message>
     <message>
-        <source>asks for more</source>
+        <source>needs details</source>
         <translation>还需填写</translation>
     </message>
 </context>
@@ -3270,8 +3270,8 @@ Go up to: {1}</source>
         <translation>对话设置</translation>
     </message>
     <message>
-        <source>{0} own settings</source>
-        <translation>{0} 项自定义设置</translation>
+        <source>{0} settings</source>
+        <translation>{0} 项设置</translation>
     </message>
     <message>
         <source>Default</source>
@@ -3355,8 +3355,8 @@ Go up to: {1}</source>
         <translation>此图片有 {0} 百万像素；超过 {1} 百万像素的图片不在这里打开。请保存后用图像编辑器打开。</translation>
     </message>
     <message>
-        <source>This picture cannot be read: its file is damaged or gone. Ask for it again.</source>
-        <translation>无法读取此图片：其文件已损坏或丢失。请重新请求。</translation>
+        <source>This picture cannot be read: its file is damaged or gone. Ask the model for it again, or attach it again.</source>
+        <translation>无法读取此图片：其文件已损坏或丢失。请让模型重新生成，或重新附加。</translation>
     </message>
     <message>
         <source>This picture has {0} megapixels. To spare memory it is shown with {1}; save it and open it in an image editor to see all of them.</source>
@@ -4275,8 +4275,8 @@ Go up to: {1}</source>
 <context>
     <name>QuickAskKeys</name>
     <message>
-        <source>Your desktop calls it {0}.</source>
-        <translation>您的桌面将其称为 {0}。</translation>
+        <source>Your desktop calls these keys {0}.</source>
+        <translation>您的桌面将这些按键称为 {0}。</translation>
     </message>
 </context>
 <context>
@@ -4781,7 +4781,7 @@ Go up to: {1}</source>
         <translation>定时提示词仅在 Desktop Agent 运行时执行。</translation>
     </message>
     <message>
-        <source>Close to the tray: closing the window leaves the program at work</source>
+        <source>Close to the tray: the program keeps running when you close the window</source>
         <translation>关闭到托盘：关闭窗口后程序继续运行</translation>
     </message>
     <message>
@@ -4886,7 +4886,7 @@ Go up to: {1}</source>
 <context>
     <name>ScheduleNotifier</name>
     <message>
-        <source>{0} They go on once there is budget again.</source>
+        <source>{0} They continue when there is budget again.</source>
         <translation>{0}预算恢复后会继续运行。</translation>
     </message>
     <message>
@@ -5028,7 +5028,7 @@ Go up to: {1}</source>
         <translation>含工具调用</translation>
     </message>
     <message>
-        <source>In files written</source>
+        <source>In written files</source>
         <translation>在写入的文件中</translation>
     </message>
     <message>
@@ -5115,7 +5115,7 @@ Go up to: {1}</source>
         <translation>所有对话</translation>
     </message>
     <message>
-        <source>There is more. Another word finds less.</source>
+        <source>There are more results. Add a word to see fewer.</source>
         <translation>还有更多结果。再加一个词可缩小范围。</translation>
     </message>
     <message>
@@ -5181,8 +5181,8 @@ Go up to: {1}</source>
         <translation>停止</translation>
     </message>
     <message>
-        <source>Let the message wait</source>
-        <translation>让消息等待</translation>
+        <source>Queue the message</source>
+        <translation>将消息加入队列</translation>
     </message>
     <message>
         <source>Send as soon as possible</source>
@@ -9830,15 +9830,19 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{where}”不是可以请求的地址。</translation>
     </message>
     <message>
-        <source>A link begins a conversation, or leads to one or to a message in it.</source>
-        <translation>链接可以开始一个对话，或者指向某个对话或其中的一条消息。</translation>
+        <source>A link can start a conversation, or open one or a message in it.</source>
+        <translation>链接可以开始一个对话，或者打开某个对话或其中的一条消息。</translation>
+    </message>
+    <message>
+        <source>An attachment is not loaded yet.</source>
+        <translation>某个附件尚未加载。</translation>
     </message>
     <message>
         <source>An automatic backup is being written. This begins by itself when it is done.</source>
         <translation>正在写入自动备份。完成后会自动开始。</translation>
     </message>
     <message>
-        <source>Another program has {keys} already.</source>
+        <source>Another program already uses {keys}.</source>
         <translation>{keys} 已被其他程序占用。</translation>
     </message>
     <message>
@@ -9870,7 +9874,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>达到 100% 时不再询问任何模型。</translation>
     </message>
     <message>
-        <source>Attach the part of it that counts.</source>
+        <source>Attach only the part that matters.</source>
         <translation>请只附加其中重要的部分。</translation>
     </message>
     <message>
@@ -9958,7 +9962,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>请选择其他按键。</translation>
     </message>
     <message>
-        <source>Choose the keys again, and agree when it asks.</source>
+        <source>Choose the keys again, and agree when your desktop asks.</source>
         <translation>请重新选择按键，并在桌面询问时同意。</translation>
     </message>
     <message>
@@ -10042,12 +10046,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>已导出到“{path}”。</translation>
     </message>
     <message>
-        <source>Files that the other version changed stay as they are, and what these tools did for it: {tools}.</source>
-        <translation>另一个版本更改的文件保持不变，这些工具为它所做的事也保持不变：{tools}。</translation>
-    </message>
-    <message>
         <source>Files that the other version changed stay as they are.</source>
         <translation>另一个版本更改的文件保持不变。</translation>
+    </message>
+    <message>
+        <source>Files that the other version changed stay as they are. What these tools did is not undone either: {tools}.</source>
+        <translation>另一个版本更改的文件保持不变。这些工具所做的操作也不会被撤销：{tools}。</translation>
     </message>
     <message>
         <source>Folders with backups that are not there now, and may still have what was deleted for good: {folders}.</source>
@@ -10130,8 +10134,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>尚未显示任何对话。</translation>
     </message>
     <message>
-        <source>No model is asked any more. Raise the budget in Settings, or go on once.</source>
-        <translation>不再询问任何模型。请在“设置”中提高预算，或仅此一次继续。</translation>
+        <source>No model is asked any more. Raise the budget in Settings, or ask anyway.</source>
+        <translation>不再询问任何模型。请在“设置”中提高预算，或仍然询问。</translation>
+    </message>
+    <message>
+        <source>No picture of the screen could be taken.</source>
+        <translation>无法截取屏幕图片。</translation>
     </message>
     <message>
         <source>No screenshot was taken.</source>
@@ -10146,12 +10154,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>未能全部撤销。</translation>
     </message>
     <message>
-        <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
-        <translation>此软件包无法做到：它不得更改桌面的启动项。您的桌面环境可以更改。</translation>
+        <source>Not available on this system yet. Use the tray&apos;s menu or the command palette to open the window.</source>
+        <translation>此系统尚不支持。可从托盘菜单和命令面板打开该窗口。</translation>
     </message>
     <message>
-        <source>Not there yet on this system. The tray&apos;s menu and the command palette open the window.</source>
-        <translation>此系统尚不支持。可从托盘菜单和命令面板打开该窗口。</translation>
+        <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
+        <translation>此软件包无法做到：它不得更改桌面的启动项。您的桌面环境可以更改。</translation>
     </message>
     <message>
         <source>Nothing was left to redo: the files are already as they were before it was undone.</source>
@@ -10218,10 +10226,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>正在对备份进行其他操作。完成后会自动开始。</translation>
     </message>
     <message>
-        <source>Something that is attached was still on its way in.</source>
-        <translation>某个附件仍在处理中。</translation>
-    </message>
-    <message>
         <source>Start Desktop Agent again in a desktop session.</source>
         <translation>请在桌面会话中重新启动 Desktop Agent。</translation>
     </message>
@@ -10230,8 +10234,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>已加标签的对话：{count}。</translation>
     </message>
     <message>
-        <source>The X server gives no keys.</source>
-        <translation>X 服务器不提供按键。</translation>
+        <source>The X server does not offer keys for the whole desktop.</source>
+        <translation>X 服务器不提供全局按键。</translation>
     </message>
     <message>
         <source>The automatic backup was not written: {why}</source>
@@ -10246,7 +10250,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>检查失败：{why}</translation>
     </message>
     <message>
-        <source>The desktop&apos;s portal has ended, and the key of the quick question with it.</source>
+        <source>The desktop&apos;s portal has ended, so the keys for a quick question no longer work.</source>
         <translation>桌面门户已结束，快速提问的按键也随之失效。</translation>
     </message>
     <message>
@@ -10286,12 +10290,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>该消息已不在此对话中。请稍后重新搜索。</translation>
     </message>
     <message>
-        <source>The path of the program or of the data folder cannot be written there.</source>
-        <translation>程序或数据文件夹的路径无法写在那里。</translation>
+        <source>The message that you are writing could not be saved either.</source>
+        <translation>您正在编写的消息也未能保存。</translation>
     </message>
     <message>
-        <source>The screen gave no picture.</source>
-        <translation>屏幕没有返回图片。</translation>
+        <source>The message that you are writing could not be saved.</source>
+        <translation>您正在编写的消息未能保存。</translation>
+    </message>
+    <message>
+        <source>The path of the program or of the data folder has characters that cannot be used there.</source>
+        <translation>程序或数据文件夹的路径中有那里无法使用的字符。</translation>
     </message>
     <message>
         <source>The screenshot of your desktop cannot be read.</source>
@@ -10350,8 +10358,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>此构建没有可用来查询新版本的地址。</translation>
     </message>
     <message>
-        <source>This conversation keeps nothing, so nothing of it can be undone.</source>
-        <translation>此对话不保留任何内容，因此无法撤销其中任何操作。</translation>
+        <source>This conversation is not stored, so nothing in it can be undone.</source>
+        <translation>此对话不会存储，因此无法撤销其中任何操作。</translation>
     </message>
     <message>
         <source>This conversation of another program is not known any more.</source>
@@ -10374,8 +10382,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>这是最新版本（截至 {moment}）。</translation>
     </message>
     <message>
-        <source>This model does not offer the reasoning “{choice}”: it is on Default again.</source>
-        <translation>此模型不提供推理“{choice}”：已恢复为“默认”。</translation>
+        <source>This model has no reasoning level “{choice}”. Reasoning is back to Default.</source>
+        <translation>此模型没有推理级别“{choice}”。推理已恢复为“默认”。</translation>
     </message>
     <message>
         <source>This time is past. Choose a later one.</source>
@@ -10410,32 +10418,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>请等它完成后再压缩。</translation>
     </message>
     <message>
-        <source>What is being written could not be saved either.</source>
-        <translation>正在编写的内容也未能保存。</translation>
-    </message>
-    <message>
-        <source>What is being written could not be saved.</source>
-        <translation>正在编写的内容未能保存。</translation>
-    </message>
-    <message>
-        <source>What these tools did for the other version stays as it is: {tools}.</source>
-        <translation>这些工具为另一个版本所做的事保持不变：{tools}。</translation>
-    </message>
-    <message>
-        <source>What you wrote here before is not loaded yet.</source>
-        <translation>您之前在这里写的内容尚未加载。</translation>
-    </message>
-    <message>
-        <source>Whether Desktop Agent starts with the computer was not changed: {why}</source>
-        <translation>未能更改 Desktop Agent 是否随计算机启动：{why}</translation>
+        <source>What these tools did for the other version is not undone: {tools}.</source>
+        <translation>这些工具为另一个版本所做的操作不会被撤销：{tools}。</translation>
     </message>
     <message>
         <source>Working on your conversations: {percent} % done.</source>
         <translation>正在处理您的对话：已完成 {percent}%。</translation>
     </message>
     <message>
-        <source>Write it from the root on, or leave it empty.</source>
-        <translation>请从根目录开始写，或留空。</translation>
+        <source>Write the full path, or leave the field empty.</source>
+        <translation>请写完整路径，或将字段留空。</translation>
     </message>
     <message>
         <source>Writing a backup…</source>
@@ -10462,7 +10454,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>您的桌面没有为快速提问提供按键。</translation>
     </message>
     <message>
-        <source>Your desktop has no portal for global shortcuts, so that no key can be had here.</source>
+        <source>Your desktop has no portal for global shortcuts, so no keys can be set here.</source>
         <translation>您的桌面没有全局快捷键门户，因此此处无法设置按键。</translation>
     </message>
     <message>
@@ -10472,6 +10464,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Your desktop refused the screenshot.</source>
         <translation>您的桌面拒绝了屏幕截图。</translation>
+    </message>
+    <message>
+        <source>Your earlier draft is not loaded yet.</source>
+        <translation>您先前的草稿尚未加载。</translation>
     </message>
     <message>
         <source>Your prompts can be edited as soon as messages can be sent here again.</source>
@@ -10518,15 +10514,19 @@ This replaces what is there ({size} bytes).</source>
         <translation>{who}它写入的内容会显示在这里；它结束后您可以再次发送。</translation>
     </message>
     <message>
+        <source>“Start with the computer” was not changed: {why}</source>
+        <translation>未能更改 Desktop Agent 是否随计算机启动：{why}</translation>
+    </message>
+    <message>
         <source>“{address}” could not be opened. Copy it, and open it yourself.</source>
         <translation>无法打开“{address}”。请复制该地址并自行打开。</translation>
     </message>
     <message>
-        <source>“{address}” is no file on this computer.</source>
+        <source>“{address}” is not a file on this computer.</source>
         <translation>“{address}”不是此计算机上的文件。</translation>
     </message>
     <message>
-        <source>“{folder}” is no whole path of a folder for backups.</source>
+        <source>“{folder}” is not the full path of a folder for backups.</source>
         <translation>“{folder}”不是备份文件夹的完整路径。</translation>
     </message>
     <message>
@@ -10534,8 +10534,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>正在询问“{host}”…</translation>
     </message>
     <message>
-        <source>“{keys}” are no keys.</source>
-        <translation>“{keys}”不是按键。</translation>
+        <source>“{keys}” is not a keyboard shortcut.</source>
+        <translation>“{keys}”不是快捷键。</translation>
     </message>
     <message>
         <source>“{name}”</source>
@@ -10546,7 +10546,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法读取“{name}”：{why}。请选择其他文件。</translation>
     </message>
     <message>
-        <source>“{name}” is a device or a channel, no file.</source>
+        <source>“{name}” is a device or a channel, not a file.</source>
         <translation>“{name}”是设备或管道，不是文件。</translation>
     </message>
     <message>
@@ -11973,15 +11973,15 @@ This replaces what is there ({size} bytes).</source>
         <translation>请输入标签名称。</translation>
     </message>
     <message>
-        <source>given</source>
+        <source>assigned</source>
         <translation>已添加</translation>
     </message>
     <message>
-        <source>of some</source>
+        <source>assigned to some</source>
         <translation>部分已添加</translation>
     </message>
     <message>
-        <source>not given</source>
+        <source>not assigned</source>
         <translation>未添加</translation>
     </message>
 </context>
@@ -12491,20 +12491,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>此图表过长，无法绘制：超过 {0} 个字符。</translation>
     </message>
     <message>
-        <source>Drawing took too long and was ended. A smaller diagram may work.</source>
+        <source>Drawing took too long and was stopped. A smaller diagram may work.</source>
         <translation>绘制耗时过长，已结束。较小的图表也许可以。</translation>
     </message>
     <message>
-        <source>This diagram cannot be drawn: {0}. Ask for it again, or mend the source.</source>
-        <translation>无法绘制此图表：{0}。请重新请求，或修正源代码。</translation>
+        <source>This diagram cannot be drawn: {0}. Ask the model to correct it, or correct the source yourself.</source>
+        <translation>无法绘制此图表：{0}。请让模型更正，或自行修正源代码。</translation>
     </message>
     <message>
-        <source>Drawing broke off, perhaps for want of memory. A smaller diagram may work.</source>
+        <source>Drawing stopped early, perhaps because memory ran out. A smaller diagram may work.</source>
         <translation>绘制中断，可能是内存不足。较小的图表也许可以。</translation>
     </message>
     <message>
-        <source>its renderer does not say why</source>
-        <translation>绘制程序没有说明原因</translation>
+        <source>no reason was given</source>
+        <translation>未说明原因</translation>
     </message>
     <message>
         <source>Drawing…</source>
@@ -12599,23 +12599,23 @@ This replaces what is there ({size} bytes).</source>
         <translation>此公式超出了行宽。</translation>
     </message>
     <message>
-        <source>There is nothing to be drawn in this formula.</source>
-        <translation>此公式中没有可绘制的内容。</translation>
+        <source>This formula is empty.</source>
+        <translation>此公式为空。</translation>
     </message>
     <message>
         <source>This formula cannot be drawn: {0} is not known.</source>
         <translation>无法绘制此公式：未知的 {0}。</translation>
     </message>
     <message>
-        <source>This formula cannot be drawn: it has the letter {0}.</source>
-        <translation>无法绘制此公式：其中有字母 {0}。</translation>
+        <source>This formula cannot be drawn: it contains the character {0}.</source>
+        <translation>无法绘制此公式：其中有字符 {0}。</translation>
     </message>
     <message>
         <source>This formula cannot be drawn: two superscripts or two subscripts follow each other.</source>
         <translation>无法绘制此公式：两个上标或两个下标相连。</translation>
     </message>
     <message>
-        <source>This formula cannot be drawn: something in it is opened and not closed, or the reverse.</source>
+        <source>This formula cannot be drawn: a bracket or a block is opened but not closed, or the reverse.</source>
         <translation>无法绘制此公式：其中有未闭合或多余的括号。</translation>
     </message>
     <message>
@@ -12731,8 +12731,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>将表格复制为 CSV(&amp;S)</translation>
     </message>
     <message>
-        <source>This picture was not copied: it cannot be read, or it is too large. Open it to see which.</source>
-        <translation>未复制此图片：无法读取，或者过大。打开它即可查看是哪种情况。</translation>
+        <source>This picture was not copied: it is damaged or too large. Open it to see the reason.</source>
+        <translation>未复制此图片：图片已损坏或过大。打开它即可查看原因。</translation>
     </message>
     <message>
         <source>Formula</source>
@@ -12959,8 +12959,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>继续</translation>
     </message>
     <message>
-        <source>Go on once</source>
-        <translation>仅此一次继续</translation>
+        <source>Ask anyway</source>
+        <translation>仍然询问</translation>
     </message>
     <message>
         <source>Choose model</source>
@@ -12971,8 +12971,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>未知内容</translation>
     </message>
     <message>
-        <source>This version does not know this content. It is kept as it came.</source>
-        <translation>此版本不认识此内容。已原样保留。</translation>
+        <source>This version cannot show this content. It is saved unchanged.</source>
+        <translation>此版本无法显示此内容。内容已原样保存。</translation>
     </message>
     <message>
         <source>Server step: {0}</source>
@@ -13261,7 +13261,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>恢复</translation>
     </message>
     <message>
-        <source>If you tick it: {0}</source>
+        <source>If ticked: {0}</source>
         <translation>如果勾选：{0}</translation>
     </message>
     <message>
@@ -13273,23 +13273,23 @@ This replaces what is there ({size} bytes).</source>
         <translation>正在撤销…</translation>
     </message>
     <message>
-        <source>What is there now cannot be saved first. If you tick it, that is lost for good.</source>
-        <translation>现有内容无法先保存。如果勾选，它将永久丢失。</translation>
+        <source>The current content cannot be saved first. If you tick the file, that content is lost for good.</source>
+        <translation>现有内容无法先保存。如果勾选该文件，这些内容将永久丢失。</translation>
     </message>
     <message>
-        <source>It was changed after it was undone. Tick it to bring it back anyway.</source>
-        <translation>撤销后它又被更改过。勾选即可仍将其取回。</translation>
+        <source>The file was changed after the undo. Tick it to redo the change anyway.</source>
+        <translation>撤销后该文件又被更改过。勾选即可仍重做该更改。</translation>
     </message>
     <message>
-        <source>It was changed after the call. Tick it to put it back anyway; Redo then brings back the change.</source>
-        <translation>调用后它又被更改过。勾选即可仍将其还原；之后“恢复”可找回该更改。</translation>
+        <source>The file was changed after the call. Tick it to put it back anyway; Redo then restores the later change.</source>
+        <translation>调用后该文件又被更改过。勾选即可仍将其还原；之后“恢复”可找回后来的更改。</translation>
     </message>
     <message>
-        <source>What was changed since is saved first: Undo brings it back.</source>
+        <source>Later changes are saved first: Undo restores them.</source>
         <translation>此后的更改会先保存：“撤销”可将其找回。</translation>
     </message>
     <message>
-        <source>What was changed since is saved first: Redo brings it back.</source>
+        <source>Later changes are saved first: Redo restores them.</source>
         <translation>此后的更改会先保存：“恢复”可将其找回。</translation>
     </message>
     <message>
@@ -13313,20 +13313,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>此后更改过的文件保持原样，除非您勾选它们。</translation>
     </message>
     <message>
-        <source>These files become again what they were before they were undone. Messages stay.</source>
-        <translation>这些文件将变回撤销之前的样子。消息保持不变。</translation>
+        <source>These files return to their state before the undo. Messages stay.</source>
+        <translation>这些文件将恢复到撤销之前的状态。消息保持不变。</translation>
     </message>
     <message>
-        <source>These files become again what they were before. Messages stay.</source>
-        <translation>这些文件将变回之前的样子。消息保持不变。</translation>
+        <source>These files return to their earlier state. Messages stay.</source>
+        <translation>这些文件将恢复到之前的状态。消息保持不变。</translation>
     </message>
     <message>
-        <source>“{0}” takes back what it did besides.</source>
-        <translation>“{0}”会撤回它另外所做的操作。</translation>
+        <source>“{0}” also undoes its other effects.</source>
+        <translation>“{0}”还会撤销它的其他操作。</translation>
     </message>
     <message>
-        <source>What these calls did cannot be undone:</source>
-        <translation>这些调用所做的操作无法撤销：</translation>
+        <source>These calls cannot be undone:</source>
+        <translation>这些调用无法撤销：</translation>
     </message>
     <message>
         <source>{0} times</source>
@@ -13341,8 +13341,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>更改了{0}</translation>
     </message>
     <message>
-        <source>The agent is still working. Stop it first; then this list is made anew.</source>
-        <translation>代理仍在工作。请先停止它；之后会重新生成此列表。</translation>
+        <source>The agent is still working. Stop it first; then this list is updated.</source>
+        <translation>代理仍在工作。请先停止它；之后会更新此列表。</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -13368,8 +13368,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>文件</translation>
     </message>
     <message>
-        <source>What becomes of it</source>
-        <translation>处理方式</translation>
+        <source>Result</source>
+        <translation>结果</translation>
     </message>
     <message>
         <source>Even if changed</source>
@@ -13438,8 +13438,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>不保存</translation>
     </message>
     <message>
-        <source>It is gone when it is closed, and when the program ends or crashes. Changes that tools make to files stay, and cannot be undone from here. Standing rules are stored.</source>
-        <translation>关闭此对话、程序结束或崩溃后，它就会消失。工具对文件的更改会保留，且无法从这里撤销。长期规则会被保存。</translation>
+        <source>This conversation is lost when it is closed, and when the program ends or crashes. Changes that tools make to files stay, and cannot be undone from here. Rules that you make are stored.</source>
+        <translation>关闭此对话、程序结束或崩溃后，它就会丢失。工具对文件的更改会保留，且无法从这里撤销。您创建的规则会被保存。</translation>
     </message>
     <message>
         <source>Keep it</source>
@@ -13550,7 +13550,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>每天询问“{0}”一次：设置 → 网络。</translation>
     </message>
     <message>
-        <source>The button asks “{0}”. Settings → Network can do so once a day.</source>
+        <source>The button asks “{0}”. To ask once a day, turn it on in Settings → Network.</source>
         <translation>按下按钮会询问“{0}”。也可在“设置 → 网络”中改为每天询问一次。</translation>
     </message>
     <message>
@@ -13558,8 +13558,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>不会下载或安装任何内容。</translation>
     </message>
     <message>
-        <source>Whether there is a newer version is not known yet.</source>
-        <translation>尚不知道是否有新版本。</translation>
+        <source>Not checked for a newer version yet.</source>
+        <translation>尚未检查是否有新版本。</translation>
     </message>
 </context>
 <context>

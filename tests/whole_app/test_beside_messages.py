@@ -81,7 +81,7 @@ def test_messages_are_deleted_by_the_tree_alone(screen: Screen) -> None:
     # The name of each button has the author and the beginning of the message that it deletes.
     screen.press("Delete your message…", about=SIXTH)
     screen.wait_for("Delete your message?")
-    screen.wait_says("It goes for good, and")
+    screen.wait_says("It is deleted for good, with")
     screen.press("Keep")
     screen.wait_gone("Delete your message?")
     screen.wait_last("You said", SIXTH)

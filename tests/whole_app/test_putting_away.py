@@ -171,7 +171,7 @@ def test_the_marked_row_of_a_picker_by_the_tree_alone(screen: Screen) -> None:
     screen.write("Tags", "later")
     screen.press(screen.wait_line("New tag “later”"))
     # It stays the selected row when its tag is given and taken away.
-    for state in ("given", "not given"):
+    for state in ("assigned", "not assigned"):
         screen.press(screen.wait_line(f"later, {state}"))
     screen.wait_line("later, given")
     screen.press("Done")

@@ -48,7 +48,7 @@ print("held", flush=True)
 sys.stdin.read()
 """
 
-TAKEN = ("Another program has Ctrl+Alt+W already.", "Choose other keys, or take these from that program.")
+TAKEN = ("Another program already uses Ctrl+Alt+W.", "Choose other keys, or take these from that program.")
 
 
 @contextmanager

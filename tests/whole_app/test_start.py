@@ -159,7 +159,7 @@ def test_closing_while_the_model_works_asks_once(real_display: dict[str, str], t
             screen.send("story")
             screen.wait_for("Assistant said")
             screen.close_by_key(lambda: screen.find("Keep working"))
-            screen.wait_says("The model is still working.", "Closing stops it. What came so far is kept.")
+            screen.wait_says("The model is still working.", "Closing stops the model. The answer so far is kept.")
             screen.press("Keep working")
             screen.wait_gone("Keep working")
             grown = len(screen.last("Assistant said"))

@@ -92,8 +92,8 @@ class Backups(QObject):
             return self._engine.folder / BACKUP_FOLDER
         folder = Path(os.path.expanduser(chosen))  # noqa: PTH111  an unknown user is no error
         if not folder.is_absolute():
-            sentence = Sentence("“{folder}” is no whole path of a folder for backups.", {"folder": chosen})
-            raise StorageFailed(sentence, "Write it from the root on, or leave it empty.")
+            sentence = Sentence("“{folder}” is not the full path of a folder for backups.", {"folder": chosen})
+            raise StorageFailed(sentence, "Write the full path, or leave the field empty.")
         return folder
 
     def refresh(self) -> None:

@@ -331,8 +331,8 @@ def _conversation_id(owner: DraftOwner) -> str:
 
 _MAX_NAMED = 3
 """Conversations that are named; the others are counted."""
-_DRAFT_UNSAVED = Sentence("What is being written could not be saved.")
-_DRAFT_UNSAVED_TOO = Sentence("What is being written could not be saved either.")
+_DRAFT_UNSAVED = Sentence("The message that you are writing could not be saved.")
+_DRAFT_UNSAVED_TOO = Sentence("The message that you are writing could not be saved either.")
 
 
 @dataclass(frozen=True, slots=True)

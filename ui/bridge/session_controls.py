@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 
 
-_NO_CHECKPOINTS = "This conversation keeps nothing, so nothing of it can be undone."
+_NO_CHECKPOINTS = "This conversation is not stored, so nothing in it can be undone."
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def _item_of(group: ServerCatalog, offered: CatalogItem) -> CompletionItem:
     elif isinstance(offered, McpResourceTemplate):
         parts.append(show_hidden(offered.uri_template))
     elif any(argument.required for argument in offered.arguments):
-        parts.append(_tr("asks for more"))
+        parts.append(_tr("needs details"))
     return CompletionItem(
         text=show_hidden(offered.title),
         under=" · ".join(filter(None, parts)),

@@ -313,7 +313,7 @@ class Composer(QWidget):
     def _refresh(self) -> None:
         has_text = self._has_words()
         notices = self.attachments.notices(self._limits, can_see=self._supports_images, has_text=has_text)
-        pending = self.tr("It is sent when what you attached is ready. Escape takes that back.")
+        pending = self.tr("Your message is sent when the attachments are ready. Press Esc to cancel.")
         words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))
         is_new = bool(words) and words != self._notice.text()
         self._notice.setText(words)

@@ -154,7 +154,7 @@ class SendStopButton(QWidget):
         set_keys_tooltip(self._stop, self.tr("Stop"), "Esc")
         self._stop.setAutoDefault(False)
         self._stop.hide()
-        self._queue = IconButton(themes, "send", self.tr("Let the message wait"))
+        self._queue = IconButton(themes, "send", self.tr("Queue the message"))
         self._queue.hide()
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Send"))

@@ -92,7 +92,7 @@ class ContextOverflowNotice(QWidget):
         """Show that `over` tokens more than the model's `window` would be sent; hide for 0 or less."""
         self._summarise.setVisible(can_summarise)
         # The buttons below end the sentence.
-        words = self.tr("About {0} tokens more than the {1} that the model can read. Write less, or:")
+        words = self.tr("About {0} tokens over the model's limit of {1}. Shorten your message, or:")
         # An estimate: two significant figures are known.
         rounded = round(over, 1 - int(math.log10(over))) if over > 0 else 0
         text = words.format(format_number(rounded), format_number(window)) if over > 0 else ""

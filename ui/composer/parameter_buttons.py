@@ -231,7 +231,7 @@ class ParametersButton(CollapsingButton):
     def show_parameters(self, parameters: ConversationParameters) -> None:
         """Show a single changed parameter by name, several by their number."""
         words = describe_parameters(parameters)
-        short = words[0] if len(words) == 1 else self.tr("{0} own settings").format(len(words)) if words else ""
+        short = words[0] if len(words) == 1 else self.tr("{0} settings").format(len(words)) if words else ""
         self.setText(" " + escape_mnemonics(short) if short else "")
         self.setAccessibleDescription(join_names(words) or self.tr("Default"))
         self._is_set = bool(words)

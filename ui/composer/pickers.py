@@ -151,7 +151,7 @@ def model_tooltip(model: ModelInfo) -> str:
         words = translate("ModelRows", "Context window: {0} tokens")
         lines.append(words.format(format_number(model.capabilities.context_window)))
     if price is not None and price.input is not None and price.output is not None:
-        words = translate("ModelRows", "A million tokens cost {0} in and {1} out")
+        words = translate("ModelRows", "Price per million tokens: {0} in, {1} out")
         lines.append(words.format(format_price(price.input), format_price(price.output)))
     return "\n".join(lines)
 

@@ -192,10 +192,13 @@ class BranchesPresenter(QObject):
         if not tools:
             sentence = Sentence("Files that the other version changed stay as they are.")
         elif checkpoint_ids:
-            words = "Files that the other version changed stay as they are, and what these tools did for it: {tools}."
+            words = (
+                "Files that the other version changed stay as they are. What these tools did is not undone "
+                "either: {tools}."
+            )
             sentence = Sentence(words, {"tools": names})
         else:
-            sentence = Sentence("What these tools did for the other version stays as it is: {tools}.", {"tools": names})
+            sentence = Sentence("What these tools did for the other version is not undone: {tools}.", {"tools": names})
         heading = self.tr("Undo what the other version changed")
         run = partial(self._undo.undo_checkpoints, checkpoint_ids, heading)
         buttons = (BannerButton(self.tr("Undo the files too…"), run),) if checkpoint_ids else ()
@@ -311,7 +314,7 @@ class PromptEditing(QObject):
             self._composer.show_problem(Sentence(words))
         elif not self._drafts.is_loaded:
             self._composer.show_problem(
-                Sentence("What you wrote here before is not loaded yet."), Sentence("Try again in a moment.")
+                Sentence("Your earlier draft is not loaded yet."), Sentence("Try again in a moment.")
             )
         elif conversation.working:
             self._refuse_while_working()

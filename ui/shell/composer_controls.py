@@ -84,7 +84,7 @@ class ModelControls(QObject):
             # A conversation of another process is read-only.
             if conversation.held_by is None:
                 self._library.change(conversation.id, reasoning=None)
-                template = "This model does not offer the reasoning “{choice}”: it is on Default again."
+                template = "This model has no reasoning level “{choice}”. Reasoning is back to Default."
                 self.noticed.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
             reasoning = None
         if model != self._shown_model:

@@ -171,7 +171,7 @@ class ConversationPage(QObject):
             self._saved_early = drafts
         await self._library.drafts.retry_refused()
         if not is_complete:
-            raise AgentError(Sentence("Something that is attached was still on its way in."))
+            raise AgentError(Sentence("An attachment is not loaded yet."))
 
     def save_draft_immediately(self) -> Coroutine[Any, Any, None]:
         """Save the draft on another loop while the window's loop is stopped; the text is read at once.

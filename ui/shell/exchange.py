@@ -97,7 +97,7 @@ class ExchangePresenter(QObject):
     def _formats_of_one(self) -> dict[str, ExportFormat | None]:
         return {
             self.tr("Web page (*.html)"): ExportFormat.HTML,
-            self.tr("PDF, to be printed (*.pdf)"): None,
+            self.tr("PDF, for printing (*.pdf)"): None,
             self.tr("Markdown (*.md)"): ExportFormat.MARKDOWN,
             **self._formats_to_import(),
         }
@@ -234,7 +234,7 @@ class ExchangePresenter(QObject):
         lines = [labelled(show_hidden(entry.title), translate_sentence(entry.reason)) for entry in result.skipped]
         for sentence, count in result.report.notes:
             words = translate_sentence(sentence)
-            lines.append(self.tr("{0} (times: {1})").format(words, count) if count > 1 else words)
+            lines.append(self.tr("{0} ({1} times)").format(words, count) if count > 1 else words)
         return lines
 
     def _show_report(self, lines: list[str]) -> None:

@@ -290,11 +290,11 @@ class ClosingQuestion(QuestionBox):
         translate = QCoreApplication.translate
         if loses_work:
             question = translate("MainWindow", "The model is still working.")
-            text = translate("MainWindow", "Closing stops it. What came so far is kept.")
+            text = translate("MainWindow", "Closing stops the model. The answer so far is kept.")
             stay, leave = translate("MainWindow", "Keep working"), translate("MainWindow", "Stop and close")
         else:
             question = translate("MainWindow", "A tool call waits for your decision.")
-            text = translate("MainWindow", "It goes on waiting, and the next start asks you again.")
+            text = translate("MainWindow", "The call keeps waiting. You are asked again at the next start.")
             stay, leave = translate("MainWindow", "Keep open"), translate("MainWindow", "Close")
         super().__init__(themes, translate("MainWindow", "Close Desktop Agent?"), question, text, window)
         self.loses_work = loses_work
@@ -359,7 +359,7 @@ class CloseConfirmation(QObject):
 
     async def _ask(self, unsaved: UnsavedContent, problem: Sentence | None) -> str:
         title, question = self.tr("Close Desktop Agent?"), self.tr("Not everything could be saved.")
-        words = [translate_sentence(unsaved.sentence), self.tr("If you quit now, what was not saved is lost.")]
+        words = [translate_sentence(unsaved.sentence), self.tr("If you quit now, unsaved changes are lost.")]
         words = [*([translate_sentence(problem)] if problem is not None else []), *words]
         box = self._open_dialog = QuestionBox(self._themes, title, question, "\n\n".join(words), self._window)
         # Enter and Escape lose nothing.
@@ -378,7 +378,7 @@ class CloseConfirmation(QObject):
         Raises StorageFailed if the file cannot be written.
         """
         chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        dialog = self._open_dialog = QFileDialog(self._window, self.tr("Save what is left"))
+        dialog = self._open_dialog = QFileDialog(self._window, self.tr("Save unsaved conversations"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)

@@ -63,7 +63,7 @@ class UndoFileList(QTreeWidget):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setHeaderLabels([self.tr("File"), self.tr("What becomes of it"), self.tr("Even if changed")])
+        self.setHeaderLabels([self.tr("File"), self.tr("Result"), self.tr("Even if changed")])
         header = self.header()
         header.setStretchLastSection(False)
         header.setSectionsMovable(False)
@@ -245,7 +245,7 @@ class UndoDialog(QDialog):
         else:
             self._diff.show_text(TextPreview(preview))
             heading = show_hidden(file.path)
-        self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_needs_tick else heading)
+        self._diff_heading.setText(self.tr("If ticked: {0}").format(heading) if self._diff_needs_tick else heading)
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
         """Disable undo while the agent works."""
@@ -284,16 +284,18 @@ class UndoDialog(QDialog):
     def _conflict_text(self, file: FileRestorePlan, *, replaced: bool) -> str:
         """Say what becomes of files that were changed since."""
         if not file.can_be_saved:
-            return self.tr("What is there now cannot be saved first. If you tick it, that is lost for good.")
+            return self.tr(
+                "The current content cannot be saved first. If you tick the file, that content is lost for good."
+            )
         if not replaced and self._is_redo:
-            return self.tr("It was changed after it was undone. Tick it to bring it back anyway.")
+            return self.tr("The file was changed after the undo. Tick it to redo the change anyway.")
         if not replaced:
             return self.tr(
-                "It was changed after the call. Tick it to put it back anyway; Redo then brings back the change."
+                "The file was changed after the call. Tick it to put it back anyway; Redo then restores the later change."
             )
         if self._is_redo:
-            return self.tr("What was changed since is saved first: Undo brings it back.")
-        return self.tr("What was changed since is saved first: Redo brings it back.")
+            return self.tr("Later changes are saved first: Undo restores them.")
+        return self.tr("Later changes are saved first: Redo restores them.")
 
     def _refresh(self) -> None:
         self._undo.setEnabled(self._changes_anything() and not self._is_working and not self._is_busy)
@@ -315,11 +317,11 @@ class UndoDialog(QDialog):
         if any(file.is_conflict for file in forecast.files):
             return self.tr("Files that were changed since stay as they are, unless you tick them.")
         if self._is_redo:
-            return self.tr("These files become again what they were before they were undone. Messages stay.")
-        return self.tr("These files become again what they were before. Messages stay.")
+            return self.tr("These files return to their state before the undo. Messages stay.")
+        return self.tr("These files return to their earlier state. Messages stay.")
 
     def _show_other_effects(self, forecast: RestorePlan) -> None:
-        words = self.tr("“{0}” takes back what it did besides.")
+        words = self.tr("“{0}” also undoes its other effects.")
         lines = [words.format(show_hidden(tool_title(name))) for name in forecast.undo_tools]
         lines += [translate_sentence(refusal, show_hidden) for refusal in forecast.undo_refusals]
         self._other_effects.setText("\n".join(lines))
@@ -328,7 +330,7 @@ class UndoDialog(QDialog):
         self._irreversible_note.setVisible(bool(forecast.irreversible))
 
     def _irreversible_text(self, irreversible: Sequence[IrreversibleCalls]) -> str:
-        lines = [self.tr("What these calls did cannot be undone:")]
+        lines = [self.tr("These calls cannot be undone:")]
         for calls in irreversible:
             count = self.tr("{0} times").format(calls.count) if calls.count > 1 else self.tr("once")
             line = "•  " + in_brackets(show_hidden(tool_title(calls.tool)), count)
@@ -338,7 +340,7 @@ class UndoDialog(QDialog):
         return "\n".join(lines)
 
     def _working_note(self) -> QFrame:
-        words = self.tr("The agent is still working. Stop it first; then this list is made anew.")
+        words = self.tr("The agent is still working. Stop it first; then this list is updated.")
         return _notice_frame(label(words, wrap=True), button(self.tr("Stop"), self.stop_pressed.emit, "danger"))
 
     def _build(self) -> None:

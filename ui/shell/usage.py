@@ -80,11 +80,15 @@ class BudgetBanners(QObject):
         if not state.is_reached:
             remedy = Sentence("At 100 % no model is asked any more.")
             return Banner(key, sentence, remedy, "notice", buttons)
-        remedy = Sentence("No model is asked any more. Raise the budget in Settings, or go on once.")
+        remedy = Sentence("No model is asked any more. Raise the budget in Settings, or ask anyway.")
         return Banner(key, sentence, remedy, "error", buttons)
 
     def _sentence(self, state: BudgetState) -> Sentence:
-        words = self.tr("A budget is used up. {0}: {1}.") if state.is_reached else self.tr("Near a budget. {0}: {1}.")
+        words = (
+            self.tr("A budget is used up. {0}: {1}.")
+            if state.is_reached
+            else self.tr("A budget is nearly used up. {0}: {1}.")
+        )
         return Sentence("{text}", {"text": words.format(budget_title(state), budget_figures(state))})
 
 

@@ -89,7 +89,7 @@ class FolderDialog(QDialog):
     def _instructions_error(self, text: str) -> str:
         if len(clean_instructions(text)) <= MAX_FOLDER_INSTRUCTIONS:
             return ""
-        words = self.tr("These are more than {0} characters. Shorten them.")
+        words = self.tr("The instructions have more than {0} characters. Shorten them.")
         return words.format(format_number(MAX_FOLDER_INSTRUCTIONS))
 
     def _make_swatch(self, colour: FolderColour) -> QToolButton:
@@ -269,7 +269,13 @@ class TagDialog(_PickDialog):
 
     def _row(self, tag: str) -> ResultRow:
         is_given = tag in self._tags_now
-        state = self.tr("given") if is_given else self.tr("of some") if tag in self._in_some else self.tr("not given")
+        state = (
+            self.tr("assigned")
+            if is_given
+            else self.tr("assigned to some")
+            if tag in self._in_some
+            else self.tr("not assigned")
+        )
         icon = "check" if is_given else "minus" if tag in self._in_some else "tag"
         return ResultRow(text=tag, icon=icon, spoken=f"{tag}, {state}", tip=tag, is_choosable=True)
 

@@ -196,7 +196,7 @@ class SearchFilters(QWidget):
         words = {
             "has_image": self.tr("Has an image"),
             "has_tool_call": self.tr("Has a tool call"),
-            "in_files": self.tr("In files written"),
+            "in_files": self.tr("In written files"),
         }
         return words[name]
 

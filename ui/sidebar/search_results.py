@@ -70,7 +70,7 @@ def rows_of(query: SearchQuery, results: SearchResults, now: datetime) -> list[S
     for conversation in results.conversations:
         rows += _conversation_rows(query, conversation, now)
     if results.conversations and results.has_more:
-        more = translate("SearchResults", "There is more. Another word finds less.")
+        more = translate("SearchResults", "There are more results. Add a word to see fewer.")
         rows.append(SearchRow(text=more, is_faded=True))
     return rows
 

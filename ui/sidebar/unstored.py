@@ -109,8 +109,8 @@ class UnstoredBar(QFrame):
         self.setProperty("level", "remark")
         self.setAccessibleName(self.tr("Not stored"))
         words = self.tr(
-            "It is gone when it is closed, and when the program ends or crashes. Changes that tools make to files "
-            "stay, and cannot be undone from here. Standing rules are stored."
+            "This conversation is lost when it is closed, and when the program ends or crashes. Changes that tools "
+            "make to files stay, and cannot be undone from here. Rules that you make are stored."
         )
         keep = button(self.tr("Keep it"), self.keep_pressed.emit, name=self.tr("Keep this conversation: store it"))
         close = button(self.tr("Close"), self.close_pressed.emit, name=self.tr("Close this conversation"))

@@ -131,7 +131,7 @@ class CustomRow(QFrame):
         super().__init__()
         self._address = QLineEdit(placeholderText="https://server.example/v1")
         self._address.setAccessibleName(self.tr("Address of the server"))
-        self._key = ApiKeyField(self.tr("API key, if the server wants one"), self.tr("API key, if it wants one"))
+        self._key = ApiKeyField(self.tr("API key, if the server needs one"), self.tr("API key, if needed"))
         self._connect = button(self.tr("Connect"), self._submit, name=self.tr("Connect this address"))
         self._dialect = DialectBox()
         self._models = ModelsField()
@@ -172,7 +172,7 @@ class CustomRow(QFrame):
             self._mirrors.show_addresses(())
 
     def _second_line(self) -> QWidget:
-        words = label(self.tr("It speaks"), "muted")
+        words = label(self.tr("API"), "muted")
         words.setBuddy(self._dialect)
         return FlowRows((words, self._dialect, self._models, self._more), wide=self._models)
 

@@ -68,7 +68,7 @@ def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, 
 
     shown = asyncio.run(ask())
     assert isinstance(shown, TextPreview)
-    assert str(shown.text) == f"What it would do cannot be shown ({kind})."
+    assert str(shown.text) == f"The effect of this call cannot be shown ({kind})."
 
 
 def test_the_name_of_a_server_takes_no_look_at_the_arguments():

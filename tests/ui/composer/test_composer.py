@@ -766,7 +766,7 @@ def test_enter_while_a_picture_is_prepared_sends_when_it_is_ready(qtbot, run):
         QTest.keyClick(driver.editor, Qt.Key.Key_Return)
         assert driver.sent == []
         said = [each.text() for each in driver.composer.findChildren(QLabel) if each.isVisible()]
-        assert any("It is sent when" in words for words in said)
+        assert any("Your message is sent when" in words for words in said)
         may_begin.set()
         async with asyncio.timeout(20):
             while not driver.sent:

@@ -93,7 +93,7 @@ def test_everything_can_be_reached(qtbot, zoom, width, state):
     screen.narrow(width)
     assert screen.composer.minimumSizeHint().width() <= screen.composer.width()
     screen.assert_all_can_be_reached()
-    ends = {"idle": ["Send"], "written": ["Send"]}.get(state, ["Let the message wait", "Stop"])
+    ends = {"idle": ["Send"], "written": ["Send"]}.get(state, ["Queue the message", "Stop"])
     assert {*ends} <= {each.accessibleName() for each in screen.buttons}
 
 

@@ -185,7 +185,7 @@ def test_price_and_retirement_are_said(qtbot):
     facts = ["200k", "images", "makes images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
     assert soon.data(RowRole.SUBTITLE) == " · ".join(facts)
     assert soon.data(Qt.ItemDataRole.AccessibleTextRole) == ", ".join(["soon", *facts, "✓"])
-    assert "A million tokens cost $3 in and $0.075 out" in soon.data(Qt.ItemDataRole.ToolTipRole)
+    assert "Price per million tokens: $3 in, $0.075 out" in soon.data(Qt.ItemDataRole.ToolTipRole)
     assert gone.data(RowRole.SUBTITLE) == "retired 2001-01-02"
     assert (soon.data(RowRole.FADED), gone.data(RowRole.FADED)) == (False, True)
     assert rows.next_choosable(1, 1) == 2

@@ -172,7 +172,7 @@ def test_the_same_address_in_two_dialects_is_two_servers(on_screen):
         async with model_server("a") as server:
             for dialect in ("openai-chat", "openai-responses"):
                 screen.window.show_welcome()
-                box = screen.find(QComboBox, "What the server speaks")
+                box = screen.find(QComboBox, "API of the server")
                 box.setFocus()
                 QTest.keyClick(box, Qt.Key.Key_Home)
                 while box.currentData() != dialect:

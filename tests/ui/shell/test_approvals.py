@@ -60,7 +60,7 @@ def test_closing_while_calls_wait_says_that_they_wait_on_and_otherwise_that_it_s
         dialog, approvals = await ask(screen, tmp_path / "work")
         dialog.reject()
         screen.window.close()
-        waits = "It goes on waiting, and the next start asks you again."
+        waits = "The call keeps waiting. You are asked again at the next start."
         assert waits in screen.words(screen.question())
         screen.answer_question("Keep open")
         await until(lambda: screen.question() is None)
@@ -69,7 +69,7 @@ def test_closing_while_calls_wait_says_that_they_wait_on_and_otherwise_that_it_s
         (approval,) = approvals.open_approvals
         approvals.answer(approval.approval_id, AllowOnce())
         await wait.reached.wait()
-        await until(lambda: "Closing stops it. What came so far is kept." in screen.words(screen.question()))
+        await until(lambda: "Closing stops the model. The answer so far is kept." in screen.words(screen.question()))
         screen.answer_question("Keep working")
         wait.until.set()
         await screen.idle()

@@ -170,7 +170,7 @@ def test_loading_that_is_given_up_leaves_nothing(on_screen, give_up):
 
 @pytest.mark.parametrize(
     ("size", "words"),
-    [(0, "What lies there is not a PNG, JPEG, GIF or WebP image."), (16, "This picture is damaged")],
+    [(0, "The file there is not a PNG, JPEG, GIF or WebP image."), (16, "This picture is damaged")],
 )
 def test_what_cannot_be_loaded_is_said_in_its_place(on_screen, size, words):
     async def work(screen):

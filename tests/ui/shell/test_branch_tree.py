@@ -64,7 +64,7 @@ def test_the_line_in_view_is_flat_and_other_versions_are_folded_where_they_begin
     assert model.parent(rows_of(model, first)[1]) == first
     assert model.end_of_view() == two
     assert two.data(RowRole.BADGE)
-    assert "end of what is shown" in two.data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "end of the shown branch" in two.data(Qt.ItemDataRole.AccessibleTextRole)
     assert model.find("more").data().endswith("more\u2069") or model.find("more").data().endswith("more")
 
 

@@ -218,7 +218,7 @@ def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on
         screen.conversation.session_controls.set_mode("accept-edits")
         await screen.say("a")
         await run(screen, "Regenerate")
-        assert said(screen) == ["What these tools did for the other version stays as it is: Run a command."]
+        assert said(screen) == ["What these tools did for the other version is not undone: Run a command."]
         assert screen.find(QWidget, "Undo the files too…") is None
         await run(screen, "Previous version")
         assert said(screen) == []
@@ -227,7 +227,8 @@ def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on
         await run(screen, "Regenerate")
         await run(screen, "Regenerate")
         assert said(screen) == [
-            "Files that the other version changed stay as they are, and what these tools did for it: Run a command."
+            "Files that the other version changed stay as they are. What these tools did is not undone "
+            "either: Run a command."
         ]
         assert screen.find(QWidget, "Undo the files too…")
 

@@ -129,7 +129,7 @@ def test_a_draft_that_could_not_be_kept_is_asked_about(on_screen, tmp_path):
             screen.write("half a thought")
             await until(lambda: screen.banners.keys)
             box = await asked(screen)
-            assert "being written" in " ".join(screen.words(box))
+            assert "message that you are writing" in " ".join(screen.words(box))
             screen.answer_question("Quit without saving")
             await until(lambda: staying.over)
             assert await screen.desk.exit_code() == 1
@@ -197,7 +197,7 @@ def test_a_draft_and_its_picture_are_named_and_saved_beside_conversations(on_scr
             screen.window.page.composer.restore_message("", [PendingPicture("cat.png", taken)])
             box = await asked(screen)
             assert "“precious” could not be saved" in " ".join(screen.words(box))
-            assert "What is being written could not be saved either." in " ".join(screen.words(box))
+            assert "The message that you are writing could not be saved either." in " ".join(screen.words(box))
             screen.answer_question("Save elsewhere…")
             dialog = await until(lambda: screen.window.findChild(QFileDialog))
             dialog.findChild(QLineEdit).setText(str(tmp_path / "rest.md"))

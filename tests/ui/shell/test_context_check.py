@@ -13,7 +13,7 @@ MODELS = (ModelInfo("m", "Small", Capabilities(context_window=4_000)), ModelInfo
 LARGER = (ModelInfo("m", "Larger", Capabilities(context_window=20_000)),)
 LONG = "a word or two " * 1600
 SPENT = UsageUpdate(Usage(input_tokens=15_900, output_tokens=60, total_tokens=15_960))
-TOO_LONG = "that the model can read."
+TOO_LONG = "over the model's limit of"
 
 
 async def begin(screen, *turns, models=MODELS):

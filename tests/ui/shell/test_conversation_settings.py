@@ -47,7 +47,7 @@ def test_what_was_set_is_sent_shown_and_there_again(on_screen, tmp_path):
         await screen.say("Hello")
         assert screen.provider.requests[-1].config.temperature is None
         await fill_in(screen)
-        assert button(screen).text().strip() == "3 own settings"
+        assert button(screen).text().strip() == "3 settings"
         assert button(screen).accessibleDescription() == "Own system prompt, Temperature 0.2, At most 500 tokens"
         await screen.say("Again")
         config = screen.provider.requests[-1].config

@@ -42,7 +42,7 @@ def test_a_model_file_answers_from_the_first_screen_on(on_screen, model):
         await screen.say("Hello")
         assert screen.answers() == ["Hello from tiny-Q8_0"]
         screen.desk._settings_presenter.show("local")
-        await until(lambda: any("runs and takes" in each.text() for each in page.findChildren(QLabel)))
+        await until(lambda: any("is running and uses" in each.text() for each in page.findChildren(QLabel)))
         press(page, "Stop the model")
         await until(lambda: not servers_of(model))
         await screen.idle()

@@ -34,16 +34,16 @@ def answer(box, name):
 
 
 def test_what_goes_is_said_with_counts():
-    assert deletion_words(plan()) == "It goes for good. Nothing brings it back."
+    assert deletion_words(plan()) == "It is deleted for good. This cannot be undone."
     assert deletion_words(plan(4, 2, 3)) == (
-        "It goes for good, and 4 messages after it, 2 of them on other branches. Nothing brings it back. What tools "
-        "did is not undone."
+        "It is deleted for good, with 4 messages after it, 2 of them on other branches. This cannot be undone. Changes "
+        "made by tools are not undone."
     )
     assert "the message after it." in deletion_words(plan(1))
     assert "the message after it on another branch." in deletion_words(plan(1, 1))
     assert "2 messages after it on other branches." in deletion_words(plan(2, 2))
     assert "2 messages after it, 1 of them on another branch." in deletion_words(plan(2, 1))
-    assert "2 messages after it. Nothing" in deletion_words(plan(2))
+    assert "2 messages after it. This cannot be undone." in deletion_words(plan(2))
     assert "cannot be undone from here any more" in deletion_words(plan(0, 0, 1, ("c",)))
 
 
@@ -153,7 +153,7 @@ def test_files_can_be_undone_first_and_then_it_is_asked_again(on_screen, tmp_pat
         press(dialog(screen), "Undo")
         await until(lambda: question(screen) is not None)
         assert not (folder / "a.txt").exists()
-        assert "What tools did is not undone" in question(screen).accessibleDescription()
+        assert "Changes made by tools are not undone" in question(screen).accessibleDescription()
         answer(question(screen), "Delete for good")
         await until(lambda: len(session(screen).history) == 0)
 

@@ -123,9 +123,9 @@ def test_the_mouse_finds_both_in_a_menu_beside_stop(on_screen, held, qt_messages
 
     async def work(screen):
         await held.begin(screen)
-        assert screen.find(QToolButton, "Let the message wait") is None
+        assert screen.find(QToolButton, "Queue the message") is None
         screen.write("later")
-        screen.press("Let the message wait")
+        screen.press("Queue the message")
         menu = screen.window.page.composer._send_or_stop.findChild(QMenu)
         assert menu.isVisible()
         assert [(each.text(), each.shortcut().toString()) for each in menu.actions()] == [

@@ -51,7 +51,7 @@ def test_all_modes_are_offered_also_own_ones_and_say_what_happens_unasked(on_scr
             "Plan: Nothing is changed",
             "Careful && slow: Nothing is changed",
             "Default: Asks before it changes something",
-            "Accept edits: Changes files unasked",
+            "Accept edits: Changes files without asking",
         ]
         assert picker(screen).accessibleDescription() == "Default mode: Asks before it changes something"
         choose(screen, "Careful")
@@ -265,12 +265,12 @@ async def add_careful(screen):
 def test_one_that_is_made_in_the_settings_can_be_chosen_in_the_open_conversation_at_once(on_screen):
     async def work(screen):
         pages = await add_careful(screen)
-        assert "Careful: Changes files unasked" in offers(screen)
+        assert "Careful: Changes files without asking" in offers(screen)
         choose(screen, "Careful")
         assert mode(screen) == "careful"
         # And is another one in the same moment in which it is saved.
         await pages.press("Edit Careful")
-        pages.part(QRadioButton, "Are denied: the agent only looks").click()
+        pages.part(QRadioButton, "Denied: the agent only reads").click()
         await pages.press("Save")
         await screen.idle()
         assert picker(screen).accessibleDescription() == "Careful: Nothing is changed"
@@ -295,7 +295,7 @@ def test_one_that_is_removed_while_it_holds_gives_way_and_undo_widens_nothing(on
         assert not any(each.startswith("Careful") for each in offers(screen))
         await pages.press("Undo")
         await screen.idle()
-        assert "Careful: Changes files unasked" in offers(screen)
+        assert "Careful: Changes files without asking" in offers(screen)
         assert mode(screen) == "default"
 
     on_screen(work)

@@ -254,7 +254,7 @@ def test_a_changed_folder_is_changed_back_by_the_notice(on_screen):
         editor.setPlainText(("x" * 99 + "\n") * (MAX_FOLDER_INSTRUCTIONS // 100 + 1))
         screen.find(QPushButton, "Save").click()
         assert dialog.isVisible()
-        assert "These are more than 200,000 characters. Shorten them." in editor.accessibleDescription()
+        assert "The instructions have more than 200,000 characters. Shorten them." in editor.accessibleDescription()
         editor.setPlainText("Be long.")
         QTest.keyClick(screen.find(QLineEdit, "Name of the folder"), Qt.Key.Key_Return)
         after = replace(before, instructions="Be long.")

@@ -285,7 +285,7 @@ def test_what_waits_for_a_budget_says_so_once_and_leads_to_the_budgets(on_screen
             (
                 "schedule budget",
                 "Scheduled prompts wait",
-                "The budget of tokens for today is used up. They go on once there is budget again.",
+                "The budget of tokens for today is used up. They continue when there is budget again.",
             )
         ]
         assert {stored.last_run for stored in await rows.all()} == {None}

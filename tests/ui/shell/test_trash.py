@@ -41,7 +41,7 @@ def test_a_deleted_conversation_comes_back(on_screen):
         assert names(screen) == ["Two", "One"]
         spoken = rows(screen).item(0).data(Qt.ItemDataRole.AccessibleTextRole)
         assert spoken.startswith("Two, deleted ")
-        assert "Goes for good in" in spoken
+        assert "Deleted for good in" in spoken
         rows(screen).setFocus()
         QTest.keyClick(rows(screen), Qt.Key.Key_Down)
         QTest.keyClick(rows(screen), Qt.Key.Key_Return)

@@ -632,9 +632,9 @@ def test_what_changed_after_the_undoing_is_asked_about_and_comes_back_by_undo(on
         opened = await until(lambda: dialog(screen))
         assert "Redo what “Write a file” changed" in opened.words
         assert rows_of(opened) == {"a.txt": "Stays as it is"}
-        assert any(each.startswith("It was changed after it was undone.") for each in opened.words)
+        assert any(each.startswith("The file was changed after the undo.") for each in opened.words)
         opened.findChild(QTreeWidget).topLevelItem(0).setCheckState(2, Qt.CheckState.Checked)
-        assert any("Undo brings it back" in each for each in opened.words)
+        assert any("Undo restores them" in each for each in opened.words)
         press(opened, "Redo")
         await calm(screen)
         assert (folder / "a.txt").read_text() == "agent"
@@ -739,7 +739,7 @@ def test_why_a_file_has_no_lines_is_said_in_the_language_of_the_window(on_screen
         monkeypatch.setattr("ui.style.text.translate_sentence", lambda sentence: f"translated: {sentence.template}")
         opened = await since(screen)
         lines = opened.findChild(CodeView)
-        await until(lambda: lines.toPlainText().startswith("translated: “{path}” is no text"))
+        await until(lambda: lines.toPlainText().startswith("translated: “{path}” is not text"))
 
     on_screen(work, Turn(write(1, text="a\0b")), DONE)
 

@@ -64,7 +64,9 @@ def test_a_budget_warns_once_then_stops_and_the_person_goes_on_once(on_screen):
         await prefer(screen, cost_per_day=1)
         await screen.say("One")
         await until(lambda: banner(screen))
-        assert any("Near a budget. Money today: $0.85 of $1.00 (85 %)." in words for words in screen.words())
+        assert any(
+            "A budget is nearly used up. Money today: $0.85 of $1.00 (85 %)." in words for words in screen.words()
+        )
         screen.banners.remove(banner(screen))
         await screen.say("Two")
         await until(lambda: any("A budget is used up." in words for words in screen.words()))

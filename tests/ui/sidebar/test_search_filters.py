@@ -74,9 +74,9 @@ def test_a_filter_is_chosen_from_the_menu_and_removed_by_its_chip(driver):
 
 
 def test_only_files_written_are_searched_while_that_is_chosen(driver):
-    menu(driver)["In files written"].trigger()
+    menu(driver)["In written files"].trigger()
     assert driver.asked[-1] == SearchQuery(places=frozenset({SearchPlace.FILES}))
-    driver.bot.mouseClick(chips(driver)["In files written"], Qt.MouseButton.LeftButton)
+    driver.bot.mouseClick(chips(driver)["In written files"], Qt.MouseButton.LeftButton)
     assert chips(driver) == {}
 
 

@@ -88,7 +88,10 @@ def test_what_is_not_there_is_said():
     assert texts(QUERY, SearchResults(is_complete=False)) == ["Still indexing: not everything is searched yet"]
     obstacle = Sentence("Not everything can be searched.")
     assert texts(QUERY, SearchResults(is_complete=False, obstacle=obstacle)) == ["Not everything can be searched."]
-    assert texts(QUERY, SearchResults((group(hit()),), has_more=True))[-1] == "There is more. Another word finds less."
+    assert (
+        texts(QUERY, SearchResults((group(hit()),), has_more=True))[-1]
+        == "There are more results. Add a word to see fewer."
+    )
 
 
 def test_a_match_far_from_the_beginning_is_seen_in_a_narrow_column():

@@ -135,7 +135,7 @@ def test_the_next_key_takes_the_place_of_a_refused_one(driver):
 
 def test_the_key_for_an_address_keeps_the_keyboard_while_it_is_tried(driver):
     driver.part(QLineEdit, "Address of the server").setText("https://models.example/v1")
-    field = driver.part(QLineEdit, "API key, if the server wants one")
+    field = driver.part(QLineEdit, "API key, if the server needs one")
     driver.bot.keyClicks(field, "wrong")
     driver.click("Connect this address")
     driver.page.set_endpoint_state("", "busy", "Asking…")
@@ -170,7 +170,7 @@ def test_any_address(driver, typed, url):
 
 def test_an_address_with_a_key(driver):
     driver.part(QLineEdit, "Address of the server").setText("https://models.example/v1")
-    driver.part(QLineEdit, "API key, if the server wants one").setText("a long key indeed")
+    driver.part(QLineEdit, "API key, if the server needs one").setText("a long key indeed")
     driver.click("Connect this address")
     server = TypedServer("https://models.example/v1", "openai-chat")
     assert driver.facts == [("custom_submitted", server, SecretStr("a long key indeed"))]
@@ -178,14 +178,14 @@ def test_an_address_with_a_key(driver):
 
 def test_an_address_may_speak_another_dialect_and_have_mirrors(driver):
     driver.part(QLineEdit, "Address of the server").setText("https://models.example")
-    speaks = driver.part(QComboBox, "What the server speaks")
+    speaks = driver.part(QComboBox, "API of the server")
     assert [speaks.itemText(row) for row in range(speaks.count())] == [
         "OpenAI Chat Completions", "OpenAI Responses", "Anthropic Messages", "Google Gemini",
     ]  # fmt: skip
     speaks.setCurrentIndex(2)
     driver.click("Further addresses…")
     mirrors = driver.part(QPlainTextEdit, "Further addresses")
-    assert any("get the same key" in words for words in driver.words)
+    assert any("with the same key" in words for words in driver.words)
     mirrors.setPlainText("https://one.example/\n\nftp://two")
     driver.click("Connect this address")
     assert driver.facts == []
@@ -234,7 +234,7 @@ def test_the_state_of_the_typed_address_stands_under_it(driver):
 
 def test_a_locked_keyring_is_no_dead_end_for_a_typed_address(driver):
     driver.part(QLineEdit, "Address of the server").setText("https://models.example/v1")
-    driver.part(QLineEdit, "API key, if the server wants one").setText("a long key indeed")
+    driver.part(QLineEdit, "API key, if the server needs one").setText("a long key indeed")
     driver.click("Connect this address")
     server, key = TypedServer("https://models.example/v1", "openai-chat"), SecretStr("a long key indeed")
     assert driver.facts.pop() == ("custom_submitted", server, key)
@@ -246,7 +246,7 @@ def test_a_locked_keyring_is_no_dead_end_for_a_typed_address(driver):
     driver.click("Keep it in memory until the program is closed")
     assert driver.facts == [("custom_session_submitted", server, key)]
     driver.page.set_endpoint_state("custom:x", "ok", "Connected.")
-    assert driver.part(QLineEdit, "API key, if the server wants one").text() == ""
+    assert driver.part(QLineEdit, "API key, if the server needs one").text() == ""
 
 
 def test_the_demo_is_plainly_a_demo(driver):

@@ -79,7 +79,9 @@ class Autostart:
     def _entry(self) -> str:
         command = self._command
         if not command.isprintable():
-            raise _not_changed(Sentence("The path of the program or of the data folder cannot be written there."))
+            raise _not_changed(
+                Sentence("The path of the program or of the data folder has characters that cannot be used there.")
+            )
         return "\n".join(
             (
                 "[Desktop Entry]",
@@ -95,7 +97,7 @@ class Autostart:
 
 
 def _not_changed(why: Sentence) -> StorageFailed:
-    words = Sentence("Whether Desktop Agent starts with the computer was not changed: {why}", {"why": why})
+    words = Sentence("“Start with the computer” was not changed: {why}", {"why": why})
     return StorageFailed(words, "Change it in the settings of your desktop.")
 
 

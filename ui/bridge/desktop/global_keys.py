@@ -12,7 +12,7 @@ from ui.bridge.desktop.portal_keys import BIND_YOURSELF, NO_PORTAL, PortalKeys, 
 from ui.bridge.desktop.x11_keys import X11Keys
 
 GlobalKeys = X11Keys | PortalKeys
-_NOT_YET = Sentence("Not there yet on this system. The tray's menu and the command palette open the window.")
+_NOT_YET = Sentence("Not available on this system yet. Use the tray's menu or the command palette to open the window.")
 
 
 def keys_kind() -> Literal["x11", "portal"] | None:

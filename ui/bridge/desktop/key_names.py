@@ -54,7 +54,7 @@ def parse_keys(keys: str) -> KeyCombination:
     sequence: Any = QKeySequence(keys)
     title: str = sequence.toString(QKeySequence.SequenceFormat.NativeText) or keys
     if sequence.count() != 1 or sequence[0].key() in {Qt.Key.Key_unknown, Qt.Key(0)}:
-        raise KeysUnavailable(Sentence("“{keys}” are no keys.", {"keys": title}))
+        raise KeysUnavailable(Sentence("“{keys}” is not a keyboard shortcut.", {"keys": title}))
     keysym, name = _keysym(sequence[0].key())
     if not keysym:
         raise KeysUnavailable(Sentence("{keys} cannot be used everywhere.", {"keys": title}))

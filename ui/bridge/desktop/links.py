@@ -24,7 +24,7 @@ MAX_TEXT_BYTES = 10_000_000
 _MAX_SHOWN = 80
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_ONLY_THESE = Sentence("A link begins a conversation, or leads to one or to a message in it.")
+_ONLY_THESE = Sentence("A link can start a conversation, or open one or a message in it.")
 _SAVE_AS_TEXT = Sentence("Save it as a text in UTF-8, or choose a picture.")
 _OPEN_OTHER = Sentence("Choose a picture or a text.")
 
@@ -109,7 +109,7 @@ def _path_of(address: str) -> Path:
     parts = urlsplit(address)
     path = unquote_to_bytes(parts.path.encode("utf-8", "surrogateescape"))
     if parts.netloc not in {"", "localhost"} or not path or b"\0" in path:
-        words = Sentence("“{address}” is no file on this computer.", {"address": _shown(address)})
+        words = Sentence("“{address}” is not a file on this computer.", {"address": _shown(address)})
         raise WrongUse(words, _OPEN_OTHER)
     return Path(os.fsdecode(path))
 
@@ -128,7 +128,7 @@ def check_file(path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise WrongUse(Sentence("“{name}” is a folder.", name), _OPEN_OTHER)
     if not stat.S_ISREG(mode):
-        raise WrongUse(Sentence("“{name}” is a device or a channel, no file.", name), _OPEN_OTHER)
+        raise WrongUse(Sentence("“{name}” is a device or a channel, not a file.", name), _OPEN_OTHER)
 
 
 def read_text_file(path: Path) -> str:
@@ -143,7 +143,7 @@ def read_text_file(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise WrongUse(Sentence("“{name}” is a device or a channel, no file.", name), _OPEN_OTHER)
+                raise WrongUse(Sentence("“{name}” is a device or a channel, not a file.", name), _OPEN_OTHER)
             data = file.read(MAX_PDF_BYTES + 1)
     except OSError as error:
         words = Sentence("“{name}” cannot be read: {why}.", {**name, "why": error.strerror or type(error).__name__})
@@ -152,7 +152,7 @@ def read_text_file(path: Path) -> str:
         return read_pdf_text(data, name["name"], MAX_TEXT_BYTES)
     if len(data) > MAX_TEXT_BYTES:
         words = Sentence("“{name}” is larger than {limit}.", {**name, "limit": "10 MB"})
-        raise WrongUse(words, Sentence("Attach the part of it that counts."))
+        raise WrongUse(words, Sentence("Attach only the part that matters."))
     try:
         text = data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig")
     except UnicodeDecodeError:

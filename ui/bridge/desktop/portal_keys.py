@@ -11,7 +11,7 @@ from ui.bridge.desktop.portal import DesktopPortal, PortalMissing, PortalRefused
 
 _INTERFACE = "org.freedesktop.portal.GlobalShortcuts"
 _ID = "quick-question"
-NO_PORTAL = Sentence("Your desktop has no portal for global shortcuts, so that no key can be had here.")
+NO_PORTAL = Sentence("Your desktop has no portal for global shortcuts, so no keys can be set here.")
 BIND_YOURSELF = Sentence("Bind the command “desktop-agent --quick-ask” to a key in the settings of your desktop.")
 
 
@@ -44,7 +44,7 @@ class PortalKeys(QObject):
                 raise KeysUnavailable(NO_PORTAL, BIND_YOURSELF) from error
             if isinstance(error, PortalRefused):
                 what = "Your desktop gave no key for the quick question."
-                raise KeysUnavailable(what, "Choose the keys again, and agree when it asks.") from error
+                raise KeysUnavailable(what, "Choose the keys again, and agree when your desktop asks.") from error
             raise
 
     async def release(self) -> None:

@@ -37,7 +37,7 @@ async def take_screenshot(grab: Callable[[], QImage]) -> bytes | QImage:
                 raise ScreenshotFailed("Your desktop has no portal for screenshots.") from error
     image = grab()
     if image.isNull():
-        raise ScreenshotFailed("The screen gave no picture.")
+        raise ScreenshotFailed("No picture of the screen could be taken.")
     return image
 
 

@@ -117,7 +117,7 @@ class _Connection:
             _free(error)
         if errors:
             raise KeysUnavailable(
-                Sentence("Another program has {keys} already.", {"keys": keys.title}),
+                Sentence("Another program already uses {keys}.", {"keys": keys.title}),
                 "Choose other keys, or take these from that program.",
             )
 
@@ -266,4 +266,6 @@ def _grab(keys: KeyCombination) -> _Connection:
 
 
 def _no_server() -> KeysUnavailable:
-    return KeysUnavailable("The X server gives no keys.", "Start Desktop Agent again in a desktop session.")
+    return KeysUnavailable(
+        "The X server does not offer keys for the whole desktop.", "Start Desktop Agent again in a desktop session."
+    )

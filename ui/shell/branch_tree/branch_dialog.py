@@ -119,7 +119,9 @@ class BranchDialog(QDialog):
         super().__init__(parent)
         self.tree = BranchTreeView(themes)
         self._problem = StatusLine(themes)
-        words = self.tr("The branch that you see ends at the dot. Unfold a message to see its other versions, in grey.")
+        words = self.tr(
+            "The dot marks the end of the branch you see. Expand a message to see its other versions, in grey."
+        )
         self._hint = label(words, "muted", wrap=True)
         self._show = button(self.tr("Show"), lambda: self._emit(self.show_requested), "primary")
         self._branch = button(self.tr("Branch from here"), lambda: self._emit(self.branch_requested))

@@ -172,7 +172,7 @@ class BranchModel(QAbstractItemModel):
         entry = row.entry
         words = [labelled(self._speaker(entry), self._line(entry)).rstrip("."), *self._facts(row)]
         if self._ends_view(row):
-            words.append(self.tr("end of what is shown"))
+            words.append(self.tr("end of the shown branch"))
         elif entry.is_in_view:
             words.append(self.tr("shown"))
         return join_names([*words, relative_date(entry.created_at, self._now)])

@@ -26,7 +26,7 @@ def deletion_question(deletion: Deletion) -> str:
 def deletion_words(deletion: Deletion) -> str:
     """Return the text of the question: what is deleted, and which effects of tools remain."""
     translate = QCoreApplication.translate
-    sentences = [_deleted_messages_text(deletion), translate("MessageDeletion", "Nothing brings it back.")]
+    sentences = [_deleted_messages_text(deletion), translate("MessageDeletion", "This cannot be undone.")]
     if deletion.checkpoints:
         sentences.append(
             translate(
@@ -35,7 +35,7 @@ def deletion_words(deletion: Deletion) -> str:
             )
         )
     elif deletion.tool_calls:
-        sentences.append(translate("MessageDeletion", "What tools did is not undone."))
+        sentences.append(translate("MessageDeletion", "Changes made by tools are not undone."))
     return join_sentences(sentences)
 
 
@@ -43,23 +43,23 @@ def _deleted_messages_text(deletion: Deletion) -> str:
     translate = QCoreApplication.translate
     count, elsewhere = deletion.following, deletion.elsewhere
     if not count:
-        return translate("MessageDeletion", "It goes for good.")
+        return translate("MessageDeletion", "It is deleted for good.")
     if count == 1:
         if elsewhere:
-            return translate("MessageDeletion", "It goes for good, and the message after it on another branch.")
-        return translate("MessageDeletion", "It goes for good, and the message after it.")
+            return translate("MessageDeletion", "It is deleted for good, with the message after it on another branch.")
+        return translate("MessageDeletion", "It is deleted for good, with the message after it.")
     if elsewhere == count:
-        words = translate("MessageDeletion", "It goes for good, and {0} messages after it on other branches.")
+        words = translate("MessageDeletion", "It is deleted for good, with {0} messages after it on other branches.")
     elif elsewhere == 1:
         words = translate(
-            "MessageDeletion", "It goes for good, and {0} messages after it, 1 of them on another branch."
+            "MessageDeletion", "It is deleted for good, with {0} messages after it, 1 of them on another branch."
         )
     elif elsewhere:
         words = translate(
-            "MessageDeletion", "It goes for good, and {0} messages after it, {1} of them on other branches."
+            "MessageDeletion", "It is deleted for good, with {0} messages after it, {1} of them on other branches."
         )
     else:
-        words = translate("MessageDeletion", "It goes for good, and {0} messages after it.")
+        words = translate("MessageDeletion", "It is deleted for good, with {0} messages after it.")
     return words.format(count, elsewhere)
 
 

@@ -72,7 +72,7 @@ def matching_rows(
         rows.append(CommandRow(text=title, is_heading=True))
         rows += [row for _, row in ranked]
     if not rows:
-        nothing = QCoreApplication.translate("CommandPalette", "Nothing is called that.")
+        nothing = QCoreApplication.translate("CommandPalette", "Nothing found.")
         rows.append(CommandRow(text=nothing, is_faded=True))
         rows += fallback_rows
     return rows

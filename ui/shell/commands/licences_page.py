@@ -51,7 +51,7 @@ class LicencesPage(QWidget):
         self._problem.hide()
         self.setFocusProxy(self._list)
         heading = label(self.tr("Licences"), "heading")
-        words = label(self.tr("Everything that this program is made of, and under which terms."), "muted", wrap=True)
+        words = label(self.tr("The components of this program, and their licences."), "muted", wrap=True)
         parts = (heading, words, self._problem, self._list, self._text)
         layout = vbox(*parts, parent=self, spacing=SPACE_M, margins=(SPACE_L, 0, 0, 0))
         layout.setStretchFactor(self._list, _LIST_SHARE)

@@ -63,7 +63,7 @@ class UpdateSection(QWidget):
         when = (
             self.tr("“{0}” is asked once a day: Settings → Network.")
             if self._updates.is_daily
-            else self.tr("The button asks “{0}”. Settings → Network can do so once a day.")
+            else self.tr("The button asks “{0}”. To ask once a day, turn it on in Settings → Network.")
         )
         nothing_more = self.tr("Nothing is downloaded or installed.")
         self._about.setText(join_sentences((when.format(self._updates.source.host), nothing_more)))
@@ -82,7 +82,7 @@ class UpdateSection(QWidget):
             moment = exact_date(updates.answered, datetime.now(UTC))
             sentences.append(Sentence("This is the newest version, as of {moment}.", {"moment": moment}))
         if not sentences:
-            return self.tr("Whether there is a newer version is not known yet.")
+            return self.tr("Not checked for a newer version yet.")
         return join_sentences(map(translate_sentence, sentences))
 
     def _open_page(self) -> None:

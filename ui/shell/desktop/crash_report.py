@@ -34,9 +34,9 @@ class CrashReportDialog(QDialog):
         self.setAccessibleName(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         words = self.tr(
-            "This names the versions and the parts of the program that were at work. It holds nothing that you or a "
-            "model wrote, and it is sent nowhere: copy it to where you report the crash. It stays in this file until "
-            "the next crash:"
+            "This report lists versions and the parts of the program that were running. It contains nothing that you "
+            "or a model wrote, and it is not sent anywhere: copy it when you report the crash. It stays in this file "
+            "until the next crash:"
         )
         path_label = label(str(log.last_path), "muted", wrap=True)
         path_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -18,7 +18,7 @@ from ui.style.text import translate_sentence
 if TYPE_CHECKING:
     from ui.settings.settings_dialog import SettingsDialog
 
-_LOST = "The desktop's portal has ended, and the key of the quick question with it."
+_LOST = "The desktop's portal has ended, so the keys for a quick question no longer work."
 
 
 class QuickAskKeys(QObject):
@@ -122,7 +122,7 @@ class QuickAskKeys(QObject):
         if self._dialog is None:
             return
         problem = self._impossible or (None if self._problem is None else self._problem.whole)
-        note = self.tr("Your desktop calls it {0}.").format(self._name) if self._name else ""
+        note = self.tr("Your desktop calls these keys {0}.").format(self._name) if self._name else ""
         self._dialog.show_quick_ask_keys(
             is_possible=self._impossible is None,
             problem="" if problem is None else translate_sentence(problem),

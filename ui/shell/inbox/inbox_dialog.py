@@ -33,7 +33,7 @@ class InboxDialog(QDialog):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._list = QListWidget()
-        hint = self.tr("Each is decided in its own conversation, where all of it is shown.")
+        hint = self.tr("Open the conversation of a call to see all of it and to decide.")
         self._hint = label(hint, "muted", wrap=True)
         empty = self.tr("Nothing waits for you. Calls that need your approval are listed here, from all conversations.")
         self._empty_note = label(empty, "muted", wrap=True)
@@ -61,7 +61,7 @@ class InboxDialog(QDialog):
         self._list.verticalScrollBar().setValue(scroll_position)
         self._show_list(bool(calls))
         if self.isVisible() and set(ids) != previous_ids:
-            announce(self, self.tr("Calls that wait: {0}").format(len(ids)) if ids else self._empty_note.text())
+            announce(self, self.tr("Waiting calls: {0}").format(len(ids)) if ids else self._empty_note.text())
         self._refresh()
 
     def _show_list(self, has_some: bool) -> None:  # noqa: FBT001  private, and its name says it

@@ -214,7 +214,10 @@ class PictureViewer(QDialog):
             )
             return template.format(millions, limit)
         if not decoded.levels:
-            return self.tr("This picture cannot be read: its file is damaged or gone. Ask for it again.")
+            return self.tr(
+                "This picture cannot be read: its file is damaged or gone. Ask the model for it again, or attach "
+                "it again."
+            )
         if decoded.size != decoded.original_size:
             template = self.tr(
                 "This picture has {0} megapixels. To spare memory it is shown with {1}; "

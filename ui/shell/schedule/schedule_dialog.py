@@ -31,7 +31,7 @@ class ScheduleDialog(QDialog):
         self._problem = StatusLine(themes)
         words = self.tr("Scheduled prompts run only while Desktop Agent runs.")
         self._hint = label(words, "muted", wrap=True)
-        self._tray = check_box(self.tr("Close to the tray: closing the window leaves the program at work"))
+        self._tray = check_box(self.tr("Close to the tray: the program keeps running when you close the window"))
         if self._tray.changed is not None:
             self._tray.changed.connect(self.tray_switched)
         self._build()

@@ -125,7 +125,7 @@ class ScheduleNotifier(QObject):
     def _on_wait(self, used_up: Sentence) -> None:
         # In front, the window shows a banner.
         if not is_active() and self._settings.preferences.chat.notifications:
-            text = self.tr("{0} They go on once there is budget again.").format(translate_sentence(used_up))
+            text = self.tr("{0} They continue when there is budget again.").format(translate_sentence(used_up))
             self._notifications.show(_BUDGET, self.tr("Scheduled prompts wait"), text)
 
     @Slot(str, str)

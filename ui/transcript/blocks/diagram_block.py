@@ -47,12 +47,17 @@ def diagram_error_sentence(error: DiagramError) -> str:
             words = translate("Transcript", "This diagram is too long to be drawn: more than {0} characters.")
             return words.format(format_number(MAX_SOURCE_LENGTH))
         case DiagramErrorReason.TOO_SLOW:
-            return translate("Transcript", "Drawing took too long and was ended. A smaller diagram may work.")
+            return translate("Transcript", "Drawing took too long and was stopped. A smaller diagram may work.")
         case DiagramErrorReason.WRONG:
-            words = translate("Transcript", "This diagram cannot be drawn: {0}. Ask for it again, or mend the source.")
+            words = translate(
+                "Transcript",
+                "This diagram cannot be drawn: {0}. Ask the model to correct it, or correct the source yourself.",
+            )
             return words.format(_shorten_message(error.message))
         case _:
-            return translate("Transcript", "Drawing broke off, perhaps for want of memory. A smaller diagram may work.")
+            return translate(
+                "Transcript", "Drawing stopped early, perhaps because memory ran out. A smaller diagram may work."
+            )
 
 
 def _shorten_message(words: str) -> str:
@@ -61,7 +66,7 @@ def _shorten_message(words: str) -> str:
     # Further lines draw the location of the error as text.
     first = words.strip().partition("\n")[0]
     line = " ".join(show_hidden(first[:_MAX_MESSAGE_LENGTH]).split()).rstrip(".:")
-    return line or QCoreApplication.translate("Transcript", "its renderer does not say why")
+    return line or QCoreApplication.translate("Transcript", "no reason was given")
 
 
 DIAGRAM_LANGUAGES = {"mermaid", "mmd"}

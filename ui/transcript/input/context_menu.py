@@ -387,7 +387,7 @@ class ContextMenu:
             self._copier.copy_image(image)
             return
         words = QCoreApplication.translate(
-            "Transcript", "This picture was not copied: it cannot be read, or it is too large. Open it to see which."
+            "Transcript", "This picture was not copied: it is damaged or too large. Open it to see the reason."
         )
         self.show_message(words, _FAILURE_MS)
 

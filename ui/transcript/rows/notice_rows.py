@@ -101,7 +101,7 @@ def remedy_label(action: RemedyAction) -> str:
         RemedyAction.RETRY: translate("Transcript", "Retry"),
         RemedyAction.OPEN_SETTINGS: translate("Transcript", "Open settings"),
         RemedyAction.CONTINUE: translate("Transcript", "Continue"),
-        RemedyAction.GO_ON: translate("Transcript", "Go on once"),
+        RemedyAction.GO_ON: translate("Transcript", "Ask anyway"),
         RemedyAction.CHOOSE_MODEL: translate("Transcript", "Choose model"),
     }
     return labels.get(action, "")
@@ -122,7 +122,7 @@ class UnknownRow(Row):
         """Make the sentence and the code block."""
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
         words = QCoreApplication.translate(
-            "Transcript", "This version does not know this content. It is kept as it came."
+            "Transcript", "This version cannot show this content. It is saved unchanged."
         )
         self.add(TextBlock(Line(words), SMALL, "muted"))
         self.add(CodeBlock(text, "json", self.render_context.code_callbacks(self.item.id, "wrap")), 6)

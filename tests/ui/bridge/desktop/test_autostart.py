@@ -58,7 +58,7 @@ def test_a_path_stays_what_it_is(entry, tmp_path, name):
 
 def test_a_path_with_lines_is_refused(entry, tmp_path):
     start = Autostart(tmp_path / "a\nExec=evil")
-    with pytest.raises(StorageFailed, match="cannot be written there"):
+    with pytest.raises(StorageFailed, match="cannot be used there"):
         start.set_enabled(enabled=True)
     assert not entry.exists()
 
@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_written_is_said(entry, tmp_path):
     (tmp_path / "config").write_text("a file")
     with pytest.raises(StorageFailed) as caught:
         Autostart(tmp_path).set_enabled(enabled=True)
-    assert str(caught.value).startswith("Whether Desktop Agent starts with the computer was not changed: ")
+    assert str(caught.value).startswith("“Start with the computer” was not changed: ")
 
 
 def test_in_a_sandboxed_package_it_is_not_pretended(monkeypatch):

@@ -112,9 +112,9 @@ def test_a_file_is_named_by_its_path_or_address(tmp_path):
     address = f"file://{quote(os.fsencode(path))}"
     assert parse_target(str(path)) == parse_target(address) == FileTarget(path)
     assert parse_target(address.replace("file://", "file://localhost")) == FileTarget(path)
-    assert "no file on this computer" in refusal(parse_target, "file://elsewhere/etc/passwd")
-    assert "no file on this computer" in refusal(parse_target, "file:///etc%00/passwd")
-    assert "no file on this computer" in refusal(parse_target, "file:")
+    assert "not a file on this computer" in refusal(parse_target, "file://elsewhere/etc/passwd")
+    assert "not a file on this computer" in refusal(parse_target, "file:///etc%00/passwd")
+    assert "not a file on this computer" in refusal(parse_target, "file:")
 
 
 def test_only_regular_files_are_read(tmp_path):

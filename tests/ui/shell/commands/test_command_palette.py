@@ -209,7 +209,7 @@ def test_who_finds_nothing_is_led_on_and_the_sheet_is_as_high_as_what_it_shows(o
         sheet = typist.palette.findChild(QFrame)
         high = sheet.height()
         typist.type("Esperanto")
-        assert typist.shown == ["Nothing is called that.", "Settings", "Keyboard shortcuts", "Help"]
+        assert typist.shown == ["Nothing found.", "Settings", "Keyboard shortcuts", "Help"]
         assert sheet.height() < high / 2
         rows = screen.find(QListView, "Commands")
         assert rows.verticalScrollBar().maximum() == 0

@@ -53,7 +53,7 @@ def test_what_cannot_be_written_is_said_and_the_box_goes_back(on_screen, entry, 
     async def work(screen):
         box = await box_of(screen)
         box.click()
-        words = "Whether Desktop Agent starts with the computer was not changed"
+        words = "“Start with the computer” was not changed"
         await until(lambda: any(words in text for text in screen.words(box.window())))
         await until(lambda: not box.isChecked())
         box.window().close()

@@ -38,17 +38,17 @@ def test_chosen_keys_open_the_window_and_go_away_again(on_screen, bus):
             # Nothing is asked before the person chooses.
             assert portal.of("bound") == []
             QTest.keyClick(field, Qt.Key.Key_Q, CTRL_ALT)
-            await until(lambda: says(screen, field, "Your desktop calls it Strg+Alt+Q."))
+            await until(lambda: says(screen, field, "Your desktop calls these keys Strg+Alt+Q."))
             assert screen.desk._settings.preferences.chat.quick_ask_keys == "Ctrl+Alt+Q"
             portal.rename("Super+Q")
-            await until(lambda: says(screen, field, "Your desktop calls it Super+Q."))
+            await until(lambda: says(screen, field, "Your desktop calls these keys Super+Q."))
             assert "Super+Q" in field.accessibleDescription()
             portal.press()
             await until(lambda: shown(screen))
             QTest.keyClick(field, Qt.Key.Key_Backspace)
             await until(lambda: not screen.desk._settings.preferences.chat.quick_ask_keys)
             await screen.idle()
-            assert not says(screen, field, "Your desktop calls it")
+            assert not says(screen, field, "Your desktop calls these keys")
             assert screen.desk._desktop._keys._shortcut._portal is None
             field.window().close()
 
@@ -60,7 +60,7 @@ def test_keys_that_are_needed_for_writing_are_not_taken(on_screen, bus):
         with desktop_portal(bus, SHORTCUTS) as portal:
             field = await field_of(screen)
             QTest.keyClick(field, Qt.Key.Key_Q)
-            await until(lambda: says(screen, field, "Q alone is needed for writing and moving."))
+            await until(lambda: says(screen, field, "Q alone is needed for typing."))
             await screen.idle()
             assert portal.of("bound") == []
             assert screen.desk._settings.preferences.chat.quick_ask_keys == ""
@@ -112,7 +112,7 @@ def test_the_end_of_the_portal_is_said_and_the_program_ends_while_it_asks(on_scr
         with desktop_portal(bus, SHORTCUTS):
             field = await field_of(screen)
             QTest.keyClick(field, Qt.Key.Key_Q, CTRL_ALT)
-            await until(lambda: says(screen, field, "Your desktop calls it Ctrl+Alt+Q."))
+            await until(lambda: says(screen, field, "Your desktop calls these keys Ctrl+Alt+Q."))
         await until(lambda: says(screen, field, "The desktop's portal has ended"))
         with desktop_portal(bus, SHORTCUTS, BindShortcuts=True) as portal:
             QTest.keyClick(field, Qt.Key.Key_W, CTRL_ALT)

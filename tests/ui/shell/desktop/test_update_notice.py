@@ -82,7 +82,7 @@ def test_the_button_asks_and_about_says_what_there_is(on_screen, monkeypatch, tm
             ask(screen, server)
             dialog = about(screen)
             await screen.idle()
-            assert "Whether there is a newer version is not known yet." in screen.words(dialog)
+            assert "Not checked for a newer version yet." in screen.words(dialog)
             assert screen.find(QPushButton, "Open its page") is None
             assert server.connections == 0
             screen.press("Check for a new version")
@@ -98,7 +98,7 @@ def test_the_button_asks_and_about_says_what_there_is(on_screen, monkeypatch, tm
                 assert screen.find(QPushButton, "Open its page") is None
             screen.press("Check for a new version")
             await checked(screen, server, 4)
-            assert any("The check failed: What “127.0.0.1” sent" in each for each in screen.words(dialog))
+            assert any("The check failed: The answer of “127.0.0.1”" in each for each in screen.words(dialog))
 
     on_screen(work)
 

@@ -68,7 +68,7 @@ class Page:
 def test_a_program_is_added_tried_restricted_and_removed(on_screen, kept):
     async def work(screen):
         page = Page(screen)
-        assert "None is set up yet" in page.words
+        assert "No MCP server is set up yet" in page.words
         page.write_program()
         page.press("Add variable")
         page.write("Name of the variable", "TOKEN")
@@ -91,7 +91,7 @@ def test_a_program_is_added_tried_restricted_and_removed(on_screen, kept):
     async def restrict(page, rows):
         tools = page.screen.engine.mcp.tools
         assert "own-tools__add" in {each.name for each in tools(None)}
-        chosen = page.part(QComboBox, "What counts about add")
+        chosen = page.part(QComboBox, "How to treat add")
         chosen.setCurrentIndex(1)
         chosen.activated.emit(1)
         await until(lambda: page.servers[0].classes == {"add": ToolClass.READ_ONLY})
@@ -109,7 +109,7 @@ def test_a_program_is_added_tried_restricted_and_removed(on_screen, kept):
         page.press("Remove Own tools")
         page.press("Really remove Own tools")
         await until(lambda: page.servers == ())
-        await until(lambda: "None is set up yet" in page.words)
+        await until(lambda: "No MCP server is set up yet" in page.words)
 
     on_screen(work)
 
@@ -149,7 +149,7 @@ def test_a_server_is_turned_off_and_on_and_its_log_is_live(on_screen):
         await until(lambda: not page.servers[0].on)
         await until(lambda: "Off" in page.words.splitlines())
         page.press("Test Own tools")
-        await until(lambda: "Off. It was tried, and works" in page.words)
+        await until(lambda: "Off. The last test succeeded" in page.words)
         assert screen.engine.mcp.tools(None) == ()
         assert not page.servers[0].on
         page.part(QCheckBox, "Use Own tools").click()
@@ -273,7 +273,7 @@ def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, o
             await page.wait_for(QPushButton, "Sign in to Web")
             for _ in range(20):
                 await asyncio.sleep(0)
-            assert "has an address that is not opened" in page.words
+            assert "has an address that is not allowed" in page.words
             assert "https://" in page.words
             assert not opened
 

@@ -100,7 +100,8 @@ def test_what_cannot_be_drawn_says_why_above_its_source(stand):
     stand.press("Show diagram")
     stand.bot.waitUntil(lambda: block._error is not None)
     assert diagram_error_sentence(block._error) == (
-        "This diagram cannot be drawn: Parse error on line 2. Ask for it again, or mend the source."
+        "This diagram cannot be drawn: Parse error on line 2. Ask the model to correct it, or correct the source "
+        "yourself."
     )
     assert "Show diagram" in stand.names()
     assert block._header_height > stand.view._render_context.style.px(34)

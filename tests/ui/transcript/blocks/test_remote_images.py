@@ -171,7 +171,7 @@ def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
     assert list(controls(view)) == ["Try again"]
     assert view.row_viewport.rows.row(0).stack.height > before
     controls(view)["Try again"].press()
-    view.remote_images.failed(HERE, "“x.org” is no public server.", "Know it.", may_insist=True)
+    view.remote_images.failed(HERE, "“x.org” is not a public server.", "Know it.", may_insist=True)
     assert list(controls(view)) == ["Load anyway"]
 
 

@@ -172,7 +172,7 @@ def test_keys_that_count_as_keypad_are_commands_too(standing):
     assert asked == ["last"]
 
 
-@pytest.mark.parametrize(("action", "name"), [(RemedyAction.CONTINUE, "Continue"), (RemedyAction.GO_ON, "Go on once")])
+@pytest.mark.parametrize(("action", "name"), [(RemedyAction.CONTINUE, "Continue"), (RemedyAction.GO_ON, "Ask anyway")])
 def test_an_answer_that_can_go_on_does_so_by_its_button_its_key_and_its_menu(standing, action, name):
     asked = []
     standing.view.remedy_requested.connect(lambda id_, chosen: asked.append((id_, chosen)))

@@ -60,14 +60,16 @@ def formula_error_sentence(error: FormulaError) -> str:
         "slow": QCoreApplication.translate("Transcript", "This formula takes too long to be drawn."),
         "large": QCoreApplication.translate("Transcript", "This formula is too large to be drawn."),
         "wide": QCoreApplication.translate("Transcript", "This formula is too wide for its line."),
-        "empty": QCoreApplication.translate("Transcript", "There is nothing to be drawn in this formula."),
+        "empty": QCoreApplication.translate("Transcript", "This formula is empty."),
         "unknown": QCoreApplication.translate("Transcript", "This formula cannot be drawn: {0} is not known."),
-        "letter": QCoreApplication.translate("Transcript", "This formula cannot be drawn: it has the letter {0}."),
+        "letter": QCoreApplication.translate(
+            "Transcript", "This formula cannot be drawn: it contains the character {0}."
+        ),
         "twice": QCoreApplication.translate(
             "Transcript", "This formula cannot be drawn: two superscripts or two subscripts follow each other."
         ),
         "unclosed": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: something in it is opened and not closed, or the reverse."
+            "Transcript", "This formula cannot be drawn: a bracket or a block is opened but not closed, or the reverse."
         ),
         "missing": QCoreApplication.translate(
             "Transcript", "This formula cannot be drawn: something in it is missing."
