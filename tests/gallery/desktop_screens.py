@@ -14,7 +14,7 @@ from ui.shell.side_windows.side_windows import SideWindows
 from ui.style.text import translate_sentence
 
 TAKEN = AgentError(
-    Sentence("Another program has {keys} already.", {"keys": "Ctrl+Alt+Space"}),
+    Sentence("Another program already uses {keys}.", {"keys": "Ctrl+Alt+Space"}),
     "Choose other keys, or take these from that program.",
 )
 
@@ -31,7 +31,8 @@ async def keys(desk: Desk, *, problem: str = "", note: str = "") -> None:
 @scene("settings-quick-keys")
 async def quick_keys(desk: Desk) -> None:
     await keys(
-        desk, note=QCoreApplication.translate("QuickAskKeys", "Your desktop calls it {0}.").format("Super+Space")
+        desk,
+        note=QCoreApplication.translate("QuickAskKeys", "Your desktop calls these keys {0}.").format("Super+Space"),
     )
 
 

@@ -150,7 +150,7 @@ async def workspace(desk: Desk) -> None:
 @menu("send")
 async def send(desk: Desk) -> None:
     await waiting_messages(desk)
-    name = QCoreApplication.translate("SendStopButton", "Let the message wait")
+    name = QCoreApplication.translate("SendStopButton", "Queue the message")
     button = next(part for part in desk.window.findChildren(QToolButton) if part.accessibleName() == name)
     await until(button.isVisible)
     button.click()
