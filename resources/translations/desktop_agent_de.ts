@@ -511,16 +511,16 @@
 <context>
     <name>BudgetBanners</name>
     <message>
+        <source>Usage and budgets</source>
+        <translation>Verbrauch und Budgets</translation>
+    </message>
+    <message>
         <source>A budget is used up. {0}: {1}.</source>
         <translation>Ein Budget ist aufgebraucht. {0}: {1}.</translation>
     </message>
     <message>
         <source>A budget is nearly used up. {0}: {1}.</source>
         <translation>Ein Budget ist fast aufgebraucht. {0}: {1}.</translation>
-    </message>
-    <message>
-        <source>Usage and budgets</source>
-        <translation>Verbrauch und Budgets</translation>
     </message>
 </context>
 <context>
@@ -2727,8 +2727,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Modus braucht einen Namen. Schreiben Sie einen.</translation>
     </message>
     <message>
-        <source>A short name has only lower-case letters, digits and “-”, and begins with a letter. Change it.</source>
-        <translation>Ein Kurzname hat nur Kleinbuchstaben, Ziffern und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
+        <source>A short name has small letters from a to z, digits and “-”, and begins with a letter.</source>
+        <translation>Ein Kurzname hat Kleinbuchstaben von a bis z, Ziffern und „-“ und beginnt mit einem Buchstaben.</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
@@ -5237,6 +5237,10 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Wächter braucht max_iterations von mindestens 1.</translation>
     </message>
     <message>
+        <source>A guard would never be asked at this moment.</source>
+        <translation>Ein Wächter würde zu diesem Zeitpunkt nie gefragt.</translation>
+    </message>
+    <message>
         <source>A guard “{name}” is there already.</source>
         <translation>Einen Wächter „{name}“ gibt es schon.</translation>
     </message>
@@ -5523,6 +5527,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Attach it as PNG, JPEG or WebP.</source>
         <translation>Hängen Sie es als PNG, JPEG oder WebP an.</translation>
+    </message>
+    <message>
+        <source>Attach pictures of its pages.</source>
+        <translation>Hängen Sie Bilder seiner Seiten an.</translation>
     </message>
     <message>
         <source>Attach the picture itself instead.</source>
@@ -5919,6 +5927,10 @@ Neu:
     <message>
         <source>Copy it again, without line breaks.</source>
         <translation>Kopieren Sie es noch einmal, ohne Zeilenumbrüche.</translation>
+    </message>
+    <message>
+        <source>Copy its text into the message, or attach pictures of its pages.</source>
+        <translation>Kopieren Sie den Text daraus in die Nachricht, oder hängen Sie Bilder der Seiten an.</translation>
     </message>
     <message>
         <source>Copy only the part with “mcpServers”.</source>
@@ -7047,6 +7059,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Führen Sie pip install &apos;desktop-agent[{extra}]&apos; aus.</translation>
     </message>
     <message>
+        <source>Save a copy without the password, and attach that.</source>
+        <translation>Speichern Sie eine Kopie ohne Passwort, und hängen Sie diese an.</translation>
+    </message>
+    <message>
         <source>Save it as UTF-8.</source>
         <translation>Speichern Sie sie als UTF-8.</translation>
     </message>
@@ -7057,6 +7073,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Say dialect or base_url.</source>
         <translation>Geben Sie dialect oder base_url an.</translation>
+    </message>
+    <message>
+        <source>Say turn_end or session_stop.</source>
+        <translation>Geben Sie turn_end oder session_stop an.</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>
@@ -8003,6 +8023,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The system does not permit access to “{path}”.</source>
         <translation>Das System erlaubt keinen Zugriff auf „{path}“.</translation>
+    </message>
+    <message>
+        <source>The text of “{name}” is too long to be attached.</source>
+        <translation>Der Text von „{name}“ ist zu lang, um angehängt zu werden.</translation>
     </message>
     <message>
         <source>The tool failed.</source>
@@ -9519,12 +9543,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ konnte nicht gestartet werden: {why}.</translation>
     </message>
     <message>
+        <source>“{name}” has no text: its pages are pictures.</source>
+        <translation>„{name}“ enthält keinen Text: Die Seiten sind Bilder.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a PDF that cannot be read.</source>
+        <translation>„{name}“ ist ein PDF, das sich nicht lesen lässt.</translation>
+    </message>
+    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>„{name}“ ist ein Ordner und kein Programm.</translation>
     </message>
     <message>
         <source>“{name}” is a part of a model, and cannot answer by itself.</source>
         <translation>„{name}“ ist ein Teil eines Modells und kann nicht allein antworten.</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>„{name}“ ist größer als {limit}.</translation>
     </message>
     <message>
         <source>“{name}” is no name for one argument.</source>
@@ -9537,6 +9573,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{name}” is not a program that this computer can run.</source>
         <translation>„{name}“ ist kein Programm, das dieser Computer ausführen kann.</translation>
+    </message>
+    <message>
+        <source>“{name}” is protected by a password.</source>
+        <translation>„{name}“ ist durch ein Passwort geschützt.</translation>
     </message>
     <message>
         <source>“{name}” let the work go on.</source>
@@ -10553,10 +10593,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{name}” is a folder.</source>
         <translation>„{name}“ ist ein Ordner.</translation>
-    </message>
-    <message>
-        <source>“{name}” is larger than {limit}.</source>
-        <translation>„{name}“ ist größer als {limit}.</translation>
     </message>
     <message>
         <source>“{name}” is neither a picture nor a text in UTF-8.</source>
@@ -11609,8 +11645,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Spezialisteneditor</translation>
     </message>
     <message>
-        <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
-        <translation>Ein Name besteht aus Buchstaben, Ziffern, „_“ und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
+        <source>A name has letters from a to z, digits, “_” and “-”, and begins with a letter. Change it.</source>
+        <translation>Ein Name hat Buchstaben von a bis z, Ziffern, „_“ und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
     </message>
     <message>
         <source>Another specialist or tool has this name. Choose another one.</source>
@@ -12914,6 +12950,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>You said</source>
         <translation>Sie schrieben</translation>
+    </message>
+    <message>
+        <source>Show “{0}”</source>
+        <translation>„{0}“ zeigen</translation>
     </message>
     <message>
         <source>Undo all changes since this message…</source>

@@ -511,16 +511,16 @@
 <context>
     <name>BudgetBanners</name>
     <message>
+        <source>Usage and budgets</source>
+        <translation>用量和预算</translation>
+    </message>
+    <message>
         <source>A budget is used up. {0}: {1}.</source>
         <translation>预算已用完。{0}：{1}。</translation>
     </message>
     <message>
         <source>A budget is nearly used up. {0}: {1}.</source>
         <translation>预算即将用完。{0}：{1}。</translation>
-    </message>
-    <message>
-        <source>Usage and budgets</source>
-        <translation>用量和预算</translation>
     </message>
 </context>
 <context>
@@ -2727,8 +2727,8 @@ Go up to: {1}</source>
         <translation>模式需要名称。请写一个。</translation>
     </message>
     <message>
-        <source>A short name has only lower-case letters, digits and “-”, and begins with a letter. Change it.</source>
-        <translation>短名称只能包含小写字母、数字和“-”，并以字母开头。请修改。</translation>
+        <source>A short name has small letters from a to z, digits and “-”, and begins with a letter.</source>
+        <translation>短名称只能包含小写字母 a 到 z、数字和“-”，并以字母开头。</translation>
     </message>
     <message>
         <source>Another mode has this short name. Choose another one.</source>
@@ -5236,6 +5236,10 @@ Go up to: {1}</source>
         <translation>守卫的 max_iterations 至少为 1。</translation>
     </message>
     <message>
+        <source>A guard would never be asked at this moment.</source>
+        <translation>守卫在此时刻永远不会被询问。</translation>
+    </message>
+    <message>
         <source>A guard “{name}” is there already.</source>
         <translation>已有守卫“{name}”。</translation>
     </message>
@@ -5522,6 +5526,10 @@ Go up to: {1}</source>
     <message>
         <source>Attach it as PNG, JPEG or WebP.</source>
         <translation>请以 PNG、JPEG 或 WebP 格式附加。</translation>
+    </message>
+    <message>
+        <source>Attach pictures of its pages.</source>
+        <translation>请附加其页面的图片。</translation>
     </message>
     <message>
         <source>Attach the picture itself instead.</source>
@@ -5918,6 +5926,10 @@ New:
     <message>
         <source>Copy it again, without line breaks.</source>
         <translation>请重新复制，不要带换行符。</translation>
+    </message>
+    <message>
+        <source>Copy its text into the message, or attach pictures of its pages.</source>
+        <translation>请将其中的文本复制到消息中，或添加各页的图片。</translation>
     </message>
     <message>
         <source>Copy only the part with “mcpServers”.</source>
@@ -7046,6 +7058,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请运行 pip install &apos;desktop-agent[{extra}]&apos;。</translation>
     </message>
     <message>
+        <source>Save a copy without the password, and attach that.</source>
+        <translation>请另存一份不带密码的副本，然后附加该副本。</translation>
+    </message>
+    <message>
         <source>Save it as UTF-8.</source>
         <translation>请以 UTF-8 保存。</translation>
     </message>
@@ -7056,6 +7072,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Say dialect or base_url.</source>
         <translation>请指定 dialect 或 base_url。</translation>
+    </message>
+    <message>
+        <source>Say turn_end or session_stop.</source>
+        <translation>请使用 turn_end 或 session_stop。</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>
@@ -8002,6 +8022,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The system does not permit access to “{path}”.</source>
         <translation>系统不允许访问“{path}”。</translation>
+    </message>
+    <message>
+        <source>The text of “{name}” is too long to be attached.</source>
+        <translation>“{name}”的文本太长，无法附加。</translation>
     </message>
     <message>
         <source>The tool failed.</source>
@@ -9518,12 +9542,24 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”无法启动：{why}。</translation>
     </message>
     <message>
+        <source>“{name}” has no text: its pages are pictures.</source>
+        <translation>“{name}”没有文本：其页面是图片。</translation>
+    </message>
+    <message>
+        <source>“{name}” is a PDF that cannot be read.</source>
+        <translation>“{name}”是无法读取的 PDF。</translation>
+    </message>
+    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>“{name}”是文件夹，不是程序。</translation>
     </message>
     <message>
         <source>“{name}” is a part of a model, and cannot answer by itself.</source>
         <translation>“{name}”只是模型的一部分，无法独立回答。</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>“{name}”大于 {limit}。</translation>
     </message>
     <message>
         <source>“{name}” is no name for one argument.</source>
@@ -9536,6 +9572,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{name}” is not a program that this computer can run.</source>
         <translation>“{name}”不是此计算机可以运行的程序。</translation>
+    </message>
+    <message>
+        <source>“{name}” is protected by a password.</source>
+        <translation>“{name}”受密码保护。</translation>
     </message>
     <message>
         <source>“{name}” let the work go on.</source>
@@ -10552,10 +10592,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{name}” is a folder.</source>
         <translation>“{name}”是文件夹。</translation>
-    </message>
-    <message>
-        <source>“{name}” is larger than {limit}.</source>
-        <translation>“{name}”大于 {limit}。</translation>
     </message>
     <message>
         <source>“{name}” is neither a picture nor a text in UTF-8.</source>
@@ -11608,8 +11644,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>专家编辑器</translation>
     </message>
     <message>
-        <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
-        <translation>名称由字母、数字、“_”和“-”组成，并以字母开头。请修改。</translation>
+        <source>A name has letters from a to z, digits, “_” and “-”, and begins with a letter. Change it.</source>
+        <translation>名称只能包含字母 a 到 z、数字、“_”和“-”，并以字母开头。请修改。</translation>
     </message>
     <message>
         <source>Another specialist or tool has this name. Choose another one.</source>
@@ -12913,6 +12949,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>You said</source>
         <translation>您说</translation>
+    </message>
+    <message>
+        <source>Show “{0}”</source>
+        <translation>显示“{0}”</translation>
     </message>
     <message>
         <source>Undo all changes since this message…</source>
