@@ -291,7 +291,8 @@ class UndoDialog(QDialog):
             return self.tr("The file was changed after the undo. Tick it to redo the change anyway.")
         if not replaced:
             return self.tr(
-                "The file was changed after the call. Tick it to put it back anyway; Redo then restores the later change."
+                "The file was changed after the call. Tick it to put it back anyway; Redo then restores "
+                "the later change."
             )
         if self._is_redo:
             return self.tr("Later changes are saved first: Undo restores them.")

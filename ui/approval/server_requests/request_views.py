@@ -97,7 +97,8 @@ class UrlElicitationView(RequestView):
         if not self._address.is_idn:
             return ""
         advice = self.tr(
-            "Such letters can look like others. Compare the name with the one that you know, or type the name that you know into your browser."
+            "Such letters can look like others. Compare the name with the one that you know, or type the "
+            "name that you know into your browser."
         )
         if not self._address.unicode_host:
             return join_sentences((self.tr("This name has unusual letters that cannot be shown."), advice))
@@ -108,7 +109,9 @@ class UrlElicitationView(RequestView):
     def _note_text(self) -> str:
         if not self._address.is_safe:
             return self.tr(
-                "This address is not opened. Only https addresses are opened, and http on this computer, if nothing in them is ambiguous and they do not lead into a private network that the server is not in. Decline, and report the address to the maker of the server."
+                "This address is not opened. Only https addresses are opened, and http on this computer, "
+                "if nothing in them is ambiguous and they do not lead into a private network that the "
+                "server is not in. Decline, and report the address to the maker of the server."
             )
         if self._address.user:
             return self.tr("The text “{0}@” before the host can look like another host.").format(

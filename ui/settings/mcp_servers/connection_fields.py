@@ -98,7 +98,8 @@ class OAuthClientFields(QWidget):
         self._secret = QLineEdit(echoMode=QLineEdit.EchoMode.Password)
         self._secret.setAccessibleName(self.tr("Client secret"))
         words = self.tr(
-            "Most servers need neither. Some accept only registered programs: the operator of such a server gives you both. The secret goes to the keyring."
+            "Most servers need neither. Some accept only registered programs: the operator of such a "
+            "server gives you both. The secret goes to the keyring."
         )
         self._id.setAccessibleDescription(words)
         vbox(self._id, self._secret, label(words, "muted", wrap=True), parent=self, spacing=SPACE_XS, margins=0)
@@ -153,7 +154,8 @@ class HttpFields(QObject):
         self._client.setVisible(sign_in.widget.isChecked())
         sign_in.widget.toggled.connect(self._client.setVisible)
         how = self.tr(
-            "Save, then press “Sign in” on the server's card. Your browser opens a page of the server. The sign-in is kept in the keyring."
+            "Save, then press “Sign in” on the server's card. Your browser opens a page of the server. "
+            "The sign-in is kept in the keyring."
         )
         self._url_row = form.add_field("url", self.tr("Address"), url, self._url_error)
         form.add_field("headers", self.tr("Headers"), self._headers.control, self._headers.problem)
@@ -212,7 +214,8 @@ class HttpFields(QObject):
             words = words.format(urlsplit(original.url).netloc)
         elif parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             words = self.tr(
-                "Others on the network can read what is sent to an http:// address. Use https:// if the server offers it."
+                "Others on the network can read what is sent to an http:// address. Use https:// if the "
+                "server offers it."
             )
         self._url_row.show_warning(words)
 
@@ -291,7 +294,8 @@ class StdioFields(QObject):
     def _secret_warning(self, more: tuple[str, ...]) -> str:
         secret = find_secret((*more, *self._typed_arguments))
         words = self.tr(
-            "“{0}” seems to contain a secret. Arguments are kept in a file, and every program on this computer can read them: use a secret variable, if the server accepts one."
+            "“{0}” seems to contain a secret. Arguments are kept in a file, and every program on this "
+            "computer can read them: use a secret variable, if the server accepts one."
         )
         return words.format(show_hidden(secret)) if secret is not None else ""
 
@@ -304,7 +308,8 @@ class StdioFields(QObject):
         if not is_other or not self._variables.uses_stored:
             return ""
         return self.tr(
-            "The secret variables were entered for the previous program and are not given to another one. Enter them again."
+            "The secret variables were entered for the previous program and are not given to another "
+            "one. Enter them again."
         )
 
     def _split_line(self) -> None:

@@ -95,7 +95,8 @@ class ServerEditor(CardEditor):
         add("timeout", self.tr("Time limit"), number_box(1, _MAX_TIMEOUT, suffix=self.tr(" s")))
         words = self.tr("Trust what it says about its tools")
         trust = self.tr(
-            "Tools that the server calls harmless then run without asking you. Leave this off unless you trust the maker of the server: nobody checks what the server says."
+            "Tools that the server calls harmless then run without asking you. Leave this off unless you "
+            "trust the maker of the server: nobody checks what the server says."
         )
         add("trusted", words, check_box(words), help_text=trust)
 
