@@ -1,4 +1,4 @@
-"""The turn: the only loop there is."""
+"""The agent loop: answers, tool calls, Stop, retries and limits."""
 
 import asyncio
 from dataclasses import replace
@@ -67,8 +67,8 @@ async def test_edited_arguments_are_what_runs() -> None:
     await running
     assert desk.memory.of(ToolStarted)[0].input == {"word": "new"}
     assert desk.memory.of(ApprovalResolved)[0].effective_input == {"word": "new"}
-    told = 'The person changed the arguments of this call before it ran. It ran with {"word": "new"}'
-    assert desk.memory.results[0].content == (Text(text=f"{told}\n\nnew"),)
+    note = 'The person changed the arguments of this call before it ran. It ran with {"word": "new"}'
+    assert desk.memory.results[0].content == (Text(text=f"{note}\n\nnew"),)
 
 
 async def test_a_denial_reaches_the_model_with_the_persons_words() -> None:
@@ -108,12 +108,12 @@ async def test_all_cards_of_a_turn_appear_together_and_allowing_for_the_conversa
 
 async def test_reads_run_together_and_a_mutating_call_alone() -> None:
     now_running: set[str] = set()
-    seen: list[tuple[str, ...]] = []
+    groups: list[tuple[str, ...]] = []
 
     async def work(word: str) -> str:
         now_running.add(word)
         await asyncio.sleep(0.01)
-        seen.append(tuple(sorted(now_running)))
+        groups.append(tuple(sorted(now_running)))
         now_running.discard(word)
         return word
 
@@ -126,9 +126,9 @@ async def test_reads_run_together_and_a_mutating_call_alone() -> None:
     await desk.approvals_open()
     desk.decide(AllowOnce())
     await running
-    assert seen[0] == ("a", "b")
-    assert ("c",) in seen
-    assert seen[-1] == ("d",)
+    assert groups[0] == ("a", "b")
+    assert ("c",) in groups
+    assert groups[-1] == ("d",)
     assert [result.tool_use_id for result in desk.memory.results] == ["1", "2", "3", "4"]
 
 
@@ -172,7 +172,7 @@ async def test_nothing_runs_when_the_start_cannot_be_journalled() -> None:
 
 
 class TestStop:
-    """At every await."""
+    """Stop at each point where a run waits."""
 
     async def test_while_the_text_streams(self) -> None:
         gate, reached = asyncio.Event(), asyncio.Event()
@@ -262,7 +262,7 @@ class TestStop:
         desk.run.interrupt()
         assert await running is RunEnd.CANCELLED
 
-    async def test_twice_is_once(self) -> None:
+    async def test_a_second_stop_changes_nothing(self) -> None:
         gate, reached = asyncio.Event(), asyncio.Event()
         desk = Desk(Turn(ContentDelta("a"), Wait(gate, reached)))
         running = desk.start()
@@ -283,7 +283,7 @@ class TestStop:
 
 
 class TestRetry:
-    """Only before the first content."""
+    """A request is sent again only before the first content."""
 
     async def test_a_refused_connection_is_tried_again(self) -> None:
         desk = Desk(Turn(ConnectionFailed("nobody")), Turn(ContentDelta("hi")))
@@ -316,7 +316,7 @@ class TestRetry:
 
 
 class TestLimits:
-    """Every loop ends."""
+    """Limits end every run."""
 
     async def test_rounds_are_counted_and_open_calls_answered(self) -> None:
         desk = Desk(
@@ -365,15 +365,15 @@ async def test_stored_pictures_go_out_as_bytes_and_lost_ones_as_words() -> None:
     assert isinstance(block, Image)
     assert isinstance(block.source, Base64Source)
 
-    gone = Desk(Turn())
-    gone.memory.messages = [Message.user_with_blocks([Image(source=source)])]
+    second = Desk(Turn())
+    second.memory.messages = [Message.user_with_blocks([Image(source=source)])]
 
     async def missing(_: StoredSource) -> bytes:
         raise ImageRefused.unreadable("cat.png")
 
-    gone.run = Run(replace(gone.context, read_picture=missing), gone.settings)
-    await gone.execute()
-    (block,) = gone.provider.requests[0].messages[0].blocks
+    second.run = Run(replace(second.context, read_picture=missing), second.settings)
+    await second.execute()
+    (block,) = second.provider.requests[0].messages[0].blocks
     assert isinstance(block, Text)
     assert "cat.png" in block.text
 

@@ -1,4 +1,4 @@
-"""How much of memory one answer takes."""
+"""The limit on the memory that one answer takes."""
 
 import pytest
 

@@ -28,11 +28,11 @@ class Desk:
 
     timeout: float = 600.0
     broker: QuestionBroker = field(default_factory=QuestionBroker)
-    told: list[EngineEvent] = field(default_factory=list)
+    events: list[EngineEvent] = field(default_factory=list)
 
     @property
     def tool(self) -> Tool[AskUserInput]:
-        return ask_user(self.broker, self.told.append, self.timeout)
+        return ask_user(self.broker, self.events.append, self.timeout)
 
     def call(self, arguments: JsonObject, *agent_path: str) -> "asyncio.Task[tuple[ResultPart, ...]]":
         tool = self.tool
@@ -40,11 +40,11 @@ class Desk:
         return asyncio.ensure_future(tool.run(tool.checked(arguments), running))  # type: ignore[arg-type]
 
     async def asked(self) -> QuestionAsked:
-        while not self.told:
+        while not self.events:
             await asyncio.sleep(0)
-        asked = self.told[0]
-        assert isinstance(asked, QuestionAsked)
-        return asked
+        question = self.events[0]
+        assert isinstance(question, QuestionAsked)
+        return question
 
 
 def words(parts: tuple[ResultPart, ...]) -> str:
@@ -56,27 +56,27 @@ def words(parts: tuple[ResultPart, ...]) -> str:
 async def test_an_answer_reaches_the_model_and_the_record() -> None:
     desk = Desk()
     call = desk.call({"question": " Which colour? ", "choices": ["red ", "green"], "free_text": False})
-    asked = await desk.asked()
-    assert (asked.question, asked.choices, asked.several, asked.free_text) == (
+    question = await desk.asked()
+    assert (question.question, question.choices, question.several, question.free_text) == (
         "Which colour?",
         ("red", "green"),
         False,
         False,
     )
-    assert [question.question_id for question in desk.broker.open_questions] == [asked.question_id]
-    assert desk.broker.answer(asked.question_id, "green")
-    assert not desk.broker.answer(asked.question_id, "red")
+    assert [entry.question_id for entry in desk.broker.open_questions] == [question.question_id]
+    assert desk.broker.answer(question.question_id, "green")
+    assert not desk.broker.answer(question.question_id, "red")
     assert words(await call) == "The person answered:\ngreen"
-    assert desk.told[1:] == [QuestionAnswered(asked.question_id, "green")]
+    assert desk.events[1:] == [QuestionAnswered(question.question_id, "green")]
 
 
 async def test_several_choices_and_own_words() -> None:
     desk = Desk()
     call = desk.call({"question": "Which?", "choices": ["red", "green", "blue"], "several": True})
-    asked = await desk.asked()
-    desk.broker.answer(asked.question_id, ("something like teal", "blue", "red"))
+    question = await desk.asked()
+    desk.broker.answer(question.question_id, ("something like teal", "blue", "red"))
     assert words(await call) == "The person answered:\nred\nblue\nsomething like teal"
-    assert desk.told[1:] == [QuestionAnswered(asked.question_id, "red\nblue\nsomething like teal")]
+    assert desk.events[1:] == [QuestionAnswered(question.question_id, "red\nblue\nsomething like teal")]
 
 
 async def test_a_person_who_is_away_is_not_waited_for_for_ever() -> None:
@@ -84,31 +84,31 @@ async def test_a_person_who_is_away_is_not_waited_for_for_ever() -> None:
     text = words(await desk.call({"question": "Anyone?"}))
     assert "did not answer within 0.01 seconds" in text
     assert "Go on with what you know" in text
-    asked = await desk.asked()
-    assert desk.told[1:] == [QuestionAnswered(asked.question_id, None)]
+    question = await desk.asked()
+    assert desk.events[1:] == [QuestionAnswered(question.question_id, None)]
     assert desk.broker.open_questions == ()
-    assert not desk.broker.answer(asked.question_id, "too late")
+    assert not desk.broker.answer(question.question_id, "too late")
 
 
 async def test_an_answer_in_the_moment_time_runs_out_counts() -> None:
     desk = Desk(timeout=0.0)
     call = desk.call({"question": "Anyone?"})
-    asked = await desk.asked()
+    question = await desk.asked()
     # The time is over, and the call has not heard of it yet.
-    assert desk.broker.answer(asked.question_id, "here")
+    assert desk.broker.answer(question.question_id, "here")
     assert words(await call) == "The person answered:\nhere"
-    assert desk.told[1:] == [QuestionAnswered(asked.question_id, "here")]
+    assert desk.events[1:] == [QuestionAnswered(question.question_id, "here")]
 
 
 async def test_a_cancel_withdraws_the_question() -> None:
     desk = Desk()
     call = desk.call({"question": "Anyone?"})
-    asked = await desk.asked()
+    question = await desk.asked()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
     assert desk.broker.open_questions == ()
-    assert desk.told[1:] == [QuestionAnswered(asked.question_id, None)]
+    assert desk.events[1:] == [QuestionAnswered(question.question_id, None)]
 
 
 @pytest.mark.parametrize("ending", ["answer", "timeout", "cancel"])
@@ -124,12 +124,12 @@ async def test_time_at_work_stands_still_while_the_person_is_waited_for(ending: 
         finally:
             entered.append("works")
 
-    tool = ask_user(desk.broker, desk.told.append, desk.timeout, waiting=waiting)
+    tool = ask_user(desk.broker, desk.events.append, desk.timeout, waiting=waiting)
     call = asyncio.ensure_future(tool.run(AskUserInput(question="Anyone?"), RunningCall("c1", lambda _text: None)))
-    asked = await desk.asked()
+    question = await desk.asked()
     assert entered == ["waits"]
     if ending == "answer":
-        desk.broker.answer(asked.question_id, "here")
+        desk.broker.answer(question.question_id, "here")
     elif ending == "cancel":
         call.cancel()
     await asyncio.wait({call})
@@ -140,8 +140,8 @@ async def test_time_at_work_stands_still_while_the_person_is_waited_for(ending: 
 async def test_a_question_that_is_withdrawn_lets_the_model_go_on() -> None:
     desk = Desk()
     call = desk.call({"question": "Anyone?"})
-    asked = await desk.asked()
-    desk.broker.withdraw(asked.question_id)
+    question = await desk.asked()
+    desk.broker.withdraw(question.question_id)
     text = words(await call)
     assert text.startswith("The question was withdrawn.")
     assert "Go on with what you know" in text
@@ -165,7 +165,7 @@ async def test_a_specialist_cannot_ask() -> None:
     desk = Desk()
     with pytest.raises(ToolFailed, match="root agent"):
         await desk.call({"question": "Anyone?"}, "researcher")
-    assert (desk.told, desk.broker.open_questions) == ([], ())
+    assert (desk.events, desk.broker.open_questions) == ([], ())
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def test_what_cannot_be_shown_or_answered_is_refused(arguments: JsonObject) -> N
 
 def test_the_largest_question_is_taken() -> None:
     choices = [f"{number:0{CHOICE_LIMIT}}" for number in range(CHOICES_LIMIT)]
-    wanted = Desk().tool.checked({"question": "x" * QUESTION_LIMIT, "choices": choices})
-    assert wanted.choices == choices
+    checked = Desk().tool.checked({"question": "x" * QUESTION_LIMIT, "choices": choices})
+    assert checked.choices == choices
 
 
 def test_it_changes_nothing_and_has_time_to_wait() -> None:

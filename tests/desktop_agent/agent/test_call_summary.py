@@ -1,4 +1,4 @@
-"""What is said of the calls of a specialist that was broken off."""
+"""The summary of the calls of a specialist that was interrupted."""
 
 from desktop_agent.agent.specialists import CallSummary
 from desktop_agent.types.blocks import Outcome, Text, ToolResult
@@ -18,7 +18,7 @@ def test_each_call_has_its_line_and_what_was_broken_off_its_words() -> None:
     calls = CallSummary()
     assert str(calls) == "It had called no tool."
     assert not calls.on_event(ToolProgress("a", "x"))
-    events = [pending(each) for each in "abcd"]
+    events = [pending(id_) for id_ in "abcd"]
     events += [ToolStarted("a", {}), finished("a", Outcome.SUCCEEDED, "secret of a"), ToolStarted("b", {})]
     events += [finished("c", Outcome.CANCELLED, "It was stopped.\ncreated x")]
     assert all(calls.on_event(event) for event in events)
@@ -33,14 +33,14 @@ def test_each_call_has_its_line_and_what_was_broken_off_its_words() -> None:
     ]
 
 
-def test_it_stays_short() -> None:
+def test_a_summary_of_many_calls_stays_short() -> None:
     calls = CallSummary()
     for number in range(100):
         calls.on_event(pending(str(number), text="x" * 5_000))
         calls.on_event(finished(str(number), Outcome.CANCELLED, "y" * 50))
-    said = str(calls)
-    assert "- 60 earlier ones" in said
-    assert len(said) < 20_000
+    text = str(calls)
+    assert "- 60 earlier ones" in text
+    assert len(text) < 20_000
 
 
 def test_an_end_of_a_call_that_was_not_told_of_is_passed_over() -> None:

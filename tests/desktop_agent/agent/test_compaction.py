@@ -1,4 +1,4 @@
-"""Summarising: what is asked, what comes of it, and that a failure changes nothing."""
+"""Compaction: the request, its summary, and that a failure changes nothing."""
 
 import asyncio
 import threading
@@ -49,7 +49,7 @@ SAID = Turn(ContentDelta("The shed is "), ContentDelta("red."), UsageUpdate(Usag
 
 
 class Desk:
-    """A compactor and whom it works with."""
+    """A compactor with its provider, settings and budget."""
 
     def __init__(self, *turns: Turn, window: int | None = 50_000, **settings: Any) -> None:
         self.provider = ScriptedProvider(*turns, models=(ModelInfo("m", capabilities=known(window)),))
@@ -139,17 +139,17 @@ async def test_what_it_used_counts_also_where_nothing_came_of_it() -> None:
 
 @pytest.mark.parametrize("window", [2_000, 8_000, 50_000])
 async def test_the_question_fits_however_long_the_conversation_is(window: int) -> None:
-    said: list[Message] = []
+    history: list[Message] = []
     for number in range(400):
-        said += [Message.user(f"Number {number}. " + "More, and more. " * 40), answer("", "1"), results("1")]
+        history += [Message.user(f"Number {number}. " + "More, and more. " * 40), answer("", "1"), results("1")]
     desk = Desk(SAID, window=window)
-    message = await desk.compact(*said, *KEPT)
+    message = await desk.compact(*history, *KEPT)
     (request,) = desk.provider.requests
     assert request.config.max_tokens is not None
     assert estimate_token_count(request).tokens * (1 + ESTIMATE_MARGIN) + request.config.max_tokens <= window
     assert "older parts of the conversation are left out" in request.messages[0].text
     first_kept = first_kept_of(message)
-    cut = next((place for place, each in enumerate(said) if each.id == first_kept), len(said))
+    cut = next((place for place, message in enumerate(history) if message.id == first_kept), len(history))
     newest = (cut - 1) // 3
     assert f"Number {newest}." in request.messages[0].text
     assert f"Number {newest + 1}." not in request.messages[0].text
@@ -170,7 +170,7 @@ async def test_what_must_stay_and_cannot_be_read_is_not_summarised_around() -> N
 
 
 def long_work(count: int) -> list[Message]:
-    return [each for n in range(count) for each in (answer("word " * 400, str(n)), results(str(n)))]
+    return [message for n in range(count) for message in (answer("word " * 400, str(n)), results(str(n)))]
 
 
 async def test_the_work_on_one_prompt_is_summarised_and_the_prompt_stays() -> None:
@@ -226,9 +226,9 @@ async def test_the_loop_turns_while_a_long_history_is_weighed(monkeypatch: pytes
 async def test_a_long_question_is_put_together_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[bool] = []
 
-    def noted(*given: Any) -> str:
+    def noted(*args: Any) -> str:
         threads.append(threading.current_thread() is threading.main_thread())
-        return conversation_as_text(*given)
+        return conversation_as_text(*args)
 
     monkeypatch.setattr(compaction, "conversation_as_text", noted)
     desk = Desk(SAID, SAID, window=20_000)
@@ -304,10 +304,10 @@ async def test_a_second_summary_summarises_the_first() -> None:
     assert first is not None
     more = [answer("The door is red."), Message.user("And the roof?")]
     second = await desk.compact(*HISTORY, first, *more)
-    told = desk.provider.requests[1].messages[0].text
-    assert "The shed is red." in told
-    assert "And the door?" in told
-    assert "Paint the shed." not in told
+    question = desk.provider.requests[1].messages[0].text
+    assert "The shed is red." in question
+    assert "And the door?" in question
+    assert "Paint the shed." not in question
     assert second is not None
     sent = compacted_view([*HISTORY, first, *more, second])
     assert [message.text for message in sent[1:]] == ["And the roof?"]

@@ -279,6 +279,6 @@ async def test_a_message_that_waits_is_delivered_after_the_results_of_its_turn()
         Turn(call("1", "look")), Turn(ContentDelta("Done.")), tools=(tool("look", work, read_only=True),), queue=queue
     )
     assert await desk.execute() is RunEnd.COMPLETED
-    assert [each.text for each in desk.provider.requests[1].messages[-1:]] == ["Look left too."]
+    assert [message.text for message in desk.provider.requests[1].messages[-1:]] == ["Look left too."]
     assert [event.message_id for event in desk.memory.of(UserMessageDelivered)] == [message.id]
     assert [entry.message for entry in queue.entries] == [later]

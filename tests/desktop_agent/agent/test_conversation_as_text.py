@@ -35,12 +35,12 @@ def test_who_said_what_and_what_was_done() -> None:
         ToolUse(id="1", name="read_file", input={"path": "a.txt"}),
         Unknown(raw={"what": "is this"}),
     )
-    found = (Text(text="red"), Json(value={"colour": "red"}), Image(source=UrlSource(url="https://x/y.png"), name="y"))
+    parts = (Text(text="red"), Json(value={"colour": "red"}), Image(source=UrlSource(url="https://x/y.png"), name="y"))
     text = conversation_as_text(
         [
             Message.user("Paint the shed."),
             Message(role=Role.ASSISTANT, blocks=blocks),
-            Message.tool_results([ToolResult(tool_use_id="1", content=found, outcome=Outcome.FAILED)]),
+            Message.tool_results([ToolResult(tool_use_id="1", content=parts, outcome=Outcome.FAILED)]),
             Message.user("Go on.").model_copy(update={"injected_by": "tests"}),
         ],
         ROOM,
@@ -92,7 +92,7 @@ def test_shortening_keeps_beginning_and_end() -> None:
 
 
 @given(histories(), st.integers(1_000, 3_000), st.floats(0.1, 2.0))
-def test_it_fits(history: list[Message], room: int, per_character: float) -> None:
+def test_the_text_fits_the_room_for_any_history(history: list[Message], room: int, per_character: float) -> None:
     text = conversation_as_text(history, room, lambda text: int(len(text) * per_character))
     # Between the parts there are two line breaks, and there may be a word about what is missing.
     assert len(text) * per_character <= room + (2 * len(history) + 100) * per_character

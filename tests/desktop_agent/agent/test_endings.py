@@ -1,4 +1,4 @@
-"""How answers end, and what the turn makes of it."""
+"""How answers end, and how the run goes on then."""
 
 import pytest
 
@@ -114,9 +114,9 @@ class TestMiswritten:
         assert answer.usage == Usage(input_tokens=10)
         desk.provider.assert_finished()
 
-    @pytest.mark.parametrize("said", [ContentDelta("Let me"), ThinkingDelta("Hm")])
-    async def test_not_after_anything_was_said(self, said: ContentDelta | ThinkingDelta) -> None:
-        desk = Desk(Turn(said, MISWRITTEN, Done()))
+    @pytest.mark.parametrize("delta", [ContentDelta("Let me"), ThinkingDelta("Hm")])
+    async def test_not_after_anything_was_said(self, delta: ContentDelta | ThinkingDelta) -> None:
+        desk = Desk(Turn(delta, MISWRITTEN, Done()))
         assert await desk.execute() is RunEnd.COMPLETED
         assert not desk.memory.of(RetryScheduled)
         assert desk.memory.messages[-1].state is MessageState.INTERRUPTED

@@ -1,4 +1,4 @@
-"""A model that speaks faster than anybody can look."""
+"""A model that streams faster than its events can be handled."""
 
 import asyncio
 
@@ -11,9 +11,9 @@ from tests.fakes.scripted_provider import Turn
 async def test_others_have_their_turn_while_a_flood_comes() -> None:
     desk = Desk(Turn(*[ContentDelta("x")] * 50_000))
     running = desk.start()
-    seen: set[int] = set()
+    counts: set[int] = set()
     while not running.done():
-        seen.add(len(desk.memory.events))
+        counts.add(len(desk.memory.events))
         await asyncio.sleep(0)
     assert await running is RunEnd.COMPLETED
-    assert len([count for count in seen if 10 < count < 50_000]) > 2
+    assert len([count for count in counts if 10 < count < 50_000]) > 2

@@ -45,7 +45,7 @@ async def behave(behaviour: Behaviour, name: str) -> GuardVerdict | None:
         raise RuntimeError("a secret of the guard")
     if behaviour == "hang":
         await asyncio.Event().wait()
-    said: dict[str, object] = {
+    verdicts: dict[str, object] = {
         "pass": GuardPass(),
         "none": None,
         "continue": GuardContinue(f"go on, {name}"),
@@ -54,7 +54,7 @@ async def behave(behaviour: Behaviour, name: str) -> GuardVerdict | None:
         "nonsense": "yes",
         "blank": GuardContinue(" \n"),
     }
-    return said[behaviour]  # type: ignore[return-value]
+    return verdicts[behaviour]  # type: ignore[return-value]
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Known:
 
 
 class Guarded(RuleBasedStateMachine):
-    """Guards that do anything, beside a model of what must come of it."""
+    """Guards that behave at random, compared with a model of the outcome."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,24 +119,24 @@ class Guarded(RuleBasedStateMachine):
 
     @rule(at=AT)
     def consult(self, at: At) -> None:
-        told: list[EngineEvent] = []
-        asked = [known for known in self.model.values() if known.at == at]
-        iterations = {known.name: self.counts.get(known.name, 0) for known in asked}
+        events: list[EngineEvent] = []
+        consulted = [known for known in self.model.values() if known.at == at]
+        iterations = {known.name: self.counts.get(known.name, 0) for known in consulted}
         self.seen.clear()
         outcome = self.runner.run(
-            self.guards.consult(at, history=(), stop_reason=StopReason.END_TURN, turns=1, emit=told.append)
+            self.guards.consult(at, history=(), stop_reason=StopReason.END_TURN, turns=1, emit=events.append)
         )
         assert self.seen == iterations
-        assert (outcome, heard(told)) == self.expected(asked)
+        assert (outcome, described(events)) == self.expected(consulted)
 
-    def expected(self, asked: list[Known]) -> tuple[GuardOutcome, list[str]]:
-        events = [f"gone {known.name}" for known in asked if known.behaviour in MISBEHAVES]
-        aborts = [known.name for known in asked if known.behaviour == "abort"]
+    def expected(self, consulted: list[Known]) -> tuple[GuardOutcome, list[str]]:
+        events = [f"gone {known.name}" for known in consulted if known.behaviour in MISBEHAVES]
+        aborts = [known.name for known in consulted if known.behaviour == "abort"]
         events += [f"gone {name}" for name in aborts]
-        stops = [known.name for known in asked if known.behaviour == "stop"]
+        stops = [known.name for known in consulted if known.behaviour == "stop"]
         going_on: list[str] = []
         if not aborts and not stops:
-            for known in asked:
+            for known in consulted:
                 if known.behaviour != "continue":
                     continue
                 count = self.counts.get(known.name, 0)
@@ -163,9 +163,9 @@ class Guarded(RuleBasedStateMachine):
         assert [guard.name for guard in self.guards.list()] == list(self.model)
 
 
-def heard(told: list[EngineEvent]) -> list[str]:
+def described(events: list[EngineEvent]) -> list[str]:
     words: list[str] = []
-    for event in told:
+    for event in events:
         if isinstance(event, ContinuationInjected):
             words.append(f"{event.guard_name} {event.iteration}")
         else:
@@ -199,14 +199,14 @@ def test_one_that_would_never_be_asked_is_wrong_use() -> None:
 
 
 async def test_stubborn_guards_come_to_an_end() -> None:
-    told: list[EngineEvent] = []
+    events: list[EngineEvent] = []
     guards = Guards(
-        (Guard(name, always(GuardContinue("more")), most) for name, most in (("a", 2), ("b", 3))), told.append
+        (Guard(name, always(GuardContinue("more")), most) for name, most in (("a", 2), ("b", 3))), events.append
     )
     guards.begin_run()
     kinds = [(await ask(guards)).kind for _ in range(5)]
     assert kinds == ["continue", "continue", "continue", "pass", "pass"]
-    assert heard(told) == ["a 1", "b 1", "a 2", "b 2", "gone a", "b 3", "gone b"]
+    assert described(events) == ["a 1", "b 1", "a 2", "b 2", "gone a", "b 3", "gone b"]
 
 
 async def test_a_guard_that_comes_back_in_the_same_run_gets_no_new_iterations() -> None:
@@ -239,7 +239,7 @@ async def test_a_guard_that_is_removed_while_it_thinks_has_no_say() -> None:
     async def check(_moment: GuardMoment) -> GuardVerdict:
         guards.remove("a")
         guards.remove("b")
-        return GuardAbort("never heard")
+        return GuardAbort("never described")
 
     asked: list[str] = []
 
@@ -259,10 +259,10 @@ async def test_whatever_a_guard_raises_it_alone_is_gone(kind: type[BaseException
             await asyncio.sleep(0)
         raise kind("a secret")
 
-    told: list[EngineEvent] = []
-    guards = Guards((Guard("a", burst, 1), Guard("b", always(GuardContinue("more")), 1)), told.append)
+    events: list[EngineEvent] = []
+    guards = Guards((Guard("a", burst, 1), Guard("b", always(GuardContinue("more")), 1)), events.append)
     assert (await ask(guards)).prompt == "more"
-    assert heard(told) == ["gone a", "b 1"]
+    assert described(events) == ["gone a", "b 1"]
 
 
 async def test_a_guard_that_is_no_coroutine_function_is_gone() -> None:
@@ -337,10 +337,10 @@ class Deaf:
 async def test_a_guard_that_ignores_its_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CANCEL_GRACE", 0.01)
     deaf = Deaf()
-    told: list[EngineEvent] = []
-    guards = Guards((Guard("a", deaf.check, 1), Guard("b", always(GuardStop()), 1)), told.append, seconds=0.01)
+    events: list[EngineEvent] = []
+    guards = Guards((Guard("a", deaf.check, 1), Guard("b", always(GuardStop()), 1)), events.append, seconds=0.01)
     assert (await ask(guards)).kind == "stop"
-    assert told == [GuardAborted("a", "It gave no answer within 0.01 seconds.")]
+    assert events == [GuardAborted("a", "It gave no answer within 0.01 seconds.")]
     assert deaf.cancelled == 1
     await deaf.release()
 
@@ -358,16 +358,16 @@ async def test_a_cancel_goes_through(monkeypatch: pytest.MonkeyPatch, obedient: 
         finally:
             cancelled.append("a")
 
-    told: list[EngineEvent] = []
+    events: list[EngineEvent] = []
     check: Callable[[GuardMoment], Awaitable[GuardVerdict | None]] = obey if obedient else deaf.check
-    guards = Guards((Guard("a", check, 1),), told.append)
+    guards = Guards((Guard("a", check, 1),), events.append)
     consulting = asyncio.ensure_future(ask(guards))
     await deaf.has_begun.wait()
     consulting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await consulting
     # Stop is not the guard's fault: it stays for the next run.
-    assert (told, [guard.name for guard in guards.list()]) == ([], ["a"])
+    assert (events, [guard.name for guard in guards.list()]) == ([], ["a"])
     if obedient:
         assert cancelled == ["a"]
     else:
@@ -379,9 +379,9 @@ async def test_a_guard_that_cancels_itself_is_removed() -> None:
     async def check(_moment: GuardMoment) -> None:
         raise asyncio.CancelledError
 
-    told: list[EngineEvent] = []
-    assert await ask(Guards((Guard("a", check, 1),), told.append)) == GuardOutcome()
-    assert heard(told) == ["gone a"]
+    events: list[EngineEvent] = []
+    assert await ask(Guards((Guard("a", check, 1),), events.append)) == GuardOutcome()
+    assert described(events) == ["gone a"]
 
 
 def test_two_guards_of_one_name_are_refused() -> None:

@@ -66,12 +66,12 @@ def nested(levels: int) -> list[Any]:
     return value
 
 
-def saying(verdict: Any, seen: list[Any] | None = None) -> Callable[[Any], Awaitable[Any]]:
-    """A hook that says this, and notes what it was given."""
+def hook_that_returns(verdict: Any, moments: list[Any] | None = None) -> Callable[[Any], Awaitable[Any]]:
+    """Return a hook that answers with `verdict` and records its moments."""
 
     async def hook(moment: Any) -> Any:
-        if seen is not None:
-            seen.append(moment)
+        if moments is not None:
+            moments.append(moment)
         return verdict
 
     return hook
@@ -99,15 +99,21 @@ async def cancelling_itself(_moment: Any) -> Any:
 
 
 def before(*verdicts: Any) -> Hooks:
-    return Hooks(pre_tool_use=tuple(each if callable(each) else saying(each) for each in verdicts))
+    return Hooks(
+        pre_tool_use=tuple(verdict if callable(verdict) else hook_that_returns(verdict) for verdict in verdicts)
+    )
 
 
 def after(*verdicts: Any) -> Hooks:
-    return Hooks(post_tool_use=tuple(each if callable(each) else saying(each) for each in verdicts))
+    return Hooks(
+        post_tool_use=tuple(verdict if callable(verdict) else hook_that_returns(verdict) for verdict in verdicts)
+    )
 
 
 def prompted(*verdicts: Any) -> Hooks:
-    return Hooks(user_prompt_submit=tuple(each if callable(each) else saying(each) for each in verdicts))
+    return Hooks(
+        user_prompt_submit=tuple(verdict if callable(verdict) else hook_that_returns(verdict) for verdict in verdicts)
+    )
 
 
 UNCHECKED = Message.model_construct(role=Role.USER, blocks=(Text.model_construct(text=5),))
@@ -139,16 +145,18 @@ async def test_the_strictest_verdict_wins(
 
 
 async def test_all_run_in_order_and_each_sees_what_those_before_made_of_it(tool: AnyTool) -> None:
-    seen: list[PreToolUse] = []
+    moments: list[PreToolUse] = []
     verdicts = (None, HookEdit(input={"word": "two"}), DENY, HookEdit(input={"word": "three", "more": [3]}), ALLOW)
-    ruled = await run_pre_tool_hooks(before(*(saying(each, seen) for each in verdicts)), call(), tool)
-    assert [each.input["word"] for each in seen] == ["one", "one", "two", "two", "three"]
+    ruled = await run_pre_tool_hooks(
+        before(*(hook_that_returns(verdict, moments) for verdict in verdicts)), call(), tool
+    )
+    assert [moment.input["word"] for moment in moments] == ["one", "one", "two", "two", "three"]
     assert ruled.verdict == "deny"
     assert ruled.input == {"word": "three", "more": [3]}
 
 
 @pytest.mark.parametrize(
-    ("wanted", "why"),
+    ("edited", "why"),
     [
         ({"word": 5}, "word: Input should be a valid string"),
         ({"word": "two", "other": 1}, "other: Extra inputs are not permitted"),
@@ -158,12 +166,12 @@ async def test_all_run_in_order_and_each_sees_what_those_before_made_of_it(tool:
         ({"word": "two", "more": nested(300)}, "nested too deep"),
     ],
 )
-async def test_an_edit_that_does_not_fit_the_tool_denies(tool: AnyTool, wanted: dict[str, Any], why: str) -> None:
-    seen: list[PreToolUse] = []
-    ruled = await run_pre_tool_hooks(before(HookEdit(input=wanted), saying(None, seen)), call(), tool)
+async def test_an_edit_that_does_not_fit_the_tool_denies(tool: AnyTool, edited: dict[str, Any], why: str) -> None:
+    moments: list[PreToolUse] = []
+    ruled = await run_pre_tool_hooks(before(HookEdit(input=edited), hook_that_returns(None, moments)), call(), tool)
     assert ruled.verdict == "deny"
     assert re.search(why, ruled.reason)
-    assert seen[0].input == ruled.input == {"word": "one", "more": [1]}
+    assert moments[0].input == ruled.input == {"word": "one", "more": [1]}
     assert not ruled.edited
 
 
@@ -178,28 +186,28 @@ async def test_arguments_of_a_tool_that_is_not_there_can_be_edited_all_the_same(
         failing,
         cancelling_itself,
         *(bursting(kind, later=later) for kind in (SystemExit, GeneratorExit, KeyboardInterrupt) for later in (0, 1)),
-        saying("deny"),
-        saying(True),
-        saying(HookEdit()),
-        saying(HookDeny(5)),
-        saying(HookAsk(b"why")),
-        saying(HookEdit(input="two", prompt="two", result="two")),
-        saying(HookEdit(input={"word": 5}, prompt=UNCHECKED)),
+        hook_that_returns("deny"),
+        hook_that_returns(True),
+        hook_that_returns(HookEdit()),
+        hook_that_returns(HookDeny(5)),
+        hook_that_returns(HookAsk(b"why")),
+        hook_that_returns(HookEdit(input="two", prompt="two", result="two")),
+        hook_that_returns(HookEdit(input={"word": 5}, prompt=UNCHECKED)),
     ],
 )
 async def test_a_fault_denies_says_no_secret_and_the_others_run(
     tool: AnyTool, fault: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen: list[Any] = []
+    moments: list[Any] = []
     caplog.set_level(logging.DEBUG)
-    last = saying(ALLOW, seen)
+    last = hook_that_returns(ALLOW, moments)
     ruled = await run_pre_tool_hooks(before(fault, last), call(), tool)
-    assert (ruled.verdict, len(seen)) == ("deny", 1)
+    assert (ruled.verdict, len(moments)) == ("deny", 1)
     result = await run_post_tool_hooks(after(fault, last), ended())
-    assert (result.outcome, len(seen)) == (Outcome.FAILED, 2)
+    assert (result.outcome, len(moments)) == (Outcome.FAILED, 2)
     assert all(isinstance(part, Text) for part in result.content)
     prompt = await run_prompt_hooks(prompted(fault, last), UserPromptSubmit(Message.user("hello")))
-    assert (prompt.allowed, len(seen)) == (False, 3)
+    assert (prompt.allowed, len(moments)) == (False, 3)
     assert ruled.reason
     assert prompt.reason
     assert "1234" not in f"{ruled.reason} {prompt.reason} {caplog.text} {result}"
@@ -216,16 +224,16 @@ async def test_a_hook_that_is_no_coroutine_denies(tool: AnyTool) -> None:
 async def test_what_a_hook_does_to_what_it_was_given_changes_nothing(tool: AnyTool, length: int) -> None:
     moment, untouched = call(length), call(length)
 
-    async def vandal(given: PreToolUse) -> None:
-        given.input["word"] = "vandal"
-        given.input["more"].append(2)
-        for message in given.history:
+    async def vandal(received: PreToolUse) -> None:
+        received.input["word"] = "vandal"
+        received.input["more"].append(2)
+        for message in received.history:
             message.tool_uses[0].input.clear()
 
-    seen: list[PreToolUse] = []
-    ruled = await run_pre_tool_hooks(before(vandal, saying(None, seen)), moment, tool)
-    assert ruled.input == seen[0].input == moment.input == untouched.input
-    assert [each.blocks for each in moment.history] == [each.blocks for each in untouched.history]
+    moments: list[PreToolUse] = []
+    ruled = await run_pre_tool_hooks(before(vandal, hook_that_returns(None, moments)), moment, tool)
+    assert ruled.input == moments[0].input == moment.input == untouched.input
+    assert [message.blocks for message in moment.history] == [message.blocks for message in untouched.history]
 
 
 async def test_a_hook_that_never_answers_is_ended_and_denies(tool: AnyTool) -> None:
@@ -267,7 +275,7 @@ async def test_a_hook_that_will_not_end_is_left_alone(
 
 @pytest.mark.parametrize("length", [1, 100])
 async def test_a_cancel_goes_through_to_the_hook(tool: AnyTool, length: int) -> None:
-    told: list[str] = []
+    events: list[str] = []
     waits = asyncio.Event()
 
     async def waiting(_moment: PreToolUse) -> None:
@@ -275,23 +283,28 @@ async def test_a_cancel_goes_through_to_the_hook(tool: AnyTool, length: int) -> 
             waits.set()
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            told.append("cancelled")
+            events.append("cancelled")
             raise
 
-    task = asyncio.ensure_future(run_pre_tool_hooks(before(waiting, saying(None, told)), call(length), tool))
+    task = asyncio.ensure_future(
+        run_pre_tool_hooks(before(waiting, hook_that_returns(None, events)), call(length), tool)
+    )
     await waits.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert told == ["cancelled"]
+    assert events == ["cancelled"]
 
 
 async def test_edits_of_a_result_chain_and_change_nothing_but_its_content() -> None:
-    seen: list[PostToolUse] = []
+    moments: list[PostToolUse] = []
     first = HookEdit(result=ToolResult(tool_use_id="other", content=(Text(text="2"),), outcome=Outcome.DENIED))
     second = HookEdit(result=ToolResult(tool_use_id="other", content=(Text(text="3"),)))
-    result = await run_post_tool_hooks(after(saying(first, seen), saying(second, seen), saying(None, seen)), ended())
-    assert [each.result.content for each in seen[1:]] == [(Text(text="2"),), (Text(text="3"),)]
+    result = await run_post_tool_hooks(
+        after(hook_that_returns(first, moments), hook_that_returns(second, moments), hook_that_returns(None, moments)),
+        ended(),
+    )
+    assert [moment.result.content for moment in moments[1:]] == [(Text(text="2"),), (Text(text="3"),)]
     assert result == ToolResult(tool_use_id="1", content=(Text(text="3"),))
     unknown = await run_post_tool_hooks(after(first), ended(Outcome.UNKNOWN))
     assert (unknown.outcome, unknown.tool_use_id) == (Outcome.UNKNOWN, "1")
@@ -313,13 +326,15 @@ async def test_without_hooks_everything_stays_as_it_is(tool: AnyTool) -> None:
 
 
 async def test_edits_of_a_prompt_chain_and_keep_its_id() -> None:
-    seen: list[UserPromptSubmit] = []
+    moments: list[UserPromptSubmit] = []
     sent = Message.user("hello")
     ruling = await run_prompt_hooks(
-        prompted(HookEdit(prompt=Message.user("two")), saying(HookEdit(prompt=Message.system("three")), seen)),
+        prompted(
+            HookEdit(prompt=Message.user("two")), hook_that_returns(HookEdit(prompt=Message.system("three")), moments)
+        ),
         UserPromptSubmit(sent, history(1)),
     )
-    assert seen[0].prompt.text == "two"
+    assert moments[0].prompt.text == "two"
     assert ruling.allowed
     assert (ruling.prompt.text, ruling.prompt.id, ruling.prompt.role) == ("three", sent.id, sent.role)
 
@@ -342,17 +357,17 @@ async def test_a_refused_prompt_comes_back_as_it_was_sent(verdict: Any) -> None:
 
 
 async def test_a_copy_of_the_history_is_made_once_and_is_no_part_of_the_real_one(tool: AnyTool) -> None:
-    moment, seen = call(100), list[PreToolUse]()
-    hooks = before(saying(None, seen), saying(None, seen))
+    moment, moments = call(100), list[PreToolUse]()
+    hooks = before(hook_that_returns(None, moments), hook_that_returns(None, moments))
     await run_pre_tool_hooks(hooks, moment, tool)
     shared = HistoryCopy(moment.history)
     for _ in range(2):
         await run_pre_tool_hooks(hooks, replace(moment, history=()), tool, history=shared)
-    first, second, *others = (each.history for each in seen)
+    first, second, *others = (received.history for received in moments)
     assert first is second
     assert first == moment.history
     assert first[0] is not moment.history[0]
-    assert len({id(each) for each in others}) == 1
+    assert len({id(history) for history in others}) == 1
 
 
 @pytest.mark.parametrize("numbers", [1, 100_000])

@@ -1,4 +1,4 @@
-"""Compaction in the middle of a run: at the edge of a turn, and when a server says that it is too much."""
+"""Compaction in the middle of a run: between two turns, and when a server says that a request is too long."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -49,13 +49,13 @@ def desk_of(*turns: Turn) -> Desk:
 async def test_older_messages_are_summarised_and_the_work_goes_on(turns: tuple[Turn, ...]) -> None:
     desk = desk_of(*turns)
     assert await desk.execute() is RunEnd.COMPLETED
-    asked = desk.provider.requests[-1].messages
-    assert "They greeted each other." in asked[0].text
-    assert asked[0].injected_by == COMPACTION_AUTHOR
-    assert asked[1].text == "go"
-    assert not any(isinstance(block, Summary) for message in asked for block in message.blocks)
+    messages = desk.provider.requests[-1].messages
+    assert "They greeted each other." in messages[0].text
+    assert messages[0].injected_by == COMPACTION_AUTHOR
+    assert messages[1].text == "go"
+    assert not any(isinstance(block, Summary) for message in messages for block in message.blocks)
     (event,) = desk.memory.of(ContextCompacted)
-    assert (event.first_kept_id, event.summary) == (asked[1].id, "They greeted each other.")
+    assert (event.first_kept_id, event.summary) == (messages[1].id, "They greeted each other.")
     assert [message.text for message in desk.memory.messages[:3]] == ["Hello", "Hello!", "go"]
     assert sum(message.role is Role.SYSTEM for message in desk.memory.messages) == 1
     desk.provider.assert_finished()
@@ -103,12 +103,14 @@ async def test_a_long_run_on_one_prompt_goes_on_beyond_the_window() -> None:
     desk.provider = Reader(models=models)
     assert await desk.execute() is RunEnd.COMPLETED
     assert 2 <= len(desk.memory.of(ContextCompacted)) <= 10
-    asked = [each for each in desk.provider.requests if each.config.system_prompt != INSTRUCTIONS]
-    assert len(asked) == 31
-    for request in asked:
-        assert [each.text for each in request.messages if each.injected_by is None and each.role is Role.USER] == ["go"]
+    requests = [request for request in desk.provider.requests if request.config.system_prompt != INSTRUCTIONS]
+    assert len(requests) == 31
+    for request in requests:
+        assert [
+            message.text for message in request.messages if message.injected_by is None and message.role is Role.USER
+        ] == ["go"]
         assert normalised_history(request.messages) == request.messages
-    assert [each.role for each in asked[-1].messages[:3]] == [Role.USER, Role.USER, Role.ASSISTANT]
+    assert [message.role for message in requests[-1].messages[:3]] == [Role.USER, Role.USER, Role.ASSISTANT]
     assert len(desk.memory.messages) == 62 + len(desk.memory.of(ContextCompacted))
 
 
@@ -125,7 +127,7 @@ async def test_a_summary_that_fails_is_in_what_was_spent() -> None:
 
     desk.memory.emit = taken  # type: ignore[method-assign]
     assert await desk.execute() is RunEnd.COMPLETED
-    assert [each.cost for each in desk.memory.of(CostUpdated)] == [0.5, 0.75, 1.75]
+    assert [event.cost for event in desk.memory.of(CostUpdated)] == [0.5, 0.75, 1.75]
     assert spending.total is not None
     assert spending.total.cost == 1.75
 

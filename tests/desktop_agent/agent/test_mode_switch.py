@@ -40,8 +40,8 @@ def tool(name: str, *effects: Effect, tool_class: ToolClass = ToolClass.MUTATING
     async def run(_wanted: Wanted, _call: RunningCall) -> tuple[Text, ...]:
         return ()
 
-    async def subjects(wanted: Wanted) -> tuple[PathSubject, ...]:
-        return (PathSubject(wanted.path),)
+    async def subjects(arguments: Wanted) -> tuple[PathSubject, ...]:
+        return (PathSubject(arguments.path),)
 
     return Tool(name, "", ModelSchema(Wanted), run, tool_class, frozenset(effects), subjects=subjects)
 
@@ -71,7 +71,7 @@ MODES = st.lists(
     st.builds(
         lambda mutating, rules: Mode(name="m", title="M", mutating=mutating, rules=tuple(rules)),
         st.sampled_from(("deny", "ask", "accept_edits")),
-        st.lists(RULES, max_size=3, unique_by=lambda each: each.id),
+        st.lists(RULES, max_size=3, unique_by=lambda rule: rule.id),
     ),
     min_size=3,
     max_size=5,
@@ -85,28 +85,28 @@ STANDING_RULES = st.lists(
         st.sampled_from(PATTERNS),
     ),
     max_size=2,
-    unique_by=lambda each: each.id,
+    unique_by=lambda rule: rule.id,
 )
 NAMES = st.integers(0, 4)
 RANKS = {Denied: 0, Ask: 1, Allowed: 2}
 
 
 async def authority(permission_policy: PermissionPolicy) -> list[int]:
-    """What may run under it, call by call: refused, asked about, or unasked."""
+    """Return the rank of each possible call under this policy: denied, asked about, or allowed."""
     return [
-        RANKS[type(await permission_policy.verdict(ToolUse(id="c", name=each.name, input={"path": path}), each, ()))]
-        for each in TOOLS
+        RANKS[type(await permission_policy.verdict(ToolUse(id="c", name=tool.name, input={"path": path}), tool, ()))]
+        for tool in TOOLS
         for path in PATHS
     ]
 
 
 class Switched(RuleBasedStateMachine):
-    """A person and an agent at one switch. `asked` is the agent's open request, and how often its edge came."""
+    """A person and an agent at one switch. `asked` is the agent's open request, and whether it was announced."""
 
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
-        self.told: list[EngineEvent] = []
+        self.events: list[EngineEvent] = []
 
     def teardown(self) -> None:
         self.runner.close()
@@ -117,7 +117,7 @@ class Switched(RuleBasedStateMachine):
         self.rules = rules
         self.by_person = self.current = self.modes[0]
         self.permission_policy = PermissionPolicy(rules, mode=self.current)
-        self.switch = ModeSwitch(self.permission_policy, lambda: self.modes, self.told.append)
+        self.switch = ModeSwitch(self.permission_policy, lambda: self.modes, self.events.append)
         self.asked: tuple[Mode, bool] | None = None
         self.changes = 0
         self.permission_policy.on_change(self.count)
@@ -125,10 +125,10 @@ class Switched(RuleBasedStateMachine):
     def count(self) -> None:
         self.changes += 1
 
-    def heard(self) -> list[EngineEvent]:
-        heard = list(self.told)
-        self.told.clear()
-        return heard
+    def new_events(self) -> list[EngineEvent]:
+        events = list(self.events)
+        self.events.clear()
+        return events
 
     @rule(number=NAMES)
     def the_person_chooses(self, number: int) -> None:
@@ -140,7 +140,7 @@ class Switched(RuleBasedStateMachine):
         self.by_person = self.current = mode
         self.asked = None
         news = mode != before or announced
-        assert self.heard() == ([ModeChanged(before.name, mode.name, "person")] if news else [])
+        assert self.new_events() == ([ModeChanged(before.name, mode.name, "person")] if news else [])
         assert self.changes - changes == (1 if mode != before else 0)
 
     @rule(number=NAMES)
@@ -152,29 +152,29 @@ class Switched(RuleBasedStateMachine):
             pass
         else:
             self.asked = (mode, False)
-        assert self.heard() == []
+        assert self.new_events() == []
 
     @rule()
     def the_person_objects(self) -> None:
         assert self.switch.cancel_request() == (self.asked is not None)
         name = self.current.name
         announced = self.asked is not None and self.asked[1]
-        assert self.heard() == ([ModeChanged(name, name, "person")] if announced else [])
+        assert self.new_events() == ([ModeChanged(name, name, "person")] if announced else [])
         self.asked = None
 
     @rule()
     def a_turn_ends(self) -> None:
         self.switch.at_turn_boundary()
-        heard = self.heard()
+        events = self.new_events()
         if self.asked is None:
-            assert heard == []
+            assert events == []
             return
         mode, announced = self.asked
         if announced:
-            assert heard == [ModeChanged(self.current.name, mode.name, "agent")]
+            assert events == [ModeChanged(self.current.name, mode.name, "agent")]
             self.current, self.asked = mode, None
             return
-        (event,) = heard
+        (event,) = events
         assert isinstance(event, ModeChangeRequested)
         assert (event.from_mode, event.to_mode) == (self.current.name, mode.name)
         self.asked = (mode, True)
@@ -231,21 +231,21 @@ def test_own_modes_with_rules_are_compared_by_what_the_rules_say() -> None:
 
 
 def test_what_became_wider_meanwhile_is_not_applied() -> None:
-    told: list[EngineEvent] = []
+    events: list[EngineEvent] = []
     permission_policy = PermissionPolicy(mode=ACCEPT_EDITS_MODE)
-    switch = ModeSwitch(permission_policy, emit=told.append)
+    switch = ModeSwitch(permission_policy, emit=events.append)
     switch.request_by_agent("default")
     switch.at_turn_boundary()
-    # Not through the switch: somebody who holds the standing narrows it.
+    # Not through the switch: the policy itself is narrowed.
     permission_policy.set_mode(PLAN_MODE)
     switch.at_turn_boundary()
     assert (permission_policy.mode, switch.requested) == (PLAN_MODE, None)
-    assert told[1:] == [ModeChanged("plan", "plan", "agent")]
+    assert events[1:] == [ModeChanged("plan", "plan", "agent")]
 
 
 def test_a_newer_request_replaces_the_older() -> None:
-    told: list[EngineEvent] = []
-    switch = ModeSwitch(PermissionPolicy(mode=ACCEPT_EDITS_MODE), emit=told.append)
+    events: list[EngineEvent] = []
+    switch = ModeSwitch(PermissionPolicy(mode=ACCEPT_EDITS_MODE), emit=events.append)
     switch.request_by_agent("default")
     switch.at_turn_boundary()
     switch.request_by_agent("plan")
@@ -253,7 +253,7 @@ def test_a_newer_request_replaces_the_older() -> None:
     assert switch.current == ACCEPT_EDITS_MODE
     switch.at_turn_boundary()
     assert switch.current == PLAN_MODE
-    assert [type(event) for event in told] == [ModeChangeRequested, ModeChangeRequested, ModeChanged]
+    assert [type(event) for event in events] == [ModeChangeRequested, ModeChangeRequested, ModeChanged]
 
 
 def test_unknown_names_are_refused() -> None:
@@ -276,8 +276,8 @@ def test_the_mode_adds_to_the_instructions() -> None:
 
 
 async def call(switch: ModeSwitch, mode: str, *agent_path: str) -> str:
-    made = change_mode(switch)
-    (part,) = await made.run(made.checked({"mode": mode}), RunningCall("c", lambda _text: None, agent_path))
+    tool = change_mode(switch)
+    (part,) = await tool.run(tool.checked({"mode": mode}), RunningCall("c", lambda _text: None, agent_path))
     assert isinstance(part, Text)
     return part.text
 
@@ -301,7 +301,7 @@ async def test_the_tool_says_why_it_cannot() -> None:
 
 @pytest.mark.parametrize("mode", BUILT_IN_MODES, ids=lambda mode: mode.name)
 async def test_the_tool_needs_no_approval_in_any_mode(mode: Mode) -> None:
-    made = change_mode(ModeSwitch(PermissionPolicy(mode=mode)))
-    verdict = await PermissionPolicy(mode=mode).verdict(ToolUse(id="c", name=made.name, input={"mode": "plan"}), made)
+    tool = change_mode(ModeSwitch(PermissionPolicy(mode=mode)))
+    verdict = await PermissionPolicy(mode=mode).verdict(ToolUse(id="c", name=tool.name, input={"mode": "plan"}), tool)
     assert isinstance(verdict, Allowed)
-    assert "accept-edits (Accept edits)" in made.description
+    assert "accept-edits (Accept edits)" in tool.description

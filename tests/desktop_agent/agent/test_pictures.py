@@ -36,7 +36,7 @@ async def read(_: StoredSource) -> bytes:
     return DATA
 
 
-def of(*images: Image) -> Message:
+def prompt_with(*images: Image) -> Message:
     return Message.user_with_blocks([Text(text="see"), *images])
 
 
@@ -50,17 +50,19 @@ def pixels(block: Any) -> tuple[int, int]:
     return Pillow.open(io.BytesIO(base64.b64decode(block.source.data))).size
 
 
-async def worked(*messages: Message, fitter: PictureFitter | None = None, **limits: Any) -> tuple[list[Any], list[str]]:
-    """All parts that are not the text of a prompt, and the reasons."""
+async def prepared_parts(
+    *messages: Message, fitter: PictureFitter | None = None, **limits: Any
+) -> tuple[list[Any], list[str]]:
+    """Return the prepared parts, without the text of prompts, and the reasons for changes."""
     pictures = PictureSupport(read, fitter or PictureFitter(), ImageLimits(**limits))
-    found, reasons = await prepare_pictures(messages, pictures)
-    blocks = [block for message in found for block in message.blocks if block != Text(text="see")]
+    prepared, reasons = await prepare_pictures(messages, pictures)
+    blocks = [block for message in prepared for block in message.blocks if block != Text(text="see")]
     parts = [part for block in blocks for part in (block.content if isinstance(block, ToolResult) else [block])]
     return parts, [str(reason) for reason in reasons]
 
 
 async def test_what_fits_goes_as_it_is() -> None:
-    parts, reasons = await worked(of(STORED, INLINE), max_edge=60)
+    parts, reasons = await prepared_parts(prompt_with(STORED, INLINE), max_edge=60)
     assert [base64.b64decode(part.source.data) for part in parts] == [DATA, DATA]
     assert reasons == []
     assert parts[0].name == "cat.png"
@@ -68,46 +70,46 @@ async def test_what_fits_goes_as_it_is() -> None:
 
 async def test_what_does_not_is_made_to_fit_also_in_results_and_each_reason_is_said_once() -> None:
     result = ToolResult(tool_use_id="1", content=(Text(text="see"), STORED))
-    parts, reasons = await worked(of(STORED, INLINE), Message.tool_results([result]), max_edge=30)
+    parts, reasons = await prepared_parts(prompt_with(STORED, INLINE), Message.tool_results([result]), max_edge=30)
     assert [pixels(part) for part in parts if isinstance(part, Image)] == [(30, 20)] * 3
     assert len(reasons) == 2
     assert "“cat.png”" in reasons[0]
 
 
-def made(name: str, **more: Any) -> Image:
+def named(name: str, **more: Any) -> Image:
     return STORED.model_copy(update={"name": name, **more})
 
 
 async def sent(*messages: Message, **limits: Any) -> list[list[str]]:
-    """Of each message the names of its pictures and its texts, in order."""
-    found, _ = await prepare_pictures(messages, PictureSupport(read, PictureFitter(), ImageLimits(**limits)))
+    """Return the names of pictures and the texts of each message, in order."""
+    prepared, _ = await prepare_pictures(messages, PictureSupport(read, PictureFitter(), ImageLimits(**limits)))
     return [
         [
             block.name or "" if isinstance(block, Image) else getattr(block, "text", block.type)
             for block in message.blocks
         ]
-        for message in found
+        for message in prepared
     ]
 
 
 async def test_pictures_of_answers_go_with_the_next_prompt() -> None:
-    asked, again = Message.user("Draw a cat."), Message.user("Make it red.")
-    answers = [answer(Text(text="Here:"), made("one")), answer(made("two"), made("three"))]
+    first, second = Message.user("Draw a cat."), Message.user("Make it red.")
+    answers = [answer(Text(text="Here:"), named("one")), answer(named("two"), named("three"))]
     note = "[From your answer above:]"
-    assert await sent(asked, *answers, again) == [
+    assert await sent(first, *answers, second) == [
         ["Draw a cat."],
         ["Here:"],
         [],
         [note, "one", note, "two", "three", "Make it red."],
     ]
-    assert await sent(asked, *answers) == [["Draw a cat."], ["Here:"], []]
+    assert await sent(first, *answers) == [["Draw a cat."], ["Here:"], []]
 
 
 async def test_a_picture_with_the_state_of_its_provider_stays_in_the_answer() -> None:
     own, other, bare = (
-        made("own", provider="p", metadata={"s": 1}),
-        made("other", provider="q", metadata={"s": 1}),
-        made("bare", provider="p"),
+        named("own", provider="p", metadata={"s": 1}),
+        named("other", provider="q", metadata={"s": 1}),
+        named("bare", provider="p"),
     )
     messages = [answer(own, other, bare), Message.user("Go on.")]
     assert await sent(*messages, in_answers_of="p") == [
@@ -117,16 +119,16 @@ async def test_a_picture_with_the_state_of_its_provider_stays_in_the_answer() ->
 
 
 async def test_state_goes_only_with_the_bytes_that_it_came_with() -> None:
-    own = made("own", provider="p", metadata={"s": 1})
+    own = named("own", provider="p", metadata={"s": 1})
     for edge, state in ((60, {"s": 1}), (30, {})):
-        parts, _ = await worked(Message.user_with_blocks([own]), max_edge=edge)
+        parts, _ = await prepared_parts(Message.user_with_blocks([own]), max_edge=edge)
         assert [part.metadata for part in parts] == [state]
 
 
 async def test_a_model_that_sees_nothing_is_told_of_pictures_in_answers() -> None:
     pictures = PictureSupport(read, PictureFitter(), ImageLimits(), model_reads_pictures=False)
-    found, reasons = await prepare_pictures([answer(made("one")), Message.user("Go on.")], pictures)
-    assert [message.text for message in found] == [
+    prepared, reasons = await prepare_pictures([answer(named("one")), Message.user("Go on.")], pictures)
+    assert [message.text for message in prepared] == [
         "[The picture “one” that stood here is not sent any more.]",
         "Go on.",
     ]
@@ -134,18 +136,20 @@ async def test_a_model_that_sees_nothing_is_told_of_pictures_in_answers() -> Non
 
 
 async def test_many_pictures_must_be_smaller_than_few() -> None:
-    parts, reasons = await worked(of(STORED, STORED), many_images=2, many_images_max_edge=30)
+    parts, reasons = await prepared_parts(prompt_with(STORED, STORED), many_images=2, many_images_max_edge=30)
     assert [pixels(part) for part in parts] == [(60, 40)] * 2
     assert not reasons
-    parts, reasons = await worked(of(STORED, STORED, STORED), many_images=2, many_images_max_edge=30)
+    parts, reasons = await prepared_parts(prompt_with(STORED, STORED, STORED), many_images=2, many_images_max_edge=30)
     assert [pixels(part) for part in parts] == [(30, 20)] * 3
     # Those that are not sent are no part of the crowd.
-    parts, _ = await worked(of(STORED, STORED, STORED), many_images=2, many_images_max_edge=30, max_count=2)
+    parts, _ = await prepared_parts(
+        prompt_with(STORED, STORED, STORED), many_images=2, many_images_max_edge=30, max_count=2
+    )
     assert [pixels(part) for part in parts[1:]] == [(60, 40)] * 2
 
 
 async def test_too_many_pictures_lose_the_oldest() -> None:
-    parts, reasons = await worked(of(STORED), of(INLINE), of(STORED), max_count=1)
+    parts, reasons = await prepared_parts(prompt_with(STORED), prompt_with(INLINE), prompt_with(STORED), max_count=1)
     assert [type(part) for part in parts] == [Text, Text, Image]
     assert "“cat.png”" in parts[0].text
     assert len(reasons) == 1
@@ -155,7 +159,7 @@ async def test_a_damaged_picture_becomes_words_and_the_person_is_told() -> None:
     broken = Image(
         source=Base64Source(media_type="image/png", data=base64.b64encode(DATA[:50]).decode()), name="bad.png"
     )
-    parts, reasons = await worked(of(broken), max_edge=30)
+    parts, reasons = await prepared_parts(prompt_with(broken), max_edge=30)
     assert parts == [Text(text="[The picture “bad.png” is damaged and cannot be read.]")]
     assert reasons == ["The picture “bad.png” is damaged and cannot be read."]
 
@@ -165,16 +169,18 @@ async def test_a_picture_that_cannot_be_read_becomes_words_and_the_person_is_tol
     async def missing(_: StoredSource) -> bytes:
         raise error
 
-    (found,), (reason,) = await prepare_pictures([of(STORED)], PictureSupport(missing, PictureFitter(), ImageLimits()))
-    assert found.blocks[1] == Text(text=f"[{error}]")
+    (prepared,), (reason,) = await prepare_pictures(
+        [prompt_with(STORED)], PictureSupport(missing, PictureFitter(), ImageLimits())
+    )
+    assert prepared.blocks[1] == Text(text=f"[{error}]")
     assert str(reason) == "It is gone."
 
 
 async def test_addresses_go_only_where_they_are_taken() -> None:
     remote = Image(source=UrlSource(url="https://pictures.example/x.png"))
-    assert await worked(of(remote), max_edge=1) == ([remote], [])
+    assert await prepared_parts(prompt_with(remote), max_edge=1) == ([remote], [])
     with pytest.raises(ImagesNotSupported):
-        await worked(of(remote), accepts_urls=False)
+        await prepared_parts(prompt_with(remote), accepts_urls=False)
 
 
 async def test_what_an_earlier_model_saw_is_said_in_words_to_one_that_cannot_see() -> None:
@@ -182,27 +188,29 @@ async def test_what_an_earlier_model_saw_is_said_in_words_to_one_that_cannot_see
     shot = Message.tool_results([ToolResult(tool_use_id="c", content=(STORED,))])
     words = Text(text="[The picture “cat.png” that stood here is not sent any more.]")
     blind = PictureSupport(read, PictureFitter(), ImageLimits(), model_reads_pictures=False)
-    found, reasons = await prepare_pictures([of(STORED), Message.assistant("A cat."), of(), shot], blind)
-    assert found[0].blocks[1] == words
-    assert found[3].blocks[0].content == (words,)  # type: ignore[union-attr]
+    prepared, reasons = await prepare_pictures(
+        [prompt_with(STORED), Message.assistant("A cat."), prompt_with(), shot], blind
+    )
+    assert prepared[0].blocks[1] == words
+    assert prepared[3].blocks[0].content == (words,)  # type: ignore[union-attr]
     assert [str(reason) for reason in reasons] == ["Pictures from before are not sent: this model does not read them."]
     with pytest.raises(ImagesNotSupported):
-        await prepare_pictures([of(), of(STORED), shot], blind)
-    parts, _ = await worked(of(remote), of(), accepts_urls=False)
+        await prepare_pictures([prompt_with(), prompt_with(STORED), shot], blind)
+    parts, _ = await prepared_parts(prompt_with(remote), prompt_with(), accepts_urls=False)
     assert parts == [Text(text="[The picture that stood here is not sent any more.]")]
 
 
 async def test_the_same_history_gives_the_same_bytes_turn_after_turn() -> None:
-    fitter, history = PictureFitter(), [of(STORED), of(INLINE)]
-    first, _ = await worked(*history, fitter=fitter, max_edge=30)
-    second, _ = await worked(*history, of(), fitter=fitter, max_edge=30)
-    again, _ = await worked(*history, fitter=PictureFitter(), max_edge=30)
-    assert first == second == again
+    fitter, history = PictureFitter(), [prompt_with(STORED), prompt_with(INLINE)]
+    first, _ = await prepared_parts(*history, fitter=fitter, max_edge=30)
+    second, _ = await prepared_parts(*history, prompt_with(), fitter=fitter, max_edge=30)
+    third, _ = await prepared_parts(*history, fitter=PictureFitter(), max_edge=30)
+    assert first == second == third
 
 
 async def test_the_turn_asks_the_provider_and_says_what_it_changed() -> None:
     desk = Desk(Turn(ContentDelta("A cat.")), pictures=ImageLimits(max_edge=30))
-    desk.memory.messages = [of(INLINE)]
+    desk.memory.messages = [prompt_with(INLINE)]
     assert await desk.execute() is RunEnd.COMPLETED
     assert pixels(desk.provider.requests[0].messages[0].blocks[1]) == (30, 20)
     (adjusted,) = desk.memory.of(RequestAdjusted)
@@ -219,6 +227,6 @@ async def test_an_address_where_none_is_taken_fails_with_its_sentence() -> None:
 
 async def test_a_model_that_cannot_see_is_known_by_its_capabilities() -> None:
     desk = Desk(models=(ModelInfo("m", capabilities=Capabilities(images=False)),))
-    desk.memory.messages = [of(STORED)]
+    desk.memory.messages = [prompt_with(STORED)]
     assert await desk.execute() is RunEnd.FAILED
     assert str(desk.memory.of(ErrorOccurred)[0].sentence) == "This model does not read pictures."

@@ -25,14 +25,14 @@ def plain(history: Sequence[Message]) -> list[Message]:
 
 
 def answer(calls: Sequence[str], text: str, state: MessageState, stop: StopReason | None) -> Message:
-    said = (Text(text=text),) if text else ()
-    blocks = (*said, *(ToolUse(id=each, name="f") for each in calls))
+    text_blocks = (Text(text=text),) if text else ()
+    blocks = (*text_blocks, *(ToolUse(id=id_, name="f") for id_ in calls))
     return Message(role=Role.ASSISTANT, blocks=blocks, state=state, stop_reason=stop)
 
 
 def results(calls: Sequence[str], picture: bool) -> Message:
     content = (Text(text="ok"), PICTURE) if picture else (Json(value=1),)
-    return Message.tool_results([ToolResult(tool_use_id=each, content=content) for each in calls])
+    return Message.tool_results([ToolResult(tool_use_id=id_, content=content) for id_ in calls])
 
 
 PIECES = st.one_of(
@@ -53,7 +53,7 @@ PIECES = st.one_of(
 
 
 class OnePrepared(RuleBasedStateMachine):
-    """A history that grows, is summarised, and is edited, read by one Prepared all along."""
+    """A history that grows, is summarised, and is edited, read by one PreparedHistory all along."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,29 +72,29 @@ class OnePrepared(RuleBasedStateMachine):
 
     @rule(back=st.integers(-3, 12), alone=st.booleans())
     def summarise(self, back: int, alone: bool) -> None:
-        """From anywhere on: what was kept may be long gone, or not be there yet."""
+        """Add a summary. Its first kept message may be deleted, or not be there yet."""
         block = Summary(text="In short.", first_kept_id=f"m{self.serial + 1 - back}")
         self.add(Message(role=Role.SYSTEM, blocks=(block,) if alone else (Text(text="Be brief."), block)))
 
-    @rule(at=st.integers(0, 30), pieces=st.lists(PIECES, max_size=3))
-    def say_something_else(self, at: int, pieces: list[Message]) -> None:
+    @rule(index=st.integers(0, 30), pieces=st.lists(PIECES, max_size=3))
+    def say_something_else(self, index: int, pieces: list[Message]) -> None:
         """Go on from an earlier place."""
-        del self.history[at:]
+        del self.history[index:]
         self.go_on(pieces)
 
-    @rule(at=st.integers(0, 30), piece=PIECES)
-    def change_one(self, at: int, piece: Message) -> None:
-        if at < len(self.history):
-            self.history[at] = piece.model_copy(update={"id": self.history[at].id})
+    @rule(index=st.integers(0, 30), piece=PIECES)
+    def change_one(self, index: int, piece: Message) -> None:
+        if index < len(self.history):
+            self.history[index] = piece.model_copy(update={"id": self.history[index].id})
 
-    @rule(at=st.integers(0, 30))
-    def leave_one_out(self, at: int) -> None:
-        del self.history[at : at + 1]
+    @rule(index=st.integers(0, 30))
+    def leave_one_out(self, index: int) -> None:
+        del self.history[index : index + 1]
 
-    @rule(at=st.integers(0, 30))
-    def name_two_alike(self, at: int) -> None:
-        if at < len(self.history) and self.history:
-            self.history[-1] = self.history[-1].model_copy(update={"id": self.history[at].id})
+    @rule(index=st.integers(0, 30))
+    def name_two_alike(self, index: int) -> None:
+        if index < len(self.history) and self.history:
+            self.history[-1] = self.history[-1].model_copy(update={"id": self.history[index].id})
 
     @invariant()
     def it_reads_what_would_be_read_afresh(self) -> None:
@@ -110,8 +110,8 @@ def test_a_reading_is_that_of_the_plain_function_whatever_happens_to_the_history
     )
 
 
-class Worked:
-    """How many messages were gone through, by all that goes through a history."""
+class MessageCounter:
+    """Counts the messages that all functions over a history go through."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -136,30 +136,30 @@ def a_round(number: int) -> list[Message]:
 
 
 def test_what_was_read_before_is_not_gone_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared, worked = PreparedHistory(), Worked(monkeypatch)
+    prepared, counter = PreparedHistory(), MessageCounter(monkeypatch)
     history = [message for number in range(500) for message in a_round(number)]
     prepared.read(tuple(history))
-    assert worked.taken() >= 2 * len(history)
+    assert counter.taken() >= 2 * len(history)
     for number in range(500, 520):
         for message in a_round(number):
             history.append(message)
             read, _ = prepared.read(tuple(history))
             assert len(read) >= len(history)
-            assert worked.taken() <= 20
+            assert counter.taken() <= 20
     cut = Summary(text="In short.", first_kept_id=history[-8].id)
     history.append(Message(role=Role.SYSTEM, blocks=(cut,)))
     for message in a_round(520):
         history.append(message)
         read, _ = prepared.read(tuple(history))
         assert read == plain(history)
-    worked.taken()
+    counter.taken()
     history.append(Message.user("More?"))
     assert len(prepared.read(tuple(history))[0]) < 20
-    assert worked.taken() <= 20
+    assert counter.taken() <= 20
 
 
 def test_a_late_result_belongs_to_what_was_read_already() -> None:
-    """As after an edit: what stood between is gone, and nothing else changed."""
+    """As after an edit that removed only the prompt between them."""
     prepared = PreparedHistory()
     calls = answer("ab", "", MessageState.COMPLETE, None)
     history = (calls, results("a", picture=False))
@@ -181,7 +181,7 @@ def test_a_half_answer_before_an_answer_without_anything_in_it_is_given_up_only_
 
 
 def test_the_messages_themselves_are_those_that_were_sent_before() -> None:
-    """So that what is worked out for a message can be kept with it."""
+    """So that what is computed for a message can be kept with it."""
     prepared = PreparedHistory()
     history = tuple(message for number in range(5) for message in a_round(number))
     before, _ = prepared.read(history)

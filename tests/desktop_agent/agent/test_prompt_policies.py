@@ -41,12 +41,12 @@ class Installed:
 
 
 @dataclass
-class Told:
-    """What was told, until somebody looks."""
+class EventLog:
+    """Collects events until they are taken."""
 
     events: list[EngineEvent] = field(default_factory=list)
 
-    def hear(self, event: EngineEvent) -> None:
+    def add(self, event: EngineEvent) -> None:
         self.events.append(event)
 
     def taken(self) -> list[EngineEvent]:
@@ -57,20 +57,20 @@ class Told:
 class Policies(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.told = Told()
-        self.policies = PromptPolicies(emit=self.told.hear, on_change=self.keep)
-        self.kept: tuple[PromptPolicy, ...] = ()
+        self.told = EventLog()
+        self.policies = PromptPolicies(emit=self.told.add, on_change=self.save)
+        self.saved: tuple[PromptPolicy, ...] = ()
         self.model: dict[str, Installed] = {}
         self.count = 0
         self.apply_to: tuple[PromptPolicy, ...] = ()
         self.went: dict[str, int] = {}
 
-    def keep(self) -> None:
-        self.kept = self.policies.persistent
+    def save(self) -> None:
+        self.saved = self.policies.persistent
 
     @property
     def in_order(self) -> list[Installed]:
-        return sorted(self.model.values(), key=lambda each: (each.precedence, each.number))
+        return sorted(self.model.values(), key=lambda policy: (policy.precedence, policy.number))
 
     @rule(
         policy_id=IDS,
@@ -108,18 +108,18 @@ class Policies(RuleBasedStateMachine):
     @rule(mode=MODES, tools=st.frozensets(TOOLS), prompt=PROMPTS)
     def take_a_turn(self, mode: str, tools: frozenset[str], prompt: str) -> None:
         applied = self.policies.for_turn("t", mode=mode, tools=tools, prompt=prompt)
-        expected = [each for each in self.in_order if each.applies(mode, tools, prompt)]
-        ids = tuple(each.policy_id for each in expected)
+        expected = [policy for policy in self.in_order if policy.applies(mode, tools, prompt)]
+        ids = tuple(policy.policy_id for policy in expected)
         assert tuple(policy.id for policy in applied) == ids
         assert self.told.taken() == ([PolicyApplied("t", ids)] if ids else [])
         self.apply_to = applied
-        self.went = {each.policy_id: each.number for each in expected if each.scope == "next_turn"}
+        self.went = {policy.policy_id: policy.number for policy in expected if policy.scope == "next_turn"}
 
     @rule()
     def have_the_answer(self) -> None:
-        """Of the newest turn; also a second time, and after what was applied was removed or replaced."""
+        """Use up the policies of the newest turn; also twice, and after they were removed or replaced."""
         self.policies.mark_used(self.apply_to)
-        numbers = {each.policy_id: each.number for each in self.model.values()}
+        numbers = {policy.policy_id: policy.number for policy in self.model.values()}
         used_up = [policy_id for policy_id, number in self.went.items() if numbers.get(policy_id) == number]
         for policy_id in used_up:
             del self.model[policy_id]
@@ -127,13 +127,13 @@ class Policies(RuleBasedStateMachine):
 
     @invariant()
     def the_list_is_in_order(self) -> None:
-        assert [policy.id for policy in self.policies.list()] == [each.policy_id for each in self.in_order]
+        assert [policy.id for policy in self.policies.list()] == [installed.policy_id for installed in self.in_order]
 
     @invariant()
     def what_is_kept_comes_back_in_the_same_order(self) -> None:
-        assert self.kept == self.policies.persistent
-        persistent = [each.policy_id for each in self.in_order if each.scope == "persistent"]
-        assert [policy.id for policy in PromptPolicies(self.kept).list()] == persistent
+        assert self.saved == self.policies.persistent
+        persistent = [policy.policy_id for policy in self.in_order if policy.scope == "persistent"]
+        assert [policy.id for policy in PromptPolicies(self.saved).list()] == persistent
 
 
 def test_policies_apply_by_precedence_then_installation_and_once_where_said() -> None:

@@ -32,7 +32,7 @@ async def _read(batches: Sequence[Sequence[Any]], limit: int = 100_000) -> tuple
 
 
 async def test_pieces_of_one_text_are_one_event_with_its_pieces() -> None:
-    got = [each async for each in validated_events(EventBatches(_batches(WORDS, (Done(),))), AnswerSize(10_000))]
+    got = [event async for event in validated_events(EventBatches(_batches(WORDS, (Done(),))), AnswerSize(10_000))]
     assert [type(event) for event, _ in got] == [ThinkingDelta, ContentDelta, ToolArgsDelta, Done]
     assert got[0] == (ThinkingDelta("why not "), tuple(WORDS[:2]))
     assert [piece for _, pieces in got for piece in pieces] == WORDS

@@ -19,8 +19,8 @@ CHOICES = ("red", "green", "blue")
 ANSWERS = st.lists(st.sampled_from((*CHOICES, "mauve", "a shade\nof grey", " ", "")), max_size=4)
 
 
-class Asked(RuleBasedStateMachine):
-    """A broker beside what it must have kept; whoever waits is a task."""
+class Questions(RuleBasedStateMachine):
+    """A broker, compared with the open and ended questions that it must know. Each waiter is a task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,12 +45,12 @@ class Asked(RuleBasedStateMachine):
     @rule(choices=st.booleans(), several=st.booleans(), free_text=st.booleans())
     def ask(self, choices: bool, several: bool, free_text: bool) -> None:
         def work() -> None:
-            given = CHOICES if choices else ()
+            offered = CHOICES if choices else ()
             if not choices and not free_text:
                 with pytest.raises(WrongUse):
-                    self.broker.ask("?", given, several=several, free_text=free_text)
+                    self.broker.ask("?", offered, several=several, free_text=free_text)
                 return
-            question = self.broker.ask("?", given, several=several, free_text=free_text)
+            question = self.broker.ask("?", offered, several=several, free_text=free_text)
             self.open[question.question_id] = question
             self.waiting[question.question_id] = asyncio.ensure_future(question.answer())
 
@@ -60,8 +60,8 @@ class Asked(RuleBasedStateMachine):
     @rule(place=st.integers(0, 5), answer=ANSWERS, alone=st.booleans())
     def answer(self, place: int, answer: list[str], alone: bool) -> None:
         question_id, question = list(self.open.items())[place % len(self.open)]
-        given = answer[0] if alone and answer else answer
-        parts = {given} if isinstance(given, str) else set(given)
+        reply = answer[0] if alone and answer else answer
+        parts = {reply} if isinstance(reply, str) else set(reply)
         own = parts - set(question.choices)
         is_one = (
             bool(parts)
@@ -71,15 +71,15 @@ class Asked(RuleBasedStateMachine):
         )
         if not is_one:
             with pytest.raises(WrongUse):
-                self.on_loop(lambda: self.broker.answer(question_id, given))
+                self.on_loop(lambda: self.broker.answer(question_id, reply))
             return
-        assert self.on_loop(lambda: self.broker.answer(question_id, given))
+        assert self.on_loop(lambda: self.broker.answer(question_id, reply))
         del self.open[question_id]
-        kept = question.current_answer
-        assert kept is not None
-        assert (set(kept), len(kept)) == (parts, len(parts))
-        assert [part for part in kept if part in question.choices] == [c for c in question.choices if c in parts]
-        self.ended[question_id] = kept
+        stored = question.current_answer
+        assert stored is not None
+        assert (set(stored), len(stored)) == (parts, len(parts))
+        assert [part for part in stored if part in question.choices] == [c for c in question.choices if c in parts]
+        self.ended[question_id] = stored
 
     @precondition(lambda self: self.ended)
     @rule(place=st.integers(0, 5), answer=ANSWERS)
@@ -108,7 +108,7 @@ class Asked(RuleBasedStateMachine):
 
 
 def test_the_first_answer_counts_and_only_what_is_one() -> None:
-    run_state_machine_as_test(Asked, settings=settings(deadline=None, max_examples=examples(100)))
+    run_state_machine_as_test(Questions, settings=settings(deadline=None, max_examples=examples(100)))
 
 
 async def test_words_of_the_person_have_a_bound() -> None:

@@ -8,7 +8,7 @@ from desktop_agent.agent.specialists import ReadWriteLock
 
 
 class Site:
-    """Workers that note who is at work when they begin, and work until they are let go."""
+    """Workers that note who is at work when they begin, and work until they are released."""
 
     def __init__(self) -> None:
         self.lock = ReadWriteLock()

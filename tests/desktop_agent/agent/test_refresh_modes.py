@@ -42,19 +42,19 @@ async def strictnesses(mode: Mode) -> list[int]:
 @settings(deadline=None, max_examples=examples(300))
 @given(MODES, st.integers(0, 2))
 def test_in_place_of_a_mode_that_is_gone_no_more_happens_than_in_it_or_in_the_default(
-    modes: list[Mode], at: int
+    modes: list[Mode], index: int
 ) -> None:
     async def check() -> None:
-        gone = modes[at]
-        now, before, default = [await strictnesses(each) for each in (fallback_mode(gone), gone, DEFAULT_MODE)]
+        removed = modes[index]
+        now, before, default = [await strictnesses(mode) for mode in (fallback_mode(removed), removed, DEFAULT_MODE)]
         assert all(a >= max(b, c) for a, b, c in zip(now, before, default, strict=True))
-        assert fallback_mode(fallback_mode(gone)) == fallback_mode(gone)
+        assert fallback_mode(fallback_mode(removed)) == fallback_mode(removed)
 
     asyncio.run(check())
 
 
 @pytest.mark.parametrize(
-    ("gone", "now"),
+    ("removed", "now"),
     [
         (own(mutating="accept_edits"), DEFAULT_MODE),
         (own(rules=(ALLOWS,)), DEFAULT_MODE),
@@ -62,8 +62,8 @@ def test_in_place_of_a_mode_that_is_gone_no_more_happens_than_in_it_or_in_the_de
         (own(mutating="accept_edits", rules=(DENIES, ASKS, ALLOWS)), own(rules=(DENIES, ASKS))),
     ],
 )
-def test_it_is_a_built_in_one_where_one_fits_and_else_itself_without_what_it_allowed(gone: Mode, now: Mode) -> None:
-    assert fallback_mode(gone) == now
+def test_it_is_a_built_in_one_where_one_fits_and_else_itself_without_what_it_allowed(removed: Mode, now: Mode) -> None:
+    assert fallback_mode(removed) == now
 
 
 class Follower:
@@ -94,15 +94,15 @@ def test_a_new_one_can_be_chosen_at_once_and_one_that_is_gone_no_more() -> None:
 def test_one_that_is_changed_while_it_holds_holds_as_it_is_now_also_where_that_is_wider() -> None:
     desk = Follower(own(mutating="deny"))
     desk.switch.set_by_person("own")
-    heard: list[str] = []
-    desk.permission_policy.on_change(lambda: heard.append(desk.permission_policy.mode.mutating))
+    events: list[str] = []
+    desk.permission_policy.on_change(lambda: events.append(desk.permission_policy.mode.mutating))
     wider = own(mutating="accept_edits", addendum="Quick.")
     assert desk.now_are(wider) is None
-    assert (desk.permission_policy.mode, heard, desk.switch.addendum) == (wider, ["accept_edits"], "Quick.")
+    assert (desk.permission_policy.mode, events, desk.switch.addendum) == (wider, ["accept_edits"], "Quick.")
     # No other mode: nothing to tell but the change of what it says.
     assert desk.told == [ModeChanged("default", "own", "person")]
     desk.now_are(wider)
-    assert heard == ["accept_edits"]
+    assert events == ["accept_edits"]
 
 
 def test_one_that_is_gone_while_it_holds_is_said_once() -> None:
@@ -157,14 +157,14 @@ def test_agents_below_follow_too_and_never_pass_what_stands_above_them() -> None
     desk = Follower(own(mutating="deny"))
     below_standing = desk.permission_policy.nested(mode=own(mutating="deny"))
     following = desk.permission_policy.nested()
-    told: list[EngineEvent] = []
-    below = desk.switch.nested(below_standing, told.append)
-    other = desk.switch.nested(following, told.append)
+    events: list[EngineEvent] = []
+    below = desk.switch.nested(below_standing, events.append)
+    other = desk.switch.nested(following, events.append)
     desk.now_are(own(mutating="accept_edits"))
     assert (below.current.mutating, other.current, desk.switch.current) == ("accept_edits", DEFAULT_MODE, DEFAULT_MODE)
     desk.switch.set_by_person("plan")
     desk.now_are()
-    assert (below.current, told) == (DEFAULT_MODE, [ModeChanged("own", "default", "person")])
+    assert (below.current, events) == (DEFAULT_MODE, [ModeChanged("own", "default", "person")])
     # One that has no mode of its own still follows whoever called it.
     assert other.current == PLAN_MODE
     desk.switch.set_by_person(ACCEPT_EDITS_MODE.name)

@@ -39,11 +39,11 @@ ASKED_AGAIN = {
     errors.ServerFailed,
     errors.Conflict,
 }
-KINDS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, AgentError)]
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AgentError)]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_kind(kind: type[AgentError]) -> None:
+def test_each_kind_of_error_is_retried_or_not(kind: type[AgentError]) -> None:
     if not issubclass(kind, ProviderError):
         assert RetryPolicy().delay(AgentError("x"), 1) is None
         return
@@ -51,7 +51,7 @@ def test_every_kind(kind: type[AgentError]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "again"),
+    ("status", "body", "retried"),
     [
         (408, "", True),
         (409, "", True),
@@ -68,9 +68,9 @@ def test_every_kind(kind: type[AgentError]) -> None:
         (413, "", False),
     ],
 )
-def test_every_status(status: int, body: str, again: bool) -> None:
+def test_each_http_status_is_retried_or_not(status: int, body: str, retried: bool) -> None:
     error = error_from_status(status, {}, body.encode())
-    assert (RetryPolicy().delay(error, 1) is not None) is again
+    assert (RetryPolicy().delay(error, 1) is not None) is retried
 
 
 def test_nobody_waits_for_an_empty_account() -> None:
@@ -126,7 +126,7 @@ START = AnswerStarted(Origin(provider="p"))
 
 
 @pytest.mark.parametrize(
-    ("said", "again"),
+    ("events", "retried"),
     [
         ((START,), True),
         ((START, AnswerNamed("r")), True),
@@ -137,10 +137,10 @@ START = AnswerStarted(Origin(provider="p"))
     ],
     ids=["started", "named", "half a call", "text", "thinking", "call"],
 )
-async def test_only_before_the_first_content(said: tuple[ProviderEvent, ...], again: bool) -> None:
-    desk = Desk(Turn(*said, Truncated("cut")), *([Turn(ContentDelta("Hi"))] if again else []))
-    assert await desk.execute() is (RunEnd.COMPLETED if again else RunEnd.FAILED)
-    assert bool(desk.memory.of(RetryScheduled)) is again
+async def test_only_before_the_first_content(events: tuple[ProviderEvent, ...], retried: bool) -> None:
+    desk = Desk(Turn(*events, Truncated("cut")), *([Turn(ContentDelta("Hi"))] if retried else []))
+    assert await desk.execute() is (RunEnd.COMPLETED if retried else RunEnd.FAILED)
+    assert bool(desk.memory.of(RetryScheduled)) is retried
     desk.provider.assert_finished()
-    if not again:
+    if not retried:
         assert any(message.state is MessageState.INTERRUPTED for message in desk.memory.messages)

@@ -67,11 +67,11 @@ async def test_its_final_text_is_the_result_and_its_work_is_its_own() -> None:
         "You are researcher.",
         0.5,
     )
-    assert [each.name for each in first.tools] == ["look"]
+    assert [tool.name for tool in first.tools] == ["look"]
     (prompt,) = first.messages
     assert prompt.text == "Find the sea.\n\nContext:\nIt is blue."
     assert prompt.injected_by == "agent"
-    assert [each.name for each in team.provider.requests[0].tools] == ["look", "act", "researcher"]
+    assert [tool.name for tool in team.provider.requests[0].tools] == ["look", "act", "researcher"]
     assert [message.role for message in team.memory.messages] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
     assert team.sub.end is RunEnd.COMPLETED
     (started,) = team.sub.of(RunStarted)
@@ -237,7 +237,7 @@ async def test_what_it_uses_counts_for_its_parent() -> None:
     used = UsageUpdate(Usage(input_tokens=80, output_tokens=20))
     team = Team(Turn(ask("1")), plays={"researcher": (Turn(used, ContentDelta("Found.")),)}, limits=Limits(tokens=100))
     assert await team.execute() is RunEnd.LIMIT
-    assert [each.which for each in team.memory.of(LimitReached)] == ["tokens"]
+    assert [event.which for event in team.memory.of(LimitReached)] == ["tokens"]
     assert team.sub.end is RunEnd.COMPLETED
 
 
@@ -313,12 +313,12 @@ async def test_arguments_that_do_not_fit_start_nothing() -> None:
 
 
 async def test_they_nest_only_so_deep() -> None:
-    again = Turn(ask("1", task="Ask another."))
+    nested = Turn(ask("1", task="Ask another."))
     team = Team(
-        again,
+        nested,
         DONE,
         specialists=(specialist(specialists=("researcher",)),),
-        plays={"researcher": (again, again, again, DONE, DONE, DONE)},
+        plays={"researcher": (nested, nested, nested, DONE, DONE, DONE)},
     )
     assert await team.execute() is RunEnd.COMPLETED
     deepest = team.sub.nested_ones[0].nested_ones[0]
@@ -340,7 +340,7 @@ async def test_a_specialist_calls_only_those_that_its_parent_may_call() -> None:
         plays={"first": (Turn(ask("1", "second")), DONE), "second": (DONE,)},
     )
     assert await team.execute() is RunEnd.COMPLETED
-    assert [each.name for each in team.models["first"].requests[0].tools] == ["second"]
+    assert [tool.name for tool in team.models["first"].requests[0].tools] == ["second"]
     assert team.models["second"].requests[0].tools == ()
 
 
@@ -365,7 +365,7 @@ async def test_hooks_see_its_calls_and_not_its_task() -> None:
     )
     assert await team.execute() is RunEnd.COMPLETED
     assert not prompts
-    assert [(each.name, each.agent_path) for each in calls] == [("researcher", ()), ("look", ("researcher",))]
+    assert [(call.name, call.agent_path) for call in calls] == [("researcher", ()), ("look", ("researcher",))]
     assert team.sub.outcomes == [Outcome.DENIED]
 
 
@@ -474,7 +474,7 @@ async def test_those_that_only_look_work_together() -> None:
     await begun["two"].wait()
     go.set()
     assert await running is RunEnd.COMPLETED
-    assert [each.tool_use_id for each in team.memory.results] == ["1", "2"]
+    assert [result.tool_use_id for result in team.memory.results] == ["1", "2"]
 
 
 async def test_those_that_may_change_something_work_one_after_the_other() -> None:

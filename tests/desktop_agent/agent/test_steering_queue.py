@@ -20,18 +20,18 @@ TEXTS = st.text(min_size=1, max_size=5).filter(str.strip)
 
 
 class Steered(RuleBasedStateMachine):
-    """The queue beside a plain list. `kept` is what somebody who saves at each change has on disk."""
+    """The queue, compared with a plain list. `saved` is what a listener saved at the last change."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.queue = SteeringQueue(on_change=self.keep)
-        self.kept: tuple[QueuedMessage, ...] = ()
+        self.queue = SteeringQueue(on_change=self.save)
+        self.saved: tuple[QueuedMessage, ...] = ()
         self.model: list[tuple[str, str, When]] = []
         self.ever: list[str] = []
-        self.removed_mode: list[str] = []
+        self.removed: list[str] = []
 
-    def keep(self) -> None:
-        self.kept = self.queue.entries
+    def save(self) -> None:
+        self.saved = self.queue.entries
 
     def pick(self, place: int) -> int:
         return place % len(self.model)
@@ -80,12 +80,12 @@ class Steered(RuleBasedStateMachine):
         message_id, text, when = self.model.pop(self.pick(place))
         taken = self.queue.remove(message_id)
         assert (taken.id, taken.message.text, taken.when) == (message_id, text, when)
-        self.removed_mode.append(message_id)
+        self.removed.append(message_id)
 
-    @precondition(lambda self: self.removed_mode)
+    @precondition(lambda self: self.removed)
     @rule(place=PLACES)
     def reach_for_what_is_gone(self, place: int) -> None:
-        message_id = self.removed_mode[place % len(self.removed_mode)]
+        message_id = self.removed[place % len(self.removed)]
         with pytest.raises(WrongUse):
             self.queue.edit(message_id, [Text(text="x")])
         with pytest.raises(WrongUse):
@@ -101,12 +101,12 @@ class Steered(RuleBasedStateMachine):
             return
         assert message is not None
         assert (message.id, message.text) == self.model[0][:2]
-        self.removed_mode.append(self.model.pop(0)[0])
+        self.removed.append(self.model.pop(0)[0])
 
     @rule()
     def hand_back(self) -> None:
         assert [(entry.id, entry.message.text, entry.when) for entry in self.queue.take_all()] == self.model
-        self.removed_mode += [entry[0] for entry in self.model]
+        self.removed += [entry[0] for entry in self.model]
         self.model = []
 
     @invariant()
@@ -116,11 +116,11 @@ class Steered(RuleBasedStateMachine):
     @invariant()
     def each_message_is_in_one_place(self) -> None:
         waiting = [entry.id for entry in self.queue.entries]
-        assert sorted(waiting + self.removed_mode) == sorted(self.ever)
+        assert sorted(waiting + self.removed) == sorted(self.ever)
 
     @invariant()
     def every_change_was_told(self) -> None:
-        assert self.kept == self.queue.entries
+        assert self.saved == self.queue.entries
 
 
 def test_each_message_is_delivered_once_or_handed_back_in_order() -> None:

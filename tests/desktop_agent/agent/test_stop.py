@@ -1,4 +1,4 @@
-"""Stop, and what goes on all the same: nothing starts any more, and nobody is told twice."""
+"""Stop: nothing starts after it, and every event is sent once, whatever does not heed it."""
 
 import asyncio
 from contextlib import suppress

@@ -60,23 +60,23 @@ class TestPrompts:
         desk = Desk(hooks=Hooks((refuse,)))
         prompt = Message.user("my password is x")
         assert await desk.execute(prompt) is RunEnd.ABORTED
-        assert [each.message_id for each in desk.memory.of(UserMessageReturned)] == [prompt.id]
+        assert [event.message_id for event in desk.memory.of(UserMessageReturned)] == [prompt.id]
         assert "it holds a password" in desk.memory.of(ErrorOccurred)[0].message
         assert desk.provider.requests == []
         assert prompts(desk) == ["go"]
 
     async def test_a_hook_may_change_the_prompt_and_sees_what_was_said_before(self) -> None:
-        seen = []
+        histories = []
 
         async def change(moment: UserPromptSubmit) -> HookEdit:
-            seen.append([each.text for each in moment.history])
+            histories.append([message.text for message in moment.history])
             return HookEdit(prompt=moment.prompt.model_copy(update={"blocks": Message.user("changed").blocks}))
 
         desk = Desk(Turn(ContentDelta("ok")), hooks=Hooks((change,)))
         prompt = Message.user("as written")
         assert await desk.execute(prompt) is RunEnd.COMPLETED
         assert desk.memory.messages[1].id == prompt.id
-        assert (prompts(desk), seen) == (["go", "changed"], [["go"]])
+        assert (prompts(desk), histories) == (["go", "changed"], [["go"]])
 
     @pytest.mark.parametrize("begun", [True, False], ids=["while it is judged", "before"])
     async def test_a_prompt_that_hooks_still_judge_at_stop_is_kept_as_they_decide(self, begun: bool) -> None:
@@ -184,7 +184,7 @@ class TestGuards:
         assert [message.injected_by for message in desk.memory.messages if message.role is Role.USER] == [
             None, "sure", "sure",
         ]  # fmt: skip
-        assert [each.iteration for each in desk.memory.of(ContinuationInjected)] == [1, 2]
+        assert [event.iteration for event in desk.memory.of(ContinuationInjected)] == [1, 2]
         assert (len(desk.memory.of(GuardAborted)), guards.list(), hooks_saw) == (1, (), [])
 
     @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ class TestGuards:
 
 class TestInstructions:
     async def test_policies_and_the_mode_are_added_to_the_instructions_in_their_order(self) -> None:
-        told = []
-        policies = PromptPolicies(emit=told.append)
+        events = []
+        policies = PromptPolicies(emit=events.append)
         policies.install("late", "Be kind.", precedence=200)
         policies.install("once", "Be quick.", scope="next_turn", precedence=1)
         desk = Desk(
@@ -237,16 +237,16 @@ class TestInstructions:
         plan = desk.modes.addendum
         assert first == f"Be quick.\n\nBe kind.\n\n{plan}"
         assert second == f"Be kind.\n\n{plan}"
-        assert [each.ids for each in told if isinstance(each, PolicyApplied)] == [("once", "late"), ("late",)]
+        assert [event.ids for event in events if isinstance(event, PolicyApplied)] == [("once", "late"), ("late",)]
 
     async def test_what_the_agent_asks_for_is_announced_at_one_edge_and_holds_from_the_next(self) -> None:
         desk = Desk(*(Turn(call(str(n), "look")) for n in range(2)), Turn(), tools=(tool("look", read_only=True),))
         desk.modes.request_by_agent("plan")
         assert await desk.execute() is RunEnd.COMPLETED
         kinds = [
-            type(each)
-            for each in desk.memory.events
-            if isinstance(each, TurnStarted | ModeChanged | ModeChangeRequested)
+            type(event)
+            for event in desk.memory.events
+            if isinstance(event, TurnStarted | ModeChanged | ModeChangeRequested)
         ]
         assert kinds == [ModeChangeRequested, TurnStarted, ModeChanged, TurnStarted, TurnStarted]
 
@@ -270,7 +270,7 @@ class TestLimits:
             limits=limits,
         )
         assert await desk.execute() is RunEnd.LIMIT
-        assert [each.which for each in desk.memory.of(LimitReached)] == [which]
+        assert [event.which for event in desk.memory.of(LimitReached)] == [which]
         assert len(desk.memory.results) == 2
         desk.provider.assert_finished()
 
@@ -278,7 +278,7 @@ class TestLimits:
         used = UsageUpdate(Usage(cost=0.25))
         desk = Desk(Turn(call("1", "look"), used), Turn(used), tools=(tool("look", read_only=True),))
         await desk.execute()
-        assert [each.cost for each in desk.memory.of(CostUpdated)] == [0.25, 0.5]
+        assert [event.cost for event in desk.memory.of(CostUpdated)] == [0.25, 0.5]
 
     async def test_time_ends_it_in_the_middle_and_closes_what_is_open(self) -> None:
         async def never(_word: str) -> str:
@@ -287,13 +287,13 @@ class TestLimits:
 
         desk = Desk(Turn(call("1", "look")), tools=(tool("look", never, read_only=True),), limits=Limits(seconds=0.05))
         assert await desk.execute() is RunEnd.LIMIT
-        assert [each.which for each in desk.memory.of(LimitReached)] == ["time"]
-        assert [str(each) for each in desk.memory.outcomes] == ["limit"]
+        assert [event.which for event in desk.memory.of(LimitReached)] == ["time"]
+        assert [str(outcome) for outcome in desk.memory.outcomes] == ["limit"]
 
     async def test_an_answer_that_never_ends_is_cut_and_kept_as_interrupted(self) -> None:
         desk = Desk(Turn(*(ContentDelta("x" * 9) for _ in range(100))), limits=Limits(answer_characters=55))
         assert await desk.execute() is RunEnd.LIMIT
-        assert [each.which for each in desk.memory.of(LimitReached)] == ["the length of one answer"]
+        assert [event.which for event in desk.memory.of(LimitReached)] == ["the length of one answer"]
         assert (desk.memory.messages[-1].text, str(desk.memory.messages[-1].state)) == ("x" * 45, "interrupted")
 
 
@@ -301,7 +301,7 @@ class TestManual:
     async def test_the_run_ends_with_the_calls_and_leaves_them_open(self) -> None:
         desk = Desk(Turn(ContentDelta("Let me look."), call("1", "look")), manual=True)
         assert await desk.execute() is RunEnd.AWAITING_RESULTS
-        assert [each.id for each in desk.memory.of(ToolCallPending)] == ["1"]
+        assert [event.id for event in desk.memory.of(ToolCallPending)] == ["1"]
         assert desk.memory.messages[-1].tool_uses
         assert desk.memory.results == []
 
@@ -355,7 +355,7 @@ class TestCompaction:
         )
         long_talk(desk, 10)
         assert await desk.execute() is RunEnd.FAILED
-        assert [each.kind for each in desk.memory.of(ErrorOccurred)] == ["context_length"]
+        assert [event.kind for event in desk.memory.of(ErrorOccurred)] == ["context_length"]
         desk.provider.assert_finished()
 
 

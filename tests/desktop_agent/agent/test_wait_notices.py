@@ -1,4 +1,4 @@
-"""While nothing has come, it is said; with the first word it is not said any more."""
+"""Notices while the model has not answered yet; they end with its first word."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,10 +44,10 @@ async def test_it_counts_on_until_the_first_word() -> None:
     await until(lambda: len(said()) > so_far)
     words.until.set()
     await until(lambda: bool(desk.memory.of(ContentDelta)))
-    told = said()
+    notices = said()
     await asyncio.sleep(0.05)
-    assert said() == told
-    assert [each.seconds for each in told] == sorted(each.seconds for each in told)
+    assert said() == notices
+    assert [notice.seconds for notice in notices] == sorted(notice.seconds for notice in notices)
     end.until.set()
     assert await running is RunEnd.COMPLETED
 
@@ -59,10 +59,10 @@ async def test_each_attempt_counts_from_its_own_beginning() -> None:
     await until(lambda: len(desk.memory.of(AnswerAwaited)) >= 5)
     first.until.set()
     await until(lambda: desk.memory.of(RetryScheduled) != [] and isinstance(desk.memory.events[-1], AnswerAwaited))
-    (again,) = desk.memory.of(RetryScheduled)
-    at = desk.memory.events.index(again)
-    last = [each for each in desk.memory.events[:at] if isinstance(each, AnswerAwaited)][-1]
-    first_again = next(each for each in desk.memory.events[at:] if isinstance(each, AnswerAwaited))
+    (retry,) = desk.memory.of(RetryScheduled)
+    index = desk.memory.events.index(retry)
+    last = [event for event in desk.memory.events[:index] if isinstance(event, AnswerAwaited)][-1]
+    first_again = next(event for event in desk.memory.events[index:] if isinstance(event, AnswerAwaited))
     assert first_again.seconds < last.seconds
     second.until.set()
     assert await running is RunEnd.COMPLETED

@@ -26,8 +26,8 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def echo(tool_class: ToolClass = ToolClass.READ_ONLY) -> AnyTool:
-    async def run(given: Any, _call: RunningCall) -> tuple[Json, ...]:
-        return (Json(value=given),)
+    async def run(arguments: Any, _call: RunningCall) -> tuple[Json, ...]:
+        return (Json(value=arguments),)
 
     return Tool("echo", "", JsonSchema({"type": "object"}), run, tool_class)
 
@@ -36,14 +36,14 @@ class Open(Stage):
     """A conversation that can be closed and opened again."""
 
     async def goes_on(self) -> None:
-        """Also after it was closed and opened again; and the disk has what the memory had."""
+        """Check that it continues, also when it was reopened, and that the stored history is the one in memory."""
         await self.say("and now?")
         assert self.session.history[-1].text == "here"
         check_invariants(self.session.history, self.events)
-        kept = self.session.history
+        in_memory = self.session.history
         await self.session.close()
         self.session = await reopen_session(self.shaky.store, self.session.record.id, self.session._runs._setup)
-        assert self.session.history == kept
+        assert self.session.history == in_memory
         await self.say("and then?")
         assert self.session.history[-1].text == "there"
         await self.session.close()

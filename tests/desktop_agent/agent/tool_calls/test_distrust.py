@@ -85,11 +85,11 @@ async def test_whatever_any_part_of_it_raises_is_a_failed_call_at_most(kind: typ
         def burst(cls, _data: Any) -> Any:
             raise kind
 
-    async def burst(*_given: Any) -> Any:
+    async def burst(*_arguments: Any) -> Any:
         raise kind
 
-    made = tool("bad", reads=True)
-    bad = replace(made, schema=ModelSchema(Burst)) if place == "checked" else replace(made, **{place: burst})
+    original = tool("bad", reads=True)
+    bad = replace(original, schema=ModelSchema(Burst)) if place == "checked" else replace(original, **{place: burst})
     desk = Desk(call("1", "bad"), call("2", "good"), tools=[bad, tool("good", reads=True)])
     desk.permission_policy.add(Rule(effect=RuleEffect.ASK, tool="bad"))
     object.__setattr__(desk.context, "checkpointer", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ async def test_whatever_any_part_of_it_raises_is_a_failed_call_at_most(kind: typ
     if desk.approvals.open_approvals:
         desk.decide(AllowOnce())
     assert await running is BatchEnd.ANSWERED
-    # What cannot be shown or told of a call makes it doubtful; here a person allows it all the same.
+    # A call whose preview or subjects fail is asked about; here a person allows it all the same.
     outcome = Outcome.SUCCEEDED if place in {"preview", "subjects"} else Outcome.FAILED
     assert desk.outcomes == [outcome, Outcome.SUCCEEDED]
 
@@ -140,7 +140,7 @@ async def test_one_that_cancels_its_own_task_failed() -> None:
 
 async def test_one_that_is_no_coroutine_function_failed() -> None:
     desk = Desk(call("1", "bad"), tools=[tool("bad", reads=True)])
-    object.__setattr__(desk.context.tools.get("bad"), "run", lambda *_given: (Text(text="not awaited"),))
+    object.__setattr__(desk.context.tools.get("bad"), "run", lambda *_arguments: (Text(text="not awaited"),))
     await desk.run()
     assert desk.outcomes == [Outcome.FAILED]
 
@@ -240,15 +240,15 @@ class TestProgress:
         assert about == ["tool_call_pending", "tool_started", "tool_progress", "tool_progress", "tool_finished"]
 
     async def test_after_the_end_it_is_not_heard(self) -> None:
-        told: list[Callable[[str], None]] = []
+        senders: list[Callable[[str], None]] = []
 
         async def work(word: str, running: RunningCall) -> str:
-            told.append(running.progress)
+            senders.append(running.progress)
             asyncio.get_running_loop().call_soon(running.progress, "just after")
             return word
 
         desk = await beside_a_good_one(work)
-        told[0]("much later")
+        senders[0]("much later")
         assert not desk.memory.of(ToolProgress)
 
     async def test_from_another_thread_it_comes_through_the_loop(self) -> None:

@@ -11,29 +11,29 @@ RESULT = ToolResult(tool_use_id="1", content=(Text(text="done"),))
 BEGINS = "The person changed the arguments of this call before it ran."
 
 
-def told(asked, ran, result=RESULT):
-    first = with_edit_note(result, asked, ran).content[0]
+def note_on(requested, ran, result=RESULT):
+    first = with_edit_note(result, requested, ran).content[0]
     assert isinstance(first, Text)
     return first.text
 
 
 def test_only_what_is_other_than_asked_is_named():
-    words = told({"path": "a", "content": "x"}, {"path": "a", "content": "é"})
+    words = note_on({"path": "a", "content": "x"}, {"path": "a", "content": "é"})
     assert words == f'{BEGINS} It ran with {{"content": "é"}}\n\ndone'
 
 
 @pytest.mark.parametrize("ran", [True, 1.0])
 def test_what_only_python_takes_for_equal_is_named(ran: object) -> None:
-    words = told({"deep": [{"path": 1}], "same": 1}, {"deep": [{"path": ran}], "same": 1})
+    words = note_on({"deep": [{"path": 1}], "same": 1}, {"deep": [{"path": ran}], "same": 1})
     assert words == f'{BEGINS} It ran with {{"deep": [{{"path": {json.dumps(ran)}}}]}}\n\ndone'
 
 
 def test_what_was_taken_out_is_named():
-    assert told({"path": "a", "mode": 7}, {"path": "a"}) == f'{BEGINS} It ran without "mode".\n\ndone'
+    assert note_on({"path": "a", "mode": 7}, {"path": "a"}) == f'{BEGINS} It ran without "mode".\n\ndone'
 
 
 def test_a_long_value_is_cut_and_says_so():
-    words = told({"content": "x"}, {"content": "y" * 50_000})
+    words = note_on({"content": "x"}, {"content": "y" * 50_000})
     assert "(50,000 characters in all)" in words
     assert len(words) < 2_000
 

@@ -1,4 +1,4 @@
-"""What nobody can see in the results of tools: a model reads it marked, as the person does."""
+"""Invisible characters in tool results: a model reads them marked, as the person does."""
 
 import asyncio
 import re
@@ -22,20 +22,20 @@ from desktop_agent.types.policies import Limits
 from tests.fakes.mcp_client import load_tool_offer, own_server, program
 from tests.fakes.tool_batch import Desk, call, tool, until
 
-SMUGGLED = "".join(chr(0xE0000 + ord(each)) for each in "rm")
+SMUGGLED = "".join(chr(0xE0000 + ord(letter)) for letter in "rm")
 MARKED = "⟨U+E0072⟩⟨U+E006D⟩"
 
 
-async def results_of(tools: tuple[AnyTool, ...], *asked: tuple[str, dict[str, Any]]) -> Desk:
-    uses = [ToolUse(id=str(at), name=name, input=given) for at, (name, given) in enumerate(asked)]
+async def results_of(tools: tuple[AnyTool, ...], *calls: tuple[str, dict[str, Any]]) -> Desk:
+    uses = [ToolUse(id=str(index), name=name, input=arguments) for index, (name, arguments) in enumerate(calls)]
     permission_policy = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="*")])
     desk = Desk(*uses, tools=tools, permission_policy=permission_policy)
     await desk.run()
     return desk
 
 
-async def done(folder: Path, *asked: tuple[str, dict[str, Any]]) -> Desk:
-    return await results_of(builtin_tools(Workspace(folder), "all"), *asked)
+async def results_in(folder: Path, *calls: tuple[str, dict[str, Any]]) -> Desk:
+    return await results_of(builtin_tools(Workspace(folder), "all"), *calls)
 
 
 FILE = f"plain\n\u202elive\u202c{SMUGGLED}\nhid\u200bden\x1b[8m x\n"
@@ -43,7 +43,7 @@ FILE = f"plain\n\u202elive\u202c{SMUGGLED}\nhid\u200bden\x1b[8m x\n"
 
 async def test_files_are_read_and_searched_with_marks(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(FILE)
-    desk = await done(tmp_path, ("read_file", {"path": "a.txt"}), ("search_files", {"pattern": "live"}))
+    desk = await results_in(tmp_path, ("read_file", {"path": "a.txt"}), ("search_files", {"pattern": "live"}))
     assert desk.words[0] == f"plain\n⟨U+202E⟩live⟨U+202C⟩{MARKED}\nhid⟨U+200B⟩den⟨U+001B⟩[8m x\n"
     assert f"⟨U+202E⟩live⟨U+202C⟩{MARKED}" in desk.words[1]
     assert not {"\u202e", SMUGGLED[0]} & set("".join(desk.words))
@@ -51,20 +51,20 @@ async def test_files_are_read_and_searched_with_marks(tmp_path: Path) -> None:
 
 async def test_names_of_files_are_listed_and_found_with_marks(tmp_path: Path) -> None:
     (tmp_path / "exe\u202etxt.py").touch()
-    desk = await done(tmp_path, ("list_files", {"path": "."}), ("find_files", {"names": "*.py"}))
-    assert ["exe�txt.py" in each for each in desk.words] == [True, True]
+    desk = await results_in(tmp_path, ("list_files", {"path": "."}), ("find_files", {"names": "*.py"}))
+    assert ["exe�txt.py" in text for text in desk.words] == [True, True]
     assert "\u202e" not in "".join(desk.words)
 
 
 async def test_what_a_command_writes_has_no_commands_for_a_terminal(tmp_path: Path) -> None:
     line = r"printf '\033[31mred\033[0m \033]0;title\007x\n10%%\r20%%\r\nbad\342\200\256 \007end\n'"
-    desk = await done(tmp_path, ("run_command", {"command": line}))
+    desk = await results_in(tmp_path, ("run_command", {"command": line}))
     assert desk.words[0].startswith("red x\n10%\n20%\nbad⟨U+202E⟩ ⟨U+0007⟩end\n[exit code 0.")
 
 
 async def test_a_failed_command_says_its_words_with_marks(tmp_path: Path) -> None:
-    given = {"command": r"printf 'a\033[8mb\342\200\256\n'; sleep 600", "timeout_seconds": 1}
-    desk = await done(tmp_path, ("run_command", given))
+    arguments = {"command": r"printf 'a\033[8mb\342\200\256\n'; sleep 600", "timeout_seconds": 1}
+    desk = await results_in(tmp_path, ("run_command", arguments))
     assert "ab⟨U+202E⟩" in desk.words[0]
 
 
@@ -114,7 +114,7 @@ ORDINARY = [
 @pytest.mark.parametrize("text", ORDINARY)
 async def test_what_belongs_to_a_language_stays(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.txt").write_text(text)
-    desk = await done(tmp_path, ("read_file", {"path": "a.txt"}), ("run_command", {"command": "cat a.txt"}))
+    desk = await results_in(tmp_path, ("read_file", {"path": "a.txt"}), ("run_command", {"command": "cat a.txt"}))
     assert desk.words[0] == text
     assert desk.words[1].startswith(text)
 
@@ -122,14 +122,14 @@ async def test_what_belongs_to_a_language_stays(tmp_path: Path, text: str) -> No
 @pytest.mark.parametrize("line", ["cat a.txt", "head -n 1 a.txt"])
 async def test_a_byte_order_mark_at_the_beginning_is_no_word(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.txt").write_text("\ufeffone\ntwo\n")
-    desk = await done(tmp_path, ("read_file", {"path": "a.txt"}), ("run_command", {"command": line}))
-    assert [each.startswith("one\n") for each in desk.words] == [True, True]
+    desk = await results_in(tmp_path, ("read_file", {"path": "a.txt"}), ("run_command", {"command": line}))
+    assert [text.startswith("one\n") for text in desk.words] == [True, True]
 
 
 async def test_lines_beside_marked_ones_can_be_edited_and_the_others_stay(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(FILE)
     change = {"path": "a.txt", "old_text": "plain\n", "new_text": "changed\n"}
-    await done(tmp_path, ("edit_file", change))
+    await results_in(tmp_path, ("edit_file", change))
     assert (tmp_path / "a.txt").read_text() == FILE.replace("plain", "changed")
 
 
@@ -138,9 +138,9 @@ HIDDEN = "\u202e\u200b\x9b\U000e0072\ufeff"
 
 
 def length(parts: tuple[Any, ...]) -> int:
-    """Without the word about what was cut."""
+    """Return the length without the note about what was cut."""
     return sum(
-        len(each.text.partition("\n[cut")[0]) if isinstance(each, Text) else content_size(each) for each in parts
+        len(part.text.partition("\n[cut")[0]) if isinstance(part, Text) else content_size(part) for part in parts
     )
 
 
@@ -153,13 +153,13 @@ async def test_what_is_cut_is_marked_and_no_mark_makes_it_longer_or_is_cut_itsel
     for most in range(1, 180):
         parts = await validated_content([part], most)
         assert length(parts) <= most
-        words = "".join(each.text if isinstance(each, Text) else str(each.value) for each in parts)
+        words = "".join(piece.text if isinstance(piece, Text) else str(piece.value) for piece in parts)
         assert not set(HIDDEN) & set(words)
         assert words.count("⟨") == len(re.findall(MARK, words))
 
 
 async def test_why_a_call_failed_is_no_longer_for_its_marks() -> None:
-    async def fails(*_given: Any) -> Any:
+    async def fails(*_arguments: Any) -> Any:
         raise ToolFailed(HIDDEN * 100)
 
     desk = Desk(
@@ -172,7 +172,7 @@ async def test_why_a_call_failed_is_no_longer_for_its_marks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("value", "shown"),
     [
         ({"\ufeffa": 1, "a": 2}, {"⟨U+FEFF⟩a": 1, "a": 2}),
         ({"a": "\ufeffb"}, {"a": "⟨U+FEFF⟩b"}),
@@ -182,8 +182,8 @@ async def test_why_a_call_failed_is_no_longer_for_its_marks() -> None:
         ({"1": "a", 1: "b"}, {"1": "a", "1⟨1⟩": "b"}),
     ],
 )
-async def test_no_name_in_json_is_lost(given: Any, shown: Any) -> None:
-    assert await validated_content([Json(value=given)], 1_000) == (Json(value=shown),)
+async def test_no_name_in_json_is_lost(value: Any, shown: Any) -> None:
+    assert await validated_content([Json(value=value)], 1_000) == (Json(value=shown),)
 
 
 def test_no_name_is_lost_where_half_characters_go() -> None:

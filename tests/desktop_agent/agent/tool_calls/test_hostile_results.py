@@ -69,11 +69,11 @@ BROKEN: dict[str, Any] = {
 }
 
 
-async def result_of(given: Any) -> tuple[ToolResult, Message, list[Outcome]]:
-    """Of a tool that gives back this, beside one that does not; and the answer that called both."""
+async def result_of(value: Any) -> tuple[ToolResult, Message, list[Outcome]]:
+    """Call a tool that returns `value`, and a good one. Return the result, the answer with the calls, both outcomes."""
 
     async def work(_word: str, _call: RunningCall) -> Any:
-        return given
+        return value
 
     desk = Desk(call("1", "bad"), call("2", "good"), tools=[tool("bad", work, reads=True), tool("good", reads=True)])
     await desk.run()
@@ -82,15 +82,15 @@ async def result_of(given: Any) -> tuple[ToolResult, Message, list[Outcome]]:
 
 @pytest.mark.parametrize("name", [*WHOLE, *BROKEN])
 async def test_what_is_kept_goes_there_and_back(tmp_path: Path, name: str) -> None:
-    given = WHOLE.get(name, BROKEN.get(name))
-    result, answer, outcomes = await result_of(given)
+    value = WHOLE.get(name, BROKEN.get(name))
+    result, answer, outcomes = await result_of(value)
     assert outcomes == [Outcome.SUCCEEDED if name in WHOLE else Outcome.FAILED, Outcome.SUCCEEDED]
     if name in BROKEN:
-        (said,) = result.content
-        assert isinstance(said, Text)
-        assert said.text.count(". ") <= 1
-        assert said.text.startswith("The tool ")
-        assert said.text.endswith(".")
+        (error,) = result.content
+        assert isinstance(error, Text)
+        assert error.text.count(". ") <= 1
+        assert error.text.startswith("The tool ")
+        assert error.text.endswith(".")
     assert ToolResult.model_validate_json(result.model_dump_json()) == result
     good = ToolResult(tool_use_id="2", content=(Text(text="x"),))
     messages = (Message.user("go"), answer, Message.tool_results([result, good]))
@@ -108,10 +108,10 @@ async def test_every_server_takes_it(dialect: Dialect) -> None:
     async with Loopback(Reply(ANSWERS[dialect].read_bytes())) as server:
         root = server.root if dialect in {"anthropic", "gemini"} else server.url
         provider = make_provider(dialect, root, None, http)
-        for given in (*WHOLE.values(), *BROKEN.values()):
-            result, answer, _ = await result_of(given)
-            asked = Message(role=Role.ASSISTANT, blocks=answer.tool_uses[:1])
-            history = (Message.user("go"), asked, Message.tool_results([result]))
+        for value in (*WHOLE.values(), *BROKEN.values()):
+            result, answer, _ = await result_of(value)
+            call_message = Message(role=Role.ASSISTANT, blocks=answer.tool_uses[:1])
+            history = (Message.user("go"), call_message, Message.tool_results([result]))
             messages, _ = await prepare_pictures(
                 history, PictureSupport(_nothing, PictureFitter(), ImageLimits(), True)
             )
@@ -128,8 +128,8 @@ async def _nothing(_: StoredSource) -> bytes:
 
 @pytest.mark.parametrize("kind", [tuple, list])
 async def test_of_a_million_parts_no_more_are_looked_at_than_are_kept(kind: type[Any]) -> None:
-    given = kind([Text(text="x")] * (MAX_PARTS - 1) + [object()] * 1_000_000)
-    parts = await validated_content(given, 400_000)
+    value = kind([Text(text="x")] * (MAX_PARTS - 1) + [object()] * 1_000_000)
+    parts = await validated_content(value, 400_000)
     assert parts == (*[Text(text="x")] * (MAX_PARTS - 1), Text(text="[left out: 1,000,000 more parts]"))
 
 
@@ -144,10 +144,10 @@ async def test_a_function_that_answers_a_million_parts_is_cut_too() -> None:
         """Many."""
         return [Text(text="first"), *(["x"] * 1_000_000)]
 
-    made = await many.run(many.checked({}), RunningCall("1", lambda _: None))
-    assert len(made) == MAX_PARTS
-    assert await validated_content(made, 400_000) == made
-    assert made[-1] == Text(text="[left out: 999,002 more parts]")
+    parts = await many.run(many.checked({}), RunningCall("1", lambda _: None))
+    assert len(parts) == MAX_PARTS
+    assert await validated_content(parts, 400_000) == parts
+    assert parts[-1] == Text(text="[left out: 999,002 more parts]")
 
 
 async def test_a_picture_that_is_too_large_is_not_even_checked() -> None:
@@ -166,11 +166,11 @@ class Talkative(Words):
 
     @model_validator(mode="before")
     @classmethod
-    def refuse(cls, _given: Any) -> Any:
+    def refuse(cls, _arguments: Any) -> Any:
         raise ToolInputInvalid(LONG)
 
 
-async def fails(*_given: Any) -> Any:
+async def fails(*_arguments: Any) -> Any:
     raise ToolFailed(LONG)
 
 

@@ -50,7 +50,7 @@ async def changed(desk: Desk) -> None:
 
 
 def steps(work: Callable[[], Any]) -> int:
-    """How many functions, of Python and of C, were called."""
+    """Count the functions, of Python and of C, that are called."""
     count = 0
 
     def note(_frame: object, kind: str, _argument: object) -> None:

@@ -1,4 +1,4 @@
-"""Tools that go, change or count as something else while a call of theirs waits."""
+"""Tools that are removed, replaced or reclassified while a call of theirs waits."""
 
 import asyncio
 from dataclasses import replace
@@ -15,30 +15,30 @@ from tests.fakes.tool_batch import Desk, call, tool, until
 ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="t", scope=RuleScope.ALWAYS)
 
 
-def put(desk: Desk, made: AnyTool | None, name: str = "t") -> None:
-    """From now on this tool is the one of its name; nobody is told."""
+def put(desk: Desk, replacement: AnyTool | None, name: str = "t") -> None:
+    """Register this tool under the name, or none, without notifying anybody."""
     desk.context.tools._tools.pop(name)
-    if made is not None:
-        desk.context.tools._tools[name] = made
+    if replacement is not None:
+        desk.context.tools._tools[name] = replacement
 
 
 def started(desk: Desk) -> list[str]:
-    return [each.id for each in desk.memory.of(ToolStarted)]
+    return [event.id for event in desk.memory.of(ToolStarted)]
 
 
 OTHERS = {"gone": (None, "no longer there"), "another": (tool("t", scope="other"), "another one now")}
 
 
 @pytest.mark.parametrize("how", OTHERS)
-@pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
-async def test_what_the_person_allows_then_does_not_run(how, told):
-    made, words = OTHERS[how]
+@pytest.mark.parametrize("notified", [True, False], ids=["told", "not told"])
+async def test_what_the_person_allows_then_does_not_run(how, notified):
+    replacement, words = OTHERS[how]
     desk = Desk(call("1", "t"), tools=[tool("t")])
     running = desk.start()
     await desk.asked()
     (card,) = desk.approvals.open_approvals
-    put(desk, made)
-    if told:
+    put(desk, replacement)
+    if notified:
         desk.permission_policy.tools_changed()
         await desk.asked(0)
     desk.approvals.answer(card.approval_id, AllowOnce())
@@ -46,29 +46,29 @@ async def test_what_the_person_allows_then_does_not_run(how, told):
     assert started(desk) == []
     assert words in desk.words[0]
     (resolved,) = desk.memory.of(ApprovalResolved)
-    assert (resolved.by, words in resolved.message) == (("rule", True) if told else ("person", False))
+    assert (resolved.by, words in resolved.message) == (("rule", True) if notified else ("person", False))
 
 
 @pytest.mark.parametrize("how", OTHERS)
 async def test_what_a_rule_allows_does_not_run_either(how):
-    made, words = OTHERS[how]
+    replacement, words = OTHERS[how]
 
     async def first(word: str, _call: RunningCall) -> str:
-        put(desk, made)
+        put(desk, replacement)
         return word
 
     desk = Desk(call("1", "first"), call("2", "t"), tools=[tool("first", first), tool("t")])
-    for each in ("first", "t"):
-        desk.permission_policy.add(ALLOWED.model_copy(update={"tool": each, "id": each}))
+    for name in ("first", "t"):
+        desk.permission_policy.add(ALLOWED.model_copy(update={"tool": name, "id": name}))
     await desk.run()
     assert started(desk) == ["1"]
     assert words in desk.words[1]
 
 
 @pytest.mark.parametrize("how", OTHERS)
-async def test_the_very_last_moment_counts(how):
-    """When the start is written down, and nobody tells of the change."""
-    made, words = OTHERS[how]
+async def test_a_tool_that_changes_while_the_start_is_journalled_does_not_run(how):
+    """Nobody is notified of the change."""
+    replacement, words = OTHERS[how]
     ran: list[str] = []
 
     async def work(word: str, _call: RunningCall) -> str:
@@ -77,7 +77,7 @@ async def test_the_very_last_moment_counts(how):
 
     desk = Desk(call("1", "t"), tools=[tool("t", work)])
     desk.permission_policy.add(ALLOWED)
-    desk.memory.told = lambda event: put(desk, made) if isinstance(event, ToolStarted) else None
+    desk.memory.told = lambda event: put(desk, replacement) if isinstance(event, ToolStarted) else None
     await desk.run()
     assert ran == []
     assert desk.outcomes == [Outcome.FAILED]
@@ -98,10 +98,10 @@ async def test_the_same_tool_made_anew_runs_as_it_is_now():
 
 
 async def test_what_reads_no_more_is_asked_about():
-    seen = asyncio.Event()
+    started_reading = asyncio.Event()
 
     async def reading(word: str, _call: RunningCall) -> str:
-        seen.set()
+        started_reading.set()
         return word
 
     async def first(word: str, _call: RunningCall) -> str:
@@ -112,7 +112,7 @@ async def test_what_reads_no_more_is_asked_about():
     desk.permission_policy.add(ALLOWED.model_copy(update={"tool": "first"}))
     running = desk.start()
     await desk.asked()
-    assert not seen.is_set()
+    assert not started_reading.is_set()
     desk.decide(Deny())
     await running
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.DENIED]
@@ -165,8 +165,8 @@ async def test_what_comes_after_one_that_reads_no_more_waits_for_it():
 
     other = tool("t", work, concurrency=1)
     reading = replace(other, tool_class=ToolClass.READ_ONLY, effects=frozenset())
-    asked = tool("u", reads=True, effects=frozenset({Effect.NETWORK}))
-    desk = Desk(*(call(f"{at}", name) for at, name in enumerate("ttuu", start=1)), tools=[reading, asked])
+    networked = tool("u", reads=True, effects=frozenset({Effect.NETWORK}))
+    desk = Desk(*(call(f"{number}", name) for number, name in enumerate("ttuu", start=1)), tools=[reading, networked])
     desk.permission_policy.add(ALLOWED)
     running = desk.start()
     await desk.asked(2)

@@ -24,8 +24,8 @@ class Page:
         self.text = word
         return "written"
 
-    async def preview(self, given: Words) -> Preview:
-        return DiffPreview("page.txt", self.text, given.word)
+    async def preview(self, arguments: Words) -> Preview:
+        return DiffPreview("page.txt", self.text, arguments.word)
 
 
 def desk_of(page: Page, *uses: tuple[str, str]) -> Desk:
@@ -84,13 +84,13 @@ async def test_edited_arguments_are_what_runs_and_both_are_told() -> None:
     assert desk.uses[0].input == {"word": "asked"}
 
 
-@pytest.mark.parametrize(("asked", "edited"), [(1, True), (1, 1.0), (False, 0)])
-async def test_an_edit_to_what_only_python_takes_for_equal_is_told(asked: object, edited: object) -> None:
-    async def run(_given: object, _call: RunningCall) -> tuple[Text, ...]:
+@pytest.mark.parametrize(("requested", "edited"), [(1, True), (1, 1.0), (False, 0)])
+async def test_an_edit_to_what_only_python_takes_for_equal_is_told(requested: object, edited: object) -> None:
+    async def run(_arguments: object, _call: RunningCall) -> tuple[Text, ...]:
         return (Text(text="done"),)
 
     act = Tool("act", "Acts.", JsonSchema({"type": "object"}), run)
-    desk = Desk(ToolUse(id="1", name="act", input={"word": asked}), tools=[act])
+    desk = Desk(ToolUse(id="1", name="act", input={"word": requested}), tools=[act])
     running = desk.start()
     await desk.asked()
     desk.decide(AllowOnce(edited_input={"word": edited}))
@@ -108,17 +108,17 @@ async def test_allowing_a_tool_for_the_conversation_allows_what_waits_beside_it(
     desk.decide(AllowForConversation(), 1)
     await running
     assert desk.outcomes == [Outcome.SUCCEEDED] * 3
-    told = {event.tool_use_id: event.by for event in desk.memory.of(ApprovalResolved)}
-    assert told == {"1": "rule", "2": "person", "3": "rule"}
+    deciders = {event.tool_use_id: event.by for event in desk.memory.of(ApprovalResolved)}
+    assert deciders == {"1": "rule", "2": "person", "3": "rule"}
 
 
 async def test_a_preview_that_fails_or_hangs_does_not_hide_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.agent.tool_calls.tool_gate.TOOL_QUERY_TIMEOUT", 0.01)
 
-    async def burst(_given: Words) -> Preview:
+    async def burst(_arguments: Words) -> Preview:
         raise SystemExit(3)
 
-    async def hang(_given: Words) -> Preview:
+    async def hang(_arguments: Words) -> Preview:
         await asyncio.sleep(60)
         raise AssertionError
 

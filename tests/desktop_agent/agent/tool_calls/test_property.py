@@ -38,7 +38,7 @@ ORDER = (
 
 @dataclass(frozen=True)
 class Act:
-    """Something from outside, so many loop steps after the one before it."""
+    """Something from outside, so many steps of the event loop after the act before it."""
 
     steps: int
     what: str
@@ -60,8 +60,8 @@ class World:
     tools: dict[str, AnyTool] = field(default_factory=dict)
 
     def begin(self, word: str, running: RunningCall) -> None:
-        """A tool is at work now: everything that must be so."""
-        id_, made = running.tool_use_id, self.tools[running.tool_use_id.partition("-")[0]]
+        """Check everything that must hold when a tool starts."""
+        id_, tool = running.tool_use_id, self.tools[running.tool_use_id.partition("-")[0]]
         if self.is_stopped:
             self.faults.append(f"{id_} began after stop")
         if id_ in self.has_begun:
@@ -69,24 +69,24 @@ class World:
         self.has_begun.append(id_)
         others = {other for other in self.running if not self.desk.finished(other)}
         for other in others:
-            if kind_of(self.running[other]) is not kind_of(made) or kind_of(made) is CallKind.MUTATING:
+            if kind_of(self.running[other]) is not kind_of(tool) or kind_of(tool) is CallKind.MUTATING:
                 self.faults.append(f"{id_} runs beside {other}")
-        same = [other for other in others if self.running[other].name == made.name]
-        if made.concurrency is not None and len(same) >= made.concurrency:
+        same = [other for other in others if self.running[other].name == tool.name]
+        if tool.concurrency is not None and len(same) >= tool.concurrency:
             self.faults.append(f"{id_} is one too many")
-        self.running[id_] = made
-        if not self.is_allowed(id_, made, word):
+        self.running[id_] = tool
+        if not self.is_allowed(id_, tool, word):
             self.faults.append(f"{id_} began without an allowance for its arguments")
 
-    def is_allowed(self, id_: str, made: AnyTool, word: str) -> bool:
+    def is_allowed(self, id_: str, tool: AnyTool, word: str) -> bool:
         arguments = {"word": word}
-        verdict = self.desk.permission_policy.verdict(ToolUse(id=id_, name=made.name, input=arguments), made)
+        verdict = self.desk.permission_policy.verdict(ToolUse(id=id_, name=tool.name, input=arguments), tool)
         try:
             verdict.send(None)
         except StopIteration as end:
             if isinstance(end.value, Allowed) and id_ not in self.asked_by_hook:
                 return True
-        return (id_, made.digest(arguments)) in self.allowed
+        return (id_, tool.digest(arguments)) in self.allowed
 
     async def work(self, word: str, running: RunningCall) -> Any:
         self.begin(word, running)
@@ -123,16 +123,16 @@ class World:
                 await self.may_end.wait()
 
 
-def kind_of(made: AnyTool) -> CallKind:
-    if made.tool_class == "mutating":
+def kind_of(tool: AnyTool) -> CallKind:
+    if tool.tool_class == "mutating":
         return CallKind.MUTATING
-    return CallKind.DELEGATING if Effect.DELEGATE in made.effects else CallKind.READING
+    return CallKind.DELEGATING if Effect.DELEGATE in tool.effects else CallKind.READING
 
 
 def tools_of(world: World) -> dict[str, AnyTool]:
     network, delegate = frozenset({Effect.NETWORK}), frozenset({Effect.DELEGATE})
     work: Any = world.work
-    made = [
+    tools = [
         tool("look", work, reads=True, timeout=0.05),
         tool("few", work, reads=True, concurrency=2, timeout=0.05),
         tool("fetch", work, reads=True, effects=network, timeout=0.05),
@@ -140,7 +140,7 @@ def tools_of(world: World) -> dict[str, AnyTool]:
         tool("one", work, concurrency=1, timeout=0.05),
         tool("hand", work, reads=True, effects=delegate, concurrency=2, timeout=0.05),
     ]
-    return {each.name: each for each in made}
+    return {tool.name: tool for tool in tools}
 
 
 def hook_of(world: World, ways: dict[str, str]) -> Any:
@@ -162,7 +162,7 @@ def hook_of(world: World, ways: dict[str, str]) -> Any:
 
 
 def perform(act: Act, desk: Desk, world: World) -> None:
-    """One thing from outside."""
+    """Do one act."""
     waiting = desk.approvals.open_approvals
     approval = waiting[act.which % len(waiting)] if waiting else None
     match act.what:
@@ -231,24 +231,24 @@ async def live(names: list[tuple[str, str]], hooks: dict[int, str], acts: list[A
     assert [result.tool_use_id for result in results] == [use.id for use in uses]
     if running.result() is BatchEnd.STOPPED:
         assert any(act.what in ("stop", "deny and stop") for act in acts)
-    look_at(desk, [use.id for use in uses])
+    check_end(desk, [use.id for use in uses])
     world.may_end.set()
-    told = len(desk.memory.events)
+    event_count = len(desk.memory.events)
     for _ in range(5):
         await asyncio.sleep(0)
-    assert len(desk.memory.events) == told
+    assert len(desk.memory.events) == event_count
 
 
-def look_at(desk: Desk, ids: list[str]) -> None:
-    """What was told, and what is left."""
+def check_end(desk: Desk, ids: list[str]) -> None:
+    """Check the events, and that nothing is left open."""
     finished = Counter(event.id for event in desk.memory.of(ToolFinished))
     assert finished == Counter(ids)
     for id_ in ids:
         about = desk.memory.about(id_)
         cleaned = [kind for kind in about if kind != "tool_progress"]
-        asked, answered = cleaned.count("approval_requested"), cleaned.count("approval_resolved")
-        assert asked == answered
-        if asked <= 1:
+        requested, resolved = cleaned.count("approval_requested"), cleaned.count("approval_resolved")
+        assert requested == resolved
+        if requested <= 1:
             assert about == sorted(about, key=ORDER.index)
         assert about[-1] == "tool_finished"
         assert about.count("tool_started") <= 1
@@ -279,5 +279,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
         st.builds(Act, st.integers(0, 25), st.sampled_from(ACTS), st.integers(0, 50)), min_size=0, max_size=25
     ),
 )
-def test_what_must_hold_holds(names: list[tuple[str, str]], hooks: dict[int, str], acts: list[Act]) -> None:
+def test_no_order_of_calls_decisions_and_stops_breaks_a_promise(
+    names: list[tuple[str, str]], hooks: dict[int, str], acts: list[Act]
+) -> None:
     asyncio.run(live(names, hooks, acts))

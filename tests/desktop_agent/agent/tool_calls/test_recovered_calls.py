@@ -20,13 +20,13 @@ DIGEST = call_digest("act", {"word": "x"})
 
 
 def decided(word: str, **more: Any) -> RecoveredCalls:
-    given: dict[str, Any] = {"by": "person", "digest": DIGEST, **more}
-    return RecoveredCalls(decided={"1": ApprovalResolved("a", "1", word, **given)})
+    fields: dict[str, Any] = {"by": "person", "digest": DIGEST, **more}
+    return RecoveredCalls(decided={"1": ApprovalResolved("a", "1", word, **fields)})
 
 
 def waiting(**more: Any) -> RecoveredCalls:
-    given: dict[str, Any] = {"digest": DIGEST, **more}
-    return RecoveredCalls(waiting={"1": ApprovalRequested("a", "1", **given)})
+    fields: dict[str, Any] = {"digest": DIGEST, **more}
+    return RecoveredCalls(waiting={"1": ApprovalRequested("a", "1", **fields)})
 
 
 class Counted:
@@ -76,7 +76,7 @@ async def test_what_was_allowed_and_not_started_runs_without_another_question() 
     assert desk.memory.about("1") == ["tool_started", "tool_finished"]
 
 
-async def test_as_edited_as_it_was() -> None:
+async def test_an_edited_call_runs_with_its_edited_arguments() -> None:
     edited = {"word": "edited"}
     desk = Counted().desk(decided("allow_once", effective_input=edited, digest=call_digest("act", edited)))
     await desk.run()
@@ -123,7 +123,7 @@ async def test_what_a_rule_had_allowed_is_judged_as_things_are_now() -> None:
         ("withdrawn", Outcome.CANCELLED, BatchEnd.ANSWERED),
     ],
 )
-async def test_what_was_not_allowed_is_not(word: str, outcome: Outcome, end: BatchEnd) -> None:
+async def test_a_call_that_was_not_allowed_does_not_run(word: str, outcome: Outcome, end: BatchEnd) -> None:
     counted = Counted()
     desk = counted.desk(decided(word, message="no thanks"))
     assert await desk.run() is end
@@ -138,7 +138,7 @@ async def test_what_waited_waits_again_under_its_number_and_is_not_requested_twi
     desk = counted.desk(waiting())
     running = desk.start()
     await desk.asked()
-    assert [each.approval_id for each in desk.approvals.open_approvals] == ["a"]
+    assert [approval.approval_id for approval in desk.approvals.open_approvals] == ["a"]
     assert desk.memory.events == []
     desk.decide(AllowOnce())
     await running
@@ -150,7 +150,7 @@ async def test_what_waited_and_would_be_another_call_now_is_asked_anew() -> None
     desk = Counted().desk(waiting(digest="of something else"))
     running = desk.start()
     await desk.asked()
-    assert [each.approval_id for each in desk.approvals.open_approvals] != ["a"]
+    assert [approval.approval_id for approval in desk.approvals.open_approvals] != ["a"]
     assert len(desk.memory.of(ApprovalRequested)) == 1
     desk.round.stop()
     await running
@@ -222,17 +222,17 @@ async def test_each_call_runs_once_however_often_the_process_dies() -> None:
             if event.type in of:
                 of[event.type][getattr(event, "tool_use_id", None) or event.id] = event
         started = frozenset(event.id for event in before if isinstance(event, ToolStarted))
-        left = RecoveredCalls(
+        recovered = RecoveredCalls(
             finished={id_: event.result for id_, event in of["tool_finished"].items()},
             started=started,
             decided=of["approval_resolved"],
             waiting=of["approval_requested"],
         )
         ran.clear()
-        desk = Desk(*uses, tools=tools, left=left)
+        desk = Desk(*uses, tools=tools, left=recovered)
         await decide_all(desk)
         assert sorted(ran) == sorted({"1", "2", "3"} - started)
-        lost = started - set(left.finished)
+        lost = started - set(recovered.finished)
         for use, outcome in zip(uses, desk.outcomes, strict=True):
             assert outcome is (Outcome.UNKNOWN if use.id in lost else Outcome.SUCCEEDED)
 

@@ -1,4 +1,4 @@
-"""Stop, of the round and of one call: nothing starts any more, and nobody is told twice."""
+"""Stop, of the round and of one call: nothing starts after it, and every event is sent once."""
 
 import asyncio
 from collections.abc import Callable
@@ -165,13 +165,13 @@ class TestRound:
         with pytest.raises(asyncio.CancelledError):
             await running
         assert desk.outcomes == [Outcome.CANCELLED]
-        told = len(desk.memory.events)
+        event_count = len(desk.memory.events)
         # The batch and the tool have a grace each, and either may be over first.
         await until(lambda: "left behind" in caplog.text)
         stubborn.may_end.set()
         for _ in range(10):
             await asyncio.sleep(0)
-        assert len(desk.memory.events) == told
+        assert len(desk.memory.events) == event_count
 
     async def test_a_cancel_is_a_stop_and_a_second_cancel_does_not_cut_the_grace_short(self) -> None:
         stubborn = Stubborn()
@@ -243,7 +243,7 @@ class TestCall:
         await desk.asked(2)
         assert desk.round.stop_call("1")
         assert desk.finished("1")
-        assert [each.tool_use.id for each in desk.approvals.open_approvals] == ["2"]
+        assert [approval.tool_use.id for approval in desk.approvals.open_approvals] == ["2"]
         desk.decide(AllowOnce())
         assert await running is BatchEnd.ANSWERED
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
@@ -326,7 +326,7 @@ class TestCall:
     async def test_one_that_somebody_elses_code_holds_up(self, where: str) -> None:
         inside, gate = asyncio.Event(), asyncio.Event()
 
-        async def hold(*_given: object) -> None:
+        async def hold(*_arguments: object) -> None:
             inside.set()
             await gate.wait()
 
@@ -343,10 +343,10 @@ class TestCall:
             post_tool_use=(after,) if where == "hook after" else (),
         )
         network = frozenset({Effect.NETWORK})
-        held = tool("held", reads=True, effects=network if where == "preview" else frozenset())
+        slow = tool("held", reads=True, effects=network if where == "preview" else frozenset())
         desk = Desk(
             *(call("1", "held"), call("2", "look")),
-            tools=[replace(held, preview=hold) if where == "preview" else held, tool("look", reads=True)],
+            tools=[replace(slow, preview=hold) if where == "preview" else slow, tool("look", reads=True)],
             hooks=hooks,
         )
         if where == "journal":
@@ -421,15 +421,15 @@ class TestWhatHadEnded:
         """A call that has done its work, and whose files are being noted as it left them."""
         (tmp_path / "work").mkdir()
         reached, may_end = asyncio.Event(), asyncio.Event()
-        kept: list[Checkpoint] = []
+        saved: list[Checkpoint] = []
 
         async def keep(checkpoint: Checkpoint) -> None:
-            kept.append(checkpoint)
-            if len(kept) > 1:
+            saved.append(checkpoint)
+            if len(saved) > 1:
                 reached.set()
                 await may_end.wait()
 
-        async def changes(_given: Words) -> tuple[str, ...]:
+        async def changes(_arguments: Words) -> tuple[str, ...]:
             return ("page.txt",)
 
         keeper = Checkpointer(Workspace(tmp_path / "work"), BlobFiles(tmp_path), keep, "conversation")

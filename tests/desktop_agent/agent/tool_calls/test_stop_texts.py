@@ -1,4 +1,4 @@
-"""What a call says about itself that was broken off: its tool may be anybody's, and nothing of it is trusted."""
+"""The result text of an interrupted call: nothing that its tool says is trusted."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ CHANGES = FileChanges(created=("a",), count=1)
 
 
 async def words_of(work: Work, *, stop: bool = True, **more: Any) -> tuple[str, Outcome, FileChanges | None]:
-    """Of a tool that does this and is then stopped, or takes too long."""
+    """Return the text, outcome and changes of a call that does `work` and is then stopped, or times out."""
     inside = asyncio.Event()
 
     async def watched(word: str, running: RunningCall) -> Any:
@@ -51,7 +51,7 @@ async def test_the_last_word_counts_and_those_at_the_end_too() -> None:
     assert (outcome, changes) == (Outcome.CANCELLED, CHANGES)
 
 
-async def test_it_is_cut() -> None:
+async def test_long_output_is_cut() -> None:
     async def work(_: str, running: RunningCall) -> None:
         running.report_partial_result("x" * 1_000_000)
         await asyncio.Event().wait()

@@ -28,8 +28,8 @@ from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass
 from tests.fakes.tool_batch import Desk, Words, call, tool, until
 
 
-class Hearing:
-    """A hook that remembers what it heard of, and answers."""
+class RecordingHook:
+    """A hook that records the calls it is asked about, and answers with the next verdict."""
 
     def __init__(self, *verdicts: Any) -> None:
         self.heard: list[PreToolUse] = []
@@ -45,7 +45,7 @@ def rule(effect: RuleEffect, name: str = "act", **more: Any) -> Rule:
 
 
 async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_registry_refuses() -> None:
-    hook = Hearing()
+    hook = RecordingHook()
     permission_policy = PermissionPolicy(names=ToolNamePolicy(denied=frozenset({"secret"})))
     uses = [
         call("1", "secret"),
@@ -67,7 +67,7 @@ async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_regis
 
 
 async def test_hooks_come_before_rules_and_mode_and_never_overrule_them() -> None:
-    hook = Hearing()
+    hook = RecordingHook()
     permission_policy = PermissionPolicy([rule(RuleEffect.DENY)])
     desk = Desk(
         call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), permission_policy=permission_policy
@@ -78,7 +78,7 @@ async def test_hooks_come_before_rules_and_mode_and_never_overrule_them() -> Non
 
 
 async def test_what_a_hook_makes_of_the_arguments_is_gated_shown_and_run_and_both_are_kept() -> None:
-    hook = Hearing(HookEdit(input={"word": "edited"}))
+    hook = RecordingHook(HookEdit(input={"word": "edited"}))
     desk = Desk(call("1", "act", "asked"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)))
     running = desk.start()
     await desk.asked()
@@ -96,7 +96,7 @@ async def test_what_a_hook_makes_of_the_arguments_is_gated_shown_and_run_and_bot
 
 
 async def test_a_hook_that_denies_is_heard_by_the_model_and_the_rest_goes_on() -> None:
-    hook = Hearing(HookDeny("not today"))
+    hook = RecordingHook(HookDeny("not today"))
     desk = Desk(
         *(call("1", "look"), call("2", "look", "y")),
         tools=[tool("look", reads=True)],
@@ -108,7 +108,7 @@ async def test_a_hook_that_denies_is_heard_by_the_model_and_the_rest_goes_on() -
 
 
 async def test_a_hook_that_asks_is_not_overruled_by_what_a_rule_allows_now_or_later() -> None:
-    hook = Hearing(HookAsk("look at this"))
+    hook = RecordingHook(HookAsk("look at this"))
     permission_policy = PermissionPolicy([rule(RuleEffect.ALLOW)])
     desk = Desk(
         call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)), permission_policy=permission_policy
@@ -136,7 +136,7 @@ async def test_a_hook_that_raises_denies_its_call() -> None:
 
 
 async def test_hooks_run_once_for_a_call_however_often_it_is_judged() -> None:
-    hook = Hearing()
+    hook = RecordingHook()
     desk = Desk(call("1", "act"), tools=[tool("act")], hooks=Hooks(pre_tool_use=(hook,)))
     running = desk.start()
     await desk.asked()
@@ -195,7 +195,7 @@ class TestAsThingsAreNow:
         assert not desk.approvals.open_approvals
         desk.permission_policy.set_mode(DEFAULT_MODE)
         await desk.asked(2)
-        assert [each.tool_use.id for each in desk.approvals.open_approvals] == ["1", "2"]
+        assert [approval.tool_use.id for approval in desk.approvals.open_approvals] == ["1", "2"]
         gate.set()
         desk.decide(AllowOnce())
         desk.decide(AllowOnce())
@@ -260,7 +260,7 @@ class TestAsThingsAreNow:
     async def test_a_rule_that_changed_while_the_gates_looked_counts(self) -> None:
         looking, gate = asyncio.Event(), asyncio.Event()
 
-        async def subjects(_given: Words) -> tuple[PathSubject, ...]:
+        async def subjects(_arguments: Words) -> tuple[PathSubject, ...]:
             looking.set()
             await gate.wait()
             return (PathSubject("/project/a"),)
@@ -280,9 +280,9 @@ class TestAsThingsAreNow:
     async def test_the_rule_that_let_a_call_run_is_noted_as_used(self) -> None:
         allow = rule(RuleEffect.ALLOW)
         desk = Desk(call("1", "act"), tools=[tool("act")], permission_policy=PermissionPolicy([allow]))
-        assert [each.last_used_at for each in desk.permission_policy.rules] == [None]
+        assert [rule.last_used_at for rule in desk.permission_policy.rules] == [None]
         await desk.run()
-        assert [each.last_used_at is not None for each in desk.permission_policy.rules] == [True]
+        assert [rule.last_used_at is not None for rule in desk.permission_policy.rules] == [True]
 
 
 class TestArguments:
@@ -311,12 +311,12 @@ class TestArguments:
                 data["more"] = {"word": data.pop("word", "")}
                 return data
 
-        async def run(given: Loose, _call: RunningCall) -> tuple[Text, ...]:
-            given.more["word"] += "!"
-            return (Text(text=given.more["word"]),)
+        async def run(arguments: Loose, _call: RunningCall) -> tuple[Text, ...]:
+            arguments.more["word"] += "!"
+            return (Text(text=arguments.more["word"]),)
 
-        async def preview(given: Loose) -> None:
-            given.more.clear()
+        async def preview(arguments: Loose) -> None:
+            arguments.more.clear()
 
         act = Tool("act", "", ModelSchema(Loose), run, ToolClass.MUTATING, frozenset({Effect.WRITE}), preview)
         desk = Desk(call("1", "act", "word"), tools=[act])
@@ -344,48 +344,48 @@ class TestArguments:
 
 
 async def test_all_hooks_of_a_round_share_one_copy_of_the_history() -> None:
-    seen: list[tuple[Message, ...]] = []
+    histories: list[tuple[Message, ...]] = []
 
     async def before(moment: PreToolUse) -> None:
-        seen.append(moment.history)
+        histories.append(moment.history)
 
     async def after(moment: PostToolUse) -> None:
-        seen.append(moment.history)
+        histories.append(moment.history)
 
     hooks = Hooks(pre_tool_use=(before, before), post_tool_use=(after,))
     uses = [call(str(number), "look", f"w{number}") for number in range(3)]
     desk = Desk(*uses, tools=[tool("look", reads=True)], hooks=hooks)
     history = desk.memory.history()
     await desk.run()
-    assert len(seen) == 9
-    assert all(each is seen[0] for each in seen)
-    assert seen[0] == history
-    assert seen[0][-1] is not history[-1]
+    assert len(histories) == 9
+    assert all(history is histories[0] for history in histories)
+    assert histories[0] == history
+    assert histories[0][-1] is not history[-1]
 
 
 class TestLarge:
-    """Arguments and results that take long to go through are gone through in threads."""
+    """Large arguments and results are processed in threads."""
 
     USE = ToolUse(id="1", name="look", input={"words": [{"a": number} for number in range(5_000)]})
 
     @staticmethod
     def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         digests: list[int] = []
-        made = Tool.digest
+        real_digest = Tool.digest
 
         def digest(self: AnyTool, arguments: Any) -> str:
             digests.append(threading.get_ident())
-            return made(self, arguments)
+            return real_digest(self, arguments)
 
         monkeypatch.setattr(Tool, "digest", digest)
         return digests
 
     async def test_the_digest_is_made_once_and_of_what_runs_once_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
         digests = self.counting(monkeypatch)
-        given: list[Any] = []
+        received: list[Any] = []
 
         async def run(arguments: Any, _running: RunningCall) -> Any:
-            given.append(arguments)
+            received.append(arguments)
             return (Json(value=list(range(200_000))),)
 
         schema = JsonSchema({"type": "object"})
@@ -400,7 +400,7 @@ class TestLarge:
         desk.decide(AllowOnce())
         await running
         assert desk.outcomes == [Outcome.SUCCEEDED]
-        assert given == [self.USE.input]
+        assert received == [self.USE.input]
         assert len(digests) == 2
         assert threading.get_ident() not in digests
         assert desk.words[0].endswith("[cut: more than 400,000 characters in all]")
@@ -415,7 +415,7 @@ class TestLarge:
         assert desk.outcomes == [Outcome.DENIED]
 
 
-async def never(_given: Words) -> tuple[PathSubject, ...]:
+async def never(_arguments: Words) -> tuple[PathSubject, ...]:
     await asyncio.Event().wait()
     raise AssertionError
 

@@ -1,4 +1,4 @@
-"""What happens round the effect: the journal before it, files saved, hooks after it."""
+"""What happens around a call: the journal before it, its files saved, hooks after it."""
 
 import asyncio
 import contextlib
@@ -68,13 +68,13 @@ class TestHooksAfter:
         return desk
 
     async def test_they_see_what_really_ran_and_what_was_said_before(self) -> None:
-        seen: list[PostToolUse] = []
+        moments: list[PostToolUse] = []
 
         async def hook(moment: PostToolUse) -> None:
-            seen.append(moment)
+            moments.append(moment)
 
         desk = await self.with_hook(hook)
-        (moment,) = seen
+        (moment,) = moments
         assert (moment.tool_use_id, moment.name, moment.input) == ("1", "look", {"word": "x"})
         assert moment.result == desk.results[0]
         assert moment.history == desk.memory.history()
@@ -111,15 +111,15 @@ class TestHooksAfter:
         assert desk.outcomes == [Outcome.FAILED]
 
     async def test_they_do_not_hear_of_what_did_not_run(self) -> None:
-        seen: list[PostToolUse] = []
+        moments: list[PostToolUse] = []
 
         async def hook(moment: PostToolUse) -> None:
-            seen.append(moment)
+            moments.append(moment)
 
         desk = Desk(call("1", "none"), call("2", "act"), tools=[tool("act")], mode=PLAN_MODE)
         object.__setattr__(desk.context, "hooks", Hooks(post_tool_use=(hook,)))
         await desk.run()
-        assert seen == []
+        assert moments == []
 
 
 class Folder:
@@ -146,8 +146,8 @@ class Folder:
                 await asyncio.sleep(60)
             return "written"
 
-        async def changes(given: Words) -> tuple[str, ...]:
-            if given.word == "outside":
+        async def changes(arguments: Words) -> tuple[str, ...]:
+            if arguments.word == "outside":
                 raise OutsideWorkspace("That is outside.")
             return ("page.txt",)
 
@@ -197,17 +197,17 @@ class TestFiles:
 
     @pytest.mark.parametrize("changes", ["outside", "burst", "nonsense", "mute"])
     async def test_nor_one_whose_tool_cannot_say_which_they_are(self, folder: Folder, changes: str) -> None:
-        async def burst(_given: Words) -> tuple[str, ...]:
+        async def burst(_arguments: Words) -> tuple[str, ...]:
             raise SystemExit
 
-        async def nonsense(_given: Words) -> Any:
+        async def nonsense(_arguments: Words) -> Any:
             return 5
 
         class Mute:
             def __str__(self) -> str:
                 raise SystemExit
 
-        async def mute(_given: Words) -> Any:
+        async def mute(_arguments: Words) -> Any:
             return (Mute(),)
 
         more = {"burst": {"changes": burst}, "nonsense": {"changes": nonsense}, "mute": {"changes": mute}}
@@ -273,20 +273,20 @@ class TestFiles:
         await saving.wait()
         desk.round.stop()
         assert desk.outcomes == [Outcome.CANCELLED]
-        told = len(desk.memory.events)
+        event_count = len(desk.memory.events)
         gate.set()
         await running
-        assert len(desk.memory.events) == told
+        assert len(desk.memory.events) == event_count
         assert folder.page.read_text() == "old"
 
     async def test_what_fails_there_is_logged_without_what_it_says(
         self, folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        kept: list[Checkpoint] = []
+        saved: list[Checkpoint] = []
 
         async def burst(checkpoint: Checkpoint) -> None:
-            kept.append(checkpoint)
-            if len(kept) != 1:
+            saved.append(checkpoint)
+            if len(saved) != 1:
                 raise LookupError("a secret")
 
         monkeypatch.setattr(folder.checkpointer, "_save_checkpoint", burst)

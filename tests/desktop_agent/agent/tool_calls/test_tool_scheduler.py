@@ -1,4 +1,4 @@
-"""From the call to its result: what is told, in which order, and what runs beside what."""
+"""From the call to its result: which events, in which order, and which calls run in parallel."""
 
 import asyncio
 from dataclasses import replace
@@ -26,7 +26,7 @@ from tests.fakes.tool_batch import Desk, call, tool, until
 
 
 class Watch:
-    """Who is at work at once."""
+    """Records which calls run at the same time."""
 
     def __init__(self) -> None:
         self.now: list[str] = []
@@ -276,10 +276,10 @@ def test_the_time_of_a_person_is_not_the_time_of_the_run() -> None:
 def test_the_time_of_the_run_stands_while_a_call_waits_and_none_works() -> None:
     budget = Budget(Limits())
     clock = WorkClock(budget)
-    seen: list[bool] = [budget.is_working]
+    states: list[bool] = [budget.is_working]
 
     def look() -> None:
-        seen.append(budget.is_working)
+        states.append(budget.is_working)
 
     with clock.working():
         look()
@@ -295,7 +295,7 @@ def test_the_time_of_the_run_stands_while_a_call_waits_and_none_works() -> None:
         clock.end_waiting()
         look()
     look()
-    assert seen == [True, True, True, True, False, False, False, True]
+    assert states == [True, True, True, True, False, False, False, True]
     with pytest.raises(ValueError, match="broke"), clock.working(), clock.delegating():
         raise ValueError("it broke")
     clock.begin_waiting()
@@ -311,8 +311,8 @@ async def test_an_unknown_tool_counts_as_mutating(tool_class: ToolClass) -> None
     )
     running = desk.start()
     await until(lambda: desk.finished("1"))
-    told = {event.id: event.tool_class for event in desk.memory.of(ToolCallPending)}
-    assert told == {"1": ToolClass.MUTATING, "2": tool_class}
+    classes = {event.id: event.tool_class for event in desk.memory.of(ToolCallPending)}
+    assert classes == {"1": ToolClass.MUTATING, "2": tool_class}
     desk.round.stop()
     await running
 
@@ -322,7 +322,7 @@ class TestDelegates:
 
     @staticmethod
     def nesting(widths: tuple[int, ...], watch: Watch, **more: Any) -> AnyTool:
-        """A tool whose calls each run a round of so many calls of itself, and three that read, level by level."""
+        """Return a tool whose calls each run a round of so many calls of itself, and three reads, level by level."""
         slots = ToolSlots()
         desks: list[Desk] = []
 
@@ -333,14 +333,14 @@ class TestDelegates:
             uses = [call(str(n), "hand", f"{level + 1}.{n}") for n in range(widths[level])]
             uses += [call(f"r{n}", "look", f"{len(desks)}-{n}") for n in range(3)]
             path = (*running.agent_path, "hand")
-            below = Desk(*uses, tools=[made, look], slots=slots, agent_path=path)
+            below = Desk(*uses, tools=[hand, look], slots=slots, agent_path=path)
             desks.append(below)
             await below.run()
-            return str(len([each for each in below.outcomes if each is Outcome.SUCCEEDED]))
+            return str(len([outcome for outcome in below.outcomes if outcome is Outcome.SUCCEEDED]))
 
         look = tool("look", watch.work, reads=True)
-        made = tool("hand", hand_on, reads=True, effects=frozenset({Effect.DELEGATE}), timeout=60.0, **more)
-        return made
+        hand = tool("hand", hand_on, reads=True, effects=frozenset({Effect.DELEGATE}), timeout=60.0, **more)
+        return hand
 
     async def test_thirty_at_once_three_deep_never_wait_for_each_other(self) -> None:
         watch = Watch()
