@@ -25,12 +25,12 @@ class InFile(Memory):
         write_atomically(self._path, json.dumps({**self.kept, name: value.get_secret_value()}).encode())
 
     async def get(self, name: str) -> SecretStr | None:
-        found = self.kept.get(name)
-        return SecretStr(found) if found is not None else None
+        value = self.kept.get(name)
+        return SecretStr(value) if value is not None else None
 
     async def delete(self, name: str) -> None:
-        left = {each: value for each, value in self.kept.items() if each != name}
-        write_atomically(self._path, json.dumps(left).encode())
+        remaining = {key: value for key, value in self.kept.items() if key != name}
+        write_atomically(self._path, json.dumps(remaining).encode())
 
     @property
     def kept(self) -> dict[str, str]:
@@ -45,7 +45,7 @@ def share(here: Stand, path: Path) -> Stand:
 
 
 async def look(here: Stand) -> str:
-    tool = next(each for each in here.servers.tools(None) if each.name == "web__look")
+    tool = next(tool for tool in here.servers.tools(None) if tool.name == "web__look")
     try:
         return str(await tool.run({}, RunningCall("call", lambda _: None)))
     except Exception as error:

@@ -41,7 +41,7 @@ class Setting:
     def __init__(self) -> None:
         self.secrets = SecretStore()
         self.endpoints: tuple[Endpoint, ...] = ()
-        self.made: list[Connections] = []
+        self.opened: list[Connections] = []
 
     def connections(
         self,
@@ -52,7 +52,7 @@ class Setting:
         catalogue: Catalogue | None = None,
     ) -> Connections:
         self.endpoints = added
-        made = Connections(
+        instance = Connections(
             self.secrets,
             HttpClient(),
             lambda: Preferences(providers=ProviderPreferences(endpoints=self.endpoints)),
@@ -61,16 +61,16 @@ class Setting:
             saved=ModelListingsFile(folder) if folder is not None else None,
             catalogue=catalogue,
         )
-        self.made.append(made)
-        return made
+        self.opened.append(instance)
+        return instance
 
 
 @pytest.fixture
 async def setting() -> AsyncIterator[Setting]:
     setting = Setting()
     yield setting
-    for each in setting.made:
-        await each.close()
+    for connections in setting.opened:
+        await connections.close()
 
 
 def free_port() -> int:
@@ -87,7 +87,7 @@ async def test_the_given_key_goes_to_the_given_server_and_to_no_other(setting: S
         await ask(await connections.provider("other"))
         assert keys_seen(mine) == {"Bearer sk-given"}
         assert keys_seen(other) == {None}
-        assert [each.id for each in connections.endpoints()] == ["command-line", "other"]
+        assert [endpoint.id for endpoint in connections.endpoints()] == ["command-line", "other"]
 
 
 async def test_a_saved_server_of_the_given_ones_name_does_not_get_its_key(setting: Setting) -> None:
@@ -163,12 +163,12 @@ async def test_a_preset_that_was_given_another_address_keeps_that_key_for_it(
 async def test_without_a_keyring_a_server_that_needs_no_key_works(setting: Setting) -> None:
     async with model_server("a") as server:
         connections = setting.connections(endpoint(server), given=endpoint(server, "command-line"))
-        assert [each.id for each in await connections.models("mine")] == ["a"]
-        assert [each.id for each in await connections.models("command-line")] == ["a"]
+        assert [model.id for model in await connections.models("mine")] == ["a"]
+        assert [model.id for model in await connections.models("command-line")] == ["a"]
 
 
-class Asked(SecretStore):
-    """Counts how often the keyring would be asked: where it is locked, each time opens a window of the system."""
+class RecordingKeyring(SecretStore):
+    """Records the names that the keyring is asked for: where it is locked, each opens a dialog of the system."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,23 +181,23 @@ class Asked(SecretStore):
 
 @pytest.mark.parametrize("has_key", [None, False])
 async def test_the_keyring_is_not_asked_for_a_server_that_has_no_key(setting: Setting, has_key: bool | None) -> None:
-    setting.secrets = asked = Asked()
+    setting.secrets = keyring = RecordingKeyring()
     async with model_server("m") as server:
         connections = setting.connections(endpoint(server, has_key=has_key))
         await connections.warm_up()
         assert await ask(await connections.provider("mine"))
         assert (await connections.models("mine", refresh=True))[0].id == "m"
-    assert asked.names == []
+    assert keyring.names == []
 
 
 async def test_the_keyring_is_asked_for_a_server_that_was_given_a_key(setting: Setting) -> None:
-    setting.secrets = asked = Asked()
+    setting.secrets = keyring = RecordingKeyring()
     async with model_server("m") as server:
         connections = setting.connections(endpoint(server, has_key=True))
         # Without the key it would only refuse, and nobody would learn why.
         with pytest.raises(KeyringMissing):
             await connections.provider("mine")
-    assert asked.names == ["mine"]
+    assert keyring.names == ["mine"]
     elsewhere = Endpoint(id="far", title="Far", base_url="https://models.example/v1")
     assert elsewhere.may_have_key  # nobody knows: it was saved by a version that did not say it
     assert not elsewhere.model_copy(update={"has_key": False}).may_have_key
@@ -245,7 +245,9 @@ async def test_another_key_makes_another_provider(setting: Setting) -> None:
         await connections.models("mine")
         await connections.remove_key("mine")
         await connections.models("mine")
-        assert [each.headers.get("authorization") for each in server.requests if each.path == "/v1/models"] == [
+        assert [
+            request.headers.get("authorization") for request in server.requests if request.path == "/v1/models"
+        ] == [
             "Bearer sk-new",
             None,
         ]
@@ -256,16 +258,16 @@ async def test_models_are_remembered_until_asked_again(setting: Setting) -> None
         connections = setting.connections(endpoint(server))
         assert connections.known_model("mine", "a") is None
         await connections.models("mine")
-        asked = len(server.requests)
+        request_count = len(server.requests)
         await connections.models("mine")
-        assert len(server.requests) == asked
+        assert len(server.requests) == request_count
         known = connections.known_model("mine", "b")
         assert known is not None
         assert known.id == "b"
         assert connections.known_model("mine", "c") == ModelInfo("c")  # its provider knows nothing more
         assert connections.known_model("nowhere", "a") is None
         await connections.models("mine", refresh=True)
-        assert len(server.requests) > asked
+        assert len(server.requests) > request_count
 
 
 async def test_mirrors_are_asked_when_the_first_fails_and_get_the_same_key(setting: Setting) -> None:
@@ -277,7 +279,7 @@ async def test_mirrors_are_asked_when_the_first_fails_and_get_the_same_key(setti
         provider = await connections.provider("mine")
         assert isinstance(provider, Failover)
         await ask(provider)
-        assert [each.id for each in await connections.models("mine")] == ["a"]
+        assert [model.id for model in await connections.models("mine")] == ["a"]
         await ask(await connections.provider("other"))
         assert keys_seen(broken) == keys_seen(mirror) == {"Bearer sk-mine"}
         assert keys_seen(other) == {None}
@@ -292,13 +294,13 @@ async def test_offline_the_last_listing_holds_and_a_refresh_says_what_is_wrong(
         mine = endpoint(server)
         await setting.connections(mine, folder=tmp_path).models("mine")
     connections = setting.connections(mine, folder=tmp_path)
-    assert [each.id for each in await connections.models("mine")] == ["a"]
+    assert [model.id for model in await connections.models("mine")] == ["a"]
     known = connections.known_model("mine", "a")
     assert known is not None
     assert known.id == "a"
     with pytest.raises(ConnectionFailed):
         await connections.models("mine", refresh=True)
-    assert [each.id for each in await connections.models("mine")] == ["a"]
+    assert [model.id for model in await connections.models("mine")] == ["a"]
 
 
 async def test_at_the_start_listings_are_asked_for_in_the_background(setting: Setting, tmp_path: Path) -> None:
@@ -310,10 +312,10 @@ async def test_at_the_start_listings_are_asked_for_in_the_background(setting: Se
         connections = setting.connections(mine, folder=tmp_path)
         changed = asyncio.Event()
         connections.on_models_changed(lambda endpoint_id: changed.set() if endpoint_id == "mine" else None)
-        assert [each.id for each in await connections.models("mine")] == ["a"]
+        assert [model.id for model in await connections.models("mine")] == ["a"]
         await connections.warm_up()
         await changed.wait()
-        assert [each.id for each in await connections.models("mine")] == ["a", "b"]
+        assert [model.id for model in await connections.models("mine")] == ["a", "b"]
 
 
 async def test_a_server_of_the_command_line_leaves_no_listing(setting: Setting, tmp_path: Path) -> None:
@@ -330,9 +332,9 @@ async def test_another_key_forgets_what_the_last_one_was_shown(setting: Setting,
         connections = setting.connections(mine, folder=tmp_path)
         await connections.models("mine")
         await connections.save_key("mine", SecretStr("sk-other"), session_only=True)
-        asked = len(server.requests)
+        request_count = len(server.requests)
         await connections.models("mine")
-        assert len(server.requests) > asked
+        assert len(server.requests) > request_count
 
 
 async def test_what_the_tables_say_reaches_models_before_and_after_their_server_spoke(setting: Setting) -> None:
@@ -363,7 +365,7 @@ async def test_a_check_keeps_nothing(setting: Setting) -> None:
             await connections.check(endpoint(server), SecretStr("sk-wrong"))
         checked, models = await connections.check(endpoint(server), SecretStr("sk-right"))
         assert checked == endpoint(server)
-        assert [each.id for each in models] == ["a"]
+        assert [model.id for model in models] == ["a"]
         with pytest.raises(WrongUse):
             await connections.provider("mine")
         with pytest.raises(KeyringMissing):
@@ -389,12 +391,12 @@ async def test_a_check_finds_the_server_under_v1(setting: Setting, status: int) 
         typed = endpoint(server, base_url=server.url.removesuffix("/v1"))
         checked, models = await setting.connections().check(typed, SecretStr("sk-mine"))
         assert checked == typed.model_copy(update={"base_url": server.url})
-        assert [each.id for each in models] == ["a"]
+        assert [model.id for model in models] == ["a"]
         # A typed name is no reason to stay where nobody lists any.
         named = typed.model_copy(update={"models": ("b",)})
         checked, models = await setting.connections().check(named, None)
         assert checked.base_url == server.url
-        assert [each.id for each in models] == ["b", "a"]
+        assert [model.id for model in models] == ["b", "a"]
         assert keys_seen(server) == {"Bearer sk-mine", None}
 
 
@@ -429,7 +431,7 @@ async def test_whoever_typed_models_is_not_refused_for_what_is_under_v1(setting:
             await setting.connections().check(typed, None)
         named = typed.model_copy(update={"models": ("b",)})
         checked, models = await setting.connections().check(named, None)
-        assert (checked, [each.id for each in models]) == (named, ["b"])
+        assert (checked, [model.id for model in models]) == (named, ["b"])
 
 
 async def test_a_check_returns_the_address_that_a_known_server_is_asked_at(setting: Setting) -> None:
@@ -459,8 +461,8 @@ async def test_local_servers_are_found(setting: Setting, monkeypatch: pytest.Mon
         servers = (endpoint(here, "here"), nobody, endpoint(empty, "empty"), endpoint(broken, "broken"))
         monkeypatch.setattr(module, "LOCAL_SERVERS", (*servers, endpoint(hanging, "hanging")))
         setting.secrets.remember_for_session("here", SecretStr("sk-mine"))
-        found = await setting.connections().discover_local()
-        models = {each.endpoint.id: each.models and [model.id for model in each.models] for each in found}
+        discovered = await setting.connections().discover_local()
+        models = {server.endpoint.id: server.models and [model.id for model in server.models] for server in discovered}
         assert models == {"here": ["a", "b"], "nobody": None, "empty": (), "broken": None, "hanging": None}
         assert keys_seen(here) == {None}  # who answers on a port is not known yet
 
@@ -477,7 +479,7 @@ async def test_the_demo_is_started_once(setting: Setting) -> None:
     assert first.kind == "demo"
     assert connections.endpoints() == (first,)
     assert await connections.provider(DEMO_ENDPOINT) is provider
-    assert [each.id for each in await connections.models(DEMO_ENDPOINT)] == [DEMO_MODEL]
+    assert [model.id for model in await connections.models(DEMO_ENDPOINT)] == [DEMO_MODEL]
 
 
 async def test_the_demo_gets_no_key(setting: Setting) -> None:

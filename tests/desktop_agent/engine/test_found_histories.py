@@ -47,9 +47,9 @@ async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 async def test_a_session_shows_it_and_refuses_everything(engine: Engine) -> None:
     histories = FoundHistories(engine)
     assert await histories.programs() == (FoundProgram("claude-code", "Claude Code", 1),)
-    (found,) = await histories.conversations("claude-code")
-    session, held = await histories.open("claude-code", found.id, "found-1")
-    assert (session.record.id, str(held.sentence)) == ("found-1", "From Claude Code, read only.")
+    (listed,) = await histories.conversations("claude-code")
+    session, lock = await histories.open("claude-code", listed.id, "found-1")
+    assert (session.record.id, str(lock.sentence)) == ("found-1", "From Claude Code, read only.")
     assert len(session.history) > 3
     with pytest.raises(StorageFailed, match="read only"):
         session.send(Message.user("Go on"))
@@ -85,8 +85,8 @@ async def test_what_follows_a_turn_that_was_rolled_back_can_be_shown(engine: Eng
     rolled_back = codex_entry("event_msg", 20, type="thread_rolled_back", num_turns=1)
     write_codex(tmp_path / "home", [*codex_session(), codex_message("user", "Never mind", second=19), rolled_back])
     histories = FoundHistories(engine)
-    (found,) = await histories.conversations("codex")
-    session, _ = await histories.open("codex", found.id, "found-1")
+    (listed,) = await histories.conversations("codex")
+    session, _ = await histories.open("codex", listed.id, "found-1")
     assert "Never mind" not in [message.text for message in session.history]
     (following,) = session.branches.continuations
     await session.branches.show(following)
@@ -137,6 +137,6 @@ async def test_an_import_says_what_the_list_passed_over(engine: Engine, tmp_path
     path.with_name("rollout-old.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
     result = await ConversationExchange(engine.store).import_found("codex")
     assert len(result.added) == 1
-    (compressed,) = [each for each in result.report.notes if "zstd" in str(each[0])]
+    (compressed,) = [note for note in result.report.notes if "zstd" in str(note[0])]
     assert "(.jsonl.zst), which this program cannot unpack. Unpack them" in str(compressed[0])
     assert compressed[1] == 1

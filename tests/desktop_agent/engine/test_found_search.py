@@ -363,12 +363,12 @@ async def test_what_each_program_says_is_found_at_its_place(
 async def test_one_file_that_cannot_be_read_keeps_nothing_else(engine: Engine, home: Path) -> None:
     session(home, "a", "harbour")
     session(home, "b", "harbour")
-    gone = session(home, "c", "harbour")
+    removed = session(home, "c", "harbour")
     assert await index(engine)
-    gone.unlink()
-    os.mkfifo(gone.with_name("b2.jsonl"))
-    gone.with_name("b.jsonl").unlink()
-    gone.with_name("b.jsonl").symlink_to(gone.with_name("a.jsonl"))
+    removed.unlink()
+    os.mkfifo(removed.with_name("b2.jsonl"))
+    removed.with_name("b.jsonl").unlink()
+    removed.with_name("b.jsonl").symlink_to(removed.with_name("a.jsonl"))
     assert await index(engine)
     assert await found(engine, "harbour") == ids("a")
 
@@ -397,8 +397,8 @@ async def test_a_program_whose_list_fails_keeps_what_is_known_and_hides_no_other
 async def test_a_message_below_a_very_long_line_is_found_at_its_place(engine: Engine, home: Path) -> None:
     picture = {"type": "input_image", "image_url": f"data:image/png;base64,{'A' * 8_000_000}"}
     shown = codex_item("message", 12, role="user", content=[picture])
-    asked = [codex_message("user", f"harbour {number}", second=13 + number) for number in range(3)]
-    write_codex(home, [*codex_session(), shown, *asked])
+    messages = [codex_message("user", f"harbour {number}", second=13 + number) for number in range(3)]
+    write_codex(home, [*codex_session(), shown, *messages])
     assert await index(engine, "codex")
     (hits,) = (await search(engine, "harbour")).conversations
     assert hits.origin is not None
@@ -462,7 +462,7 @@ async def test_closing_waits_for_no_long_conversation(engine: Engine, home: Path
 async def test_closing_waits_for_nothing_that_does_not_end(engine: Engine, home: Path, tmp_path: Path) -> None:
     session(home, "a", "harbour", day=2)
     session(home, "b", "harbour")
-    reading, told = threading.Event(), threading.Event()
+    reading, released = threading.Event(), threading.Event()
 
     class Stuck(FoundHistorySource):
         """As a file on a disk that does not answer."""
@@ -471,13 +471,13 @@ async def test_closing_waits_for_nothing_that_does_not_end(engine: Engine, home:
             for entry, messages in super().load(entries, pause):
                 yield entry, messages
                 reading.set()
-                told.wait()
+                released.wait()
 
     indexer = engine.store.search.found
     indexer.set_source(Stuck(("claude-code",)))
     assert await asyncio.to_thread(reading.wait, 10)
     await indexer.close()
-    assert not told.is_set()
+    assert not released.is_set()
     assert await found(engine, "harbour") == ids("a")
     # Nobody has the index any more.
     other = FoundIndexer(tmp_path / "data", asyncio.Event().wait)
@@ -486,7 +486,7 @@ async def test_closing_waits_for_nothing_that_does_not_end(engine: Engine, home:
     assert sorted(await found(engine, "harbour")) == sorted(ids("a", "b"))
     threads = {thread for thread in threading.enumerate() if thread.name == "tool"}
     assert threads
-    told.set()
+    released.set()
     for thread in threads:
         await asyncio.to_thread(thread.join)
 
@@ -494,7 +494,7 @@ async def test_closing_waits_for_nothing_that_does_not_end(engine: Engine, home:
 async def test_a_long_file_is_left_where_it_is_when_the_program_is_closed(engine: Engine, home: Path) -> None:
     session(home, "a", *["harbour"] * 50)
     lines: list[int] = []
-    reading, told = threading.Event(), threading.Event()
+    reading, released = threading.Event(), threading.Event()
 
     class Watched(FoundHistorySource):
         def load(self, entries: Iterable[FoundEntry], pause: Callable[[], None]) -> Loading:
@@ -502,7 +502,7 @@ async def test_a_long_file_is_left_where_it_is_when_the_program_is_closed(engine
                 lines.append(len(lines))
                 if len(lines) == 10:
                     reading.set()
-                    told.wait()
+                    released.wait()
                 pause()
 
             return super().load(entries, count)
@@ -512,7 +512,7 @@ async def test_a_long_file_is_left_where_it_is_when_the_program_is_closed(engine
     assert await asyncio.to_thread(reading.wait, 10)
     closing_ = asyncio.ensure_future(indexer.close())
     await asyncio.sleep(0)
-    told.set()
+    released.set()
     await closing_
     assert len(lines) == 10
     assert await found(engine, SearchQuery(program="claude-code")) == []
@@ -571,8 +571,8 @@ time.sleep(600)
 
 def test_a_conversation_that_is_put_off_leaves_nothing_and_hinders_nothing(tmp_path: Path) -> None:
     writer = FoundIndexWriter(tmp_path / FOUND_INDEX_NAME)
-    at = datetime(2026, 5, 1, tzinfo=UTC)
-    entry = FoundEntry(("p", "1"), "found-1", "harbour", at, at, "1")
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
+    entry = FoundEntry(("p", "1"), "found-1", "harbour", moment, moment, "1")
 
     def stop() -> None:
         raise InterruptedError
@@ -587,9 +587,9 @@ def test_a_conversation_that_is_put_off_leaves_nothing_and_hinders_nothing(tmp_p
 
 def test_a_note_in_another_programs_conversation_is_known_as_such(tmp_path: Path) -> None:
     writer = FoundIndexWriter(tmp_path / FOUND_INDEX_NAME)
-    at = datetime(2026, 5, 1, tzinfo=UTC)
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
     note = Message.user("look at the harbour").model_copy(update={"injected_by": "subagent"})
-    entry = FoundEntry(("p", "1"), "found-1", "", at, at, "1")
+    entry = FoundEntry(("p", "1"), "found-1", "", moment, moment, "1")
     writer.put(entry, [Message.user("harbour"), note], go_on)
     writer.close()
     with closing(connect_index(tmp_path / FOUND_INDEX_NAME, "mode=ro")) as db:

@@ -1,4 +1,4 @@
-"""A tool that is another one than the person spoke of: what was allowed for it no longer apply."""
+"""A tool that changed since the person decided about it: what was allowed for it holds no more."""
 
 import asyncio
 import errno
@@ -23,8 +23,8 @@ READS, WRITES = ({"annotations": {"readOnlyHint": only_reads}} for only_reads in
 
 def write(folder: Path, *about: dict[str, object]) -> None:
     whole: dict[str, object] = {}
-    for each in about:
-        whole |= each
+    for part in about:
+        whole |= part
     (folder / "turn.json").write_text(json.dumps(whole))
 
 
@@ -32,16 +32,16 @@ async def seen(here: Stand, folder: Path) -> McpToolInfo:
     """The tool as the settings show it."""
     state = await here.servers.test("own", folder)
     assert state.reason is None
-    return next(each for each in state.tools if each.name == "turn")
+    return next(tool for tool in state.tools if tool.name == "turn")
 
 
 def class_now(here: Stand, folder: Path) -> ToolClass:
-    """As a run asks for it."""
-    return next(each for each in here.servers.tools(folder) if each.name == "own__turn").tool_class
+    """Return the class of the tool as a run gets it."""
+    return next(tool for tool in here.servers.tools(folder) if tool.name == "own__turn").tool_class
 
 
-def told(here: Stand) -> list[str]:
-    return [str(each) for each in here.servers.notices]
+def notices(here: Stand) -> list[str]:
+    return [str(notice) for notice in here.servers.notices]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ async def test_between_two_starts(turned, tmp_path):
     async with stand(tmp_path, chosen) as here:
         tool = await seen(here, tmp_path)
         assert (class_now(here, tmp_path), tool.tool_class, tool.has_changed) == (CHANGE, CHANGE, True)
-        assert len(told(here)) == 1
-        assert "no longer apply" in told(here)[0]
+        assert len(notices(here)) == 1
+        assert "no longer apply" in notices(here)[0]
         await here.keep((chosen.with_tool_class_override("turn", tool.digest, READ),))
         assert class_now(here, tmp_path) is READ
         assert not (await seen(here, tmp_path)).has_changed
@@ -81,7 +81,7 @@ async def test_each_change_is_told_also_when_its_words_are_those_of_the_last(tmp
         for number, words in enumerate(("Looks.", "Deletes all.", "Looks.", "Sends all.", "Sends all.")):
             write(tmp_path, {"description": words})
             await seen(here, tmp_path)
-            assert len(told(here)) == min(number, 3)
+            assert len(notices(here)) == min(number, 3)
 
 
 async def test_while_it_runs(tmp_path):
@@ -96,7 +96,7 @@ async def test_while_it_runs(tmp_path):
         await live.call("change", {})
         await until(lambda: class_now(here, tmp_path) is CHANGE)
         assert live.lifecycle.start_count == 1
-        assert any("own__turn" in each and "no longer apply" in each for each in told(here))
+        assert any("own__turn" in sentence and "no longer apply" in sentence for sentence in notices(here))
         write(tmp_path, HARMLESS)
         assert not (await seen(here, tmp_path)).has_changed
         assert class_now(here, tmp_path) is READ
@@ -107,12 +107,12 @@ async def test_a_trusted_server_that_turns_a_tool_harmless_is_believed_and_it_is
     async with stand(tmp_path, own("turns", trusted=True)) as here:
         tool = await seen(here, tmp_path)
         assert (tool.declared_class, class_now(here, tmp_path)) == (CHANGE, CHANGE)
-        identity = {each.name: each.identity for each in here.servers.tools(tmp_path)}["own__turn"]
+        identity = {tool.name: tool.identity for tool in here.servers.tools(tmp_path)}["own__turn"]
         write(tmp_path, HARMLESS, READS)
         tool = await seen(here, tmp_path)
         assert (tool.declared_class, class_now(here, tmp_path)) == (READ, READ)
-        assert {each.name: each.identity for each in here.servers.tools(tmp_path)}["own__turn"] != identity
-        (sentence,) = told(here)
+        assert {tool.name: tool.identity for tool in here.servers.tools(tmp_path)}["own__turn"] != identity
+        (sentence,) = notices(here)
         assert "says that the tool only reads, and you trust the server" in sentence
 
 
@@ -127,7 +127,7 @@ async def test_restrictions_hold_whatever_becomes_of_the_tool(tmp_path):
         await here.change(off_tools=frozenset({"turn"}))
         write(tmp_path, {"description": "Call me."}, READS)
         assert not (await seen(here, tmp_path)).is_enabled
-        assert "own__turn" not in {each.name for each in here.servers.tools(tmp_path)}
+        assert "own__turn" not in {tool.name for tool in here.servers.tools(tmp_path)}
 
 
 async def test_a_word_of_an_older_file_that_names_no_digest_loads_and_allows_nothing(tmp_path):
@@ -170,10 +170,10 @@ async def exchanged(store: ToolDigestStore, server: str, digests: dict[str, str]
 
 
 async def test_names_that_are_remembered_are_bounded_and_the_newest_stay(tmp_path):
-    seen = ToolDigestStore(tmp_path)
+    digests = ToolDigestStore(tmp_path)
     for batch in range(8):
-        await seen.exchange("s", {f"t{batch}_{number}": "d" for number in range(200)})
-    known = await exchanged(seen, "s", {})
+        await digests.exchange("s", {f"t{batch}_{number}": "d" for number in range(200)})
+    known = await exchanged(digests, "s", {})
     assert len(known) == MAX_NAMES
     assert "t7_199" in known
     assert "t0_0" not in known
@@ -206,7 +206,7 @@ async def test_a_change_is_told_on_a_disk_that_is_full_too(tmp_path, monkeypatch
     monkeypatch.setattr(mcp_tools, "write_atomically", refuse)
     async with stand(tmp_path, own("turns")) as here:
         await seen(here, tmp_path)
-        refused, changed = told(here)
+        refused, changed = notices(here)
         assert "room" in refused
         assert "no longer apply" in changed
 

@@ -85,7 +85,7 @@ async def test_the_person_sees_who_would_answer_and_then_what_it_said(tmp_path):
             Price(input=1, output=2),
         )
         (request,) = provider.requests
-        assert [(each.role, each.text) for each in request.messages] == [
+        assert [(message.role, message.text) for message in request.messages] == [
             (Role.USER, "Name a colour."),
             (Role.ASSISTANT, "Which kind?"),
         ]
@@ -106,8 +106,8 @@ async def test_an_answer_that_the_person_keeps_goes_nowhere(tmp_path):
     person = Person(to_send=False)
     async with sampling(tmp_path, person, BLUE) as (samples, _):
         assert await samples.sample(ASKED, person.spent.append) is None
-        assert [each.text for each in person.answers] == ["Blue."]
-        assert [each.cost for each in person.spent] == [0.25]
+        assert [answer.text for answer in person.answers] == ["Blue."]
+        assert [usage.cost for usage in person.spent] == [0.25]
 
 
 async def test_tokens_are_bounded_and_a_cut_is_told(tmp_path):
@@ -160,15 +160,15 @@ async def test_a_model_may_ask_for_tools_of_the_server(tmp_path):
         ("user", ToolResult(tool_use_id="a2", outcome=Outcome.FAILED)),
         ("user", "Well?"),
     )
-    asked = replace(ASKED, messages=before, tools=(LOOK,), tool_choice="required")
+    sampling_request = replace(ASKED, messages=before, tools=(LOOK,), tool_choice="required")
     async with sampling(tmp_path, person, Turn(ContentDelta("Once more."), *calls)) as (samples, provider):
-        answer = await samples.sample(asked, person.spent.append)
+        answer = await samples.sample(sampling_request, person.spent.append)
         assert (answer.text, answer.calls) == ("Once more.", calls)
         assert person.answers == [answer]
         (request,) = provider.requests
         assert request.tools == (ToolSpec("look", LOOK.description, LOOK.input_schema),)
         assert request.tool_choice == ToolChoice("required")
-        assert [(each.role, len(each.blocks)) for each in request.messages] == [
+        assert [(message.role, len(message.blocks)) for message in request.messages] == [
             (Role.USER, 1),
             (Role.ASSISTANT, 3),
             (Role.TOOL, 2),

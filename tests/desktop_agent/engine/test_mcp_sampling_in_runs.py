@@ -59,12 +59,12 @@ class Run:
     @property
     def result(self) -> str:
         blocks = [block for message in self.session.history for block in message.blocks]
-        (found,) = [block for block in blocks if isinstance(block, ToolResult)]
-        return "".join(part.text for part in found.content if isinstance(part, Text))
+        (tool_result,) = [block for block in blocks if isinstance(block, ToolResult)]
+        return "".join(part.text for part in tool_result.content if isinstance(part, Text))
 
     @property
     def costs(self) -> list[float]:
-        return [each.cost for each in self.events if isinstance(each, CostUpdated)]
+        return [event.cost for event in self.events if isinstance(event, CostUpdated)]
 
 
 @asynccontextmanager
@@ -77,8 +77,8 @@ async def running(
     workspace: str | None = None,
     in_memory: bool = False,
 ) -> AsyncIterator[tuple[Engine, Run]]:
-    asked = Turn(ToolUse(id="1", name="raw__t0", input={}), used(1.0))
-    async with engine_with(folder / "data", raw(*words), turns=(asked, *turns)) as engine:
+    turn = Turn(ToolUse(id="1", name="raw__t0", input={}), used(1.0))
+    async with engine_with(folder / "data", raw(*words), turns=(turn, *turns)) as engine:
         engine.consent_handlers = person.people
         yield engine, Run(engine.new_session(model=model, workspace=workspace, in_memory=in_memory))
 
@@ -104,12 +104,12 @@ async def test_an_answer_that_the_person_keeps_was_paid_for_all_the_same(tmp_pat
 async def test_the_limit_of_a_run_holds_for_it_too(tmp_path):
     blue = Turn(ContentDelta("Blue."), used(0.5))
     async with running(tmp_path, Person(), blue, words=("samples",)) as (engine, _):
-        made = engine._setup
-        engine._setup = lambda store: replace(made(store), limits=lambda: Limits(cost=1.4))
+        make_setup = engine._setup
+        engine._setup = lambda store: replace(make_setup(store), limits=lambda: Limits(cost=1.4))
         run = Run(engine.new_session())
         await run.to_its_end()
         assert "Blue." in run.result
-        assert [each.reason for each in run.events if isinstance(each, RunFinished)] == [RunEnd.LIMIT]
+        assert [event.reason for event in run.events if isinstance(event, RunFinished)] == [RunEnd.LIMIT]
 
 
 async def test_a_model_asks_for_tools_of_the_server_which_runs_them_itself(tmp_path):
@@ -123,7 +123,7 @@ async def test_a_model_asks_for_tools_of_the_server_which_runs_them_itself(tmp_p
         assert "Blue." in run.result
         schema = {"type": "object", "properties": {"of": {"type": "string"}}}
         tools = (ToolSpec("look", "Looks at a thing.", schema),)
-        assert [each.tools for each in person.requests] == [tools, tools]
+        assert [request.tools for request in person.requests] == [tools, tools]
         call = ToolUse(id="x", name="look", input={"of": "sky"})
         assert person.answers[0].calls == (call,)
         assert person.answers[1] == SamplingAnswer("Blue.", "m", person.answers[1].usage)
@@ -135,7 +135,7 @@ async def test_a_model_asks_for_tools_of_the_server_which_runs_them_itself(tmp_p
             ("user", ToolResult(tool_use_id="x", content=(Text(text="It is blue."),))),
         )
         # No tool of ours is offered to that model, and none of the server's ran as a call of this conversation.
-        assert [[tool.name for tool in each.tools] for each in provider.requests[1:3]] == [["look"], ["look"]]
+        assert [[tool.name for tool in request.tools] for request in provider.requests[1:3]] == [["look"], ["look"]]
         assert run.costs == [1.0, 1.5, 2.0, 2.25]
 
 
@@ -175,8 +175,8 @@ async def test_a_specialist_s_call_is_one_of_the_conversation_above_it(tmp_path)
     )
     async with engine_with(tmp_path / "data", raw("samples"), turns=turns) as engine:
         engine.consent_handlers = person.people
-        made = engine._setup
-        engine._setup = lambda store: replace(made(store), specialists=lambda: (scout,))
+        make_setup = engine._setup
+        engine._setup = lambda store: replace(make_setup(store), specialists=lambda: (scout,))
         run = Run(engine.new_session())
         await run.to_its_end()
         assert [request.conversation_id for request in person.requests] == [run.session.record.id]

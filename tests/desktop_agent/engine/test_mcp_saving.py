@@ -28,17 +28,17 @@ async def test_a_value_that_is_not_given_stays_and_one_that_is_named_no_more_goe
         assert here.secrets.kept == {"mcp/own/TOKEN": "value-one"}
         assert len(here.configured) == 1
         await here.servers.save(own(server_id="more"), {}, here.keep)
-        assert [each.id for each in here.configured] == ["own", "more"]
+        assert [server.id for server in here.configured] == ["own", "more"]
         await here.servers.remove("own", here.keep)
-        assert (here.secrets.kept, [each.id for each in here.configured]) == ({}, ["more"])
+        assert (here.secrets.kept, [server.id for server in here.configured]) == ({}, ["more"])
 
 
 async def test_what_was_saved_while_the_keyring_was_asked_stays(tmp_path):
     async with stand(tmp_path, own(), own(server_id="two")) as here:
-        asked, go, set_now = asyncio.Event(), asyncio.Event(), here.secrets.set
+        requested, go, set_now = asyncio.Event(), asyncio.Event(), here.secrets.set
 
         async def slow(name, value):
-            asked.set()
+            requested.set()
             await go.wait()
             await set_now(name, value)
 
@@ -46,28 +46,28 @@ async def test_what_was_saved_while_the_keyring_was_asked_stays(tmp_path):
         saving = asyncio.create_task(
             here.servers.save(with_secrets("TOKEN"), {"TOKEN": SecretStr("value-one")}, here.keep)
         )
-        await asked.wait()
+        await requested.wait()
         await here.servers.save(here.configured[1].model_copy(update={"on": False}), {}, here.keep)
         go.set()
         await saving
-        assert [(each.secret_names, each.on) for each in here.configured] == [(("TOKEN",), True), ((), False)]
+        assert [(server.secret_names, server.on) for server in here.configured] == [(("TOKEN",), True), ((), False)]
 
 
 async def test_a_server_that_is_turned_off_while_the_keyring_is_asked_is_not_started(tmp_path):
     mark = tmp_path / "started"
     connection = StdioConnection(command="/bin/sh", args=("-c", f"echo x > {mark}"), secret_env=("TOKEN",))
     async with stand(tmp_path, own().model_copy(update={"connection": connection})) as here:
-        asked, go = asyncio.Event(), asyncio.Event()
+        requested, go = asyncio.Event(), asyncio.Event()
 
         async def slow(name):
-            asked.set()
+            requested.set()
             await go.wait()
             return SecretStr("value-one")
 
         here.secrets.get = slow
         live = here.servers.server("own", None)
         call = asyncio.create_task(live.call("add", {}))
-        await asked.wait()
+        await requested.wait()
         await here.change(on=False)
         go.set()
         with pytest.raises(ToolFailed, match="was turned off, removed or changed"):
@@ -205,12 +205,12 @@ async def test_a_server_that_starts_while_it_is_saved_gets_the_secret_of_no_othe
         server = with_secrets("TOKEN")
         await here.servers.save(server, {"TOKEN": SecretStr("value-one")}, here.keep)
         other = server.connection.model_copy(update={"args": ("-c", "print(1)")})
-        asked, go, set_now, got = asyncio.Event(), asyncio.Event(), here.secrets.set, []
+        requested, go, set_now, got = asyncio.Event(), asyncio.Event(), here.secrets.set, []
         get_now = here.secrets.get
 
         async def slow(name, value):
             await set_now(name, value)
-            asked.set()
+            requested.set()
             await go.wait()
 
         async def get(name):
@@ -220,7 +220,7 @@ async def test_a_server_that_starts_while_it_is_saved_gets_the_secret_of_no_othe
         here.secrets.set, here.secrets.get = slow, get
         moved = server.model_copy(update={"connection": other})
         saving = asyncio.create_task(here.servers.save(moved, {"TOKEN": SecretStr("value-two")}, here.keep))
-        await asked.wait()
+        await requested.wait()
         got.clear()
         call = asyncio.create_task(here.servers.server("own", None).call("add", {}))
         await asyncio.sleep(0.05)

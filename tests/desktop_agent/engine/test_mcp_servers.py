@@ -58,7 +58,7 @@ async def test_a_model_calls_a_tool_of_a_server_once_the_person_agrees(tmp_path)
         await session.wait_idle()
         results = [block for message in session.history for block in message.blocks if isinstance(block, ToolResult)]
         assert [part.text for part in results[0].content] == ["42"]
-        sources = [(each.kind, each.name) for each in events if isinstance(each, OutsideContentArrived)]
+        sources = [(event.kind, event.name) for event in events if isinstance(event, OutsideContentArrived)]
         assert sources == [("mcp", "Own")]
 
 
@@ -78,38 +78,38 @@ async def test_servers_run_while_they_are_wanted_and_no_longer(tmp_path):
 
 
 async def test_a_tool_that_changes_is_told_also_over_a_restart(tmp_path):
-    told: list[str] = []
+    notices: list[str] = []
     async with engine_with(tmp_path / "data", own()) as engine:
-        engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
+        engine.mcp.on_notice(lambda sentence: notices.append(str(sentence)))
         await engine.mcp.ready(None, PATIENCE)
         before = {tool.name: tool.identity for tool in engine.mcp.tools(None)}
         live = engine.mcp.server("own", None)
         assert live is not None
         await live.call("change", {})
-        await until(lambda: bool(told))
-        assert "own__add" in told[0]
+        await until(lambda: bool(notices))
+        assert "own__add" in notices[0]
         await until(lambda: {tool.name: tool.identity for tool in engine.mcp.tools(None)} != before)
-    told.clear()
+    notices.clear()
     # The server begins with the first description again, which is a change too.
     async with engine_with(tmp_path / "data", own()) as engine:
-        engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
+        engine.mcp.on_notice(lambda sentence: notices.append(str(sentence)))
         await engine.mcp.ready(None, PATIENCE)
-        assert len(told) == 1
-    told.clear()
+        assert len(notices) == 1
+    notices.clear()
     async with engine_with(tmp_path / "data", own()) as engine:
-        engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
+        engine.mcp.on_notice(lambda sentence: notices.append(str(sentence)))
         await engine.mcp.ready(None, PATIENCE)
-        assert told == []
+        assert notices == []
 
 
 async def test_a_server_that_cannot_be_started_is_told_once_and_the_others_work(tmp_path):
     broken = McpServer(id="broken", title="Broken", connection=StdioConnection(command="/nowhere/program"))
-    told: list[str] = []
+    notices: list[str] = []
     async with engine_with(tmp_path / "data", broken, own()) as engine:
-        engine.mcp.on_notice(lambda sentence: told.append(str(sentence)))
+        engine.mcp.on_notice(lambda sentence: notices.append(str(sentence)))
         await asyncio.gather(engine.mcp.ready(None, PATIENCE), engine.mcp.ready(None, PATIENCE))
-        assert len(told) == 1
-        assert "“Broken” could not be started" in told[0]
+        assert len(notices) == 1
+        assert "“Broken” could not be started" in notices[0]
         assert engine.mcp.tools(None)
 
 
@@ -117,7 +117,7 @@ async def test_a_secret_reaches_the_server_and_no_file(tmp_path):
     server = own(secret_env=("TOKEN",))
     async with engine_with(tmp_path / "data", server) as engine:
         await engine.mcp.ready(None, PATIENCE)
-        assert any("TOKEN" in str(each) or "keyring" in str(each) for each in engine.mcp.notices)
+        assert any("TOKEN" in str(notice) or "keyring" in str(notice) for notice in engine.mcp.notices)
         engine.secrets.remember_for_session("mcp/own/TOKEN", SecretStr("t0ken-value"))
         live = engine.mcp.server("own", None)
         assert live is not None
@@ -127,11 +127,11 @@ async def test_a_secret_reaches_the_server_and_no_file(tmp_path):
         await until(lambda: any("•••" in line.text for line in live.log.lines))
     files = [path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()]
     assert files
-    assert not any(b"t0ken-value" in each for each in files)
+    assert not any(b"t0ken-value" in file for file in files)
 
 
 async def test_without_a_keyring_nothing_is_taken_over(tmp_path):
-    found = import_servers('{"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "k"}}}}')
+    imported = import_servers('{"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "k"}}}}')
     async with engine_with(tmp_path / "data") as engine:
 
         async def keep(servers: tuple[McpServer, ...]) -> None:
@@ -140,11 +140,11 @@ async def test_without_a_keyring_nothing_is_taken_over(tmp_path):
             )
 
         with pytest.raises(SecretsUnavailable):
-            await engine.mcp.add_imported(found, keep)
+            await engine.mcp.add_imported(imported, keep)
         assert engine.preferences.mcp.servers == ()
         plain = import_servers('{"mcpServers": {"a": {"command": "x", "disabled": true}}}')
         await engine.mcp.add_imported(plain, keep)
-        assert [each.id for each in engine.preferences.mcp.servers] == ["a"]
+        assert [server.id for server in engine.preferences.mcp.servers] == ["a"]
 
 
 async def test_whoever_comes_while_a_server_still_starts_waits_for_it_too(tmp_path):

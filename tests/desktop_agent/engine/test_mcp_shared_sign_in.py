@@ -16,14 +16,14 @@ from tests.fakes.mcp_site import Answer, Asked, Site, as_json
 
 
 def rotating(there: Site) -> list[str]:
-    """From now on each refresh token holds once; what comes back are those that were used."""
+    """Make each refresh token valid once. Return the list of those that are used."""
     used: list[str] = []
 
-    def token(asked: Asked) -> Answer:
-        given = asked.form.get("refresh_token", "")
-        if given != there.refresh:
+    def token(request: Asked) -> Answer:
+        refresh_token = request.form.get("refresh_token", "")
+        if refresh_token != there.refresh:
             return as_json({"error": "invalid_grant"}, 400)
-        used.append(given)
+        used.append(refresh_token)
         there.refresh = f"refresh-secret-{len(used) + 1}"
         return as_json(there.given())
 
@@ -47,7 +47,7 @@ class Gate:
 
 
 async def look(here: Stand, folder: Path) -> str:
-    tool = next(each for each in here.servers.tools(folder) if each.name == "web__look")
+    tool = next(tool for tool in here.servers.tools(folder) if tool.name == "web__look")
     return str(await tool.run({}, RunningCall("call", lambda _: None)))
 
 
@@ -64,7 +64,7 @@ async def test_two_folders_renew_one_sign_in(tmp_path):
             assert (await here.servers.test("web", folder)).state == "running"
         for round_ in (1, 2):
             there.tokens = set()
-            assert all("seen" in each for each in await asyncio.gather(*(look(here, each) for each in folders)))
+            assert all("seen" in result for result in await asyncio.gather(*(look(here, folder) for folder in folders)))
             assert len(used) == round_
         assert kept(here).tokens["refresh_token"] == there.refresh == "refresh-secret-3"
         later = await here.servers.test("web", tmp_path / "c")
@@ -111,12 +111,12 @@ async def test_a_renewal_brings_nothing_back_after_signing_out(tmp_path):
     async with door(tmp_path) as (there, here):
         await signed_in(there, here)
         used = rotating(there)
-        given, signing_out = there.answers["/token"], []
+        answer, signing_out = there.answers["/token"], []
 
-        def token(asked: Asked) -> Answer:
+        def token(request: Asked) -> Answer:
             # Before the answer is there.
             signing_out.append(asyncio.create_task(here.servers.sign_out("web")))
-            return given(asked)
+            return answer(request)
 
         there.answers["/token"] = token
         there.tokens = set()

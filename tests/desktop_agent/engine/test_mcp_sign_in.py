@@ -29,7 +29,7 @@ ASM = "/.well-known/oauth-authorization-server"
 
 @asynccontextmanager
 async def door(folder: Path, **fields: Any) -> AsyncIterator[tuple[Site, Stand]]:
-    """A site, and a person who may sign in there."""
+    """Open a site, and servers of tools that may sign in there."""
     async with site(**fields) as there, stand(folder, at(there.url, sign_in=True)) as here:
         yield there, here
 
@@ -41,7 +41,7 @@ async def signed_in(there: Site, here: Stand) -> McpServerState:
 
 
 async def look(here: Stand) -> str:
-    tool = next(each for each in here.servers.tools(None) if each.name == "web__look")
+    tool = next(tool for tool in here.servers.tools(None) if tool.name == "web__look")
     return str(await tool.run({}, RunningCall("call", lambda _: None)))
 
 
@@ -51,7 +51,7 @@ async def test_a_person_signs_in_and_the_tools_come(tmp_path, caplog):
         before = await here.servers.test("web", None)
         assert before.state == "signed_out"
         assert "Nobody is signed in" in str(before.reason)
-        assert all("authorization" not in each.headers for each in there.asked)
+        assert all("authorization" not in request.headers for request in there.asked)
         state = await signed_in(there, here)
         assert [tool.name for tool in state.tools] == ["look"]
         assert "seen" in await look(here)
@@ -59,15 +59,15 @@ async def test_a_person_signs_in_and_the_tools_come(tmp_path, caplog):
         assert page.startswith(f"{there.root}/authorize?")
         assert "code_challenge_method=S256" in page
         assert "resource=" in page
-        (name, kept) = next(iter(here.secrets.kept.items()))
+        (name, stored) = next(iter(here.secrets.kept.items()))
         assert name == "mcp/web/ sign-in"
-        assert all(each in kept for each in SECRETS[:3])
-        record = OAuthRecord.model_validate_json(kept)
+        assert all(secret in stored for secret in SECRETS[:3])
+        record = OAuthRecord.model_validate_json(stored)
         shown = repr(record) + str(here.servers.log("web", None)) + repr(state) + caplog.text
-        assert not any(each in shown for each in SECRETS)
+        assert not any(secret in shown for secret in SECRETS)
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert files
-    assert not any(each.encode() in data for each in SECRETS for data in files)
+    assert not any(secret.encode() in data for secret in SECRETS for data in files)
 
 
 async def test_a_token_that_expires_is_renewed_once_for_all_and_after_a_restart(tmp_path):
@@ -79,8 +79,8 @@ async def test_a_token_that_expires_is_renewed_once_for_all_and_after_a_restart(
             later.secrets._session.update(here.secrets._session)
             await later.servers.test("web", None)
             await asyncio.gather(*(look(later) for _ in range(5)))
-            renewals = [each for each in there.asked if each.path == "/token"]
-            assert [each.form["grant_type"] for each in renewals] == ["refresh_token"]
+            renewals = [request for request in there.asked if request.path == "/token"]
+            assert [request.form["grant_type"] for request in renewals] == ["refresh_token"]
             assert renewals[0].form["refresh_token"] == "refresh-secret-1"
             assert "access-secret" in later.secrets.kept["mcp/web/ sign-in"]
             assert later.secrets.kept != here.secrets.kept
@@ -112,22 +112,22 @@ async def test_who_cannot_be_renewed_now_stays_signed_in_and_comes_back(how, tmp
         if how == "gone":
             there.metadata = {"token_endpoint": f"{there.root}/token"}
         await signed_in(there, here)
-        kept = dict(here.secrets.kept)
+        stored = dict(here.secrets.kept)
         there.tokens = set()
         if how == "gone":
             # As it was when the person signed in, but nothing answers there any more.
-            text = kept["mcp/web/ sign-in"].replace(f"{there.root}/token", "http://127.0.0.1:9/token")
+            text = stored["mcp/web/ sign-in"].replace(f"{there.root}/token", "http://127.0.0.1:9/token")
             await here.secrets.set("mcp/web/ sign-in", SecretStr(text))
             await here.change(on=False)
             await here.change(on=True)
-            kept = dict(here.secrets.kept)
+            stored = dict(here.secrets.kept)
         else:
             there.answers["/token"] = lambda _: (int(how), {}, b"")
         state = await here.servers.test("web", None)
         assert state.state == "failed"
         assert "could not be renewed: its sign-in server cannot be reached" in str(state.reason)
         assert "you stay signed in" in str(state.remedy)
-        assert here.secrets.kept == kept
+        assert here.secrets.kept == stored
         there.answers.clear()
         if how == "gone":
             there.tokens = {"access-secret-1"}
@@ -157,7 +157,7 @@ async def test_many_calls_ask_once_for_what_cannot_be_had(tmp_path, monkeypatch)
         there.tokens, there.answers = set(), {"/token": lambda _: (503, {}, b"")}
         there.asked.clear()
         failed = await asyncio.gather(*(look(here) for _ in range(4)), return_exceptions=True)
-        assert all(isinstance(each, ToolFailed) for each in failed)
+        assert all(isinstance(error, ToolFailed) for error in failed)
         with pytest.raises(ToolFailed, match="could not be renewed"):
             await look(here)
         assert there.paths().count("/token") == 1
@@ -176,14 +176,16 @@ async def test_the_server_is_told_of_who_signs_out_and_need_not_listen(how, tmp_
             await signed_in(there, here)
             await here.servers.sign_out("web")
             assert list(here.secrets.kept.values()) == ["client-secret-2"]
-        told = [each for each in there.asked if each.path == "/revoke"]
+        revocations = [request for request in there.asked if request.path == "/revoke"]
         if how in ("gone", "unknown"):
-            assert told == []
+            assert revocations == []
             return
-        about = [(each.form["token_type_hint"], each.form["token"]) for each in told]
+        about = [(request.form["token_type_hint"], request.form["token"]) for request in revocations]
         assert about == [("refresh_token", "refresh-secret-1"), ("access_token", "access-secret-1")]
-        proofs = {each.headers.get("authorization", "") for each in there.asked if each.path in ("/token", "/revoke")}
-        assert [each.partition(" ")[0] for each in proofs] == ["Basic"]
+        proofs = {
+            request.headers.get("authorization", "") for request in there.asked if request.path in ("/token", "/revoke")
+        }
+        assert [proof.partition(" ")[0] for proof in proofs] == ["Basic"]
 
 
 async def test_who_signs_out_leaves_nothing(tmp_path):
@@ -202,13 +204,13 @@ async def test_a_sign_in_belongs_to_one_address(tmp_path):
     async with door(tmp_path) as (there, here), site() as other:
         await signed_in(there, here)
         server = at(other.url, sign_in=True)
-        kept = here.secrets.kept
+        stored = here.secrets.kept
         await here.change(connection=server.connection)
         assert (await here.servers.test("web", None)).state == "signed_out"
-        assert not any("authorization" in each.headers for each in other.asked)
+        assert not any("authorization" in request.headers for request in other.asked)
         await here.change(connection=at(there.url, sign_in=True).connection)
         await here.servers.save(server, {}, here.keep)
-        assert (kept != {}, here.secrets.kept) == (True, {})
+        assert (stored != {}, here.secrets.kept) == (True, {})
 
 
 async def test_one_without_a_sign_in_says_what_is_missing(tmp_path):
@@ -256,8 +258,8 @@ async def said(port: int, line: str) -> bytes:
 async def test_a_sign_in_that_is_refused_given_up_or_too_slow_leaves_nothing(tmp_path, monkeypatch):
     async with door(tmp_path) as (there, here):
 
-        def refuse(asked: Asked):
-            where = f"{asked.query['redirect_uri']}?error=access_denied&state={asked.query['state']}"
+        def refuse(request: Asked):
+            where = f"{request.query['redirect_uri']}?error=access_denied&state={request.query['state']}"
             return 302, {"location": where}, b""
 
         there.answers["/authorize"] = refuse
@@ -296,7 +298,7 @@ async def test_only_pages_that_may_be_opened_are_opened(page, tmp_path):
     async with door(tmp_path, metadata={"authorization_endpoint": page}) as (there, here):
         await here.servers.sign_in("web", there.opens)
         # What is no address at all counts as not said: the library goes by the old way then, on the server itself.
-        assert all(each.startswith(f"{there.root}/authorize") for each in there.pages)
+        assert all(page.startswith(f"{there.root}/authorize") for page in there.pages)
         assert bool(there.pages) == (not page.startswith("http"))
 
 
@@ -329,8 +331,8 @@ async def test_nothing_is_asked_of_private_hosts_and_nothing_without_encryption(
 )
 async def test_what_a_server_says_with_its_refusal_leads_nowhere(wants, tmp_path):
     async with door(tmp_path) as (there, here), site("127.0.0.2") as private:
-        said = wants.format(port=private.port)
-        there.answers["/mcp"] = lambda _: (401, {"www-authenticate": said}, b"")
+        challenge = wants.format(port=private.port)
+        there.answers["/mcp"] = lambda _: (401, {"www-authenticate": challenge}, b"")
         assert (await here.servers.test("web", None)).state == "signed_out"
         state = await here.servers.sign_in("web", there.opens)
         assert state.state == "signed_out"
@@ -355,9 +357,9 @@ async def test_a_name_that_was_agreed_on_is_proved_in_the_way_that_is_taken(tmp_
             async with stand(tmp_path, server) as here:
                 await here.servers.save(server, {CLIENT_SECRET: SecretStr("client-secret-2")}, here.keep)
                 await signed_in(there, here)
-                (asked,) = [each for each in there.asked if each.path == "/token"]
-                assert ("authorization" in asked.headers) == is_basic
-                assert ("client-secret-2" in asked.body) == (not is_basic)
+                (token_request,) = [request for request in there.asked if request.path == "/token"]
+                assert ("authorization" in token_request.headers) == is_basic
+                assert ("client-secret-2" in token_request.body) == (not is_basic)
                 assert "client_id=agreed" in there.pages[0]
                 assert "/register" not in there.paths()
                 await here.servers.remove("web", here.keep)
@@ -386,7 +388,7 @@ async def test_endless_and_circling_metadata_end(tmp_path):
         there.asked.clear()
         there.answers = {path: lambda _, path=path: (307, {"location": path}, b"") for path in (PRM, ASM)}
         await here.servers.sign_in("web", there.opens)
-        assert sum(each.path in (PRM, ASM) for each in there.asked) < 40
+        assert sum(request.path in (PRM, ASM) for request in there.asked) < 40
 
 
 @pytest.mark.parametrize("size", [150_000, 2_000_000])
@@ -400,7 +402,7 @@ async def test_a_token_that_is_huge_is_refused(size, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "given"),
+    ("status", "body"),
     [
         (200, b""),
         (200, b"[]"),
@@ -412,10 +414,10 @@ async def test_a_token_that_is_huge_is_refused(size, tmp_path):
         (500, b'{"error": "access-secret-x"}'),
     ],
 )
-async def test_what_is_no_token_is_refused_without_being_shown(status, given, tmp_path, caplog):
+async def test_what_is_no_token_is_refused_without_being_shown(status, body, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     async with door(tmp_path) as (there, here):
-        there.answers["/token"] = lambda _: (status, {"content-type": "application/json"}, given)
+        there.answers["/token"] = lambda _: (status, {"content-type": "application/json"}, body)
         state = await here.servers.sign_in("web", there.opens)
         assert state.state == "signed_out"
         assert "access-secret" not in str(state.reason) + caplog.text
@@ -427,7 +429,7 @@ async def test_a_header_that_breaks_lines_ends_the_sign_in(tmp_path):
         state = await here.servers.sign_in("web", there.opens)
         assert (state.state, str(state.reason)) == ("signed_out", "The server gave no token.")
         assert here.secrets.kept == {}
-        assert not any("x-more" in each.headers for each in there.asked)
+        assert not any("x-more" in request.headers for request in there.asked)
 
 
 async def test_one_call_that_wants_more_leaves_the_others_as_they_are(tmp_path):
@@ -435,9 +437,9 @@ async def test_one_call_that_wants_more_leaves_the_others_as_they_are(tmp_path):
         await signed_in(there, here)
         usual, wants = there.answer, 'Bearer error="insufficient_scope", scope="more"'
 
-        def strict(asked: Asked):
-            is_call = asked.path == "/mcp" and '"tools/call"' in asked.body
-            return (403, {"www-authenticate": wants}, b"") if is_call else usual(asked)
+        def strict(request: Asked):
+            is_call = request.path == "/mcp" and '"tools/call"' in request.body
+            return (403, {"www-authenticate": wants}, b"") if is_call else usual(request)
 
         there.answer = strict  # type: ignore[method-assign]
         with pytest.raises(ToolFailed, match="allow more"):
@@ -455,7 +457,7 @@ async def test_one_call_that_wants_more_leaves_the_others_as_they_are(tmp_path):
 
 
 async def unknown(live: McpClient) -> None:
-    """A question that the server refuses in its own way."""
+    """Send a request that the server refuses in its own way."""
     await live._ask(lambda client: client.get_prompt("none"))
 
 
@@ -492,8 +494,8 @@ async def test_the_page_at_the_end_speaks_the_persons_language(tmp_path):
         assert "Fertig &lt;b&gt; &amp; zurück" in read[0]
         assert "lang='de'" in read[0]
 
-        def refuses(asked: Asked) -> Answer:
-            where = f"{asked.query['redirect_uri']}?error=access_denied&state={asked.query['state']}"
+        def refuses(request: Asked) -> Answer:
+            where = f"{request.query['redirect_uri']}?error=access_denied&state={request.query['state']}"
             return 302, {"location": where}, b""
 
         there.answers["/authorize"] = refuses

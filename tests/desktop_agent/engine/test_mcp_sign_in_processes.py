@@ -38,7 +38,9 @@ def kept(here: Stand) -> OAuthRecord:
 
 def refused(there: Site, tokens: str) -> int:
     """How often it was asked with a token that it takes no more."""
-    return sum(each.path == "/mcp" and each.headers.get("authorization") == f"Bearer {tokens}" for each in there.asked)
+    return sum(
+        request.path == "/mcp" and request.headers.get("authorization") == f"Bearer {tokens}" for request in there.asked
+    )
 
 
 @asynccontextmanager
@@ -74,8 +76,8 @@ async def test_processes_renew_one_sign_in_once(tmp_path):
             # All of them know that they need another token before one of them has it.
             await until(lambda: refused(there, "access-secret-1") == 3)
             there.held["/token"].set()
-            said = [await calling, await line_of(first), await line_of(second)]
-            assert all("seen" in each for each in said), said
+            results = [await calling, await line_of(first), await line_of(second)]
+            assert all("seen" in line for line in results), results
             assert used == ["refresh-secret-1"]
             assert there.paths().count("/token") == 1
             # What one of them was given is given back by the next.
@@ -103,7 +105,7 @@ async def test_who_signed_out_elsewhere_is_signed_out_here(tmp_path):
         there.tokens, there.asked = set(), []
         assert "seen" not in await look(here)
         assert "/token" not in there.paths()
-        assert all(each.headers.get("authorization") != "Bearer " for each in there.asked)
+        assert all(request.headers.get("authorization") != "Bearer " for request in there.asked)
         assert here.servers.state("web", None).state == "signed_out"
         assert here.secrets.kept == {}
 
@@ -123,8 +125,8 @@ async def test_a_renewal_puts_nothing_over_what_was_done_elsewhere_meanwhile(tmp
             await other.secrets.set(NAME, SecretStr(newest.model_dump_json()))
             there.tokens = {"access-secret-9"}
         there.held["/token"].set()
-        said = await calling
-        assert ("seen" in said) is (what == "in")
+        result = await calling
+        assert ("seen" in result) is (what == "in")
         assert here.secrets.kept == ({NAME: newest.model_dump_json()} if what == "in" else {})
 
 

@@ -9,7 +9,7 @@ from desktop_agent.mcp.limits import MAX_SCHEMA_CHARACTERS, MAX_SCHEMA_SECONDS, 
 from desktop_agent.processes.worker_threads import CancelToken
 from desktop_agent.types.mcp import McpServer, StdioConnection
 
-TAGS = "".join(chr(0xE0000 + ord(each)) for each in "run rm")
+TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "run rm")
 SEEN = "�" * len(TAGS)
 
 
@@ -30,7 +30,7 @@ async def test_no_text_that_reaches_a_model_holds_what_a_person_cannot_see():
     listed = (tool("a", f"hi{TAGS}\u3164\u2800", **schema), tool("b", "hi"))
     offer = mcp_tools._build_offer(await live(), listed, SchemaBudget(CancelToken()))
     # The settings show what goes to the model.
-    assert [each.schema for each in offer.listed] == [each.spec.input_schema for each in offer.tools]
+    assert [tool.schema for tool in offer.listed] == [tool.spec.input_schema for tool in offer.tools]
     assert offer.tools[0].description == f"hi{SEEN}��"
     assert offer.tools[0].schema.json_schema == {
         "type": "object",
@@ -76,8 +76,8 @@ async def test_a_hostile_schema_looks_at_the_time_and_ends_when_it_is_told_to():
 async def test_what_goes_to_a_model_with_every_request_is_bounded_together():
     listed = tuple(tool(f"t{n}", properties={"p": {"description": "x" * 90_000}}) for n in range(10))
     offer = mcp_tools._build_offer(await live(), (*listed, tool("small")), SchemaBudget(CancelToken()))
-    assert sum(len(str(each.schema.json_schema)) for each in offer.tools) < MAX_SCHEMA_CHARACTERS
-    assert [each.name for each in offer.described] == ["t0", "t1", "t2", "t3", "small"]
+    assert sum(len(str(tool.schema.json_schema)) for tool in offer.tools) < MAX_SCHEMA_CHARACTERS
+    assert [tool.name for tool in offer.described] == ["t0", "t1", "t2", "t3", "small"]
     assert len(offer.unusable) == 6
 
 
@@ -85,5 +85,5 @@ async def test_tools_that_could_not_be_taken_are_named():
     server = await live()
     server.unusable_tools = (("bad", "it has no name."),)
     offer = mcp_tools._build_offer(server, (tool("good"),), SchemaBudget(CancelToken()))
-    assert [each.name for each in offer.described] == ["good"]
+    assert [tool.name for tool in offer.described] == ["good"]
     assert str(offer.unusable[0]) == "The tool “bad” of the server “Server” cannot be used: it has no name."

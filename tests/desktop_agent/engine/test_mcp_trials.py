@@ -13,21 +13,21 @@ from tests.fakes.mcp_site import site
 from tests.frame.patience import PATIENCE
 
 
-def running() -> list[int]:
-    """The programs of ours that are there."""
-    found: list[int] = []
-    for each in psutil.Process().children(recursive=True):
+def server_pids() -> list[int]:
+    """Return the process ids of our test servers."""
+    pids: list[int] = []
+    for process in psutil.Process().children(recursive=True):
         # One that ends meanwhile has no command any more.
         with contextlib.suppress(psutil.NoSuchProcess):
-            found += [each.pid] if str(OWN_SERVER) in each.cmdline() else []
-    return found
+            pids += [process.pid] if str(OWN_SERVER) in process.cmdline() else []
+    return pids
 
 
 async def test_it_starts_says_what_it_offers_and_ends(tmp_path):
     async with stand(tmp_path, own(on=False)) as here:
         testing = asyncio.create_task(here.servers.test("own", None))
-        state, again = await asyncio.gather(testing, here.servers.test("own", None))
-        assert state == again
+        state, second = await asyncio.gather(testing, here.servers.test("own", None))
+        assert state == second
         assert (state.state, state.reason) == ("off", None)
         assert "add" in {tool.name for tool in state.tools}
         assert here.states[0] == "starting"
@@ -35,10 +35,10 @@ async def test_it_starts_says_what_it_offers_and_ends(tmp_path):
         assert "running" not in here.states
         assert here.servers.tools(None) == ()
         assert here.servers.server("own", None) is None
-        assert running() == []
-        (tool,) = (each for each in state.tools if each.name == "add")
+        assert server_pids() == []
+        (tool,) = (tool for tool in state.tools if tool.name == "add")
         await here.keep((here.configured[0].with_tool_class_override("add", tool.digest, ToolClass.READ_ONLY),))
-        (tool,) = (each for each in here.servers.state("own", None).tools if each.name == "add")
+        (tool,) = (tool for tool in here.servers.state("own", None).tools if tool.name == "add")
         assert tool.tool_class is ToolClass.READ_ONLY
 
 
@@ -77,21 +77,21 @@ async def test_one_that_wants_a_sign_in_says_what_comes_first(tmp_path):
 async def test_one_that_is_being_tried_ends_with_the_engine(tmp_path):
     async with stand(tmp_path, own("silent", on=False)) as here:
         testing = asyncio.create_task(here.servers.test("own", None))
-        while not running():
+        while not server_pids():
             await asyncio.sleep(0.01)
         await here.servers.close()
         await testing
-        assert running() == []
+        assert server_pids() == []
 
 
 async def test_one_that_is_removed_while_it_is_tried_ends(tmp_path):
     async with stand(tmp_path, own("silent", on=False)) as here:
         testing = asyncio.create_task(here.servers.test("own", None))
-        while not running():
+        while not server_pids():
             await asyncio.sleep(0.01)
         await here.servers.remove("own", here.keep)
         here.servers.apply_settings()
         here.servers.apply_settings()
         async with asyncio.timeout(PATIENCE):
             await testing
-        assert running() == []
+        assert server_pids() == []

@@ -82,8 +82,8 @@ async def test_nothing_known_and_nobody_there(desk: Desk) -> None:
 async def test_what_was_saved_is_refreshed_at_the_start(desk: Desk) -> None:
     await desk.listings.models(MINE)
     desk.next_start()
-    heard: list[str] = []
-    desk.listings.on_change(heard.append)
+    changes: list[str] = []
+    desk.listings.on_change(changes.append)
     await desk.listings.warm_up()
     desk.answer = (A, B)
     desk.listings.refresh(MINE)
@@ -91,7 +91,7 @@ async def test_what_was_saved_is_refreshed_at_the_start(desk: Desk) -> None:
     await desk.settle()
     assert desk.asked == ["mine", "mine"]
     assert await desk.listings.models(MINE) == (A, B)
-    assert heard == ["mine"]
+    assert changes == ["mine"]
     desk.listings.refresh(MINE)  # asked in this run, and not old
     await desk.settle()
     assert desk.asked == ["mine", "mine"]
@@ -155,8 +155,8 @@ async def test_another_address_is_another_server(desk: Desk) -> None:
 
 
 async def test_only_what_the_person_set_up_is_saved(desk: Desk) -> None:
-    given = Endpoint(id="command-line", title="Given", base_url="http://127.0.0.1:3/v1")
-    await desk.listings.models(given)
+    endpoint = Endpoint(id="command-line", title="Given", base_url="http://127.0.0.1:3/v1")
+    await desk.listings.models(endpoint)
     await desk.listings.models(OTHER)
     desk.irreversible = (MINE,)
     await desk.listings.models(MINE)

@@ -43,7 +43,7 @@ async def test_a_name_that_no_file_can_hold_costs_no_other(tmp_path: Path) -> No
     await file.save({"strange": Listing("s", now(), (ModelInfo("\ud800"), ModelInfo("b"))), "good": good})
     loaded = await file.load()
     assert loaded["good"] == good
-    assert [each.id for each in loaded["strange"].models] == ["?", "b"]
+    assert [model.id for model in loaded["strange"].models] == ["?", "b"]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from desktop_agent.engine.model_listings import MODELS_FILE, load_model_override
 
 async def notices(folder: Path, content: bytes) -> list[str]:
     (folder / MODELS_FILE).write_bytes(content)
-    _, found = await load_model_overrides(folder)
-    return [str(each) for each in found]
+    _, problems = await load_model_overrides(folder)
+    return [str(problem) for problem in problems]
 
 
 async def test_no_file_is_no_table(tmp_path: Path) -> None:
@@ -40,23 +40,23 @@ async def test_a_good_file(tmp_path: Path) -> None:
 async def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, content: bytes, expected: str) -> None:
     import re
 
-    found = await notices(tmp_path, content)
-    assert len(found) == 1
-    assert re.search(expected, found[0]), found
+    problems = await notices(tmp_path, content)
+    assert len(problems) == 1
+    assert re.search(expected, problems[0]), problems
 
 
 async def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / MODELS_FILE).mkdir()
-    table, found = await load_model_overrides(tmp_path)
+    table, problems = await load_model_overrides(tmp_path)
     assert table is None
-    assert "cannot be used" in str(found[0])
+    assert "cannot be used" in str(problems[0])
 
 
 async def test_a_damaged_file_does_not_keep_the_program_from_starting(tmp_path: Path) -> None:
     (tmp_path / MODELS_FILE).write_text("[broken\n")
     engine = await Engine.open(tmp_path)
     try:
-        assert [each for each in engine.notices if "models.toml" in str(each)]
+        assert [notice for notice in engine.notices if "models.toml" in str(notice)]
     finally:
         await engine.close()
 

@@ -30,10 +30,10 @@ async def test_a_price_is_written_used_and_taken_back(tmp_path: Path) -> None:
             assert provider.model_info("a").price == Price(input=3, output=15)
             written = (tmp_path / "models.toml").read_text()
             assert f'[{first.vendor}."a"]' in written
-            kept = (tmp_path / "models.toml").rename(tmp_path / "dotfiles.toml")
-            (tmp_path / "models.toml").symlink_to(kept)
+            target = (tmp_path / "models.toml").rename(tmp_path / "dotfiles.toml")
+            (tmp_path / "models.toml").symlink_to(target)
             await engine.prices.change(first.vendor, "a", None)
-            assert ((tmp_path / "models.toml").is_symlink(), '"a"' in kept.read_text()) == (True, False)
+            assert ((tmp_path / "models.toml").is_symlink(), '"a"' in target.read_text()) == (True, False)
             first, _ = engine.prices.models()
             assert (first.price, first.is_own) == (Price(), False)
             known = engine.connections.known_model("mine", "a")

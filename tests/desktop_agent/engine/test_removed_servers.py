@@ -21,25 +21,25 @@ from tests.frame.patience import PATIENCE
 
 
 def asked(server: Loopback) -> list[Request]:
-    """The questions that reached it."""
-    return [each for each in server.requests if each.path.endswith("/chat/completions")]
+    """Return the requests for an answer that reached the server."""
+    return [request for request in server.requests if request.path.endswith("/chat/completions")]
 
 
 def serving(*replies: Reply) -> Loopback:
-    """Lists a model, and gives these answers one after the other."""
+    """Open a server that lists a model, and gives these answers one after the other."""
     rest = list(replies)
     return Loopback(choose=lambda request: rest.pop(0) if request.method == "POST" else listing("m"))
 
 
 async def opened(folder: Path, server: Loopback) -> tuple[Engine, Session, list[object]]:
-    """An engine with this server and its key, a conversation with it, and what is told there."""
+    """Open an engine with this server and its key. Return it, a conversation, and the events of that."""
     engine = await Engine.open(folder, RunDefaults(toolset="read"))
     engine.secrets.remember_for_session("mine", SecretStr("sk-removed"))
     providers = ProviderPreferences(endpoints=(endpoint(server),), endpoint_id="mine", model="m")
     await engine.change_preferences(Preferences(providers=providers))
-    session, told = engine.new_session(workspace=str(folder)), list[object]()
-    session.subscribe(on_event=lambda envelope: told.append(envelope.event))
-    return engine, session, told
+    session, events = engine.new_session(workspace=str(folder)), list[object]()
+    session.subscribe(on_event=lambda envelope: events.append(envelope.event))
+    return engine, session, events
 
 
 async def remove(engine: Engine) -> None:
@@ -55,16 +55,16 @@ async def until(is_so: Callable[[], Any]) -> None:
             await asyncio.sleep(0.002)
 
 
-def errors(told: list[object]) -> list[str]:
-    return [each.message for each in told if isinstance(each, ErrorOccurred)]
+def errors(events: list[object]) -> list[str]:
+    return [event.message for event in events if isinstance(event, ErrorOccurred)]
 
 
 @pytest.mark.parametrize("when", ["soon", "idle"])
 async def test_what_waits_is_refused_by_name_and_goes_on_waiting(tmp_path: Path, when: When) -> None:
     release = asyncio.Event()
-    held = Reply(sse(chunk({"content": "Hello"}), done=False), hold=release, late=sse(chunk(finish="stop")))
-    async with serving(held, answer()) as server:
-        engine, session, told = await opened(tmp_path, server)
+    reply = Reply(sse(chunk({"content": "Hello"}), done=False), hold=release, late=sse(chunk(finish="stop")))
+    async with serving(reply, answer()) as server:
+        engine, session, events = await opened(tmp_path, server)
         session.send(Message.user("first"))
         await until(lambda: asked(server))
         session.steer(Message.user("second"), when)
@@ -72,13 +72,13 @@ async def test_what_waits_is_refused_by_name_and_goes_on_waiting(tmp_path: Path,
         release.set()
         await session.wait_idle()
         assert len(asked(server)) == 1
-        assert errors(told) == ["The server “mine” is no longer set up."]
-        assert [each.message.text for each in session.queue.entries] == ["second"]
-        assert [each.text for each in session.history] == ["first", "Hello"]
-        for again in (session.continue_run, session.retry, lambda: session.steer(Message.user("third"))):
+        assert errors(events) == ["The server “mine” is no longer set up."]
+        assert [entry.message.text for entry in session.queue.entries] == ["second"]
+        assert [message.text for message in session.history] == ["first", "Hello"]
+        for go_on in (session.continue_run, session.retry, lambda: session.steer(Message.user("third"))):
             with pytest.raises(WrongUse):
-                again()
-        assert [each.message.text for each in session.queue.entries] == ["second"]
+                go_on()
+        assert [entry.message.text for entry in session.queue.entries] == ["second"]
         await engine.close()
         assert len(asked(server)) == 1
 
@@ -90,26 +90,26 @@ async def test_the_results_of_calls_go_to_no_server_that_was_removed(tmp_path: P
     release = asyncio.Event()
     called = Reply(sse(chunk({"tool_calls": [CALL]}), done=False), hold=release, late=sse(chunk(finish="tool_calls")))
     async with serving(called, answer()) as server:
-        engine, session, told = await opened(tmp_path, server)
+        engine, session, events = await opened(tmp_path, server)
         session.send(Message.user("go"))
         await until(lambda: asked(server))
         await remove(engine)
         release.set()
         await session.wait_idle()
         assert len(asked(server)) == 1
-        assert errors(told) == ["The server “mine” is no longer set up."]
+        assert errors(events) == ["The server “mine” is no longer set up."]
         await engine.close()
 
 
 async def test_what_is_asked_again_is_asked_with_the_key_of_that_moment(tmp_path: Path) -> None:
     busy = Reply(b'{"error": {"message": "busy"}}', 503, JSON, "length")
     async with serving(busy, answer()) as server:
-        engine, session, told = await opened(tmp_path, server)
+        engine, session, events = await opened(tmp_path, server)
         session.send(Message.user("go"))
-        await until(lambda: any(isinstance(each, RetryScheduled) for each in told))
+        await until(lambda: any(isinstance(event, RetryScheduled) for event in events))
         await engine.connections.save_key("mine", SecretStr("sk-other"), session_only=True)
         await session.wait_idle()
-        keys = [each.headers["authorization"] for each in asked(server)]
+        keys = [request.headers["authorization"] for request in asked(server)]
         assert keys == ["Bearer sk-removed", "Bearer sk-other"]
         await engine.close()
 
@@ -142,8 +142,8 @@ async def test_a_server_removed_while_its_key_is_read_is_not_made(
         reading, read = asyncio.Event(), asyncio.Event()
         key_for = engine.connections._key_for
 
-        async def slow(*given: Any) -> SecretStr | None:
-            key = await key_for(*given)
+        async def slow(*args: Any) -> SecretStr | None:
+            key = await key_for(*args)
             reading.set()
             await read.wait()
             return key

@@ -122,17 +122,17 @@ async def desk(folder: Path, server: Loopback, *, is_on: bool = True, **chat: An
 async def test_a_model_names_a_conversation_once(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 5, "total_tokens": 95}
     named = Reply(sse(chunk({"content": "Sorting lists"}), chunk(finish="stop", usage=usage)))
-    async with server_with(named) as server, desk(tmp_path, server) as at:
-        await at.say()
-        await at.rest()
-        assert at.session.record.title == "Sorting lists"
-        assert at.session.record.title_is_automatic
-        assert (await at.engine.store.record(at.session.record.id)).title == "Sorting lists"
-        [titled] = at.titled
+    async with server_with(named) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
+        await conversation.rest()
+        assert conversation.session.record.title == "Sorting lists"
+        assert conversation.session.record.title_is_automatic
+        assert (await conversation.engine.store.record(conversation.session.record.id)).title == "Sorting lists"
+        [titled] = conversation.titled
         assert titled.usage is not None
         assert titled.usage.total_tokens == 95
         # It is the conversation's, and stays so when that is closed.
-        record = await at.engine.store.record(at.session.record.id)
+        record = await conversation.engine.store.record(conversation.session.record.id)
         assert record.state.title_usage == titled.usage
         assert read_state(state_to_json(record.state)) == record.state
         request = asked(server)[1].json
@@ -140,10 +140,15 @@ async def test_a_model_names_a_conversation_once(tmp_path: Path) -> None:
         assert "tools" not in request
         assert max(request.get("max_tokens", 0), request.get("max_completion_tokens", 0)) <= 1_024
         assert "How do I sort?" in str(request["messages"][1])
-        await at.say("And again?")
-        await at.rest()
-        assert [is_for_title(each) for each in asked(server)] == [False, True, False]
-        assert [message.text for message in at.session.history] == ["How do I sort?", "Hello", "And again?", "Hello"]
+        await conversation.say("And again?")
+        await conversation.rest()
+        assert [is_for_title(request) for request in asked(server)] == [False, True, False]
+        assert [message.text for message in conversation.session.history] == [
+            "How do I sort?",
+            "Hello",
+            "And again?",
+            "Hello",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -152,23 +157,23 @@ async def test_a_model_names_a_conversation_once(tmp_path: Path) -> None:
     ids=["broken", "refused", "nonsense", "cut off", "too long"],
 )
 async def test_where_no_title_comes_the_first_words_stay(tmp_path: Path, reply: Reply) -> None:
-    async with server_with(reply) as server, desk(tmp_path, server) as at:
-        await at.say()
-        await at.rest()
-        assert at.session.record.title == "How do I sort?"
-        assert not [event for event in at.events if isinstance(event, ErrorOccurred)]
-        await at.say("again")
-        await at.rest()
-        assert [is_for_title(each) for each in asked(server)] == [False, True, False]
+    async with server_with(reply) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
+        await conversation.rest()
+        assert conversation.session.record.title == "How do I sort?"
+        assert not [event for event in conversation.events if isinstance(event, ErrorOccurred)]
+        await conversation.say("again")
+        await conversation.rest()
+        assert [is_for_title(request) for request in asked(server)] == [False, True, False]
 
 
 async def test_a_slow_model_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_SECONDS", 0.02)
     never = Reply(sse(done=False), hold=asyncio.Event())
-    async with server_with(never) as server, desk(tmp_path, server) as at:
-        await at.say()
-        await at.rest()
-        assert at.session.record.title == "How do I sort?"
+    async with server_with(never) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
+        await conversation.rest()
+        assert conversation.session.record.title == "How do I sort?"
 
 
 async def test_the_next_prompt_goes_first(tmp_path: Path) -> None:
@@ -180,89 +185,91 @@ async def test_the_next_prompt_goes_first(tmp_path: Path) -> None:
             return listing("m")
         return replies.pop(0) if is_for_title(request) else answer("Hello")
 
-    async with Loopback(choose=choose) as server, desk(tmp_path, server) as at:
-        await at.say()
+    async with Loopback(choose=choose) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
         await until(lambda: len(asked(server)) == 2)
-        await at.say("And numbers?")
-        assert at.session.history[-1].text == "Hello"
-        await at.rest()
-        assert at.session.record.title == "Sorting lists"
-        assert [is_for_title(each) for each in asked(server)] == [False, True, False, True]
+        await conversation.say("And numbers?")
+        assert conversation.session.history[-1].text == "Hello"
+        await conversation.rest()
+        assert conversation.session.record.title == "Sorting lists"
+        assert [is_for_title(request) for request in asked(server)] == [False, True, False, True]
 
 
 async def test_a_name_that_the_person_gives_meanwhile_stays(tmp_path: Path) -> None:
     release = asyncio.Event()
     late = Reply(sse(done=False), hold=release, late=sse(chunk({"content": "Sorting lists"}), chunk(finish="stop")))
-    async with server_with(late) as server, desk(tmp_path, server) as at:
-        await at.say()
+    async with server_with(late) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
         await until(lambda: len(asked(server)) == 2)
-        at.session.change_record(title="How do I sort?")
+        conversation.session.change_record(title="How do I sort?")
         release.set()
-        await at.rest()
-        assert at.session.record.title == "How do I sort?"
+        await conversation.rest()
+        assert conversation.session.record.title == "How do I sort?"
 
 
 async def test_a_model_names_a_conversation_again_whose_first_prompt_was_edited(tmp_path: Path) -> None:
-    async with server_with(answer("Sorting lists")) as server, desk(tmp_path, server) as at:
-        await at.say()
-        await at.rest()
-        at.session.branches.edit_prompt(at.session.history[0].id, Message.user("How do I sort quickly?"))
-        await at.session.wait_idle()
-        await at.rest()
+    async with server_with(answer("Sorting lists")) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
+        await conversation.rest()
+        conversation.session.branches.edit_prompt(
+            conversation.session.history[0].id, Message.user("How do I sort quickly?")
+        )
+        await conversation.session.wait_idle()
+        await conversation.rest()
         assert "How do I sort quickly?" in str(asked(server)[-1].json["messages"])
-        assert [is_for_title(each) for each in asked(server)] == [False, True, False, True]
-        assert at.session.record.title == "Sorting lists"
+        assert [is_for_title(request) for request in asked(server)] == [False, True, False, True]
+        assert conversation.session.record.title == "Sorting lists"
 
 
 async def test_no_title_tells_of_an_answer_that_was_deleted_meanwhile(tmp_path: Path) -> None:
     release = asyncio.Event()
     late = Reply(sse(done=False), hold=release, late=sse(chunk({"content": "Sorting lists"}), chunk(finish="stop")))
-    async with server_with(late) as server, desk(tmp_path, server) as at:
-        await at.say()
+    async with server_with(late) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
         await until(lambda: len(asked(server)) == 2)
-        await at.session.branches.delete(at.session.history[-1].id)
+        await conversation.session.branches.delete(conversation.session.history[-1].id)
         release.set()
-        await at.rest()
-        assert at.session.record.title == "How do I sort?"
-        assert (await at.engine.store.record(at.session.record.id)).title == "How do I sort?"
+        await conversation.rest()
+        assert conversation.session.record.title == "How do I sort?"
+        assert (await conversation.engine.store.record(conversation.session.record.id)).title == "How do I sort?"
 
 
 @pytest.mark.parametrize("chat", [{"titles": "local"}, None], ids=["by the person's choice", "by default"])
 async def test_no_model_is_asked(tmp_path: Path, chat: dict[str, str] | None) -> None:
     is_on = chat is not None
-    async with server_with(answer("x")) as server, desk(tmp_path, server, is_on=is_on, **(chat or {})) as at:
-        await at.say()
-        await at.rest()
+    async with server_with(answer("x")) as server, desk(tmp_path, server, is_on=is_on, **(chat or {})) as conversation:
+        await conversation.say()
+        await conversation.rest()
         assert len(asked(server)) == 1
 
 
 async def test_closing_breaks_it_off(tmp_path: Path) -> None:
     never = Reply(sse(done=False), hold=asyncio.Event())
-    async with server_with(never) as server, desk(tmp_path, server) as at:
-        await at.say()
+    async with server_with(never) as server, desk(tmp_path, server) as conversation:
+        await conversation.say()
         await until(lambda: len(asked(server)) == 2)
         async with asyncio.timeout(PATIENCE):
-            await at.session.close()
-        assert at.session not in at.engine._busy  # pyright: ignore[reportPrivateUsage]
+            await conversation.session.close()
+        assert conversation.session not in conversation.engine._busy  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(("chosen", "used"), [("small", "small"), ("elsewhere", "m")])
 async def test_a_model_for_titles_is_used_where_the_server_has_it(tmp_path: Path, chosen: str, used: str) -> None:
     async with (
         server_with(answer("Sorting lists"), "m", "small") as server,
-        desk(tmp_path, server, title_model=chosen) as at,
+        desk(tmp_path, server, title_model=chosen) as conversation,
     ):
-        await at.engine.connections.models("mine", refresh=True)
-        await at.say()
-        await at.rest()
+        await conversation.engine.connections.models("mine", refresh=True)
+        await conversation.say()
+        await conversation.rest()
         assert asked(server)[1].json["model"] == used
 
 
 async def test_the_demo_is_not_asked(tmp_path: Path) -> None:
     engine = await Engine.open(tmp_path, RunDefaults(titles=True))
     try:
-        at = Desk(engine, await engine.new_demo_session())
-        assert module.title_model(at.session.record, engine.preferences.chat, engine.connections) is None
+        conversation = Desk(engine, await engine.new_demo_session())
+        assert module.title_model(conversation.session.record, engine.preferences.chat, engine.connections) is None
     finally:
         await engine.close()
 
