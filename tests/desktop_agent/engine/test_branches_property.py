@@ -33,21 +33,21 @@ _ENDPOINT, _MODEL = "loopback", "m"
 
 @dataclass
 class Model:
-    """The plainest way to say it: each message by its text, in the order of writing, with the one before it."""
+    """A plain model of the tree: each message by its text, in the order of writing, with its parent."""
 
     parents: dict[str, str | None] = field(default_factory=dict[str, str | None])
     head: str | None = None
     seen: dict[str, str] = field(default_factory=dict[str, str])
 
     def go_to(self, head: str | None) -> None:
-        """Go to another end. What is left is found again as it was."""
-        left = set(self.path(self.head)) - set(self.path(head))
+        """Go to another end. What goes out of view is remembered with the end that it had."""
+        abandoned = set(self.path(self.head)) - set(self.path(head))
         if self.head is not None:
-            self.seen |= dict.fromkeys(left, self.head)
+            self.seen |= dict.fromkeys(abandoned, self.head)
         self.head = head
 
     def end_of(self, text: str) -> str:
-        """Where a message is seen when it is wanted: as it was last, or in the newest branch."""
+        """Return the end to show a message with: that of its last view, else that of its newest branch."""
         in_view = text in self.path(self.head)
         return self.below(text if in_view else self.seen.get(text, text))[-1]
 
@@ -57,7 +57,7 @@ class Model:
             self.head = text
 
     def copy(self) -> "Model":
-        """Return it as it is found when it is opened the next time."""
+        """Return the model as it is when the conversation is opened again."""
         return Model(dict(self.parents), self.head)
 
     def path(self, end: str | None) -> list[str]:
@@ -74,26 +74,26 @@ class Model:
         return [text for text, above in self.parents.items() if above == parent]
 
     def beginning(self, text: str) -> str:
-        """The first message of an answer; a prompt itself."""
+        """Return the first message of an answer, or the prompt itself."""
         if text.startswith("prompt"):
             return text
         path = self.path(text)
-        last_prompt = max((index for index, each in enumerate(path) if each.startswith("prompt")), default=-1)
+        last_prompt = max((index for index, name in enumerate(path) if name.startswith("prompt")), default=-1)
         return path[last_prompt + 1]
 
     def delete(self, text: str) -> None:
         top = self.beginning(text)
         versions = self.children(self.parents[top])
         index = versions.index(top)
-        gone = set(self.below(top))
-        if self.head in gone:
+        deleted = set(self.below(top))
+        if self.head in deleted:
             others = versions[:index][-1:] or versions[1:2]
             self.go_to(self.below(others[0])[-1] if others else self.parents[top])
-        self.parents = {each: above for each, above in self.parents.items() if each not in gone}
-        self.seen = {each: end for each, end in self.seen.items() if not gone & {each, end}}
+        self.parents = {name: above for name, above in self.parents.items() if name not in deleted}
+        self.seen = {name: end for name, end in self.seen.items() if not deleted & {name, end}}
 
     def versions(self) -> dict[str, tuple[int, int]]:
-        """Where there are several, by those in view that people see."""
+        """Return the place and the number of versions of each message in view that has several."""
         places: dict[str, tuple[int, int]] = {}
         for text in self.path(self.head):
             others = self.children(self.parents[text])
@@ -103,14 +103,14 @@ class Model:
 
 
 def name_of(message: Message) -> str:
-    """Texts are unique, and a result has that of its call."""
+    """Return the unique name of a message in the model; a result is named after its id."""
     if message.role is Role.TOOL:
         return f"result {message.id}"
     return message.text or f"call {message.id}"
 
 
 class Server:
-    """Says something else each time, and now and then calls a tool that there is not."""
+    """Answers with another text each time, and sometimes calls a tool that does not exist."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -143,11 +143,11 @@ class World:
         self.exports: list[tuple[Path, Model]] = []
 
     async def settle(self) -> None:
-        """Take into the model what the run wrote behind what was kept."""
+        """Add to the model what the run wrote behind the messages that stayed."""
         await self.session.wait_idle()
         assert self.session.error is None
-        kept = len(self.model.path(self.model.head)) - self.session.history_loader.unloaded_count
-        for message in self.session.history[kept:]:
+        loaded = len(self.model.path(self.model.head)) - self.session.history_loader.unloaded_count
+        for message in self.session.history[loaded:]:
             name = name_of(message)
             self.model.add(name)
             self.ids[name] = message.id
@@ -178,25 +178,25 @@ class World:
             self.model.go_to(self.model.parents[edited])
             await self.settle()
         elif choice == "anew" and answers:
-            wanted = self.chance.choice(answers)
-            assert await loader.load_until(self.ids[wanted])
-            await loader.load_turn(self.ids[wanted])
-            branches.regenerate(self.ids[wanted])
-            self.model.go_to(self.model.parents[self.model.beginning(wanted)])
+            target = self.chance.choice(answers)
+            assert await loader.load_until(self.ids[target])
+            await loader.load_turn(self.ids[target])
+            branches.regenerate(self.ids[target])
+            self.model.go_to(self.model.parents[self.model.beginning(target)])
             await self.settle()
         elif choice == "show":
-            wanted = self.chance.choice(everything)
-            await branches.show(self.ids[wanted], whole=self.chance.random() < 0.5)
-            self.model.go_to(self.model.end_of(wanted))
+            target = self.chance.choice(everything)
+            await branches.show(self.ids[target], whole=self.chance.random() < 0.5)
+            self.model.go_to(self.model.end_of(target))
         elif choice == "back":
             end = self.chance.choice([text for text in view if not text.startswith("call")])
             assert await loader.load_until(self.ids[end])
             branches.branch_from(self.ids[end])
             self.model.go_to(end)
         elif choice == "delete":
-            wanted = self.chance.choice(everything)
-            await branches.delete(self.ids[wanted])
-            self.model.delete(wanted)
+            target = self.chance.choice(everything)
+            await branches.delete(self.ids[target])
+            self.model.delete(target)
 
     async def do_with_stored(self, choice: str) -> None:
         """Most of it with a conversation that is closed, and opened again afterwards."""
@@ -317,11 +317,11 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--steps", type=int, default=60)
-    given = parser.parse_args()
-    for seed in range(given.first, given.first + given.worlds):
+    arguments = parser.parse_args()
+    for seed in range(arguments.first, arguments.first + arguments.worlds):
         with tempfile.TemporaryDirectory() as folder:
-            asyncio.run(live(Path(folder), seed, given.steps))
-    print(f"{given.worlds} worlds of {given.steps} steps")
+            asyncio.run(live(Path(folder), seed, arguments.steps))
+    print(f"{arguments.worlds} worlds of {arguments.steps} steps")
 
 
 if __name__ == "__main__":

@@ -26,20 +26,20 @@ from desktop_agent.types.tool_calls import ToolClass
 
 
 class Desk:
-    """A conversation over a folder, with a list of what was told."""
+    """A conversation over a folder, with a list of its events."""
 
     def __init__(self, store: Store, conversation_id: str, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self.messages: list[Message] = [Message.user("go on")]
-        self.told: list[CheckpointRestored] = []
+        self.events: list[CheckpointRestored] = []
         self.working = False
         self.checkpoints = Checkpoints(
             store,
             conversation_id,
             history=lambda: self.messages,
             refuse=self._refuse,
-            emit=self.told.append,
+            emit=self.events.append,
         )
 
     def _refuse(self) -> None:
@@ -51,14 +51,14 @@ class Desk:
         return self.messages[-1]
 
     async def write(self, name: str, text: str, message_id: str = "", caller: Message | None = None) -> Checkpoint:
-        """What a call does that writes a file; `caller`: of a specialist, and who called that."""
-        keeper = self.checkpoints.checkpointer(Workspace(self.folder))
+        """Write a file as a call does. `caller`: the call is a specialist's, which this message called."""
+        checkpointer = self.checkpoints.checkpointer(Workspace(self.folder))
         if caller is not None:
-            keeper = keeper.nested(caller.id, "its call").nested("of a specialist", "below")
-        checkpoint = await keeper.create_checkpoint("call", message_id or self.messages[-1].id, (name,))
+            checkpointer = checkpointer.nested(caller.id, "its call").nested("of a specialist", "below")
+        checkpoint = await checkpointer.create_checkpoint("call", message_id or self.messages[-1].id, (name,))
         assert checkpoint is not None
         (self.folder / name).write_text(text)
-        return await keeper.complete_checkpoint(checkpoint)
+        return await checkpointer.complete_checkpoint(checkpoint)
 
     def texts(self) -> dict[str, str]:
         return {path.name: path.read_text() for path in self.folder.iterdir()}
@@ -81,8 +81,8 @@ async def test_one_call_is_taken_back_and_told(desk: Desk) -> None:
     assert await desk.checkpoints.list() == (first, second)
     restored = await desk.checkpoints.restore(first.id)
     assert (restored.restored, desk.texts()) == (("a",), {"b": "1"})
-    assert desk.told == [CheckpointRestored(first.id)]
-    assert [each.restored for each in await desk.checkpoints.list()] == [True, False]
+    assert desk.events == [CheckpointRestored(first.id)]
+    assert [checkpoint.restored for checkpoint in await desk.checkpoints.list()] == [True, False]
 
 
 async def test_all_since_a_message_is_taken_back_newest_first(desk: Desk) -> None:
@@ -92,10 +92,10 @@ async def test_all_since_a_message_is_taken_back_newest_first(desk: Desk) -> Non
     desk.say()
     third, fourth = await desk.write("a", "3"), await desk.write("b", "1")
     restored = await desk.checkpoints.restore_since(since.id)
-    assert [each.checkpoint.id for each in restored] == [fourth.id, third.id, second.id]
+    assert [result.checkpoint.id for result in restored] == [fourth.id, third.id, second.id]
     assert desk.texts() == {"a": "1"}
     assert await desk.checkpoints.restore_since(since.id) == ()
-    assert [each.checkpoint_id for each in desk.told] == [fourth.id, third.id, second.id]
+    assert [event.checkpoint_id for event in desk.events] == [fourth.id, third.id, second.id]
 
 
 async def test_what_the_person_wrote_in_between_stays_and_is_told(desk: Desk) -> None:
@@ -105,8 +105,8 @@ async def test_what_the_person_wrote_in_between_stays_and_is_told(desk: Desk) ->
     second = await desk.write("a", "2")
     restored = await desk.checkpoints.restore_since(since.id)
     assert desk.texts() == {"a": "mine"}
-    assert [(each.restored, each.conflicts) for each in restored] == [(("a",), ()), ((), ("a",))]
-    assert desk.told == [CheckpointRestored(second.id), CheckpointRestored(first.id, conflicts=("a",))]
+    assert [(result.restored, result.conflicts) for result in restored] == [(("a",), ()), ((), ("a",))]
+    assert desk.events == [CheckpointRestored(second.id), CheckpointRestored(first.id, conflicts=("a",))]
     await desk.checkpoints.restore_since(since.id, even_if_changed=True)
     assert desk.texts() == {}
 
@@ -170,7 +170,7 @@ async def test_nothing_is_restored_while_a_run_is_under_way(desk: Desk) -> None:
         await desk.checkpoints.restore(checkpoint.id)
     with pytest.raises(WrongUse, match="still working"):
         await desk.checkpoints.restore_since(desk.messages[0].id)
-    assert (desk.texts(), desk.told) == ({"a": "1"}, [])
+    assert (desk.texts(), desk.events) == ({"a": "1"}, [])
 
 
 async def test_a_conversation_that_was_not_written_yet_has_no_checkpoints(store: Store, tmp_path: Path) -> None:
@@ -183,16 +183,16 @@ async def test_a_conversation_that_was_not_written_yet_has_no_checkpoints(store:
 
 
 async def test_a_folder_that_is_gone_is_said_and_other_folders_are_restored(desk: Desk, tmp_path: Path) -> None:
-    gone = await desk.write("a", "1")
+    first_checkpoint = await desk.write("a", "1")
     first = desk.folder
     desk.folder = tmp_path / "second"
     desk.folder.mkdir()
     await desk.write("b", "1")
     shutil.rmtree(first)
     restored = await desk.checkpoints.restore_since(desk.messages[0].id)
-    assert [(each.restored, each.failed) for each in restored] == [(("b",), ()), ((), ("a",))]
+    assert [(result.restored, result.failed) for result in restored] == [(("b",), ()), ((), ("a",))]
     assert "There is no folder" in str(restored[1].skipped[0].why)
-    assert desk.told[-1] == CheckpointRestored(gone.id, failed=("a",))
+    assert desk.events[-1] == CheckpointRestored(first_checkpoint.id, failed=("a",))
     assert (desk.texts(), first.exists()) == ({}, False)
 
 
@@ -238,8 +238,8 @@ async def test_a_program_killed_in_the_middle_of_a_call_leaves_a_checkpoint_that
     await store.close()
     kill_in_the_middle(str(tmp_path / "data"), str(desk.folder), conversation_id)
 
-    again = await Store.open(tmp_path / "data")
-    after = Desk(again, conversation_id, desk.folder)
+    reopened = await Store.open(tmp_path / "data")
+    after = Desk(reopened, conversation_id, desk.folder)
     (checkpoint,) = await after.checkpoints.list()
     assert [file.after for file in checkpoint.files] == [None, None, None]
     restored = await after.checkpoints.restore(checkpoint.id)
@@ -248,7 +248,7 @@ async def test_a_program_killed_in_the_middle_of_a_call_leaves_a_checkpoint_that
     restored = await after.checkpoints.restore(checkpoint.id, even_if_changed=True)
     assert (restored.skipped, restored.restored) == ((), ("touched",))
     assert after.texts() == {"touched": "old", "untouched": "old"}
-    await again.close()
+    await reopened.close()
 
 
 def kill_in_the_middle(*arguments: str) -> None:

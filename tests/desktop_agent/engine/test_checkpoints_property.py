@@ -56,7 +56,7 @@ def parents_of(path: str) -> list[str]:
 
 
 def has_children(tree: Tree, path: str) -> bool:
-    return any(each.startswith(f"{path}/") for each in tree)
+    return any(name.startswith(f"{path}/") for name in tree)
 
 
 @dataclass
@@ -81,16 +81,16 @@ class Outcome:
 
 
 def restored_by_model(tree: Tree, deed: Deed, *, even: bool, known: dict[str, Entry]) -> Outcome:
-    """What restoring is to do, said once more and in the plainest way. `known`: files put back by it before."""
+    """Restore in the plainest way, for comparison. `known`: files that were put back before."""
     out = Outcome(dict(tree))
     todo: list[str] = []
     for path, before in deed.before.items():
         now = tree.get(path)
-        left = known[path] if path in known else deed.after[path] if deed.ended else "unknown"
+        expected = known[path] if path in known else deed.after[path] if deed.ended else "unknown"
         if now == before:
             out.as_before.add(path)
             continue
-        if now == left or even:
+        if now == expected or even:
             todo.append(path)
         elif before == FOLDER and now is None:
             out.as_before.add(path)
@@ -225,8 +225,8 @@ class CheckpointMachine(RuleBasedStateMachine):
     def changed_by_write(self, path: str) -> set[str]:
         """The file, what stands in its way, and what is in a folder that it replaces."""
         tree = tree_of(self.folder)
-        above = {each for each in parents_of(path) if isinstance(tree.get(each), tuple)}
-        below = {each for each in files_of(tree) if each.startswith(f"{path}/")}
+        above = {parent for parent in parents_of(path) if isinstance(tree.get(parent), tuple)}
+        below = {name for name in files_of(tree) if name.startswith(f"{path}/")}
         return {path} | above | below
 
     @rule(path=st.sampled_from(PATHS), mode=st.sampled_from(MODES), crash=st.integers(0, 9))
@@ -328,11 +328,11 @@ class CheckpointMachine(RuleBasedStateMachine):
         assert self.told[-1] == CheckpointRestored(id_, real.conflicts, real.failed)
         self.nothing_of_the_person_is_lost(before, even=even)
 
-        again = self.do(self.checkpoints.restore(id_, even_if_changed=even))
+        second = self.do(self.checkpoints.restore(id_, even_if_changed=even))
         assert tree_of(self.folder) == expected.tree
-        assert again.restored == ()
-        assert (set(again.conflicts), set(again.failed)) == (expected.conflicts, expected.failed)
-        assert again.checkpoint == real.checkpoint
+        assert second.restored == ()
+        assert (set(second.conflicts), set(second.failed)) == (expected.conflicts, expected.failed)
+        assert second.checkpoint == real.checkpoint
         self.snapshots.clear()
 
     @rule(data=st.data(), even=st.integers(0, 3).map(lambda number: number == 0))
@@ -355,16 +355,16 @@ class CheckpointMachine(RuleBasedStateMachine):
             # Only calls were at work since: everything is exactly as it was.
             assert files_of(after) == files_of(self.snapshots[since])
             assert folders_of(after) <= folders_of(self.snapshots[since])
-            assert all(not each.skipped for each in real)
-        self.snapshots = {number: kept for number, kept in self.snapshots.items() if number <= since}
+            assert all(not result.skipped for result in real)
+        self.snapshots = {number: snapshot for number, snapshot in self.snapshots.items() if number <= since}
 
     @invariant()
     def the_store_knows_every_checkpoint(self) -> None:
         if not hasattr(self, "store"):
             return
-        kept = self.do(self.checkpoints.list())
-        assert [each.id for each in kept] == list(self.deeds)
-        assert [each.restored for each in kept] == [deed.restored for deed in self.deeds.values()]
+        checkpoints = self.do(self.checkpoints.list())
+        assert [checkpoint.id for checkpoint in checkpoints] == list(self.deeds)
+        assert [checkpoint.restored for checkpoint in checkpoints] == [deed.restored for deed in self.deeds.values()]
 
 
 CheckpointMachine.TestCase.settings = settings(

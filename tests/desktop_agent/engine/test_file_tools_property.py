@@ -21,37 +21,37 @@ class FileToolsMachine(CheckpointMachine):
     """The same conversation; calls are those of the real tools, which also fail; what they name is saved."""
 
     def use(self, tool: AnyTool, arguments: dict[str, Any], *, crash: bool) -> None:
-        wanted = tool.checked(arguments)
+        checked = tool.checked(arguments)
         assert tool.changes is not None
-        paths = set(self.do(tool.changes(wanted)))
+        paths = set(self.do(tool.changes(checked)))
         before = tree_of(self.folder)
-        shown = self.preview(tool, wanted)
+        shown = self.preview(tool, checked)
         assert tree_of(self.folder) == before
         failed: list[ToolFailed] = []
 
         def run() -> None:
             try:
-                self.do(tool.run(wanted, RunningCall("call", lambda _: None)))
+                self.do(tool.run(checked, RunningCall("call", lambda _: None)))
             except ToolFailed as error:
                 failed.append(error)
 
         self.call(paths, run, crash=crash)
         after = tree_of(self.folder)
         changed = {path for path in before | after if before.get(path) != after.get(path)}
-        made = {path for path in changed if path not in before and after[path] == FOLDER}
-        assert changed - made <= paths
-        assert made <= {above for path in paths for above in parents_of(path)}
+        created = {path for path in changed if path not in before and after[path] == FOLDER}
+        assert changed - created <= paths
+        assert created <= {above for path in paths for above in parents_of(path)}
         assert bool(failed) == isinstance(shown, ToolFailed)
         if failed:
-            assert changed <= made
+            assert changed <= created
         elif isinstance(shown, DiffPreview):
-            left = after.get(shown.path)
-            assert shown.after == (left[0].decode() if isinstance(left, tuple) else None)
+            written = after.get(shown.path)
+            assert shown.after == (written[0].decode() if isinstance(written, tuple) else None)
 
-    def preview(self, tool: AnyTool, wanted: Any) -> Preview | ToolFailed | None:
+    def preview(self, tool: AnyTool, checked: Any) -> Preview | ToolFailed | None:
         assert tool.preview is not None
         try:
-            return self.do(tool.preview(wanted))
+            return self.do(tool.preview(checked))
         except ToolFailed as error:
             return error
 

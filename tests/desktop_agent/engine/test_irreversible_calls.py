@@ -139,8 +139,8 @@ async def test_only_rows_of_this_conversation_since_then_are_read_and_off_the_ev
     monkeypatch.setattr(undo_forecast, "audit_entries", watched)
     # Pages end in the middle of a call.
     monkeypatch.setattr(undo_forecast, "_PAGE_SIZE", 4)
-    (found,) = await log.found(tools)
-    assert (found.count, found.examples[0]) == (5, "make 0")
+    (calls,) = await log.found(tools)
+    assert (calls.count, calls.examples[0]) == (5, "make 0")
     assert len(read) == 5 * 3
     assert threads.isdisjoint({threading.get_ident()})
 

@@ -59,7 +59,7 @@ class Limited(Life):
         self.session._runs._setup = self.session._runs.run_factory._setup = setup
 
     async def delegated(self) -> None:
-        """A specialist's work is over and on the disk, and something waits for the person."""
+        """Wait until a specialist's work is over and stored, and a call waits for the person."""
         await self.stage.until(lambda: self.stage.of(RunFinished))
         await self.waiting()
         await self.session._writer.flush()
@@ -95,8 +95,8 @@ async def test_what_was_used_before_the_crash_counts(shaky: Shaky, tmp_path: Pat
     hangs = Wait(asyncio.Event(), asyncio.Event())
     one = Turn(call("0", "look"), used(10, 0.1))
     two = Turn(*((FIND, call("1", "act")) if is_over else (call("1", "act"), FIND)), used(10, 0.1))
-    found = Turn(ContentDelta("found"), used(60, 0.6), *(() if is_over else (hangs,)))
-    first = Limited(shaky.store, Limits(), one, two, found)
+    work = Turn(ContentDelta("found"), used(60, 0.6), *(() if is_over else (hangs,)))
+    first = Limited(shaky.store, Limits(), one, two, work)
     first.session.send(Message.user("go"))
     if is_over:
         await first.delegated()
@@ -137,7 +137,7 @@ async def test_a_limit_that_was_reached_before_the_crash_runs_no_more_calls(shak
         life.session.resume()
         await life.idle()
         assert (life.reached, life.end, life.ran) == (["tokens"], RunEnd.LIMIT, [])
-        outcomes = {id_: each.outcome for id_, each in results_of(life.session.history).items()}
+        outcomes = {id_: result.outcome for id_, result in results_of(life.session.history).items()}
         assert outcomes == {"f": Outcome.SUCCEEDED, "1": Outcome.LIMIT}
         await life.session.close()
         assert (await store.load(life.session.record.id)).journal == ()
@@ -155,19 +155,19 @@ async def test_a_second_crash_forgets_nothing(shaky: Shaky, tmp_path: Path) -> N
         await second.waiting()
         second.decide(AllowOnce())
         await second.delegated()
-        async with copied(store, tmp_path / "third") as again:
-            loaded = await again.load(first.session.record.id)
-            found = recover(loaded.messages, loaded.journal, below=loaded.below)
-            assert found.open_calls is not None
-            total = found.open_calls.prior_use
+        async with copied(store, tmp_path / "third") as third:
+            loaded = await third.load(first.session.record.id)
+            recovery = recover(loaded.messages, loaded.journal, below=loaded.below)
+            assert recovery.open_calls is not None
+            total = recovery.open_calls.prior_use
             assert (total.turns, total.tool_batches, total.tokens, total.cost) == (2, 1, 80, None)
         await second.session.close()
     await first.session.close()
 
 
 async def test_what_specialists_used_is_kept_with_the_conversation(shaky: Shaky) -> None:
-    asked = Turn(FIND, used(10)), Turn(ContentDelta("x"), used(30, 0.25)), Turn(ContentDelta("done"), used(5))
-    life = Limited(shaky.store, Limits(), *asked)
+    turns = Turn(FIND, used(10)), Turn(ContentDelta("x"), used(30, 0.25)), Turn(ContentDelta("done"), used(5))
+    life = Limited(shaky.store, Limits(), *turns)
     life.session.send(Message.user("go"))
     await life.idle()
     await life.session.close()
@@ -181,8 +181,8 @@ async def test_what_specialists_used_before_a_crash_is_counted_once(
     shaky: Shaky, tmp_path: Path, *, is_over: bool
 ) -> None:
     hangs = Wait(asyncio.Event(), asyncio.Event())
-    found = Turn(ContentDelta("x"), used(30, 0.25), *([] if is_over else [hangs]))
-    first = Limited(shaky.store, Limits(), Turn(FIND, call("1", "act"), used(10)), found)
+    work = Turn(ContentDelta("x"), used(30, 0.25), *([] if is_over else [hangs]))
+    first = Limited(shaky.store, Limits(), Turn(FIND, call("1", "act"), used(10)), work)
     first.session.send(Message.user("go"))
     if is_over:
         await first.delegated()
@@ -214,13 +214,13 @@ class Journal:
     def add(self, event: Any, turn: str | None = None, run: str = "run", *, seconds: float = 1.0) -> None:
         self.at += timedelta(seconds=seconds)
         parent = None if run == "run" else "run"
-        seq = sum(each.run_id == run for each in self.rows) + 1
+        seq = sum(row.run_id == run for row in self.rows) + 1
         self.rows.append(Envelope(seq, run, parent, turn, self.at, event))
 
     def used(self, *messages: Message, below: tuple[Envelope, ...] = ()) -> PriorUse:
-        found = recover(messages, self.rows, below=below)
-        assert found.open_calls is not None
-        return found.open_calls.prior_use
+        recovery = recover(messages, self.rows, below=below)
+        assert recovery.open_calls is not None
+        return recovery.open_calls.prior_use
 
 
 def test_what_is_written_nowhere_else_is_read_from_the_journal() -> None:
@@ -247,9 +247,9 @@ def test_what_is_written_nowhere_else_is_read_from_the_journal() -> None:
         answer("a1", usages[0]),
         answer("a2", usages[1], call("1", "act")),
     )
-    found = journal.used(*history)
-    assert (found.turns, found.tool_batches, found.tokens) == (3, 1, 3 + 7 + 40 + 5)
-    assert found.cost == pytest.approx(0.3 + 0.7 + 4.0 + 0.5)
+    use = journal.used(*history)
+    assert (use.turns, use.tool_batches, use.tokens) == (3, 1, 3 + 7 + 40 + 5)
+    assert use.cost == pytest.approx(0.3 + 0.7 + 4.0 + 0.5)
     journal.add(CostUpdated(9.0), "t2")
     assert journal.used(*history).cost == 9.0
 
@@ -262,8 +262,8 @@ def test_each_attempt_at_an_answer_that_never_came_counts() -> None:
         journal.add(used(3, 0.3), "t0")
         journal.add(RetryScheduled(0.0, "busy", number), "t0")
     journal.add(TurnStarted("t1", "a1", "m"), "t1")
-    found = journal.used(Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
-    assert (found.tokens, found.cost) == (7, pytest.approx(0.6))
+    use = journal.used(Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
+    assert (use.tokens, use.cost) == (7, pytest.approx(0.6))
 
 
 WORKING = (Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
@@ -360,8 +360,8 @@ async def test_what_specialists_of_specialists_used_counts(shaky: Shaky) -> None
     """Also where their runs are over, and those of other runs do not count."""
     about = await shaky.store.create_conversation(id_="c", title="t")
     over = RunFinished(RunEnd.COMPLETED)
-    asked = [RunStarted("p"), TurnStarted("t", "a1", "m")]
-    rows = [(event, "run", None) for event in asked]
+    begin = [RunStarted("p"), TurnStarted("t", "a1", "m")]
+    rows = [(event, "run", None) for event in begin]
     for run, parent, tokens in (("sub", "run", 10), ("deep", "sub", 20), ("deeper", "deep", 30), ("other", "x", 1_000)):
         rows += [(event, run, parent) for event in (RunStarted("q"), used(tokens), over)]
     await shaky.store.commit(about.id, Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
@@ -373,17 +373,17 @@ async def test_what_specialists_of_specialists_used_counts(shaky: Shaky) -> None
         ],
     )
     loaded = await shaky.store.load(about.id)
-    found = recover(loaded.messages, loaded.journal, below=loaded.below)
-    assert found.open_calls is not None
-    assert found.open_calls.prior_use.tokens == 1 + 10 + 20 + 30
+    recovery = recover(loaded.messages, loaded.journal, below=loaded.below)
+    assert recovery.open_calls is not None
+    assert recovery.open_calls.prior_use.tokens == 1 + 10 + 20 + 30
 
 
 async def test_a_guard_gets_no_new_iterations(shaky: Shaky, tmp_path: Path) -> None:
     async def go_on(moment: GuardMoment) -> GuardContinue:
-        seen.append(moment.iteration)
+        iterations.append(moment.iteration)
         return GuardContinue("More.")
 
-    seen: list[int] = []
+    iterations: list[int] = []
     guard = Guard("more", go_on, max_iterations=1)
     first = Life(shaky.store, Turn(ContentDelta("done")), Turn(call("1", "act")))
     first.session.guards.add(guard)
@@ -397,7 +397,7 @@ async def test_a_guard_gets_no_new_iterations(shaky: Shaky, tmp_path: Path) -> N
         await life.waiting()
         life.decide(AllowOnce())
         await life.idle()
-        assert (seen, [each.guard_name for each in life.stage.of(GuardAborted)]) == ([0, 1], ["more"])
+        assert (iterations, [event.guard_name for event in life.stage.of(GuardAborted)]) == ([0, 1], ["more"])
         await life.session.close()
     first.session.interrupt()
     await first.idle()

@@ -26,10 +26,10 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def filled(folder: Path) -> str:
     engine = await Engine.open(folder)
-    made = await engine.store.create_conversation(title="kept")
-    await engine.store.commit(made.id, Message.user("said before"))
+    record = await engine.store.create_conversation(title="kept")
+    await engine.store.commit(record.id, Message.user("said before"))
     await engine.close()
-    return made.id
+    return record.id
 
 
 def break_disk(disk: Path, how: str) -> None:
@@ -50,16 +50,16 @@ async def test_a_conversation_is_read_until_it_can_be_written(small_disk: Path, 
     id_ = await filled(folder)
     break_disk(small_disk, how)
     engine = await Engine.open(folder)
-    with pytest.raises(StorageFailed) as held:
+    with pytest.raises(StorageFailed) as error:
         await engine.session(id_)
-    follower = await engine.follow_conversation(id_, held.value)
+    follower = await engine.follow_conversation(id_, error.value)
     assert [item.text for item in follower.session.transcript if isinstance(item, UserItem)] == ["said before"]
     with pytest.raises(StorageFailed) as refused:
         follower.session.send(Message.user("lost?"))
-    assert refused.value.whole == held.value.whole
+    assert refused.value.whole == error.value.whole
     with pytest.raises(StorageFailed) as refused:
         engine.new_session(endpoint_id="x", model="m").send(Message.user("lost?"))
-    assert refused.value.whole == held.value.whole
+    assert refused.value.whole == error.value.whole
     assert await engine.interrupted_conversations() == ()
 
     reading = asyncio.create_task(follower.run_until_free())
@@ -77,11 +77,11 @@ async def test_ask_says_why_and_sends_nothing(small_disk: Path) -> None:
     remount(small_disk, "ro")
     for words in (["--demo", "hi"], ["--continue", id_, "hi"]):
         command = [sys.executable, "-m", "desktop_agent", "ask", "--data-dir", str(folder), *words]
-        asked = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
-        assert asked.returncode == 1
-        assert asked.stdout == ""
-        assert "cannot be written to" in asked.stderr
-        assert "Traceback" not in asked.stderr
+        process = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+        assert process.returncode == 1
+        assert process.stdout == ""
+        assert "cannot be written to" in process.stderr
+        assert "Traceback" not in process.stderr
 
 
 async def test_what_the_disk_refused_is_written_by_itself_later_and_the_notice_leaves(small_disk: Path) -> None:
@@ -115,7 +115,7 @@ async def test_a_conversation_of_which_something_is_not_written_is_not_deleted(s
     del session
     with pytest.raises(DiskFull):
         await engine.delete_conversation(id_)
-    assert [each.record.id for each in engine.unsaved] == [id_]
+    assert [session.record.id for session in engine.unsaved] == [id_]
     mend(small_disk)
     assert len((await engine.session(id_)).history) == 2
     await engine.delete_conversation(id_)

@@ -55,9 +55,9 @@ PROMPT = Message.user("go")
 
 
 def recovered_messages(messages: tuple[Message, ...], journal: list[Envelope]) -> tuple[Message, ...]:
-    """What is added where nobody goes on with what is open."""
-    found = recover(messages, journal)
-    return (*found.messages, *((found.open_calls.results,) if found.open_calls is not None else ()))
+    """Return the messages that recovery adds where nobody resumes the open calls."""
+    recovery = recover(messages, journal)
+    return (*recovery.messages, *((recovery.open_calls.results,) if recovery.open_calls is not None else ()))
 
 
 def turn(message_id: str, *events: Any, begin: int = 1) -> list[Envelope]:
@@ -68,18 +68,18 @@ def turn(message_id: str, *events: Any, begin: int = 1) -> list[Envelope]:
 
 def test_an_answer_that_broke_off_is_kept_as_interrupted() -> None:
     usage = Usage(total_tokens=4)
-    (found,) = recovered_messages(
+    (message,) = recovered_messages(
         (PROMPT,), turn("a", ThinkingDelta("hm"), ContentDelta("Hel"), ContentDelta("lo"), UsageUpdate(usage))
     )
-    assert (found.id, found.text, found.state, found.usage) == ("a", "Hello", MessageState.INTERRUPTED, usage)
-    assert isinstance(found.blocks[0], Thinking)
+    assert (message.id, message.text, message.state, message.usage) == ("a", "Hello", MessageState.INTERRUPTED, usage)
+    assert isinstance(message.blocks[0], Thinking)
 
 
 def test_thinking_that_broke_off_lasted_until_the_last_event() -> None:
     rows = turn("a", ThinkingDelta("hm"), ThinkingDelta("?"), UsageUpdate(Usage(total_tokens=4)))
     rows = [replace(row, at=rows[0].at + timedelta(seconds=2**number)) for number, row in enumerate(rows)]
-    (found,) = recovered_messages((PROMPT,), rows)
-    (thinking,) = found.blocks
+    (message,) = recovered_messages((PROMPT,), rows)
+    (thinking,) = message.blocks
     assert isinstance(thinking, Thinking)
     assert thinking.seconds == 8 - 2
 
@@ -102,13 +102,13 @@ def test_everything_that_an_answer_holds_survives_the_journal() -> None:
     )
     read = [read_event(event_to_json(event)) for event in events]
     assert read == list(events)
-    (found, _) = recovered_messages((PROMPT,), turn("a", *read))
+    (message, _) = recovered_messages((PROMPT,), turn("a", *read))
     closed = Text(text="Hi", provider="p", metadata={"id": "m1"}, citations=(citation,))
-    assert found.blocks == (closed, step, unknown, use)
-    assert found.origin == Origin(provider="p", account="a", prefix="b", request_id="q", response_id="r")
-    assert found.adjustments == (picture, Sentence("Stop left out."))
-    assert found.stop_details == {"raw": "weird", "a": 1}
-    assert Message.model_validate_json(found.model_dump_json()) == found
+    assert message.blocks == (closed, step, unknown, use)
+    assert message.origin == Origin(provider="p", account="a", prefix="b", request_id="q", response_id="r")
+    assert message.adjustments == (picture, Sentence("Stop left out."))
+    assert message.stop_details == {"raw": "weird", "a": 1}
+    assert Message.model_validate_json(message.model_dump_json()) == message
 
 
 def test_a_journal_of_an_older_version_is_read() -> None:
@@ -117,8 +117,8 @@ def test_a_journal_of_an_older_version_is_read() -> None:
         '{"type":"tool_use","id":"1","name":"f","input":{},"malformed":null}',
         '{"type":"message_delta","stop_reason":"tool_use","raw":"stop","details":null}',
     ]
-    (found, _) = recovered_messages((PROMPT,), turn("a", *map(read_event, old)))
-    assert found.blocks == (Text(text="Hi"), ToolUse(id="1", name="f"))
+    (message, _) = recovered_messages((PROMPT,), turn("a", *map(read_event, old)))
+    assert message.blocks == (Text(text="Hi"), ToolUse(id="1", name="f"))
 
 
 def test_nothing_said_is_nothing_to_keep() -> None:
@@ -136,14 +136,14 @@ def test_what_had_started_is_unknown_and_what_had_not_is_cancelled() -> None:
         ToolStarted("2", {}),
     )
     answer, results = recovered_messages((PROMPT,), journal)
-    assert [each.outcome for each in results_of((results,)).values()] == ["succeeded", "unknown", "cancelled"]
+    assert [result.outcome for result in results_of((results,)).values()] == ["succeeded", "unknown", "cancelled"]
     assert results_of((results,))["1"] == done
     assert results.role is Role.TOOL
     # The same when the answer was committed before the end came.
-    again = recovered_messages((PROMPT, answer), journal)
-    assert [each.role for each in again] == [Role.TOOL]
-    assert [each.outcome for each in results_of(again).values()] == ["succeeded", "unknown", "cancelled"]
-    assert recovered_messages((PROMPT, answer, *again), journal) == ()
+    messages = recovered_messages((PROMPT, answer), journal)
+    assert [message.role for message in messages] == [Role.TOOL]
+    assert [result.outcome for result in results_of(messages).values()] == ["succeeded", "unknown", "cancelled"]
+    assert recovered_messages((PROMPT, answer, *messages), journal) == ()
 
 
 def test_a_call_id_of_an_earlier_turn_is_another_call() -> None:
@@ -151,9 +151,9 @@ def test_a_call_id_of_an_earlier_turn_is_another_call() -> None:
     first = turn("a", call("1", "look"), ToolStarted("1", {}), ToolFinished("1", done))
     second = turn("b", call("1", "act"), begin=10)
     committed = Message(id="a", role=Role.ASSISTANT, blocks=(call("1", "look"),))
-    found = recovered_messages((PROMPT, committed, Message.tool_results([done])), [*first, *second])
-    assert [each.id for each in found][:1] == ["b"]
-    assert results_of(found)["1"].outcome is Outcome.CANCELLED
+    messages = recovered_messages((PROMPT, committed, Message.tool_results([done])), [*first, *second])
+    assert [message.id for message in messages][:1] == ["b"]
+    assert results_of(messages)["1"].outcome is Outcome.CANCELLED
 
 
 async def _life(folder: Path) -> tuple[list[Envelope], list[tuple[Message, ...]]]:
@@ -190,19 +190,19 @@ def test_a_crash_after_any_event_loses_nothing_that_was_journalled(tmp_path: Pat
 def _check_recovery(committed: tuple[Message, ...], journal: list[Envelope]) -> None:
     added = recovered_messages(committed, journal)
     whole = (*committed, *added)
-    said = "".join(each.event.text for each in journal if isinstance(each.event, ContentDelta))
-    shown = "".join(each.text for each in whole if each.role is Role.ASSISTANT)
-    assert shown == said
+    streamed = "".join(envelope.event.text for envelope in journal if isinstance(envelope.event, ContentDelta))
+    shown = "".join(message.text for message in whole if message.role is Role.ASSISTANT)
+    assert shown == streamed
     assert normalised_history(whole) == whole  # every call has exactly one result, right after it
     assert recovered_messages(whole, journal) == ()
-    answers = [each for each in whole if each.tool_uses]
+    answers = [message for message in whole if message.tool_uses]
     if answers and whole[-1].role is Role.TOOL and whole[-1] in added:
         turn_id = next(
             e.turn_id for e in journal if isinstance(e.event, TurnStarted) and e.event.message_id == answers[-1].id
         )
-        here = [each.event for each in journal if each.turn_id == turn_id]
-        started = {each.id for each in here if isinstance(each, ToolStarted)}
-        finished = {each.id: each.result for each in here if isinstance(each, ToolFinished)}
+        here = [envelope.event for envelope in journal if envelope.turn_id == turn_id]
+        started = {event.id for event in here if isinstance(event, ToolStarted)}
+        finished = {event.id: event.result for event in here if isinstance(event, ToolFinished)}
         for call_id, result in results_of((whole[-1],)).items():
             if call_id in finished:
                 assert result == finished[call_id]
@@ -220,7 +220,7 @@ _steps = st.lists(
 @given(_steps, st.integers(0, 1000))
 def test_any_journal_becomes_messages_that_a_server_takes(steps: list[str], seed: int) -> None:
     chance = random.Random(seed)
-    journal, said = turn("m0"), ""
+    journal, text = turn("m0"), ""
     open_calls: list[str] = []
     started: list[str] = []
     for number, step in enumerate(steps, 1):
@@ -230,7 +230,7 @@ def test_any_journal_becomes_messages_that_a_server_takes(steps: list[str], seed
             continue
         if step == "text" and not open_calls:
             event = ContentDelta(chance.choice("abc"))
-            said += event.text
+            text += event.text
         elif step == "thinking" and not open_calls:
             event = ThinkingDelta("t")
         elif step == "call":
@@ -246,22 +246,22 @@ def test_any_journal_becomes_messages_that_a_server_takes(steps: list[str], seed
         if event is not None:
             last = journal[-1]
             journal.append(envelope(last.seq + 1, event, turn_id=last.turn_id))
-    found = recovered_messages((PROMPT,), journal)
-    whole = (PROMPT, *found)
-    assert "".join(each.text for each in found) == said
+    messages = recovered_messages((PROMPT,), journal)
+    whole = (PROMPT, *messages)
+    assert "".join(message.text for message in messages) == text
     assert normalised_history(whole) == whole
     assert recovered_messages(whole, journal) == ()
-    assert len(results_of(found)) == len(calls_of(found))
+    assert len(results_of(messages)) == len(calls_of(messages))
 
 
 async def _crashed(folder: Path, journal: list[Envelope], *messages: Message) -> str:
     """A conversation as a process leaves it that is killed."""
     store = await Store.open(folder)
-    made = await store.create_conversation(title="t")
-    await store.commit(made.id, PROMPT, *messages)
-    await store.append_journal(made.id, journal)
+    record = await store.create_conversation(title="t")
+    await store.commit(record.id, PROMPT, *messages)
+    await store.append_journal(record.id, journal)
     await store.close()
-    return made.id
+    return record.id
 
 
 async def test_opening_puts_it_in_order_once(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ async def test_opening_puts_it_in_order_once(tmp_path: Path) -> None:
         session = await engine.session(id_)
         first = first or session.history
         assert session.history == first
-        assert [each.role for each in first] == [Role.USER, Role.ASSISTANT, Role.TOOL]
+        assert [message.role for message in first] == [Role.USER, Role.ASSISTANT, Role.TOOL]
         assert results_of(first)["1"].outcome is Outcome.UNKNOWN
         loaded = await engine.store.load(id_)
         assert loaded.messages == first
@@ -309,7 +309,7 @@ async def test_a_kill_in_the_middle_of_putting_in_order_doubles_nothing(
         await engine.close()
     engine = await Engine.open(tmp_path)
     session = await engine.session(id_)
-    assert [each.role for each in session.history] == [Role.USER, Role.ASSISTANT, Role.TOOL]
+    assert [message.role for message in session.history] == [Role.USER, Role.ASSISTANT, Role.TOOL]
     assert (await engine.store.load(id_)).messages == session.history
     await engine.close()
 
@@ -323,29 +323,29 @@ def open_turn(*events: Any, **answer: Any) -> tuple[Message, list[Envelope]]:
 
 def test_the_calls_of_a_whole_answer_stay_open() -> None:
     done = ToolResult(tool_use_id="1", content=(Text(text="ok"),))
-    asked = [ApprovalRequested(f"approval {number}", number, "d") for number in ("2", "3")]
+    requests = [ApprovalRequested(f"approval {number}", number, "d") for number in ("2", "3")]
     decided = ApprovalResolved("approval 2", "2", "allow_once", "person", digest="d")
     announced = ToolCallPending("1", "act", {}, ToolClass.MUTATING)
-    answer, journal = open_turn(announced, ToolStarted("1", {}), ToolFinished("1", done), *asked, decided)
-    found = recover((PROMPT, answer), journal)
-    assert found.messages == ()
-    assert found.ended == ()
-    assert found.open_calls is not None
-    assert found.open_calls.last == journal[-1]
-    left = found.open_calls.recovered_calls
-    assert (left.finished, left.started, left.announced) == ({"1": done}, {"1"}, {"1"})
-    assert (left.decided, left.waiting) == ({"2": decided}, {"3": asked[1]})
-    outcomes = [each.outcome for each in results_of((found.open_calls.results,)).values()]
+    answer, journal = open_turn(announced, ToolStarted("1", {}), ToolFinished("1", done), *requests, decided)
+    recovery = recover((PROMPT, answer), journal)
+    assert recovery.messages == ()
+    assert recovery.ended == ()
+    assert recovery.open_calls is not None
+    assert recovery.open_calls.last == journal[-1]
+    recovered = recovery.open_calls.recovered_calls
+    assert (recovered.finished, recovered.started, recovered.announced) == ({"1": done}, {"1"}, {"1"})
+    assert (recovered.decided, recovered.waiting) == ({"2": decided}, {"3": requests[1]})
+    outcomes = [result.outcome for result in results_of((recovery.open_calls.results,)).values()]
     assert outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.CANCELLED]
-    assert [each.event for each in found.open_calls.shown_events] == [ToolFinished("1", done)]
+    assert [envelope.event for envelope in recovery.open_calls.shown_events] == [ToolFinished("1", done)]
 
 
 def test_calls_stay_open_though_only_the_beginning_of_their_turn_was_journalled() -> None:
     answer, journal = open_turn()
-    found = recover((PROMPT, answer), journal[:1])
-    assert found.open_calls is not None
-    assert (found.open_calls.last, found.open_calls.shown_events) == (journal[0], ())
-    assert found.ended == ()
+    recovery = recover((PROMPT, answer), journal[:1])
+    assert recovery.open_calls is not None
+    assert (recovery.open_calls.last, recovery.open_calls.shown_events) == (journal[0], ())
+    assert recovery.ended == ()
 
 
 @pytest.mark.parametrize(
@@ -359,39 +359,39 @@ def test_calls_stay_open_though_only_the_beginning_of_their_turn_was_journalled(
 )
 def test_calls_that_nobody_would_run_are_closed(answer: dict[str, Any], stopped_run: str | None) -> None:
     whole, journal = open_turn(**answer)
-    found = recover((PROMPT, whole), journal, stopped_run)
-    assert found.open_calls is None
-    assert [each.outcome for each in results_of(found.messages).values()] == [Outcome.CANCELLED] * 3
-    assert found.ended == (journal[-1],)
+    recovery = recover((PROMPT, whole), journal, stopped_run)
+    assert recovery.open_calls is None
+    assert [result.outcome for result in results_of(recovery.messages).values()] == [Outcome.CANCELLED] * 3
+    assert recovery.ended == (journal[-1],)
 
 
 def test_a_question_that_stop_took_back_says_that_the_run_was_stopped() -> None:
-    asked = ApprovalRequested("approval", "1", "d")
+    approval = ApprovalRequested("approval", "1", "d")
     withdrawn = ApprovalResolved("approval", "1", "withdrawn", "stop")
-    answer, journal = open_turn(asked, withdrawn)
+    answer, journal = open_turn(approval, withdrawn)
     assert recover((PROMPT, answer), journal).open_calls is None
     # One call alone was stopped: it has its result, and the others go on.
     cancelled = ToolFinished("1", ToolResult(tool_use_id="1", outcome=Outcome.CANCELLED))
-    answer, journal = open_turn(asked, withdrawn, cancelled)
+    answer, journal = open_turn(approval, withdrawn, cancelled)
     assert recover((PROMPT, answer), journal).open_calls is not None
 
 
 def test_calls_without_a_journal_are_closed() -> None:
     answer, _ = open_turn()
-    found = recover((PROMPT, answer), [])
-    assert found.open_calls is None
-    assert len(results_of(found.messages)) == 3
+    recovery = recover((PROMPT, answer), [])
+    assert recovery.open_calls is None
+    assert len(results_of(recovery.messages)) == 3
 
 
 def test_what_a_specialist_said_becomes_no_message_and_its_run_is_over() -> None:
     answer, journal = open_turn(ToolStarted("1", {}))
     below = [
-        replace(each, run_id="below", parent_run_id="run", turn_id="turn-b")
-        for each in turn("b", ContentDelta("theirs"), ToolStarted("1", {}))
+        replace(envelope, run_id="below", parent_run_id="run", turn_id="turn-b")
+        for envelope in turn("b", ContentDelta("theirs"), ToolStarted("1", {}))
     ]
-    found = recover((PROMPT, answer), [*journal, *below])
-    assert found.messages == ()
-    assert found.ended == (below[-1],)
-    assert found.open_calls is not None
-    assert found.open_calls.recovered_calls.started == {"1"}
-    assert found.open_calls.last == journal[-1]
+    recovery = recover((PROMPT, answer), [*journal, *below])
+    assert recovery.messages == ()
+    assert recovery.ended == (below[-1],)
+    assert recovery.open_calls is not None
+    assert recovery.open_calls.recovered_calls.started == {"1"}
+    assert recovery.open_calls.last == journal[-1]

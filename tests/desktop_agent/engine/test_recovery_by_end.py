@@ -90,9 +90,9 @@ class LongRun:
         return result
 
     def compact(self, turn: str) -> None:
-        text, kept = f"summary {self.new_id()}", self.messages[-1].id
-        self.add(ContextCompacted(kept, text), turn)
-        block = Summary(text=text, first_kept_id=kept)
+        text, first_kept = f"summary {self.new_id()}", self.messages[-1].id
+        self.add(ContextCompacted(first_kept, text), turn)
+        block = Summary(text=text, first_kept_id=first_kept)
         used = Usage(total_tokens=7, cost=0.5)
         self.messages.append(
             Message(id=self.new_id(), role=Role.SYSTEM, blocks=(block,), injected_by=COMPACTION_AUTHOR, usage=used)
@@ -108,14 +108,14 @@ class LongRun:
 
 
 def recovered(loaded: LoadedConversation) -> Recovery:
-    found = recover(loaded.messages, loaded.journal, None, loaded.below, loaded.earlier)
+    recovery = recover(loaded.messages, loaded.journal, None, loaded.below, loaded.earlier)
     # The results that are made here have a moment and an id of their own.
-    calls = found.open_calls
-    messages = tuple(message.model_copy(update={"id": "", "created_at": None}) for message in found.messages)
+    calls = recovery.open_calls
+    messages = tuple(message.model_copy(update={"id": "", "created_at": None}) for message in recovery.messages)
     if calls is not None:
         results = calls.results.model_copy(update={"id": "", "created_at": None})
         calls = replace(calls, results=results)
-    return replace(found, messages=messages, open_calls=calls)
+    return replace(recovery, messages=messages, open_calls=calls)
 
 
 async def test_what_is_recovered_by_the_end_is_what_all_of_it_tells(tmp_path: Path) -> None:

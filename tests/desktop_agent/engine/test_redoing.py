@@ -35,19 +35,19 @@ async def desk(store: Store, tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def notes(desk: Desk) -> list[Message]:
-    heard: list[Message] = []
-    desk.checkpoints._listeners = RestoreListeners(on_note=heard.append)
-    return heard
+    messages: list[Message] = []
+    desk.checkpoints._listeners = RestoreListeners(on_note=messages.append)
+    return messages
 
 
 async def redo(desk: Desk, *ids: str, ticked: bool = False) -> None:
-    found = await desk.checkpoints.preview_redo(*ids)
-    await desk.checkpoints.restore_forecast(found, [each for each in found.files if ticked and each.is_conflict])
+    plan = await desk.checkpoints.preview_redo(*ids)
+    await desk.checkpoints.restore_forecast(plan, [file for file in plan.files if ticked and file.is_conflict])
 
 
 async def undo_all(desk: Desk, *, ticked: bool = False) -> None:
-    found = await desk.checkpoints.preview_since(desk.messages[0].id)
-    await desk.checkpoints.restore_forecast(found, [each for each in found.files if ticked and each.is_conflict])
+    plan = await desk.checkpoints.preview_since(desk.messages[0].id)
+    await desk.checkpoints.restore_forecast(plan, [file for file in plan.files if ticked and file.is_conflict])
 
 
 async def test_one_call_back_and_forth_with_bytes_permissions_and_folders(desk: Desk) -> None:
@@ -56,9 +56,9 @@ async def test_one_call_back_and_forth_with_bytes_permissions_and_folders(desk: 
     await call(desk, "in/c", "1")
     await undo_all(desk, ticked=True)
     assert list(desk.folder.iterdir()) == []
-    saved = [each for each in await desk.checkpoints._all() if each.is_redo]
+    saved = [checkpoint for checkpoint in await desk.checkpoints._all() if checkpoint.is_redo]
     for _ in range(2):
-        await redo(desk, *[each.id for each in saved])
+        await redo(desk, *[checkpoint.id for checkpoint in saved])
         assert (desk.folder / "in/c").read_text() == "1"
         assert (desk.folder / "a").stat().st_mode & 0o777 == 0o600
     restored = await desk.checkpoints.restore(checkpoint.id)
@@ -86,8 +86,8 @@ async def test_what_was_changed_after_the_undoing_stays_unless_ticked_and_is_sav
     await call(desk, "a", "1")
     await undo_all(desk)
     (desk.folder / "a").write_text("mine")
-    found = await desk.checkpoints.preview_redo(notes[-1].id)
-    assert fates(found) == {"a": "left"}
+    plan = await desk.checkpoints.preview_redo(notes[-1].id)
+    assert fates(plan) == {"a": "left"}
     await redo(desk, notes[0].id)
     assert desk.texts() == {"a": "mine"}
     await redo(desk, notes[0].id, ticked=True)
@@ -127,33 +127,35 @@ async def test_the_model_hears_of_it_and_calls_can_say_it(desk: Desk, notes: lis
     assert "redid what had been undone" in notes[1].text
     assert "- `a`: as it was before it was undone" in notes[1].text
     assert "- `b`: removed, as it was not there before it was undone" in notes[1].text
-    assert [(each.restored, each.is_redo, each.note_id) for each in shown[0]] == [
+    assert [(state.restored, state.is_redo, state.note_id) for state in shown[0]] == [
         (True, False, ""),
         (True, False, ""),
         (False, True, notes[0].id),
         (False, True, notes[0].id),
     ]
-    assert [(each.restored, each.is_redo) for each in shown[1][4:]] == [(False, False)] * 2
-    assert [type(each) for each in desk.told] == [CheckpointRestored] * 4
+    assert [(state.restored, state.is_redo) for state in shown[1][4:]] == [(False, False)] * 2
+    assert [type(event) for event in desk.events] == [CheckpointRestored] * 4
 
 
 async def test_a_message_that_came_later_has_nothing_of_an_older_call_that_was_redone(desk: Desk) -> None:
     await desk.write("a", "1", message_id="of a specialist")
     await undo_all(desk)
     since = desk.say()
-    await redo(desk, *[each.id for each in await desk.checkpoints._all()])
+    await redo(desk, *[checkpoint.id for checkpoint in await desk.checkpoints._all()])
     assert (await desk.checkpoints.preview_since(since.id)).checkpoint_ids == ()
     assert len((await desk.checkpoints.preview_since(desk.messages[0].id)).checkpoint_ids) == 1
 
 
 async def test_what_a_tool_took_back_is_said_not_to_be_done_again(desk: Desk) -> None:
     checkpoint = await desk.write("a", "1")
-    said = {"tool": "book @ x", "input": {}, "undo_said": "Unbooked."}
-    await desk.checkpoints._store.checkpoints.save(checkpoint.model_copy(update=said))
+    call = {"tool": "book @ x", "input": {}, "undo_said": "Unbooked."}
+    await desk.checkpoints._store.checkpoints.save(checkpoint.model_copy(update=call))
     await undo_all(desk)
-    found = await desk.checkpoints.preview_redo(*[each.id for each in await desk.checkpoints._all()])
-    assert fates(found) == {"a": "brought_back"}
-    assert [str(each) for each in found.undo_refusals] == ["What “book” undid is not redone; only files are restored."]
+    plan = await desk.checkpoints.preview_redo(*[checkpoint.id for checkpoint in await desk.checkpoints._all()])
+    assert fates(plan) == {"a": "brought_back"}
+    assert [str(refusal) for refusal in plan.undo_refusals] == [
+        "What “book” undid is not redone; only files are restored."
+    ]
 
 
 class TestNotSavable:
@@ -178,11 +180,11 @@ class TestNotSavable:
         assert callable(replace)
         replace(desk.folder / "a")
         monkeypatch.setattr(snapshots, "MAX_SAVED_BYTES", 10)
-        found = await desk.checkpoints.preview_since(desk.messages[0].id)
-        (file,) = found.files
+        plan = await desk.checkpoints.preview_since(desk.messages[0].id)
+        (file,) = plan.files
         assert (file.effect(), file.is_conflict, file.can_be_saved) == ("left", True, False)
         assert why in str(file.reason)
-        (restored,) = await desk.checkpoints.restore_forecast(found)
+        (restored,) = await desk.checkpoints.restore_forecast(plan)
         assert restored.conflicts == ("a",)
         assert (desk.folder / "a").is_symlink() or len((desk.folder / "a").read_bytes()) == 99
         assert len(await desk.checkpoints._all()) == 1
@@ -223,8 +225,8 @@ class TestNotSavable:
         monkeypatch.setattr(checkpointer, "take_snapshot", late)
         await undo_all(desk)
         assert desk.texts() == {"a": "mine"}
-        assert [each.conflicts for each in desk.told] == [(), ("a",)]
-        assert [each.files[0].path for each in await desk.checkpoints._all() if each.is_redo] == ["b"]
+        assert [event.conflicts for event in desk.events] == [(), ("a",)]
+        assert [checkpoint.files[0].path for checkpoint in await desk.checkpoints._all() if checkpoint.is_redo] == ["b"]
 
     async def test_what_could_not_be_put_back_is_not_offered(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         (desk.folder / "a").write_text("0")
@@ -236,8 +238,10 @@ class TestNotSavable:
         monkeypatch.setattr(Workspace, "write", refuse)
         await undo_all(desk)
         assert desk.texts() == {"a": "1"}
-        assert [each.files for each in await desk.checkpoints._all() if each.is_redo] == [()]
-        assert (await desk.checkpoints.preview_redo(*[each.id for each in await desk.checkpoints._all()])).files == ()
+        assert [checkpoint.files for checkpoint in await desk.checkpoints._all() if checkpoint.is_redo] == [()]
+        assert (
+            await desk.checkpoints.preview_redo(*[checkpoint.id for checkpoint in await desk.checkpoints._all()])
+        ).files == ()
 
 
 async def test_saved_copies_go_with_the_conversation(desk: Desk, store: Store, tmp_path: Path) -> None:
@@ -247,16 +251,16 @@ async def test_saved_copies_go_with_the_conversation(desk: Desk, store: Store, t
     files = tmp_path / "data/saved-files"
 
     def kept() -> list[bytes]:
-        return [each.read_bytes() for each in files.glob("??/*")]
+        return [path.read_bytes() for path in files.glob("??/*")]
 
     assert b"mine" in kept()
     conversation_id = (await store.list_conversations())[0].id
     await store.close()
-    again = await Store.open(tmp_path / "data")
+    reopened = await Store.open(tmp_path / "data")
     assert b"mine" in kept()
-    await again.delete_conversation(conversation_id)
-    await again.empty_trash()
-    await again.close()
+    await reopened.delete_conversation(conversation_id)
+    await reopened.empty_trash()
+    await reopened.close()
     assert kept() == []
 
 
@@ -303,30 +307,30 @@ async def test_killed_between_saving_and_restoring_the_saved_copy_is_found_again
 ) -> None:
     for name in ("a", "b"):
         (desk.folder / name).write_text("old")
-    keeper = desk.checkpoints.checkpointer(Workspace(desk.folder))
-    checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, ("a", "b"))
+    checkpointer = desk.checkpoints.checkpointer(Workspace(desk.folder))
+    checkpoint = await checkpointer.create_checkpoint("call", desk.messages[0].id, ("a", "b"))
     assert checkpoint is not None
     for name in ("a", "b"):
         change(desk.folder / name, "new")
-    await keeper.complete_checkpoint(checkpoint)
+    await checkpointer.complete_checkpoint(checkpoint)
     (desk.folder / "a").write_text("mine")
     conversation_id = (await store.list_conversations())[0].id
     await store.close()
-    given = [str(tmp_path / "data"), str(desk.folder), conversation_id, str(writes)]
-    assert ended_with(*given) == -signal.SIGKILL
+    arguments = [str(tmp_path / "data"), str(desk.folder), conversation_id, str(writes)]
+    assert ended_with(*arguments) == -signal.SIGKILL
 
-    again = await Store.open(tmp_path / "data")
-    after = Desk(again, conversation_id, desk.folder)
+    reopened = await Store.open(tmp_path / "data")
+    after = Desk(reopened, conversation_id, desk.folder)
     after.messages = desk.messages
     assert after.texts() == {"a": "old" if writes else "mine", "b": "new"}
-    saved = [each.id for each in await after.checkpoints._all() if each.is_redo]
+    saved = [checkpoint.id for checkpoint in await after.checkpoints._all() if checkpoint.is_redo]
     await redo(after, *saved)
     assert after.texts() == {"a": "mine", "b": "new"}
     await undo_all(after, ticked=True)
     assert after.texts() == {"a": "old", "b": "old"}
-    await redo(after, *[each.id for each in await after.checkpoints._all()])
+    await redo(after, *[checkpoint.id for checkpoint in await after.checkpoints._all()])
     assert after.texts() == {"a": "mine", "b": "new"}
-    await again.close()
+    await reopened.close()
 
 
 @pytest.mark.parametrize("opened", [True, False])
@@ -340,12 +344,12 @@ async def test_killed_while_a_file_is_put_back_no_half_done_file_stays_for_ever(
     hers.write_text("mine")
     conversation_id = (await store.list_conversations())[0].id
     await store.close()
-    given = [str(tmp_path / "data"), str(desk.folder), conversation_id, "9"]
-    assert ended_with(*given, program=DIES_BEFORE_REPLACING + RESTORING) == -signal.SIGKILL
+    arguments = [str(tmp_path / "data"), str(desk.folder), conversation_id, "9"]
+    assert ended_with(*arguments, program=DIES_BEFORE_REPLACING + RESTORING) == -signal.SIGKILL
     assert len(list((desk.folder / "in").iterdir())) == 3
 
-    again = await Store.open(tmp_path / "data")
-    after = Desk(again, conversation_id, desk.folder)
+    reopened = await Store.open(tmp_path / "data")
+    after = Desk(reopened, conversation_id, desk.folder)
     after.messages = desk.messages
     if opened:
         await after.checkpoints.publish_saved_calls()
@@ -353,19 +357,19 @@ async def test_killed_while_a_file_is_put_back_no_half_done_file_stays_for_ever(
     else:
         (checkpoint,) = await after.checkpoints.list()
         assert (await after.checkpoints.restore(checkpoint.id)).checkpoint.restored
-    assert {each.name for each in (desk.folder / "in").iterdir()} == {"a", hers.name}
-    await again.close()
+    assert {path.name for path in (desk.folder / "in").iterdir()} == {"a", hers.name}
+    await reopened.close()
 
 
 async def test_what_was_only_partly_undone_and_redone_is_undone_again(desk: Desk) -> None:
     for name in "ab":
         (desk.folder / name).write_text("0")
-    keeper = desk.checkpoints.checkpointer(Workspace(desk.folder))
-    checkpoint = await keeper.create_checkpoint("call", desk.messages[-1].id, ("a", "b"))
+    checkpointer = desk.checkpoints.checkpointer(Workspace(desk.folder))
+    checkpoint = await checkpointer.create_checkpoint("call", desk.messages[-1].id, ("a", "b"))
     assert checkpoint is not None
     for name in "ab":
         (desk.folder / name).write_text("1")
-    await keeper.complete_checkpoint(checkpoint)
+    await checkpointer.complete_checkpoint(checkpoint)
     (desk.folder / "b").write_text("mine")
     restored = await desk.checkpoints.restore(checkpoint.id)
     assert (restored.restored, restored.conflicts) == (("a",), ("b",))

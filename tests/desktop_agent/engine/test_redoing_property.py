@@ -32,36 +32,36 @@ class Saved:
 
 @dataclass
 class Model:
-    """The plainest way to say it."""
+    """A plain model of undoing and redoing."""
 
     tree: dict[str, Entry] = field(default_factory=lambda: dict.fromkeys(PATHS))
     saved: list[Saved] = field(default_factory=list)
     notes: int = 0
 
     def restore(self, chosen: list[Saved], ticked: set[str]) -> dict[str, Entry]:
-        """Newest first; what was there of all that changed."""
+        """Restore newest first. Return what was there before of each path that changed."""
         allowed = {path: [self.tree[path]] for path in ticked}
         lost: dict[str, Entry] = {}
         self.notes += 1
-        for each in reversed(chosen):
+        for saved in reversed(chosen):
             changed: dict[str, tuple[Entry, Entry]] = {}
-            for path, (before, after) in each.files.items():
+            for path, (before, after) in saved.files.items():
                 now = self.tree[path]
                 if now == before:
-                    each.files[path] = (before, before)
+                    saved.files[path] = (before, before)
                 elif now == after or now in allowed.get(path, ()):
                     changed[path] = (now, before)
                     self.tree[path] = before
                     lost.setdefault(path, now)
-                    each.files[path] = (before, before)
+                    saved.files[path] = (before, before)
                     allowed.get(path, []).append(before)
-            each.restored = all(before == after for before, after in each.files.values())
+            saved.restored = all(before == after for before, after in saved.files.values())
             if changed:
-                self.saved.append(Saved(each.root, each.message, changed, not each.redo, note=self.notes))
+                self.saved.append(Saved(saved.root, saved.message, changed, not saved.redo, note=self.notes))
         return lost
 
     def open(self, *, redo: bool) -> list[Saved]:
-        return [each for each in self.saved if each.redo is redo and not each.restored]
+        return [saved for saved in self.saved if saved.redo is redo and not saved.restored]
 
 
 class World:
@@ -102,15 +102,17 @@ class World:
 
     async def call(self) -> None:
         paths = self.chance.sample(PATHS, self.chance.randint(1, 2))
-        before, keeper = self.tree(), self.desk.checkpoints.checkpointer(Workspace(self.desk.folder))
-        checkpoint = await keeper.create_checkpoint(f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths))
+        before, checkpointer = self.tree(), self.desk.checkpoints.checkpointer(Workspace(self.desk.folder))
+        checkpoint = await checkpointer.create_checkpoint(
+            f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths)
+        )
         assert checkpoint is not None
         for path in paths:
             self.change(path)
-        await keeper.complete_checkpoint(checkpoint)
-        after, at = self.tree(), len(self.model.saved)
+        await checkpointer.complete_checkpoint(checkpoint)
+        after, index = self.tree(), len(self.model.saved)
         files = {path: (before[path], after[path]) for path in paths}
-        self.model.saved.append(Saved(at, len(self.messages) - 1, files))
+        self.model.saved.append(Saved(index, len(self.messages) - 1, files))
 
     async def restore(self) -> None:
         """Undo or redo, of one call, of all since a message, or of one undoing."""
@@ -119,45 +121,54 @@ class World:
         if not open_:
             return
         one = self.chance.choice(open_)
-        kept = await self.desk.checkpoints._all()
+        all_checkpoints = await self.desk.checkpoints._all()
         checkpoints = self.desk.checkpoints
         if self.chance.random() < 0.4:
-            chosen = [each for each in open_ if each.root == one.root]
-            ids = [kept[self.model.saved.index(each)].id for each in chosen]
+            chosen = [saved for saved in open_ if saved.root == one.root]
+            ids = [all_checkpoints[self.model.saved.index(saved)].id for saved in chosen]
             forecast = await (checkpoints.preview_redo(*ids) if redo else checkpoints.preview(*ids))
         elif redo:
-            chosen = [each for each in open_ if each.note == one.note]
-            note = kept[self.model.saved.index(one)].note_id
-            assert note in {each.id for each in self.notes}
+            chosen = [saved for saved in open_ if saved.note == one.note]
+            note = all_checkpoints[self.model.saved.index(one)].note_id
+            assert note in {message.id for message in self.notes}
             forecast = await checkpoints.preview_redo(note)
         else:
-            chosen = [each for each in open_ if each.message >= one.message]
+            chosen = [saved for saved in open_ if saved.message >= one.message]
             forecast = await checkpoints.preview_since(self.messages[one.message].id)
         await self.restore_so(forecast, chosen)
 
     async def restore_so(self, forecast: RestorePlan, chosen: list[Saved]) -> None:
-        ticked = [each for each in forecast.files if each.is_conflict and self.chance.random() < 0.5]
-        lost = self.model.restore(chosen, {each.name for each in ticked})
+        ticked = [file for file in forecast.files if file.is_conflict and self.chance.random() < 0.5]
+        lost = self.model.restore(chosen, {file.name for file in ticked})
         done = await self.desk.checkpoints.restore_forecast(forecast, ticked)
         assert self.tree() == self.model.tree
         self.as_foreseen(forecast.files, ticked)
         for path, entry in lost.items():
             # Nothing of what was there is gone: it lies in a checkpoint of this restoring.
             if entry is not None:
-                states = [file.before for each in done if each.saved for file in each.saved.files if file.path == path]
-                found = [(await self.store.blobs.get(each.digest or ""), each.mode) for each in states if each.digest]
-                assert entry in found
+                states = [
+                    file.before for result in done if result.saved for file in result.saved.files if file.path == path
+                ]
+                contents = [
+                    (await self.store.blobs.get(snapshot.digest or ""), snapshot.mode)
+                    for snapshot in states
+                    if snapshot.digest
+                ]
+                assert entry in contents
 
     def as_foreseen(self, files: tuple[FileRestorePlan, ...], ticked: list[FileRestorePlan]) -> None:
-        for each in files:
-            assert state(self.desk, each.name) == (each.overwritten_state if each in ticked else each.restored_state), (
-                each
+        for file in files:
+            assert state(self.desk, file.name) == (file.overwritten_state if file in ticked else file.restored_state), (
+                file
             )
 
     async def agree(self) -> None:
-        kept = await self.desk.checkpoints._all()
-        said = [(set(each.files), each.redo, each.restored) for each in self.model.saved]
-        assert [({file.path for file in each.files}, each.is_redo, each.restored) for each in kept] == said
+        checkpoints = await self.desk.checkpoints._all()
+        expected = [(set(saved.files), saved.redo, saved.restored) for saved in self.model.saved]
+        assert [
+            ({file.path for file in checkpoint.files}, checkpoint.is_redo, checkpoint.restored)
+            for checkpoint in checkpoints
+        ] == expected
         assert self.tree() == self.model.tree
 
 

@@ -47,11 +47,11 @@ async def test_a_deletion_that_a_full_disk_refuses_in_the_middle_of_an_answer_le
     async with Loopback(half, answer("next")) as server:
         defaults = RunDefaults(endpoint=endpoint(server), model="m", toolset="none")
         engine = await Engine.open(small_disk / "data", defaults)
-        session, heard = engine.new_session(), list[object]()
-        session.subscribe(on_event=lambda envelope: heard.append(envelope.event))
+        session, events = engine.new_session(), list[object]()
+        session.subscribe(on_event=lambda envelope: events.append(envelope.event))
         session.send(Message.user("go"))
         async with asyncio.timeout(PATIENCE):
-            while not any(isinstance(event, ContentDelta) for event in heard):
+            while not any(isinstance(event, ContentDelta) for event in events):
                 await asyncio.sleep(0.001)
         session.steer(Message.user("later"), "idle")
         await session.flush()
@@ -68,8 +68,8 @@ async def test_a_deletion_that_a_full_disk_refuses_in_the_middle_of_an_answer_le
         session.continue_run()
         await session.wait_idle()
         await session.flush()
-        said = ["go", long, "next", "later", "next"]
-        assert [message.text for message in (await engine.store.load(session.record.id)).messages] == said
+        texts = ["go", long, "next", "later", "next"]
+        assert [message.text for message in (await engine.store.load(session.record.id)).messages] == texts
         await engine.delete_conversation(session.record.id)
         (trashed,) = await engine.store.list_conversations(in_trash=True)
         assert trashed.id == session.record.id
@@ -129,7 +129,7 @@ async def test_who_is_overtaken_while_the_disk_refuses_is_told_and_sends_nothing
     shaky.refuse = overtaken
     await stage.session.write_all()
     shaky.refuse = None
-    assert [each.kind for each in stage.of(ErrorOccurred)] == [overtaken.kind]
+    assert [event.kind for event in stage.of(ErrorOccurred)] == [overtaken.kind]
     assert str(SAVED_NOW) not in notices(stage)
     with pytest.raises(WrongUse):
         stage.session.send(Message.user("third"))
@@ -141,7 +141,7 @@ async def test_what_can_never_be_written_is_not_called_saved(shaky: Shaky, monke
     real = shaky.store.commit
 
     async def commit(id_: str, *messages: Message, **more: Any) -> Any:
-        if any(each.text == "second" for each in messages):
+        if any(message.text == "second" for message in messages):
             raise ValueError("never")
         return await real(id_, *messages, **more)
 
@@ -160,7 +160,7 @@ async def test_an_answer_that_could_not_be_written_is_read_from_its_pieces_when_
     real, is_refused = shaky.store.commit, True
 
     async def commit(id_: str, *messages: Message, **more: Any) -> Any:
-        if is_refused and any(each.text == "two" for each in messages):
+        if is_refused and any(message.text == "two" for message in messages):
             raise ValueError("never")
         return await real(id_, *messages, **more)
 
@@ -168,16 +168,16 @@ async def test_an_answer_that_could_not_be_written_is_read_from_its_pieces_when_
     await stage.say("second")
     await stage.say("third")
     await stage.session.close()
-    said = ["hello", "one", "second", "third", "three"]
-    assert [each.text for each in (await shaky.store.load(stage.session.record.id)).messages] == said
-    for again in (True, False, False):
-        is_refused = again
+    texts = ["hello", "one", "second", "third", "three"]
+    assert [message.text for message in (await shaky.store.load(stage.session.record.id)).messages] == texts
+    for refuses in (True, False, False):
+        is_refused = refuses
         session = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
-        assert [each.text for each in session.history] == [*said, "two"]
+        assert [message.text for message in session.history] == [*texts, "two"]
         assert session.history[-1].state is MessageState.INTERRUPTED
         await session.close()
     loaded = await shaky.store.load(stage.session.record.id)
-    assert [each.text for each in loaded.messages] == [*said, "two"]
+    assert [message.text for message in loaded.messages] == [*texts, "two"]
     assert loaded.journal == ()
 
 
@@ -205,5 +205,5 @@ async def test_no_call_of_several_runs_where_their_start_cannot_be_journalled(
     monkeypatch.setattr(shaky.store, "append_journal", journal)
     await stage.say()
     assert ran == []
-    assert {each.result.outcome for each in stage.of(ToolFinished)} == {Outcome.FAILED}
+    assert {event.result.outcome for event in stage.of(ToolFinished)} == {Outcome.FAILED}
     await stage.session.close()

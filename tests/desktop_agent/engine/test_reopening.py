@@ -40,8 +40,8 @@ async def test_what_broke_off_can_be_read_and_is_written_when_there_is_room(tmp_
     assert len((await load(id_)).messages) == 1
     shaky.refuse = None
     await session.close()
-    left = await load(id_)
-    assert [message.text for message in left.messages] == ["go", "half"]
-    assert left.journal == ()
+    stored = await load(id_)
+    assert [message.text for message in stored.messages] == ["go", "half"]
+    assert stored.journal == ()
     engine.store = store
     await engine.close()

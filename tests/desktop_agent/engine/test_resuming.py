@@ -74,7 +74,7 @@ class Life:
 
 @asynccontextmanager
 async def copied(store: Store, folder: Path) -> AsyncIterator[Store]:
-    """The folder as a process finds it whose forerunner died just now."""
+    """Copy the folder, as a process finds it whose predecessor died just now."""
     await asyncio.to_thread(folder.mkdir)
     await store.snapshot(folder / DATABASE_NAME)
     copy = await Store.open(folder)
@@ -91,14 +91,14 @@ async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
 
 
 def run_ids(events: list[Envelope]) -> set[str]:
-    return {each.run_id for each in events if each.run_id}
+    return {envelope.run_id for envelope in events if envelope.run_id}
 
 
 async def test_what_waited_is_asked_again_and_then_run_in_the_same_run(shaky: Shaky, tmp_path: Path) -> None:
     first = Life(shaky.store, Turn(call("1", "act", "a")))
     first.session.send(Message.user("go"))
     await first.waiting()
-    (asked,) = first.stage.of(ApprovalRequested)
+    (approval,) = first.stage.of(ApprovalRequested)
     async with copied(shaky.store, tmp_path / "second") as store:
         life = Life(store, Turn(ContentDelta("done")))
         session = await life.reopen(first.session.record.id)
@@ -108,17 +108,17 @@ async def test_what_waited_is_asked_again_and_then_run_in_the_same_run(shaky: Sh
         assert not session.resume()
         assert session.working
         await life.waiting()
-        assert [each.approval_id for each in life.stage.of(ApprovalRequested)] == [asked.approval_id]
+        assert [event.approval_id for event in life.stage.of(ApprovalRequested)] == [approval.approval_id]
         (item,) = [item for item in session.transcript if isinstance(item, ToolCallItem)]
-        assert (item.state, item.approval_id) == (CallState.WAITING, asked.approval_id)
+        assert (item.state, item.approval_id) == (CallState.WAITING, approval.approval_id)
         life.decide(AllowOnce())
         await life.idle()
         assert life.ran == ["a"]
         assert session.history[-1].text == "done"
         assert results_of(session.history)["1"].outcome is Outcome.SUCCEEDED
         assert run_ids(life.stage.events) == run_ids(first.stage.events)
-        before = [each.seq for each in first.stage.events]
-        assert next(each.seq for each in life.stage.events if each.run_id) == before[-1] + 1
+        before = [envelope.seq for envelope in first.stage.events]
+        assert next(envelope.seq for envelope in life.stage.events if envelope.run_id) == before[-1] + 1
         assert life.stage.of(RunStarted)[0].resumed
         assert life.stage.of(RunFinished) == [RunFinished(RunEnd.COMPLETED)]
         loaded = await store.load(session.record.id)
@@ -143,7 +143,7 @@ async def test_stopped_before_it_has_gone_on_every_call_has_its_result(shaky: Sh
         session.interrupt()
         await life.idle()
         assert life.ran == []
-        outcomes = [each.outcome for each in results_of(session.history).values()]
+        outcomes = [result.outcome for result in results_of(session.history).values()]
         assert outcomes == [Outcome.UNKNOWN, Outcome.CANCELLED]
         assert life.stage.of(RunFinished) == [RunFinished(RunEnd.CANCELLED)]
         await session.close()
@@ -169,7 +169,7 @@ async def test_what_was_decided_is_not_asked_again(shaky: Shaky, tmp_path: Path)
         life.decide(Deny())
         await life.idle()
         assert life.ran == ["b"]
-        outcomes = [each.outcome for each in results_of(session.history).values()]
+        outcomes = [result.outcome for result in results_of(session.history).values()]
         assert outcomes == [Outcome.DENIED, Outcome.SUCCEEDED, Outcome.DENIED]
         await session.close()
     await first.session.close()
@@ -192,7 +192,7 @@ async def test_what_had_started_is_unknown_and_what_was_done_is_kept(shaky: Shak
         session.resume()
         await life.idle()
         assert life.ran == []
-        outcomes = [each.outcome for each in results_of(session.history).values()]
+        outcomes = [result.outcome for result in results_of(session.history).values()]
         assert outcomes == [Outcome.SUCCEEDED, Outcome.UNKNOWN]
         assert session.history[-1].text == "done"
         await session.close()
@@ -286,9 +286,9 @@ async def test_runs_below_it_are_over(shaky: Shaky, tmp_path: Path) -> None:
         life = Life(store, Turn(ContentDelta("done")))
         session = await life.reopen(first.session.record.id)
         # What the specialist said is none of the conversation's.
-        assert [each.text for each in session.history if each.text] == ["go"]
+        assert [message.text for message in session.history if message.text] == ["go"]
         journal = (await store.load(session.record.id)).journal
-        assert {each.run_id for each in journal} == {recorder.run_id}
+        assert {envelope.run_id for envelope in journal} == {recorder.run_id}
         assert session.can_resume
         session.resume()
         await life.waiting()
@@ -310,15 +310,15 @@ async def test_a_second_death_changes_nothing(shaky: Shaky, tmp_path: Path) -> N
         second.decide(AllowOnce())
         await second.stage.until(lambda: second.stage.of(ToolFinished))
         await second.session._writer.flush()
-        async with copied(store, tmp_path / "third") as again:
-            third = Life(again, Turn(ContentDelta("done")))
+        async with copied(store, tmp_path / "third") as third_store:
+            third = Life(third_store, Turn(ContentDelta("done")))
             await third.reopen(first.session.record.id)
             third.session.resume()
             await third.waiting()
             third.decide(AllowOnce())
             await third.idle()
             assert (second.ran, third.ran) == (["a"], ["b"])
-            outcomes = [each.outcome for each in results_of(third.session.history).values()]
+            outcomes = [result.outcome for result in results_of(third.session.history).values()]
             assert outcomes == [Outcome.SUCCEEDED] * 2
             assert run_ids(third.stage.events) == run_ids(first.stage.events)
             await third.session.close()
@@ -395,12 +395,12 @@ async def _die_at_any_moment(folder: Path, turns: list[list[str]], seed: int) ->
             copy = copied(store, folder / f"life {number}")
             store = await copy.__aenter__()
             lives.append((life, copy, person))
-            asked = len(calls_of(life.session.history))
+            call_count = len(calls_of(life.session.history))
             provider = ScriptedProvider(*_script(turns)[_turns_said(await store.load(id_)) :])
             life = Life(store)
             life.stage.provider = provider
             await life.reopen(id_)
-            assert len(calls_of(life.session.history)) <= max(asked, 9)
+            assert len(calls_of(life.session.history)) <= max(call_count, 9)
             life.session.resume()
         person = asyncio.create_task(_decide(life, chance))
         await life.idle()
@@ -412,21 +412,21 @@ async def _die_at_any_moment(folder: Path, turns: list[list[str]], seed: int) ->
         loaded = await store.load(id_)
         assert loaded.journal == ()
         assert loaded.messages == life.session.history
-        for each, copy, task in reversed(lives):
+        for earlier, copy, task in reversed(lives):
             await copy.__aexit__(None, None, None)
             task.cancel()
-            await each.session.close()
+            await earlier.session.close()
 
 
 def _turns_said(loaded: Any) -> int:
-    return sum(each.role is Role.ASSISTANT for each in loaded.messages)
+    return sum(message.role is Role.ASSISTANT for message in loaded.messages)
 
 
 def _check_history(history: tuple[Message, ...]) -> None:
     for position, message in enumerate(history):
         if message.tool_uses and position + 1 < len(history):
             results = [block.tool_use_id for block in history[position + 1].blocks if isinstance(block, ToolResult)]
-            assert results == [each.id for each in message.tool_uses]
+            assert results == [call.id for call in message.tool_uses]
         for block in message.blocks:
             if isinstance(block, ToolResult) and block.outcome is Outcome.SUCCEEDED:
                 assert block.content == (Text(text=block.tool_use_id),)

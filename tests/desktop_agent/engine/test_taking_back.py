@@ -54,7 +54,7 @@ class Office:
         return session
 
     def of(self, kind: type) -> list[Any]:
-        return [each.event for each in self.events if isinstance(each.event, kind)]
+        return [envelope.event for envelope in self.events if isinstance(envelope.event, kind)]
 
     def text(self, name: str = "note.txt") -> str | None:
         path = self.work / name
@@ -70,7 +70,7 @@ async def say(session: Session, text: str = "go") -> Message:
 
 
 async def card(session: Session) -> str:
-    """The question that waits; its id."""
+    """Wait for an approval request and return its id."""
     async with asyncio.timeout(LIMIT):
         while not session.approvals.open_approvals:
             await asyncio.sleep(0.001)
@@ -115,7 +115,7 @@ class TestRules:
             await office.engine.revoke_rule(denies.id)
             session.approvals.answer(await card(session), AllowOnce())
             await session.wait_idle()
-            outcomes = [each.outcome for each in results_of(session.history).values()]
+            outcomes = [result.outcome for result in results_of(session.history).values()]
             assert outcomes == [Outcome.DENIED, Outcome.SUCCEEDED]
 
     async def test_a_rule_that_nobody_knows_is_harmless(self, tmp_path: Path) -> None:
@@ -166,15 +166,15 @@ class TestFiles:
             session, (_, second, _) = await self.prepared_history(office)
             assert (office.text(), office.text("other.txt")) == ("three", "new")
         async with Office(tmp_path) as office:
-            again = await office.engine.session(session.record.id)
-            again.subscribe(on_event=office.events.append)
-            assert again.checkpoints is not None
-            restored = await again.checkpoints.restore_since(second.id)
-            assert [each.restored for each in restored] == [("note.txt",), ("other.txt",), ("note.txt",)]
+            reopened = await office.engine.session(session.record.id)
+            reopened.subscribe(on_event=office.events.append)
+            assert reopened.checkpoints is not None
+            restored = await reopened.checkpoints.restore_since(second.id)
+            assert [result.restored for result in restored] == [("note.txt",), ("other.txt",), ("note.txt",)]
             assert (office.text(), office.text("other.txt")) == ("one", None)
             assert len(office.of(CheckpointRestored)) == 3
             # Twice is once.
-            assert await again.checkpoints.restore_since(second.id) == ()
+            assert await reopened.checkpoints.restore_since(second.id) == ()
             assert office.text() == "one"
 
     async def test_what_the_person_wrote_since_is_left_alone_and_said(self, tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ class TestFiles:
             assert session.checkpoints is not None
             await session.checkpoints.restore_since(second.id)
             assert (office.text(), office.text("other.txt")) == ("mine", None)
-            said = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
-            assert "Not put back, because they were changed since: note.txt" in said
+            sentences = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
+            assert "Not put back, because they were changed since: note.txt" in sentences
             await session.checkpoints.restore_since(second.id, even_if_changed=True)
             assert office.text() == "one"
 
@@ -196,10 +196,10 @@ class TestFiles:
             assert session.checkpoints is not None
             restored = await session.checkpoints.restore_since(first.id)
             names = ["note.txt", "other.txt", "note.txt", "note.txt"]
-            assert [each.failed for each in restored] == [(name,) for name in names]
-            said = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
+            assert [result.failed for result in restored] == [(name,) for name in names]
+            sentences = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
             # The same twice in a row is said once.
-            assert said == [f"These files could not be put back: {name}" for name in names[:-1]]
+            assert sentences == [f"These files could not be put back: {name}" for name in names[:-1]]
             assert not office.work.exists()
 
     async def test_what_cannot_be_is_refused_with_a_remedy(self, tmp_path: Path) -> None:

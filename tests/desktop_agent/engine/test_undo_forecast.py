@@ -43,11 +43,11 @@ async def forecast(desk: Desk) -> RestorePlan:
 
 async def call(desk: Desk, path: str, text: str | None) -> None:
     """A call that writes a file, or deletes one."""
-    keeper = desk.checkpoints.checkpointer(Workspace(desk.folder))
-    checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, (path,))
+    checkpointer = desk.checkpoints.checkpointer(Workspace(desk.folder))
+    checkpoint = await checkpointer.create_checkpoint("call", desk.messages[0].id, (path,))
     assert checkpoint is not None
     change(desk.folder / path, text)
-    await keeper.complete_checkpoint(checkpoint)
+    await checkpointer.complete_checkpoint(checkpoint)
 
 
 def change(place: Path, text: str | None) -> None:
@@ -66,8 +66,8 @@ def state(desk: Desk, path: str) -> FileState:
     return take_snapshot(Workspace(desk.folder), parse_saved_path(path), CancelToken()).state
 
 
-def fates(found: RestorePlan, *, replaced: bool = False) -> dict[str, str]:
-    return {each.path: each.effect(replaced=replaced) for each in found.files}
+def fates(plan: RestorePlan, *, replaced: bool = False) -> dict[str, str]:
+    return {file.path: file.effect(replaced=replaced) for file in plan.files}
 
 
 async def test_each_file_is_said_with_what_becomes_of_it_and_none_is_touched(desk: Desk) -> None:
@@ -78,14 +78,14 @@ async def test_each_file_is_said_with_what_becomes_of_it_and_none_is_touched(des
         await call(desk, path, text)
     (desk.folder / "hers").write_text("mine")
     before = desk.texts()
-    found = await forecast(desk)
-    assert fates(found) == {"gone": "brought_back", "hers": "left", "new": "removed", "old": "put_back"}
-    assert fates(found, replaced=True)["hers"] == "put_back"
-    (hers,) = [each for each in found.files if each.is_conflict]
+    plan = await forecast(desk)
+    assert fates(plan) == {"gone": "brought_back", "hers": "left", "new": "removed", "old": "put_back"}
+    assert fates(plan, replaced=True)["hers"] == "put_back"
+    (hers,) = [file for file in plan.files if file.is_conflict]
     assert str(hers.reason) == "“hers” was changed since; it was left as it is."
-    assert (desk.texts(), desk.told) == (before, [])
-    assert not any(each.restored for each in await desk.checkpoints.list())
-    assert found.changes_something
+    assert (desk.texts(), desk.events) == (before, [])
+    assert not any(checkpoint.restored for checkpoint in await desk.checkpoints.list())
+    assert plan.changes_something
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -100,24 +100,24 @@ async def test_what_is_foreseen_is_what_happens(desk: Desk, seed: int) -> None:
             change(desk.folder / path, text)
     even = bool(seed % 2)
     before = {path: state(desk, path) for path in PATHS}
-    found = await forecast(desk)
+    plan = await forecast(desk)
     if even:
-        willing = [each for each in found.files if each.is_conflict]
-        await desk.checkpoints.restore_forecast(found, willing)
+        willing = [file for file in plan.files if file.is_conflict]
+        await desk.checkpoints.restore_forecast(plan, willing)
     else:
-        await desk.checkpoints.restore_forecast(found)
-    for each in found.files:
-        assert state(desk, each.name) == (each.overwritten_state if even else each.restored_state), (seed, each)
-    for path in set(PATHS) - {each.name for each in found.files} - {"in"}:
+        await desk.checkpoints.restore_forecast(plan)
+    for file in plan.files:
+        assert state(desk, file.name) == (file.overwritten_state if even else file.restored_state), (seed, file)
+    for path in set(PATHS) - {file.name for file in plan.files} - {"in"}:
         assert state(desk, path) == before[path]
 
 
 async def test_what_changed_after_it_was_shown_is_left_although_it_was_ticked(desk: Desk) -> None:
     await call(desk, "a", "1")
     (desk.folder / "a").write_text("mine")
-    found = await forecast(desk)
+    plan = await forecast(desk)
     (desk.folder / "a").write_text("mine, newer")
-    (restored,) = await desk.checkpoints.restore_forecast(found, found.files)
+    (restored,) = await desk.checkpoints.restore_forecast(plan, plan.files)
     assert (desk.texts(), restored.conflicts) == ({"a": "mine, newer"}, ("a",))
 
 
@@ -129,8 +129,8 @@ async def test_a_tick_holds_for_one_file_and_for_all_of_its_calls(desk: Desk) ->
     await call(desk, "b", "1")
     (desk.folder / "a").write_text("mine, late")
     (desk.folder / "b").write_text("mine")
-    found = await forecast(desk)
-    await desk.checkpoints.restore_forecast(found, [each for each in found.files if each.path == "a"])
+    plan = await forecast(desk)
+    await desk.checkpoints.restore_forecast(plan, [file for file in plan.files if file.path == "a"])
     assert desk.texts() == {"a": "0", "b": "mine"}
 
 
@@ -142,10 +142,10 @@ async def test_a_tick_on_what_cannot_be_saved_holds_for_the_version_that_was_see
         (desk.folder / name).write_text("0")
         await call(desk, name, "1")
         (desk.folder / name).write_text("mine, and too large")
-    found = await forecast(desk)
-    assert [each.can_be_saved for each in found.files] == [False, False]
+    plan = await forecast(desk)
+    assert [file.can_be_saved for file in plan.files] == [False, False]
     (desk.folder / "a").write_text("mine, newer, and too large")
-    await desk.checkpoints.restore_forecast(found, found.files)
+    await desk.checkpoints.restore_forecast(plan, plan.files)
     assert desk.texts() == {"a": "mine, newer, and too large", "b": "0"}
 
 
@@ -165,13 +165,13 @@ async def test_other_names_of_a_file_keep_what_is_there_and_that_is_said(desk: D
 async def test_what_was_restored_meanwhile_is_left_out_and_each_call_is_counted(desk: Desk) -> None:
     for name in ("a", "b", "c"):
         await call(desk, name, "1")
-    found = await forecast(desk)
-    await desk.checkpoints.restore(found.checkpoint_ids[0])
-    heard: list[tuple[int, int]] = []
-    done = await desk.checkpoints.restore_forecast(found, (), lambda *given: heard.append(given))
-    assert heard == [(1, 2), (2, 2)]
-    assert [each.restored for each in done] == [("b",), ("a",)]
-    assert await desk.checkpoints.restore_forecast(found) == ()
+    plan = await forecast(desk)
+    await desk.checkpoints.restore(plan.checkpoint_ids[0])
+    progress: list[tuple[int, int]] = []
+    done = await desk.checkpoints.restore_forecast(plan, (), lambda *counts: progress.append(counts))
+    assert progress == [(1, 2), (2, 2)]
+    assert [result.restored for result in done] == [("b",), ("a",)]
+    assert await desk.checkpoints.restore_forecast(plan) == ()
 
 
 async def test_a_folder_in_the_way_is_said_only_where_it_holds_something(desk: Desk) -> None:
@@ -180,19 +180,19 @@ async def test_a_folder_in_the_way_is_said_only_where_it_holds_something(desk: D
         change(desk.folder / name, None)
         (desk.folder / name).mkdir()
     (desk.folder / "full/x").write_text("mine")
-    found = await forecast(desk)
-    assert fates(found, replaced=True) == {"empty": "removed", "full": "left"}
-    (full,) = [each for each in found.files if each.path == "full"]
+    plan = await forecast(desk)
+    assert fates(plan, replaced=True) == {"empty": "removed", "full": "left"}
+    (full,) = [file for file in plan.files if file.path == "full"]
     assert "with something in it" in str(full.reason)
 
 
 async def test_without_the_folder_everything_stays_and_says_why(desk: Desk) -> None:
     await call(desk, "a", "1")
     shutil.rmtree(desk.folder)
-    found = await forecast(desk)
-    assert fates(found) == {"a": "left"}
-    assert not found.changes_something
-    assert "There is no folder" in str(found.files[0].reason)
+    plan = await forecast(desk)
+    assert fates(plan) == {"a": "left"}
+    assert not plan.changes_something
+    assert "There is no folder" in str(plan.files[0].reason)
 
 
 class TestDifference:
@@ -209,21 +209,21 @@ class TestDifference:
     async def test_what_is_no_text_or_another_file_by_now_is_a_sentence(self, desk: Desk) -> None:
         await call(desk, "a", "1\0")
         (file,) = (await forecast(desk)).files
-        found = await desk.checkpoints.difference(file)
-        assert isinstance(found, Sentence)
-        assert (found.template, found.values) == (NOT_TEXT, {"path": "a"})
+        difference = await desk.checkpoints.difference(file)
+        assert isinstance(difference, Sentence)
+        assert (difference.template, difference.values) == (NOT_TEXT, {"path": "a"})
         (desk.folder / "a").write_text("2")
-        found = await desk.checkpoints.difference(file)
-        assert isinstance(found, Sentence)
-        assert "a different file now" in found.template
+        difference = await desk.checkpoints.difference(file)
+        assert isinstance(difference, Sentence)
+        assert "a different file now" in difference.template
 
     async def test_what_stays_has_none_and_lost_bytes_are_told(self, desk: Desk, tmp_path: Path) -> None:
         (desk.folder / "a").write_text("0")
         await call(desk, "a", "1")
         (desk.folder / "a").write_text("mine")
         (file,) = (await forecast(desk)).files
-        found = await desk.checkpoints.difference(file)
-        assert found == Sentence("“{path}” stays as it is.", {"path": "a"})
+        difference = await desk.checkpoints.difference(file)
+        assert difference == Sentence("“{path}” stays as it is.", {"path": "a"})
         shutil.rmtree(tmp_path / "data/saved-files")
         with pytest.raises(StorageFailed):
             await desk.checkpoints.difference(file, replaced=True)
@@ -234,9 +234,9 @@ class TestNote:
 
     @pytest.fixture
     def notes(self, desk: Desk) -> list[Message]:
-        heard: list[Message] = []
-        desk.checkpoints._listeners = RestoreListeners(on_note=heard.append)
-        return heard
+        messages: list[Message] = []
+        desk.checkpoints._listeners = RestoreListeners(on_note=messages.append)
+        return messages
 
     async def test_one_for_all_with_what_was_not_put_back(self, desk: Desk, notes: list[Message]) -> None:
         for name in ("a", "b", "c"):
@@ -290,10 +290,10 @@ async def test_an_unknown_checkpoint_is_wrong_use(desk: Desk) -> None:
 
 
 async def test_what_a_tool_would_undo_is_said_or_why_not(desk: Desk) -> None:
-    keeper = desk.checkpoints.checkpointer(None)
-    checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, (), tool="book @ x", arguments={})
+    checkpointer = desk.checkpoints.checkpointer(None)
+    checkpoint = await checkpointer.create_checkpoint("call", desk.messages[0].id, (), tool="book @ x", arguments={})
     assert checkpoint is not None
-    await keeper.complete_checkpoint(Checkpoint.model_validate(checkpoint.model_dump()), succeeded=True)
-    found = await forecast(desk)
-    assert found.undo_tools == ()
-    assert "is not there any more" in str(found.undo_refusals[0])
+    await checkpointer.complete_checkpoint(Checkpoint.model_validate(checkpoint.model_dump()), succeeded=True)
+    plan = await forecast(desk)
+    assert plan.undo_tools == ()
+    assert "is not there any more" in str(plan.undo_refusals[0])

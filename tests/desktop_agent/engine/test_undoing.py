@@ -26,8 +26,8 @@ Undo = Callable[[dict[str, Any]], Awaitable[str]]
 
 @pytest.fixture
 async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
-    async with shaky_store(tmp_path / "data") as made:
-        yield made
+    async with shaky_store(tmp_path / "data") as opened:
+        yield opened
 
 
 class Agency:
@@ -109,8 +109,8 @@ async def test_a_call_is_undone_once_and_its_files_are_put_back(shaky: Shaky, tm
     assert (tmp_path / "work/ticket").read_text() == "Oslo"
     first = await agency.restore(checkpoint)
     assert (first.restored, first.undone, first.skipped) == (("ticket",), "Unbooked Oslo.", ())
-    again = await agency.restore(checkpoint)
-    assert (again.restored, again.checkpoint, again.skipped) == ((), first.checkpoint, ())
+    second = await agency.restore(checkpoint)
+    assert (second.restored, second.checkpoint, second.skipped) == ((), first.checkpoint, ())
     assert (agency.booked, agency.has_begun, (tmp_path / "work/ticket").exists()) == ([], ["Oslo"], False)
     assert first.checkpoint.restored
     assert await agency.checkpoints.restore_since(agency.stage.session.history[0].id) == ()
@@ -135,14 +135,14 @@ async def test_a_call_that_failed_is_not_undone(shaky: Shaky) -> None:
 
 async def test_that_it_begins_is_on_the_disk_first(shaky: Shaky) -> None:
     async def look(_: dict[str, Any]) -> str:
-        seen.extend(await shaky.store.checkpoints.of_conversation(agency.stage.session.record.id))
+        checkpoints.extend(await shaky.store.checkpoints.of_conversation(agency.stage.session.record.id))
         return "Looked."
 
-    seen: list[Checkpoint] = []
+    checkpoints: list[Checkpoint] = []
     agency = Agency(shaky)
     agency.undo = look
     await agency.restore(await agency.work())
-    assert [(each.undone, each.undo_said) for each in seen] == [(True, None)]
+    assert [(checkpoint.undone, checkpoint.undo_said) for checkpoint in checkpoints] == [(True, None)]
 
 
 async def test_a_disk_that_refuses_to_note_it_keeps_it_from_beginning(
@@ -204,9 +204,9 @@ async def test_one_that_raises_is_reported_without_its_words_and_not_begun_again
     agency = Agency(shaky)
     agency.undo = fail
     checkpoint = await agency.work()
-    said = why(await agency.restore(checkpoint))
-    assert type(error).__name__ in said
-    assert "a secret" not in said
+    reasons = why(await agency.restore(checkpoint))
+    assert type(error).__name__ in reasons
+    assert "a secret" not in reasons
     assert "is not tried again" in why(await agency.restore(checkpoint))
     assert agency.has_begun == [""]
 
