@@ -1,4 +1,4 @@
-"""A model that is the enemy: it says what it likes, for as long as it likes, to a real session over a real store."""
+"""A hostile model: it says what it likes, for as long as it likes, to a real session over a real store."""
 
 import asyncio
 import gc
@@ -58,7 +58,7 @@ SMALL = Limits(
 )
 
 Answer = Callable[[ModelRequest, int], Any]
-"""What a stream is made of: the request and its number, from 0. It may return anything at all."""
+"""Makes the stream for a request and its number, from 0. It may return anything at all."""
 
 
 class Enemy:
@@ -74,7 +74,7 @@ class Enemy:
 
     def stream(self, request: ModelRequest) -> Any:
         if self.is_tame:
-            return said(ContentDelta(FINE), *END)
+            return stream_of(ContentDelta(FINE), *END)
         self.requests += 1
         return self.answer(request, self.requests - 1)
 
@@ -97,8 +97,8 @@ class Enemy:
         pass
 
 
-async def said(*events: Any) -> Any:
-    """These, one after the other; what is an exception is raised."""
+async def stream_of(*events: Any) -> Any:
+    """Yield these, one after the other; raise what is an exception."""
     for event in events:
         if isinstance(event, BaseException):
             raise event
@@ -106,14 +106,14 @@ async def said(*events: Any) -> Any:
 
 
 async def without_end(make: Callable[[int], Any]) -> Any:
-    """An event for every number, for ever."""
+    """Yield an event for every number, for ever."""
     for number in count():
         yield make(number)
 
 
 @dataclass
 class Outcome:
-    """How a run ended, and the limits and errors that its person was told of."""
+    """How a run ended, and the limits and errors that it reported."""
 
     end: RunEnd
     limits: list[str]
@@ -122,7 +122,7 @@ class Outcome:
 
 @dataclass
 class Arena:
-    """A session, its store and its enemy. `events` are the engine's: a flood of the model's is not our memory."""
+    """A session, its store and its enemy. `events` are those of the engine, without a flood from the model."""
 
     session: Session
     store: Store
@@ -130,8 +130,8 @@ class Arena:
     events: list[Envelope] = field(default_factory=list[Envelope])
     _last: dict[str, int] = field(default_factory=dict[str, int])
 
-    def hear(self, envelope: Envelope) -> None:
-        """Numbers have no gaps, and nothing comes after the end."""
+    def add(self, envelope: Envelope) -> None:
+        """Record an envelope; check that numbers have no gaps and that nothing comes after the end."""
         if envelope.run_id:
             assert envelope.seq == self._last.get(envelope.run_id, 0) + 1
             self._last[envelope.run_id] = envelope.seq
@@ -141,7 +141,7 @@ class Arena:
             self.events.append(envelope)
 
     def of(self, kind: type) -> list[Any]:
-        return [each.event for each in self.events if isinstance(each.event, kind)]
+        return [envelope.event for envelope in self.events if isinstance(envelope.event, kind)]
 
     async def fight(self, text: str = "go") -> Outcome:
         """Send a prompt and see its run to the end."""
@@ -157,30 +157,30 @@ class Arena:
                 await asyncio.sleep(0.001)
 
     def outcome(self, since: int = 0) -> Outcome:
-        events = [each.event for each in self.events[since:] if each.parent_run_id is None]
+        events = [envelope.event for envelope in self.events[since:] if envelope.parent_run_id is None]
         ends = [event.reason for event in events if isinstance(event, RunFinished)]
         assert len(ends) == 1, f"{len(ends)} ends of one run"
         limits = [event.which for event in events if isinstance(event, LimitReached)]
         return Outcome(ends[0], limits, [event.kind for event in events if isinstance(event, ErrorOccurred)])
 
-    async def check_stands(self) -> None:
-        """The next prompt gets its answer; what was said is whole, here and on the disk; each run has ended."""
+    async def check_still_works(self) -> None:
+        """Check that the next prompt is answered, the history is whole, here and on disk, and each run has ended."""
         self.enemy.is_tame = True
         assert await self.fight("Are you there?") == Outcome(RunEnd.COMPLETED, [], [])
         assert self.session.history[-1].text == FINE
         check_history(self.session.history)
         assert (await self.store.load(self.session.record.id)).messages == self.session.history
-        begun = [each.run_id for each in self.events if isinstance(each.event, RunStarted)]
-        ended = [each.run_id for each in self.events if isinstance(each.event, RunFinished)]
+        begun = [envelope.run_id for envelope in self.events if isinstance(envelope.event, RunStarted)]
+        ended = [envelope.run_id for envelope in self.events if isinstance(envelope.event, RunFinished)]
         assert sorted(begun) == sorted(ended)
 
 
 def check_history(history: tuple[Message, ...]) -> None:
-    """After an answer with calls, and nowhere else, come their results, one for each."""
+    """Check that results follow answers with calls, one for each call, and stand nowhere else."""
     for before, message in pairwise((*history, None)):
-        asked = [call.id for call in before.tool_uses] if before else []
+        call_ids = [call.id for call in before.tool_uses] if before else []
         blocks = message.blocks if message else ()
-        assert [block.tool_use_id for block in blocks if isinstance(block, ToolResult)] == asked
+        assert [block.tool_use_id for block in blocks if isinstance(block, ToolResult)] == call_ids
 
 
 @asynccontextmanager
@@ -193,7 +193,7 @@ async def arena(
     enemy: Any = None,
     **setup: Any,
 ) -> AsyncIterator[Arena]:
-    """A new session over a store in this folder. `enemy`: who is behind the provider, if not the provider itself."""
+    """Open a new session over a store in this folder. `enemy`: what is behind the provider, if another object is."""
 
     async def opened(*_: Any) -> Any:
         return provider
@@ -212,7 +212,7 @@ async def arena(
     try:
         session = Session(SessionWriter(JournalQueue(store, record(), is_new=True)), SessionSetup(**{**usual, **setup}))
         fought = Arena(session, store, enemy or provider)
-        session.subscribe(on_event=fought.hear)
+        session.subscribe(on_event=fought.add)
         yield fought
         async with asyncio.timeout(PATIENCE):
             await session.close()
@@ -221,13 +221,13 @@ async def arena(
 
 
 class Peak:
-    """The most memory that Python's objects took inside the block, beyond what they took before it.
+    """Fails if Python's objects took more memory inside the block than the limits allow.
 
-    `given`: characters that one event held before anybody could count them.
+    `uncounted`: characters that one event held before anybody could count them.
     """
 
-    def __init__(self, limits: Limits, given: int = 0) -> None:
-        self._most = FREE_BYTES + BYTES_PER_CHARACTER * (limits.characters + limits.answer_characters) + 4 * given
+    def __init__(self, limits: Limits, uncounted: int = 0) -> None:
+        self._most = FREE_BYTES + BYTES_PER_CHARACTER * (limits.characters + limits.answer_characters) + 4 * uncounted
 
     def __enter__(self) -> None:
         self._threshold = gc.get_threshold()

@@ -1,4 +1,4 @@
-"""A model server that is the enemy: a real socket, and an answer without end that is made as it is read."""
+"""A hostile model server: a real socket, and an endless answer that is made as it is read."""
 
 import asyncio
 import contextlib
@@ -16,19 +16,19 @@ Written = AsyncIterator[bytes]
 
 
 class HostileServer:
-    """Writes what `answer` makes of each question (from 0), until it `is_tame`; `gone` counts who hung up on it."""
+    """Writes what `answer` makes of each request (from 0), until it `is_tame`. `disconnects`: clients that hung up."""
 
     def __init__(self, answer: Callable[[int], Written], *, status: int = 200) -> None:
         self.answer = answer
         self.status = status
         self.is_tame = False
         self.requests = 0
-        self.removed_mode = 0
+        self.disconnects = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        # What nobody will read is not to be made: connections have the buffers of the socket that took them.
+        # A small buffer: no more is made than the client reads. Connections inherit it from the listening socket.
         self._server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_000)
         return self
 
@@ -55,7 +55,7 @@ class HostileServer:
             await reader.readexactly(int(length.partition(b":")[2]))
             await self._write(writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            self.removed_mode += 1
+            self.disconnects += 1
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):
@@ -85,10 +85,10 @@ async def these(*pieces: bytes) -> Written:
 
 
 async def repeated(make: Callable[[int], dict[str, Any]], together: int = 50) -> Written:
-    """Chunks for every number, for ever, so many in one write."""
+    """Yield chunks for ascending numbers, for ever, `together` in one write."""
     number = 0
     while True:
-        yield b"".join(event(make(number + each)) for each in range(together))
+        yield b"".join(event(make(number + offset)) for offset in range(together))
         number += together
 
 
@@ -97,6 +97,6 @@ def event(data: dict[str, Any]) -> bytes:
 
 
 def piece_of_call(arguments: str, index: int = 0, **more: Any) -> dict[str, Any]:
-    """A chunk with a piece of a call; `more` is its `id`, and its `function`'s name as `name`."""
+    """Return a chunk with a piece of a call; `more` may have its `id`, and the `name` of its function."""
     function = {"arguments": arguments, **({"name": more.pop("name")} if "name" in more else {})}
     return chunk({"tool_calls": [{"index": index, "function": function, **more}]})

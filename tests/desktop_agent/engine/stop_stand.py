@@ -1,4 +1,4 @@
-"""Somebody at work in one of the states, Stop, and a look at everything that must be gone afterwards."""
+"""Bring a run into one of the states, stop it, and check everything that must be gone afterwards."""
 
 import asyncio
 import threading
@@ -41,7 +41,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 class Face(Protocol):
-    """A way in."""
+    """An API through which a run is started and stopped."""
 
     @property
     def history(self) -> tuple[Message, ...]: ...
@@ -51,7 +51,7 @@ class Face(Protocol):
 
 
 class BySession:
-    """The engine's own, over a store on the disk; Stop comes from the loop."""
+    """The engine's session, over a store on disk; Stop comes from the event loop."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -71,7 +71,7 @@ class BySession:
 
 
 class ByClient:
-    """The library's, which keeps nothing; Stop comes from another thread."""
+    """The library's client, which stores nothing; Stop comes from another thread."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -94,31 +94,31 @@ class ByClient:
         thread.join()
 
 
-class Stand:
-    """Hears every event, and when the end came."""
+class RunRecording:
+    """Records every event, and the moment at which the run ended."""
 
     def __init__(self) -> None:
         self.events: list[Envelope] = []
         self.ended_at = 0.0
 
-    def hear(self, envelope: Envelope) -> None:
+    def add(self, envelope: Envelope) -> None:
         self.events.append(envelope)
         if isinstance(envelope.event, RunFinished) and envelope.parent_run_id is None:
             self.ended_at = perf_counter()
 
-    def told(self, depth: int) -> list[Any]:
-        """What runs so deep below the first said."""
-        above = {each.run_id: each.parent_run_id for each in self.events}
+    def events_at(self, depth: int) -> list[Any]:
+        """Return the events of the runs so deep below the first."""
+        above = {envelope.run_id: envelope.parent_run_id for envelope in self.events}
 
         def depth_of(run_id: str | None) -> int:
             return -1 if run_id is None else 1 + depth_of(above[run_id])
 
-        return [each.event for each in self.events if each.run_id and depth_of(each.run_id) == depth]
+        return [envelope.event for envelope in self.events if envelope.run_id and depth_of(envelope.run_id) == depth]
 
 
 @asynccontextmanager
 async def by_session(
-    state: State, url: str, folder: Path, stand: Stand, tools: tuple[AnyTool, ...] = (DEAF,), **more: Any
+    state: State, url: str, folder: Path, recording: RunRecording, tools: tuple[AnyTool, ...] = (DEAF,), **more: Any
 ) -> AsyncGenerator[BySession]:
     http = HttpClient()
     provider = make_provider("openai-chat", url, None, http)
@@ -130,19 +130,19 @@ async def by_session(
         raise AssertionError
 
     store = await Store.open(folder / "data")
-    given: dict[str, Any] = {"specialists": lambda: (OUTER, INNER), **more}
+    defaults: dict[str, Any] = {"specialists": lambda: (OUTER, INNER), **more}
     setup = SessionSetup(
         open_provider=open_provider,
         read_picture=no_picture,
         tools_for=lambda _: ToolRegistry(tools),
         config_for=lambda _: ProviderConfig(),
         store=store,
-        rules=() if state.asks else tuple(Rule(effect=RuleEffect.ALLOW, tool=each.identity) for each in tools),
+        rules=() if state.asks else tuple(Rule(effect=RuleEffect.ALLOW, tool=tool.identity) for tool in tools),
         hooks=state.hooks,
-        **given,
+        **defaults,
     )
     session = Session(SessionWriter(JournalQueue(store, record(), is_new=True)), setup)
-    session.subscribe(on_event=stand.hear)
+    session.subscribe(on_event=recording.add)
     try:
         yield BySession(session)
     finally:
@@ -152,7 +152,7 @@ async def by_session(
 
 
 @asynccontextmanager
-async def by_client(state: State, url: str, stand: Stand) -> AsyncGenerator[ByClient]:
+async def by_client(state: State, url: str, recording: RunRecording) -> AsyncGenerator[ByClient]:
     async def nobody(_: object) -> Any:
         await asyncio.Event().wait()
 
@@ -166,56 +166,56 @@ async def by_client(state: State, url: str, stand: Stand) -> AsyncGenerator[ByCl
         specialists=(OUTER, INNER),
         hooks=state.hooks,
     )
-    async with Client(options, listener=stand.hear) as client:
+    async with Client(options, listener=recording.add) as client:
         yield ByClient(client)
 
 
-def by(way: Way, state: State, url: str, folder: Path, stand: Stand) -> AbstractAsyncContextManager[Face]:
-    return by_session(state, url, folder, stand) if way == "loop" else by_client(state, url, stand)
+def by(way: Way, state: State, url: str, folder: Path, recording: RunRecording) -> AbstractAsyncContextManager[Face]:
+    return by_session(state, url, folder, recording) if way == "loop" else by_client(state, url, recording)
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """What was measured: seconds from Stop to RunFinished, and until nothing was left of it."""
+    """Seconds from Stop to RunFinished, and until nothing of the run was left."""
 
     to_the_end: float
     to_nothing_left: float
 
 
 async def stopped(state: State, way: Way, folder: Path, *, times: int = 1) -> Stopped:
-    """Bring somebody into this state, stop, look, and ask again. Raises AssertionError for whatever is wrong."""
-    stand = Stand()
+    """Bring a run into this state, stop it, check, and ask again. Raise AssertionError for whatever is wrong."""
+    recording = RunRecording()
     async with (
         begun(state.place(), state.answers, folder) as (place, url),
-        by(way, state, url, folder, stand) as face,
+        by(way, state, url, folder, recording) as face,
     ):
         if state.first:
-            await _asked(face, "before")
-            stand.events.clear()
+            await _ask(face, "before")
+            recording.events.clear()
         before = Before(port_of(url))
         face.begin("go")
-        await until(lambda: place.is_reached() and state.reached(stand.told))
-        pids = _pids(state, stand)
+        await until(lambda: place.is_reached() and state.reached(recording.events_at))
+        pids = _pids(state, recording)
         pressed_at = perf_counter()
-        await _press(face, times)
-        await until(lambda: stand.ended_at > pressed_at)
+        await _press_stop(face, times)
+        await until(lambda: recording.ended_at > pressed_at)
         async with asyncio.timeout(LIMIT):
             await face.until_idle()
         await before.until_gone(place.server)
         nothing_left = perf_counter() - pressed_at
         assert not [pid for pid in pids if _lives(pid)]
-        _check(stand, face)
-        measured = Stopped(stand.ended_at - pressed_at, nothing_left)
+        _check(recording, face)
+        measured = Stopped(recording.ended_at - pressed_at, nothing_left)
         await place.recover()
-        await _asked(face, "and now?")
+        await _ask(face, "and now?")
         assert face.history[-1].text == "fine"
-        # Whatever the run before still had to say would have come by now.
-        check_invariants(face.history, stand.events)
+        # Late events of the stopped run would have come by now.
+        check_invariants(face.history, recording.events)
         return measured
 
 
-async def _press(face: Face, times: int) -> None:
-    """The second time when the first has begun to take effect: a tool is in its grace then."""
+async def _press_stop(face: Face, times: int) -> None:
+    """Stop; the second time when the first has begun to take effect and a tool is in its grace period."""
     face.interrupt()
     for _ in range(times - 1):
         for _ in range(50):
@@ -223,23 +223,23 @@ async def _press(face: Face, times: int) -> None:
         face.interrupt()
 
 
-async def _asked(face: Face, prompt: str) -> None:
+async def _ask(face: Face, prompt: str) -> None:
     async with asyncio.timeout(LIMIT):
         face.begin(prompt)
         await face.until_idle()
 
 
-def _check(stand: Stand, face: Face) -> None:
-    run = [each for each in stand.events if each.run_id]
-    (root,) = {each.run_id for each in run if each.parent_run_id is None}
-    ends = [each for each in run if each.run_id == root and isinstance(each.event, RunFinished)]
-    assert [each.event for each in ends] == [RunFinished(RunEnd.CANCELLED)]
+def _check(recording: RunRecording, face: Face) -> None:
+    run = [envelope for envelope in recording.events if envelope.run_id]
+    (root,) = {envelope.run_id for envelope in run if envelope.parent_run_id is None}
+    ends = [envelope for envelope in run if envelope.run_id == root and isinstance(envelope.event, RunFinished)]
+    assert [envelope.event for envelope in ends] == [RunFinished(RunEnd.CANCELLED)]
     assert run[-1] is ends[0]
-    check_invariants(face.history, stand.events)
+    check_invariants(face.history, recording.events)
 
 
-def _pids(state: State, stand: Stand) -> list[int]:
-    pids = [pid for depth in range(3) for pid in pids_of(stand.told(depth))]
+def _pids(state: State, recording: RunRecording) -> list[int]:
+    pids = [pid for depth in range(3) for pid in pids_of(recording.events_at(depth))]
     assert len(pids) == (PROCESSES if state.works else 0)
     assert all(_lives(pid) for pid in pids)
     return pids
@@ -257,7 +257,7 @@ def port_of(url: str) -> int:
 
 
 class Before:
-    """What was there before the prompt; the loop's pool of threads stays, and so does a lookup that hangs in it.
+    """The tasks, connections, threads and processes before the prompt; the loop's pool of threads may stay.
 
     `may_stay` are processes that no call started.
     """
@@ -265,13 +265,13 @@ class Before:
     def __init__(self, port: int, may_stay: Callable[[], set[int]] = set) -> None:
         self._may_stay = may_stay
         self._port = port
-        self._connections = {each.laddr for each in connections_to(port)}
+        self._connections = {connection.laddr for connection in connections_to(port)}
         self._tasks = asyncio.all_tasks()
         self._threads = _threads()
-        self._children = {each.pid for each in psutil.Process().children(recursive=True)}
+        self._children = {process.pid for process in psutil.Process().children(recursive=True)}
 
     async def until_gone(self, server: Server) -> None:
-        """Raises AssertionError with what does not go."""
+        """Wait until nothing new is left. Raise AssertionError with what stays."""
         try:
             await until(lambda: not self._left(server))
         except TimeoutError:
@@ -279,12 +279,14 @@ class Before:
 
     def _left(self, server: Server) -> list[Any]:
         tasks = asyncio.all_tasks() - self._tasks - server.tasks
-        connections = [each for each in connections_to(self._port) if each.laddr not in self._connections]
+        connections = [
+            connection for connection in connections_to(self._port) if connection.laddr not in self._connections
+        ]
         threads = _threads() - self._threads
-        children = {each.pid for each in psutil.Process().children(recursive=True)} - self._children
+        children = {process.pid for process in psutil.Process().children(recursive=True)} - self._children
         children -= self._may_stay()
         return [*tasks, *connections, *threads, *children, *(["a connection of the server's"] * server.open)]
 
 
 def _threads() -> set[threading.Thread]:
-    return {each for each in threading.enumerate() if not each.name.startswith("asyncio_")}
+    return {thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")}

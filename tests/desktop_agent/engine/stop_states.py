@@ -37,7 +37,7 @@ from tests.fakes.stopping_server import (
 
 NAME = "model.invalid"
 
-# Three processes that do not heed being asked to end, two of them in a session of their own. Should they survive, then
+# Three processes that ignore SIGTERM, two of them in a session of their own. Should they survive, then
 # not for long.
 _DEAF = """
 import os, signal, time
@@ -68,12 +68,12 @@ OUTER = Specialist(
 
 
 def waiting_tool(name: str, opened: asyncio.Event) -> AnyTool:
-    """Says that it is there, and waits."""
+    """Return a tool that reports progress when it has begun, and waits until `opened` is set."""
 
-    async def run(given: Word, call: RunningCall) -> tuple[Text, ...]:
+    async def run(arguments: Word, call: RunningCall) -> tuple[Text, ...]:
         call.progress("there")
         await opened.wait()
-        return (Text(text=given.word),)
+        return (Text(text=arguments.word),)
 
     return Tool(name, "Waits.", ModelSchema(Word), run, tool_class=ToolClass.READ_ONLY)
 
@@ -93,7 +93,7 @@ AnyPlace = TypeVar("AnyPlace", bound=Place)
 
 
 class Plain:
-    """A server."""
+    """A server without tricks."""
 
     def __init__(self) -> None:
         self.server = Server()
@@ -106,7 +106,7 @@ class Plain:
         return f"http://127.0.0.1:{self.server.port}/v1"
 
     def is_reached(self) -> object:
-        """Whether it has come to the place where nothing more comes, if there is one."""
+        """Whether it waits in the answer that holds, if one of its answers does."""
         return self.server.is_holding or not any(answer.holds for answer in self._answers)
 
     async def recover(self) -> None:
@@ -141,12 +141,12 @@ class Lookup(Plain):
         socket.getaddrinfo = self._real
         await super().end()
 
-    def _look_up(self, host: Any, *given: Any, **named: Any) -> Any:
+    def _look_up(self, host: Any, *args: Any, **options: Any) -> Any:
         if host in (NAME, NAME.encode()):
             self._asked.set()
             self._may_answer.wait()
             host = "127.0.0.1"
-        return self._real(host, *given, **named)
+        return self._real(host, *args, **options)
 
 
 class NoRoom(Plain):
@@ -158,7 +158,7 @@ class NoRoom(Plain):
         return f"http://127.0.0.1:{self._listener.port}/v1"
 
     def is_reached(self) -> object:
-        return any(each.status == psutil.CONN_SYN_SENT for each in connections_to(self._listener.port))
+        return any(connection.status == psutil.CONN_SYN_SENT for connection in connections_to(self._listener.port))
 
     async def recover(self) -> None:
         self._listener.make_room()
@@ -204,7 +204,7 @@ class NoTls:
 
 @asynccontextmanager
 async def begun(place: AnyPlace, answers: tuple[Answer, ...], folder: Path) -> AsyncGenerator[tuple[AnyPlace, str]]:
-    """The place and its address, until the end of the block."""
+    """Begin the place and yield it with its address; end it after the block."""
     url = await place.begin(answers, folder)
     try:
         yield place, url
@@ -213,24 +213,28 @@ async def begun(place: AnyPlace, answers: tuple[Answer, ...], folder: Path) -> A
 
 
 def connections_to(port: int) -> list[Any]:
-    """Of this process."""
-    return [each for each in psutil.Process().net_connections("tcp") if each.raddr and each.raddr.port == port]
+    """Return the connections of this process to the port."""
+    return [
+        connection
+        for connection in psutil.Process().net_connections("tcp")
+        if connection.raddr and connection.raddr.port == port
+    ]
 
 
-def _nothing(_: Any) -> object:
+def _at_once(_: Any) -> object:
     return True
 
 
-def _heard(kind: type, depth: int = 0) -> Callable[[Any], object]:
-    return lambda told: any(isinstance(event, kind) for event in told(depth))
+def _has_event(kind: type, depth: int = 0) -> Callable[[Any], object]:
+    return lambda events_at: any(isinstance(event, kind) for event in events_at(depth))
 
 
 def _all_processes(depth: int) -> Callable[[Any], object]:
-    return lambda told: len(pids_of(told(depth))) == PROCESSES
+    return lambda events_at: len(pids_of(events_at(depth))) == PROCESSES
 
 
 def pids_of(events: list[Any]) -> list[int]:
-    """What the programs said of themselves."""
+    """Return the process ids that the programs printed."""
     text = "".join(event.text for event in events if isinstance(event, ToolProgress))
     return [int(line) for line in text.split("\n")[:-1]]
 
@@ -241,14 +245,14 @@ async def _hook_that_hangs(_: PreToolUse) -> None:
 
 @dataclass(frozen=True)
 class State:
-    """`reached` is given a function that answers the events of runs so deep below the first; the place is asked too.
+    """A state of a run. `reached` gets a function from a depth below the first run to the events of those runs.
 
-    `works`: a tool is at work, and gets its grace. `asks`: calls need a person. `first`: something was said before.
+    `works`: a tool is running and gets its grace. `asks`: calls need approval. `first`: a prompt was answered before.
     """
 
     name: str
     answers: tuple[Answer, ...] = ()
-    reached: Callable[[Any], object] = _nothing
+    reached: Callable[[Any], object] = _at_once
     place: Callable[[], Place] = Plain
     works: bool = False
     asks: bool = False
@@ -266,13 +270,13 @@ STATES = (
     State("TLS handshake", place=NoTls),
     State("waiting for the first byte", (SILENCE,)),
     State("head without a body", (Answer(b": hi\n\n", holds=True),)),
-    State("mid-text", (breaks_off(_TEXT),), _heard(ContentDelta)),
-    State("mid-arguments of a call", (breaks_off(half_a_call("c1", "deaf")),), _heard(ToolArgsDelta)),
-    State("waiting for approval", (_CALL,), _heard(ApprovalRequested), asks=True),
-    State("a hook that hangs", (_CALL,), _heard(ToolCallPending), hooks=Hooks(pre_tool_use=(_hook_that_hangs,))),
+    State("mid-text", (breaks_off(_TEXT),), _has_event(ContentDelta)),
+    State("mid-arguments of a call", (breaks_off(half_a_call("c1", "deaf")),), _has_event(ToolArgsDelta)),
+    State("waiting for approval", (_CALL,), _has_event(ApprovalRequested), asks=True),
+    State("a hook that hangs", (_CALL,), _has_event(ToolCallPending), hooks=Hooks(pre_tool_use=(_hook_that_hangs,))),
     State("a tool whose processes ignore SIGTERM", (_CALL,), _all_processes(0), works=True),
-    State("retry wait", (refuses(503, "", "retry-after: 60"),), _heard(RetryScheduled)),
+    State("retry wait", (refuses(503, "", "retry-after: 60"),), _has_event(RetryScheduled)),
     State("compaction", (says("hello"), refuses(400, "context_length_exceeded"), SILENCE), first=True),
     State("a specialist's specialist: its tool runs", (*_HAND_ON, _CALL), _all_processes(2), works=True),
-    State("a specialist's specialist: its model streams", (*_HAND_ON, breaks_off(_TEXT)), _heard(ContentDelta, 2)),
+    State("a specialist's specialist: its model streams", (*_HAND_ON, breaks_off(_TEXT)), _has_event(ContentDelta, 2)),
 )

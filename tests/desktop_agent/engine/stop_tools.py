@@ -21,7 +21,7 @@ from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
 from desktop_agent.types.engine_events import QuestionAsked, ToolProgress
 from desktop_agent.types.policies import Hooks, PostToolUse, Specialist
-from tests.desktop_agent.engine.stop_stand import BySession, Stand, until
+from tests.desktop_agent.engine.stop_stand import BySession, RunRecording, until
 from tests.desktop_agent.mcp.test_reference_servers import free_port
 from tests.fakes.mcp_client import address, program
 from tests.fakes.session import LIMIT
@@ -34,7 +34,7 @@ KEPT_OUT = "The call took effect. Its result was kept out"
 # Of this process alone: others may run the same tests.
 MARK = f"98{os.getpid()}"
 # Half of the work, a file that goes, one that changes, and then processes that want to stay: one in a session of its
-# own, one that is deaf to being asked, and one that waits.
+# own, one that ignores SIGTERM, and one that waits.
 LINE = (
     "echo half > half.txt; rm gone.txt; echo more >> old.txt; mkdir new; touch new/a new/b; "
     f"( setsid bash -c 'trap \"\" TERM; sleep {MARK}; sleep {MARK}' & ) ; (trap '' TERM; sleep {MARK}) & "
@@ -47,7 +47,7 @@ HTML = {"content_type": "text/html"}
 
 
 class Gate:
-    """A step of a thread that waits there until Stop was heard."""
+    """Holds a thread at one step until Stop has reached it."""
 
     def __init__(self, at: str) -> None:
         self._at = at
@@ -70,7 +70,7 @@ class Gate:
 
 
 class Stepping(Workspace):
-    """The real one, with steps at which it can be held."""
+    """The real workspace, with steps at which a thread can be held."""
 
     def __init__(self, folder: Path, gate: Gate) -> None:
         super().__init__(folder)
@@ -120,7 +120,7 @@ class Scene:
 
     work: Path
     monkeypatch: pytest.MonkeyPatch
-    stand: Stand
+    recording: RunRecording
     gate: Gate
     tools: tuple[AnyTool, ...] = ()
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -131,11 +131,11 @@ class Scene:
     face: BySession | None = None
     before: frozenset[psutil.Process] = field(default_factory=lambda: frozenset(children()))
 
-    def told(self, depth: int = 0) -> str:
-        return "".join(each.text for each in self.stand.told(depth) if isinstance(each, ToolProgress))
+    def output(self, depth: int = 0) -> str:
+        return "".join(event.text for event in self.recording.events_at(depth) if isinstance(event, ToolProgress))
 
-    def heard(self, kind: type) -> bool:
-        return any(isinstance(event, kind) for event in self.stand.told(0))
+    def has_event(self, kind: type) -> bool:
+        return any(isinstance(event, kind) for event in self.recording.events_at(0))
 
 
 Place_ = Callable[[Scene], AbstractAsyncContextManager[None]]
@@ -148,10 +148,10 @@ async def nothing_more(_: Scene) -> AsyncGenerator[None]:
 
 @dataclass(frozen=True)
 class Case:
-    """`tool` is called with `arguments`. `at`: the step where it is held, else `reached` says that it is at work.
+    """`tool` is called with `arguments`. `at`: the step where it is held; else `reached` says when it is running.
 
-    `says` must be in its result. `files` are the workspace afterwards: names with what is in them, None for nothing.
-    `before`: answers of the model that come first. `context` sets up what else there is.
+    `says` must be in its result. `files` are the workspace afterwards: name to content, None for a missing file.
+    `before`: answers of the model that come first. `context` sets up what else the case needs.
     """
 
     id: str
@@ -167,7 +167,7 @@ class Case:
 
 
 def workspace_in(folder: Path) -> Path:
-    """What every case finds."""
+    """Create the workspace that every case begins with."""
     work = folder / "work"
     (work / "inside").mkdir(parents=True)
     (work / "old.txt").write_text("old\n")
@@ -189,30 +189,30 @@ def children() -> list[psutil.Process]:
 
 
 def busy_child(scene: Scene) -> bool:
-    """One that has come past its own start."""
-    for each in set(children()) - scene.before:
+    """Whether a child process works, and does not only start."""
+    for process in set(children()) - scene.before:
         with contextlib.suppress(psutil.Error):
-            if each.cpu_times().user > 0.5:
+            if process.cpu_times().user > 0.5:
                 return True
     return False
 
 
 def marked() -> list[psutil.Process]:
-    found: list[psutil.Process] = []
-    for each in psutil.process_iter():
+    processes: list[psutil.Process] = []
+    for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if MARK in each.cmdline():
-                found.append(each)
-    return found
+            if MARK in process.cmdline():
+                processes.append(process)
+    return processes
 
 
 def line_is_ready(depth: int) -> Callable[[Scene], object]:
-    return lambda scene: "ready" in scene.told(depth) and len(marked()) == 3
+    return lambda scene: "ready" in scene.output(depth) and len(marked()) == 3
 
 
 @asynccontextmanager
 async def held_after(scene: Scene) -> AsyncGenerator[None]:
-    """The tool has ended, and a hook that hears of it has not."""
+    """The tool has ended, and a hook after it has not."""
 
     async def hangs(_: PostToolUse) -> None:
         scene.gate.reached.set()
@@ -253,8 +253,8 @@ async def slow_page(scene: Scene) -> AsyncGenerator[None]:
 async def over_stdio(scene: Scene) -> AsyncGenerator[None]:
     async with program([sys.executable, "-B", str(SLOW_SERVER)], scene.work) as live:
         scene.tools = (*scene.tools, *(await load_tool_offer(live)).tools)
-        there = {each.pid for each in children()}
-        scene.may_stay = lambda: there
+        pids = {process.pid for process in children()}
+        scene.may_stay = lambda: pids
         scene.arguments = {"folder": str(scene.work)}
         yield
         await until((scene.work / "heeded").exists)
@@ -296,7 +296,7 @@ LEADER = Specialist(
 
 
 def own_tools(scene: Scene) -> tuple[AnyTool, ...]:
-    """Tools as a user of the library makes them."""
+    """Return tools as a user of the library makes them."""
     from desktop_agent.tools.decorator import tool
 
     opened = asyncio.Event()
@@ -391,7 +391,7 @@ CASES = (
         "ask_user",
         "ask_user",
         {"question": "Which?", "free_text": True},
-        reached=lambda scene: scene.heard(QuestionAsked),
+        reached=lambda scene: scene.has_event(QuestionAsked),
     ),
     Case(
         "a specialist's specialist runs a command",
@@ -414,7 +414,7 @@ CASES = (
         "mcp over stdio",
         "srv__work",
         context=over_stdio,
-        reached=lambda scene: "half" in scene.told(),
+        reached=lambda scene: "half" in scene.output(),
         says=(TOLD_SERVER, "half of it"),
         files={"first": ""},
         is_builtin=False,
@@ -423,7 +423,7 @@ CASES = (
         "mcp over HTTP",
         "web__work",
         context=over_http,
-        reached=lambda scene: "half" in scene.told(),
+        reached=lambda scene: "half" in scene.output(),
         says=(TOLD_SERVER, "half of it"),
         files={"first": ""},
         is_builtin=False,

@@ -1,4 +1,4 @@
-"""A model that is the enemy: whatever it says, and for however long, the run ends once and says why.
+"""A hostile model: whatever it says, and for however long, the run ends once and says why.
 
 Each time the session answers the next prompt, every call has its one result, the disk has what the history has, and
 memory stays within what the run's limits let it pile up (`Peak`). Where the cases are many they are small; the largest
@@ -46,7 +46,18 @@ from desktop_agent.types.provider_events import (
 )
 from desktop_agent.types.providers import ModelRequest
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.engine.enemy import END, SMALL, Answer, Arena, Enemy, Outcome, Peak, arena, said, without_end
+from tests.desktop_agent.engine.enemy import (
+    END,
+    SMALL,
+    Answer,
+    Arena,
+    Enemy,
+    Outcome,
+    Peak,
+    arena,
+    stream_of,
+    without_end,
+)
 from tests.fakes.agent_run import call, tool
 from tests.fakes.session import results_of
 from tests.frame.selection import few
@@ -61,16 +72,16 @@ EMPTY_PIECES = 20_000
 
 
 async def fought(
-    folder: Path, answer: Answer, limits: Limits = SMALL, *, given: int = 0, window: int | None = None, **setup: Any
+    folder: Path, answer: Answer, limits: Limits = SMALL, *, uncounted: int = 0, window: int | None = None, **setup: Any
 ) -> tuple[Outcome, Arena]:
-    """One run against this enemy, with memory watched, and the next prompt after it."""
+    """Run a prompt against this answer with limited memory, and the next prompt after it."""
     setup.setdefault("tools", (READ,))
     async with arena(folder, Enemy(answer, window=window), limits, **setup) as place:
-        with Peak(limits, given):
+        with Peak(limits, uncounted):
             outcome = await place.fight()
         for guard in place.session.guards.list():
             place.session.guards.remove(guard.name)
-        await place.check_stands()
+        await place.check_still_works()
         return outcome, place
 
 
@@ -156,13 +167,13 @@ async def test_pauses_without_end(tmp_path: Path, reason: StopReason) -> None:
     limits = SMALL.model_copy(update={"turns": 100})
     for number, word in enumerate(("", "and ")):
         outcome, _ = await fought(
-            tmp_path / str(number), lambda *_, w=word: said(ContentDelta(w), MessageDelta(reason), Done()), limits
+            tmp_path / str(number), lambda *_, w=word: stream_of(ContentDelta(w), MessageDelta(reason), Done()), limits
         )
         assert outcome == Outcome(RunEnd.LIMIT, ["pauses of the server in a row"], [])
 
 
 async def test_calls_that_nobody_can_read_again_and_again(tmp_path: Path) -> None:
-    outcome, place = await fought(tmp_path, lambda *_: said(MessageDelta(StopReason.MALFORMED_TOOL_CALL), Done()))
+    outcome, place = await fought(tmp_path, lambda *_: stream_of(MessageDelta(StopReason.MALFORMED_TOOL_CALL), Done()))
     assert outcome.end is RunEnd.COMPLETED
     assert place.enemy.requests == 2
 
@@ -172,15 +183,15 @@ async def test_calls_that_nobody_can_read_again_and_again(tmp_path: Path) -> Non
 
 async def test_calls_turn_after_turn(tmp_path: Path) -> None:
     def new_ids(_: ModelRequest, n: int) -> Any:
-        return said(call(f"c{n}", "read", str(n)), Done())
+        return stream_of(call(f"c{n}", "read", str(n)), Done())
 
     def one_id(_: ModelRequest, n: int) -> Any:
-        return said(call("c", "read", str(n)), Done())
+        return stream_of(call("c", "read", str(n)), Done())
 
     def pauses_between(_: ModelRequest, n: int) -> Any:
         if n % 2:
-            return said(MessageDelta(StopReason.PAUSE_TURN), Done())
-        return said(call("c", "read", str(n)), Done())
+            return stream_of(MessageDelta(StopReason.PAUSE_TURN), Done())
+        return stream_of(call("c", "read", str(n)), Done())
 
     for number, answer in enumerate((new_ids, one_id, pauses_between)):
         outcome, place = await fought(tmp_path / str(number), answer)
@@ -190,7 +201,7 @@ async def test_calls_turn_after_turn(tmp_path: Path) -> None:
 
 
 async def test_the_same_call_for_ever_with_a_person_who_allows_it_for_ever(tmp_path: Path) -> None:
-    async with arena(tmp_path, Enemy(lambda *_: said(call("c", "read"), Done())), tools=(READ,)) as place:
+    async with arena(tmp_path, Enemy(lambda *_: stream_of(call("c", "read"), Done())), tools=(READ,)) as place:
 
         def allow(envelope: Any) -> None:
             if isinstance(envelope.event, ApprovalRequested):
@@ -199,11 +210,11 @@ async def test_the_same_call_for_ever_with_a_person_who_allows_it_for_ever(tmp_p
         place.session.subscribe(on_event=allow)
         assert await place.fight() == ROUNDS
         assert place.of(DoomLoopSuspected)
-        await place.check_stands()
+        await place.check_still_works()
 
 
 async def test_one_id_for_all_calls_of_an_answer(tmp_path: Path) -> None:
-    outcome, place = await fought(tmp_path, lambda _, n: said(*[call("c", "read", str(n))] * 5, Done()))
+    outcome, place = await fought(tmp_path, lambda _, n: stream_of(*[call("c", "read", str(n))] * 5, Done()))
     assert outcome == ROUNDS
     assert len(place.of(ToolStarted)) == SMALL.tool_iterations
 
@@ -212,7 +223,7 @@ async def test_one_id_for_all_calls_of_an_answer(tmp_path: Path) -> None:
 async def test_ten_thousand_calls_at_once(tmp_path: Path) -> None:
     limits = Limits(tool_iterations=1)
     calls = [call(f"c{n}", "read", str(n)) for n in range(10_000)]
-    outcome, place = await fought(tmp_path, lambda *_: said(*calls, Done()), limits)
+    outcome, place = await fought(tmp_path, lambda *_: stream_of(*calls, Done()), limits)
     assert outcome == Outcome(RunEnd.LIMIT, ["calls of one answer", "tool rounds"], [])
     assert len(place.of(ToolStarted)) == limits.calls_per_turn
     ends = [event.outcome for event in place.of(ToolFinished)]
@@ -235,7 +246,7 @@ async def test_odd_ids_and_names(tmp_path: Path, odd: str) -> None:
     text = ODD[odd]
     ids = [ToolUse(id=text, name="read", input={"word": "x"}), ToolUse(id="c", name=text, input={text: text})]
     outcome, place = await fought(
-        tmp_path, lambda _, n: said(*ids, call("d", "read", str(n)), Done()), limits, given=len(text) * 4
+        tmp_path, lambda _, n: stream_of(*ids, call("d", "read", str(n)), Done()), limits, uncounted=len(text) * 4
     )
     assert outcome == ROUNDS
     results = results_of(place.session.history)
@@ -251,7 +262,9 @@ async def test_arguments_that_are_nested_deeply(tmp_path: Path, depth: int) -> N
         value = {"a": value}
     use = ToolUse(id="c", name="read", input={"word": value})
     outcome, place = await fought(
-        tmp_path, lambda _, n: said(use, Done()) if n == 0 else said(ContentDelta("ok"), *END), given=depth * 100
+        tmp_path,
+        lambda _, n: stream_of(use, Done()) if n == 0 else stream_of(ContentDelta("ok"), *END),
+        uncounted=depth * 100,
     )
     if depth < 200:
         assert outcome == Outcome(RunEnd.COMPLETED, [], [])
@@ -265,12 +278,12 @@ async def test_fifty_megabytes_of_arguments(tmp_path: Path) -> None:
     word = "x" * size
 
     async def pieces(*_: Any) -> Any:
-        for at in range(0, size, 64_000):
-            yield ToolArgsDelta("c", "read", word[at : at + 64_000])
+        for start in range(0, size, 64_000):
+            yield ToolArgsDelta("c", "read", word[start : start + 64_000])
         yield call("c", "read", word)
         yield Done()
 
-    for number, answer in enumerate((pieces, lambda *_: said(call("c", "read", word), Done()))):
+    for number, answer in enumerate((pieces, lambda *_: stream_of(call("c", "read", word), Done()))):
         outcome, place = await fought(tmp_path / str(number), answer, Limits())
         assert outcome == ONE_ANSWER
         assert not place.of(ToolStarted)
@@ -279,7 +292,7 @@ async def test_fifty_megabytes_of_arguments(tmp_path: Path) -> None:
 async def test_fifty_megabytes_of_arguments_where_they_are_wanted(tmp_path: Path) -> None:
     limits = Limits(answer_characters=60 * MEGABYTE, characters=60 * MEGABYTE, tool_iterations=1)
     word = "x" * (50 * MEGABYTE)
-    outcome, place = await fought(tmp_path, lambda *_: said(call("c", "read", word), Done()), limits)
+    outcome, place = await fought(tmp_path, lambda *_: stream_of(call("c", "read", word), Done()), limits)
     assert outcome.end is RunEnd.LIMIT
     result = results_of(place.session.history)["c"]
     assert result.outcome is CallOutcome.SUCCEEDED
@@ -291,10 +304,10 @@ async def test_results_that_never_fit(tmp_path: Path) -> None:
         return "x" * (10 * MEGABYTE)
 
     def reads(_: ModelRequest, n: int) -> Any:
-        return said(call(f"c{n}", "read", str(n)), UsageUpdate(Usage(total_tokens=5_000 * (n + 1))), Done())
+        return stream_of(call(f"c{n}", "read", str(n)), UsageUpdate(Usage(total_tokens=5_000 * (n + 1))), Done())
 
     tools = (tool("read", huge, read_only=True),)
-    outcome, _ = await fought(tmp_path, reads, given=10 * MEGABYTE, window=1_000, tools=tools)
+    outcome, _ = await fought(tmp_path, reads, uncounted=10 * MEGABYTE, window=1_000, tools=tools)
     assert outcome == ROUNDS
 
 
@@ -307,10 +320,10 @@ def is_summary(request: ModelRequest) -> bool:
 
 async def test_what_is_too_long_for_ever(tmp_path: Path) -> None:
     def always(*_: Any) -> Any:
-        return said(ContextLengthExceeded("too long"))
+        return stream_of(ContextLengthExceeded("too long"))
 
     def but_for_summaries(request: ModelRequest, n: int) -> Any:
-        return said(ContentDelta("In short: nothing."), *END) if is_summary(request) else always()
+        return stream_of(ContentDelta("In short: nothing."), *END) if is_summary(request) else always()
 
     for number, answer in enumerate((always, but_for_summaries)):
         outcome, place = await fought(tmp_path / str(number), answer)
@@ -321,8 +334,8 @@ async def test_what_is_too_long_for_ever(tmp_path: Path) -> None:
 async def test_summaries_longer_than_what_they_summarise(tmp_path: Path) -> None:
     def full(request: ModelRequest, n: int) -> Any:
         if is_summary(request):
-            return said(ContentDelta("Nothing happened. " * 1_000), *END)
-        return said(ContentDelta(f"Answer {n}. "), UsageUpdate(Usage(total_tokens=10**9)), *END)
+            return stream_of(ContentDelta("Nothing happened. " * 1_000), *END)
+        return stream_of(ContentDelta(f"Answer {n}. "), UsageUpdate(Usage(total_tokens=10**9)), *END)
 
     async with arena(tmp_path, Enemy(full, window=100_000), tools=(READ,)) as place:
         with Peak(SMALL):
@@ -330,7 +343,7 @@ async def test_summaries_longer_than_what_they_summarise(tmp_path: Path) -> None
                 assert await place.fight("Say it once more.") == Outcome(RunEnd.COMPLETED, [], [])
         assert place.of(ContextCompacted)
         assert place.enemy.requests <= 16
-        await place.check_stands()
+        await place.check_still_works()
 
 
 # What it raises, and what it is
@@ -342,7 +355,7 @@ class Wordless(Exception):
 
 
 class Odder(BaseException):
-    """No Exception, so that nothing that catches those catches it."""
+    """No Exception, so that `except Exception` does not catch it."""
 
 
 RAISED: dict[str, Callable[[], BaseException]] = {
@@ -385,7 +398,7 @@ class Raising(Enemy):
             "after a call": (call("c", "read"),),
             "after the end": END[:1],
         }
-        return said(*before[self.moment], self.error())
+        return stream_of(*before[self.moment], self.error())
 
     def model_info(self, model: str) -> Any:
         if self.moment == "about its model" and not self.is_tame:
@@ -411,10 +424,10 @@ class Unclosable:
         return ContentDelta("words, words, words ")
 
     async def aclose(self) -> None:
-        made = self._close()
-        if isinstance(made, BaseException):
-            raise made
-        await made
+        result = self._close()
+        if isinstance(result, BaseException):
+            raise result
+        await result
 
 
 @pytest.mark.parametrize(
@@ -441,7 +454,7 @@ async def test_whatever_it_raises_at_whatever_moment(tmp_path: Path, moment: str
             else:
                 assert outcome.end is RunEnd.FAILED, name
                 assert len(outcome.errors) == 1, name
-            await place.check_stands()
+            await place.check_still_works()
         assert not place.of(ToolStarted)
 
 
@@ -478,7 +491,7 @@ async def test_what_goes_on_when_it_is_closed(tmp_path: Path) -> None:
         await anext(events)
 
 
-@pytest.mark.parametrize("stream", [None, 5, [ContentDelta("a")], said], ids=["None", "5", "a list", "a function"])
+@pytest.mark.parametrize("stream", [None, 5, [ContentDelta("a")], stream_of], ids=["None", "5", "a list", "a function"])
 async def test_what_is_no_stream(tmp_path: Path, stream: Any) -> None:
     outcome, _ = await fought(tmp_path, lambda *_: stream)
     assert outcome == Outcome(RunEnd.FAILED, [], ["error"])
@@ -504,9 +517,9 @@ async def test_what_is_no_event(tmp_path: Path) -> None:
     async with arena(tmp_path, enemy, tools=(READ,)) as place:
         for name, event in NO_EVENTS.items():
             enemy.is_tame = False
-            enemy.answer = lambda *_, event=event: said(ContentDelta("a"), event, *END)
+            enemy.answer = lambda *_, event=event: stream_of(ContentDelta("a"), event, *END)
             assert await place.fight(name) == Outcome(RunEnd.FAILED, [], ["no_event"]), name
-            await place.check_stands()
+            await place.check_still_works()
         assert not place.of(ToolStarted)
 
 
@@ -514,7 +527,7 @@ async def test_absurd_usage(tmp_path: Path) -> None:
     reports = [Usage(total_tokens=10**30, cost=1e300), Usage(total_tokens=3, cost=0.0), Usage(output_tokens=10**18)]
 
     def absurd(_: ModelRequest, n: int) -> Any:
-        return said(*map(UsageUpdate, reports), call("c", "read", str(n)), Done())
+        return stream_of(*map(UsageUpdate, reports), call("c", "read", str(n)), Done())
 
     outcome, place = await fought(tmp_path / "unlimited", absurd, window=1_000)
     assert outcome == ROUNDS
@@ -534,10 +547,10 @@ async def go_on(_: GuardMoment) -> GuardContinue:
 
 async def test_a_guard_that_always_goes_on(tmp_path: Path) -> None:
     def done(_: ModelRequest, n: int) -> Any:
-        return said(ContentDelta(f"Done {n}."), *END)
+        return stream_of(ContentDelta(f"Done {n}."), *END)
 
     def calls(_: ModelRequest, n: int) -> Any:
-        return said(call("c", "read", str(n)), Done())
+        return stream_of(call("c", "read", str(n)), Done())
 
     outcome, place = await fought(tmp_path / "few", done, guards=(Guard("g", go_on, 5),))
     assert outcome == Outcome(RunEnd.COMPLETED, [], [])
@@ -553,10 +566,10 @@ async def test_a_guard_that_always_goes_on(tmp_path: Path) -> None:
 async def test_specialists_that_always_call_themselves(tmp_path: Path, at_once: int) -> None:
     def delegates(_: ModelRequest, n: int) -> Any:
         tasks = [ToolUse(id=f"c{i}", name="again", input={"task": f"{n}, {i}"}) for i in range(at_once)]
-        return said(*tasks, Done())
+        return stream_of(*tasks, Done())
 
-    again = Specialist(name="again", description="d", system_prompt="s", specialists=("again",), limits=SMALL)
-    outcome, place = await fought(tmp_path, delegates, specialists=lambda: (again,), tools=())
+    specialist = Specialist(name="again", description="d", system_prompt="s", specialists=("again",), limits=SMALL)
+    outcome, place = await fought(tmp_path, delegates, specialists=lambda: (specialist,), tools=())
     assert outcome.end is RunEnd.LIMIT
     assert set(outcome.limits) <= {"what one run may pile up in memory", "tool rounds"}
     assert place.enemy.requests < 500
@@ -585,8 +598,8 @@ async def test_stop_ends_what_heeds_nothing(tmp_path: Path) -> None:
         await place.session.wait_idle()
         assert place.outcome() == Outcome(RunEnd.CANCELLED, [], [])
         assert place.session.history[1].blocks == (Text(text="Heard."),)
-        await place.check_stands()
+        await place.check_still_works()
         heeds.set()
         await place.until(lambda: asyncio.all_tasks() <= others)
-        await place.check_stands()
+        await place.check_still_works()
         assert not place.of(ToolStarted)

@@ -1,4 +1,4 @@
-"""A model server that is the enemy, over a real socket and through a dialect: see test_adversary.py."""
+"""A hostile model server, over a real socket and through a dialect: see test_adversary.py."""
 
 import asyncio
 import json
@@ -57,13 +57,13 @@ async def fought(
     answer: Callable[[int], Written],
     limits: Limits = SMALL,
     *,
-    given: int = WIRE,
+    uncounted: int = WIRE,
     status: int = 200,
 ) -> tuple[Outcome, Arena]:
     async with fighting(folder, answer, limits, status=status) as place:
-        with Peak(limits, given):
+        with Peak(limits, uncounted):
             outcome = await place.fight()
-        await place.check_stands()
+        await place.check_still_works()
         return outcome, place
 
 
@@ -84,18 +84,18 @@ async def test_a_flood_of_anything_ends_and_the_connection_with_it(tmp_path: Pat
     async with fighting(tmp_path, lambda _: repeated(FLOODS[flood])) as place:
         with Peak(SMALL, WIRE):
             assert await place.fight() == ONE_ANSWER
-        await place.until(lambda: place.enemy.removed_mode == 1)
+        await place.until(lambda: place.enemy.disconnects == 1)
         assert not place.of(ToolStarted)
-        await place.check_stands()
+        await place.check_still_works()
 
 
 async def test_what_comes_behind_the_end_counts_once(tmp_path: Path) -> None:
     late = piece_of_call('{"word": "a"}', id="late", name="read")
     whole = sse(chunk({"content": "Said."}), chunk({}, "stop"), "[DONE]", chunk({"content": " And more."}), late)
-    outcome, place = await fought(tmp_path, lambda asked: these(whole) if asked == 0 else fine())
+    outcome, place = await fought(tmp_path, lambda number: these(whole) if number == 0 else fine())
     assert outcome == Outcome(RunEnd.COMPLETED, [], [])
     assert place.session.history[1].text == "Said. And more."
-    assert [each.outcome for each in place.of(ToolFinished)] == [CallOutcome.SUCCEEDED]
+    assert [event.outcome for event in place.of(ToolFinished)] == [CallOutcome.SUCCEEDED]
 
 
 async def test_signs_of_life_for_ever_end_with_stop(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ async def test_signs_of_life_for_ever_end_with_stop(tmp_path: Path) -> None:
             place.session.interrupt()
             await place.session.wait_idle()
         assert place.outcome() == Outcome(RunEnd.CANCELLED, [], [])
-        await place.until(lambda: place.enemy.removed_mode == 1)
-        await place.check_stands()
+        await place.until(lambda: place.enemy.disconnects == 1)
+        await place.check_still_works()
 
 
 async def test_it_is_too_long_for_ever(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ async def test_ten_thousand_calls_in_one_answer(tmp_path: Path) -> None:
 
     async with fighting(tmp_path, many, limits) as place:
         outcome = await place.fight()
-        await place.check_stands()
+        await place.check_still_works()
     assert outcome == Outcome(RunEnd.LIMIT, ["calls of one answer", "tool rounds"], [])
-    ends = [each.outcome for each in place.of(ToolFinished)]
+    ends = [event.outcome for event in place.of(ToolFinished)]
     assert ends.count(CallOutcome.SUCCEEDED) == limits.calls_per_turn
     assert ends.count(CallOutcome.LIMIT) == count - limits.calls_per_turn
 
@@ -170,6 +170,6 @@ async def test_fifty_megabytes_of_arguments(tmp_path: Path) -> None:
     outcome, place = await fought(tmp_path / "pieces", pieces, Limits())
     assert outcome == ONE_ANSWER
     assert not place.of(ToolStarted)
-    outcome, place = await fought(tmp_path / "whole", whole, given=size)
+    outcome, place = await fought(tmp_path / "whole", whole, uncounted=size)
     assert outcome == Outcome(RunEnd.FAILED, [], ["unreadable"])
     assert not place.of(ToolStarted)

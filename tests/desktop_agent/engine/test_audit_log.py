@@ -79,8 +79,8 @@ class TestAudit:
             await session.wait_idle()
             newest_first = (await log(office)).entries
 
-        told = [(each.tool, each.state, each.by, each.rule_id) for each in newest_first]
-        assert told == [
+        rows = [(entry.tool, entry.state, entry.by, entry.rule_id) for entry in newest_first]
+        assert rows == [
             ("write_file", "denied", "program", None),
             ("write_file", "allowed", "rule", WRITES.id),
             ("read_file", "allowed", "default", None),
@@ -110,12 +110,12 @@ class TestAudit:
             everything = repr(rows := await office.engine.store.load_call_entries(None, limit=500))
             lines = list(to_json_lines((await log(office)).entries))
             await office.engine.delete_conversation(session.record.id)
-            gone = (await log(office)).entries
+            remaining = (await log(office)).entries
 
         assert rows[0][0].title == "go"
         assert "secret words" not in everything
         assert json.loads(lines[0])["tool"] == "read_file"
-        assert gone == ()
+        assert remaining == ()
 
 
 class TestDryRun:

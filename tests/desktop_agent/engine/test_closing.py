@@ -1,4 +1,4 @@
-"""A session that is closed: one story for who listens, and nothing can be wanted of it any more."""
+"""A session that is closed: its events fit together, and it refuses every request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -51,13 +51,15 @@ async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
         yield shaky
 
 
-def told_of(stage: Stage, message: Message) -> list[type]:
-    """What listeners heard about this message, in order."""
-    return [type(each.event) for each in stage.events if getattr(each.event, "message_id", None) == message.id][1:]
+def events_about(stage: Stage, message: Message) -> list[type]:
+    """Return the types of the events about this message, in order."""
+    return [
+        type(envelope.event) for envelope in stage.events if getattr(envelope.event, "message_id", None) == message.id
+    ][1:]
 
 
-class Looking:
-    """A hook that is asked about a prompt and does not answer before it is told to."""
+class PendingHook:
+    """A hook that does not answer about a prompt before it is released."""
 
     def __init__(self, verdict: HookVerdict | None = None) -> None:
         self.reached = asyncio.Event()
@@ -75,35 +77,35 @@ class Looking:
 
 
 async def test_a_prompt_that_closing_keeps_is_never_said_to_be_handed_back(shaky: Shaky) -> None:
-    looking = Looking()
+    looking = PendingHook()
     stage = Stage(shaky, setup=looking.setup)
     prompt = Message.user("mine")
     stage.session.send(prompt)
     await looking.reached.wait()
     await stage.session.close()
-    assert told_of(stage, prompt) == [UserMessageQueued]
+    assert events_about(stage, prompt) == [UserMessageQueued]
     assert stage.session.returned(prompt.id) is None
-    assert not [each for each in stage.session.transcript if isinstance(each, UserItem)]
+    assert not [item for item in stage.session.transcript if isinstance(item, UserItem)]
     loaded = await shaky.store.load(stage.session.record.id)
-    assert [each.message for each in loaded.record.state.queue] == [prompt]
+    assert [entry.message for entry in loaded.record.state.queue] == [prompt]
 
 
 async def test_a_prompt_that_stop_hands_back_is_said_to_be_once(shaky: Shaky) -> None:
-    looking = Looking()
+    looking = PendingHook()
     stage = Stage(shaky, setup=looking.setup)
     prompt = Message.user("mine")
     stage.session.send(prompt)
     await looking.reached.wait()
     stage.session.interrupt()
     await stage.idle()
-    assert told_of(stage, prompt) == [UserMessageReturned]
-    assert not [each for each in stage.session.transcript if isinstance(each, UserItem)]
+    assert events_about(stage, prompt) == [UserMessageReturned]
+    assert not [item for item in stage.session.transcript if isinstance(item, UserItem)]
     await stage.session.close()
-    assert told_of(stage, prompt) == [UserMessageReturned]
+    assert events_about(stage, prompt) == [UserMessageReturned]
 
 
 async def test_one_that_was_refused_while_it_closed_is_handed_back_and_not_kept(shaky: Shaky) -> None:
-    looking = Looking(HookDeny("no"))
+    looking = PendingHook(HookDeny("no"))
     stage = Stage(shaky, setup=looking.setup)
     prompt = Message.user("mine")
     stage.session.send(prompt)
@@ -112,14 +114,14 @@ async def test_one_that_was_refused_while_it_closed_is_handed_back_and_not_kept(
     looking.goes_on.set()
     await asyncio.sleep(0)
     await stage.session.close()
-    returned = told_of(stage, prompt) == [UserMessageReturned]
-    kept = (await shaky.store.load(stage.session.record.id)).record.state.queue
-    assert returned == (kept == ())
+    returned = events_about(stage, prompt) == [UserMessageReturned]
+    queue = (await shaky.store.load(stage.session.record.id)).record.state.queue
+    assert returned == (queue == ())
     assert returned == (stage.session.returned(prompt.id) == prompt)
 
 
 async def test_a_prompt_that_is_sent_when_the_stopped_one_ends_stays_shown(shaky: Shaky) -> None:
-    looking = Looking()
+    looking = PendingHook()
     stage = Stage(shaky, Turn(ContentDelta("fine")), setup=looking.setup)
     first, second = Message.user("first"), Message.user("second")
 
@@ -133,7 +135,7 @@ async def test_a_prompt_that_is_sent_when_the_stopped_one_ends_stays_shown(shaky
     await looking.reached.wait()
     stage.session.interrupt()
     await stage.idle()
-    assert [each.message_id for each in stage.session.transcript if isinstance(each, UserItem)] == [second.id]
+    assert [item.message_id for item in stage.session.transcript if isinstance(item, UserItem)] == [second.id]
     assert stage.session.returned(first.id) == first
     await stage.session.close()
 
@@ -190,14 +192,14 @@ async def test_what_a_closed_one_is_asked_for_is_refused_with_a_remedy(shaky: Sh
         stage.session.steer(WAITS, "idle")
     await stage.session.close()
     stood = stands(stage.session)
-    heard, history, shown = list(stage.events), stage.session.history, list(stage.session.transcript)
+    events, history, shown = list(stage.events), stage.session.history, list(stage.session.transcript)
     stored = await shaky.store.load(stage.session.record.id) if is_kept else None
     with pytest.raises(WrongUse, match="closed") as refused:
         ACTS[name](stage.session)
     assert "Open it again" in str(refused.value.remedy)
     await stage.idle()
     await asyncio.sleep(0)
-    assert (stage.events, stage.session.history, list(stage.session.transcript)) == (heard, history, shown)
+    assert (stage.events, stage.session.history, list(stage.session.transcript)) == (events, history, shown)
     assert (await shaky.store.load(stage.session.record.id) if is_kept else None) == stored
     assert await shaky.store.rules.all() == ()
     assert stands(stage.session) == stood
@@ -223,9 +225,9 @@ async def test_what_is_changed_while_it_closes_is_kept(shaky: Shaky) -> None:
     shaky.gate.set()
     await closing
     state = (await shaky.store.load(stage.session.record.id)).record.state
-    assert [each.id for each in state.policies] == ["late"]
-    assert [each.message for each in state.queue] == [WAITS]
-    assert [each.id for each in await shaky.store.rules.all()] == [ALWAYS.id]
+    assert [policy.id for policy in state.policies] == ["late"]
+    assert [entry.message for entry in state.queue] == [WAITS]
+    assert [rule.id for rule in await shaky.store.rules.all()] == [ALWAYS.id]
 
 
 async def test_a_closed_one_hears_no_more_of_rules_that_others_lay_down(shaky: Shaky) -> None:
@@ -246,14 +248,14 @@ async def test_to_stop_to_wait_and_to_close_are_harmless_behind_the_end(shaky: S
     waits = Message.user("waits")
     stage.session.steer(waits, "idle")
     await asyncio.gather(stage.session.close(), stage.session.close())
-    heard = list(stage.events)
+    events = list(stage.events)
     assert not stage.session.interrupt()
     assert not stage.session.interrupt(StopTool("1"))
     await stage.session.wait_idle()
     await stage.session.close()
-    assert stage.events == heard
+    assert stage.events == events
     assert stage.of(UserMessageReturned) == []
-    assert [each.message for each in (await shaky.store.load(stage.session.record.id)).record.state.queue] == [waits]
+    assert [entry.message for entry in (await shaky.store.load(stage.session.record.id)).record.state.queue] == [waits]
 
 
 async def test_nothing_is_restored_in_a_closed_one(shaky: Shaky, tmp_path: Path) -> None:
@@ -269,7 +271,7 @@ async def test_nothing_is_restored_in_a_closed_one(shaky: Shaky, tmp_path: Path)
     (work / "a").write_text("1")
     await keeper.complete_checkpoint(checkpoint)
     await stage.session.close()
-    assert [each.id for each in await checkpoints.list()] == [checkpoint.id]
+    assert [checkpoint.id for checkpoint in await checkpoints.list()] == [checkpoint.id]
     for restoring in (checkpoints.restore(checkpoint.id), checkpoints.restore_since(stage.session.history[0].id)):
         with pytest.raises(WrongUse, match="closed"):
             await restoring
@@ -308,13 +310,13 @@ async def test_a_closed_one_is_opened_afresh(tmp_path: Path) -> None:
         await asyncio.sleep(0)
     assert loaded == []
     shaky.gate.set()
-    again = await opening
+    reopened = await opening
     assert closing.done()
-    assert again is not first
-    assert await engine.session(first.record.id) is again
-    again.send(Message.user("more"))
-    await again.wait_idle()
-    assert [each.text for each in again.history] == ["go", "one", "on", "two", "more", "three"]
+    assert reopened is not first
+    assert await engine.session(first.record.id) is reopened
+    reopened.send(Message.user("more"))
+    await reopened.wait_idle()
+    assert [message.text for message in reopened.history] == ["go", "one", "on", "two", "more", "three"]
     await engine.close()
 
 
@@ -325,7 +327,7 @@ async def test_what_was_handed_back_and_nobody_asks_for_is_not_remembered_for_ev
         stage.session.queue.add(message)
     stage.session.interrupt()
     assert len(stage.of(UserMessageReturned)) == len(messages)
-    assert [stage.session.returned(each.id) for each in messages] == [None, *messages[1:]]
+    assert [stage.session.returned(message.id) for message in messages] == [None, *messages[1:]]
     assert stage.session.returned(messages[-1].id) is None
     await stage.session.close()
 
@@ -355,8 +357,8 @@ async def test_what_waits_is_kept_where_the_end_comes_while_stop_is_being_done(s
     await asyncio.sleep(0)
     may_end.set()
     await closing
-    kept = await shaky.store.load(stage.session.record.id)
-    assert [each.message.text for each in kept.record.state.queue] == ["waits"]
+    stored = await shaky.store.load(stage.session.record.id)
+    assert [entry.message.text for entry in stored.record.state.queue] == ["waits"]
 
 
 async def test_calls_that_wait_for_the_person_wait_on_where_the_end_keeps_them(shaky: Shaky) -> None:
@@ -365,12 +367,12 @@ async def test_calls_that_wait_for_the_person_wait_on_where_the_end_keeps_them(s
     stage = Stage(shaky, Turn(*calls), tools=tools)
     stage.session.send(Message.user("go"))
     await stage.until(lambda: stage.session.approvals.open_approvals and stage.of(ToolFinished))
-    heard = list(stage.events)
+    events = list(stage.events)
     await stage.session.close(keeps_approvals=True)
-    assert stage.events == heard
+    assert stage.events == events
     assert not stage.busy
-    (left,) = await shaky.store.find_interrupted_runs()
-    assert [waiting.tool for waiting in left.waiting_calls] == ["act"]
+    (run,) = await shaky.store.find_interrupted_runs()
+    assert [waiting.tool for waiting in run.waiting_calls] == ["act"]
     loaded = await shaky.store.load(stage.session.record.id)
     assert [message.role for message in loaded.messages] == [Role.USER, Role.ASSISTANT]
 

@@ -117,9 +117,9 @@ async def test_what_another_process_deletes_meanwhile_is_left_out_and_named(
     else:
         assert len((await exchange.import_file(target)).added) == 0
         assert (await exchange.import_file(target)).present == 4
-    for wanted in (["3"], ["3", "nothing"]):
+    for wanted_ids in (["3"], ["3", "nothing"]):
         with pytest.raises(WrongUse, match="There is no conversation"):
-            await exchange.export(wanted, tmp_path / "none.json", ExportFormat.JSON)
+            await exchange.export(wanted_ids, tmp_path / "none.json", ExportFormat.JSON)
     assert not (tmp_path / "none.json").exists()
 
 
@@ -189,13 +189,13 @@ async def test_no_picture_is_left_of_an_export_that_is_refused(store: Store, tmp
 async def test_a_link_in_the_place_of_a_picture_is_replaced(store: Store, tmp_path: Path) -> None:
     picture = stored(GREEN)
     store.pictures.write(picture.digest, picture.media_type, GREEN)
-    kept, planted = tmp_path / "kept", tmp_path / picture_name(picture)
-    kept.write_text("of somebody else")
+    target, planted = tmp_path / "kept", tmp_path / picture_name(picture)
+    target.write_text("of somebody else")
     planted.parent.mkdir()
-    planted.symlink_to(kept)
+    planted.symlink_to(target)
     await ConversationExchange(store).export([full_tree()], tmp_path / "a.md", ExportFormat.MARKDOWN)
     assert (planted.is_symlink(), planted.read_bytes()) == (False, GREEN)
-    assert kept.read_text() == "of somebody else"
+    assert target.read_text() == "of somebody else"
 
 
 @pytest.mark.parametrize(
@@ -247,14 +247,14 @@ async def test_the_page_shows_what_a_call_changed_in_a_file(
     store: Store, tmp_path: Path, call: ToolUse, summary: str, lines: str
 ) -> None:
     result = ToolResult(tool_use_id="1", outcome=Outcome.SUCCEEDED, content=(Text(text="ok"),))
-    made = await store.create_conversation(title="changes")
+    record = await store.create_conversation(title="changes")
     for message in (
         Message.user("go"),
         Message(role=Role.ASSISTANT, blocks=(call,)),
         Message(role=Role.TOOL, blocks=(result,)),
     ):
-        await store.commit(made.id, message)
-    await ConversationExchange(store).export([made.id], tmp_path / "a.html", ExportFormat.HTML)
+        await store.commit(record.id, message)
+    await ConversationExchange(store).export([record.id], tmp_path / "a.html", ExportFormat.HTML)
     card = LexborHTMLParser((tmp_path / "a.html").read_text("utf-8")).css_first("details.card")
     assert card.css_first(".arguments").text() == summary
     diff = card.css_first("figure")
@@ -277,46 +277,46 @@ async def test_the_page_shows_what_a_call_changed_in_a_file(
 async def test_the_page_and_the_printed_one_say_what_really_changed_in_the_file(
     store: Store, tmp_path: Path, file: dict[str, Any], outcome: Outcome, summary: str, text: str
 ) -> None:
-    made = await store.create_conversation(title="changes")
+    record = await store.create_conversation(title="changes")
     call = ToolUse(id="1", name="write_file", input={"path": "a.py", "content": "x = 2\n"})
-    asked = Message(role=Role.ASSISTANT, blocks=(call,))
+    answer = Message(role=Role.ASSISTANT, blocks=(call,))
     result = ToolResult(tool_use_id="1", outcome=outcome, content=(Text(text="ok"),))
-    for message in (Message.user("go"), asked, Message(role=Role.TOOL, blocks=(result,))):
-        await store.commit(made.id, message)
+    for message in (Message.user("go"), answer, Message(role=Role.TOOL, blocks=(result,))):
+        await store.commit(record.id, message)
     assert await store.blobs.put(b"before") == BEFORE.digest
     saved = SavedFile(path="a.py", before=BEFORE, **file)
     await store.checkpoints.save(
         Checkpoint(
             id="c",
-            conversation_id=made.id,
+            conversation_id=record.id,
             tool_use_id="1",
-            message_id=asked.id,
+            message_id=answer.id,
             workspace="",
-            created_at=asked.created_at,
+            created_at=answer.created_at,
             files=(saved,),
         )
     )
     exchange, printed = ConversationExchange(store), list[str]()
-    await exchange.export([made.id], tmp_path / "a.html", ExportFormat.HTML)
+    await exchange.export([record.id], tmp_path / "a.html", ExportFormat.HTML)
     card = LexborHTMLParser((tmp_path / "a.html").read_text("utf-8")).css_first("details.card")
     assert (card.css_first(".arguments").text(), card.css_first("figure pre").text()) == (summary, text)
 
     async def show(part: PrintedPart) -> None:
         printed.append(part.html)
 
-    await exchange.print_parts(made.id, show)
+    await exchange.print_parts(record.id, show)
     assert summary in LexborHTMLParser("".join(printed)).text()
 
 
 async def test_the_page_says_what_was_undone(store: Store, tmp_path: Path) -> None:
-    made = await store.create_conversation(title="changes")
-    asked = Message(
+    record = await store.create_conversation(title="changes")
+    answer = Message(
         role=Role.ASSISTANT,
         blocks=tuple(ToolUse(id=id_, name="write_file", input={"path": id_, "content": "x"}) for id_ in "abc"),
     )
     results = tuple(ToolResult(tool_use_id=id_, outcome=Outcome.SUCCEEDED) for id_ in "abc")
-    for message in (Message.user("go"), asked, Message(role=Role.TOOL, blocks=results)):
-        await store.commit(made.id, message)
+    for message in (Message.user("go"), answer, Message(role=Role.TOOL, blocks=results)):
+        await store.commit(record.id, message)
     assert await store.blobs.put(b"before") == BEFORE.digest
     undone: dict[str, Any] = {"restored": True}
     steps: list[tuple[str, str, dict[str, Any]]] = [("a", "", {}), ("b", "", undone), ("c", "", undone)]
@@ -326,19 +326,19 @@ async def test_the_page_says_what_was_undone(store: Store, tmp_path: Path) -> No
         await store.checkpoints.save(
             Checkpoint(
                 id=str(position),
-                conversation_id=made.id,
+                conversation_id=record.id,
                 tool_use_id=id_,
-                message_id=asked.id,
+                message_id=answer.id,
                 workspace="",
-                created_at=asked.created_at,
+                created_at=answer.created_at,
                 files=(file,),
                 undoes=undoes or None,
                 **state,
             )
         )
-    await ConversationExchange(store).export([made.id], tmp_path / "a.html", ExportFormat.HTML)
+    await ConversationExchange(store).export([record.id], tmp_path / "a.html", ExportFormat.HTML)
     page = LexborHTMLParser((tmp_path / "a.html").read_text("utf-8"))
-    assert [each.text() for each in page.css("details.card .state")] == ["✓ Done", "✓ Undone", "✓ Done"]
+    assert [mark.text() for mark in page.css("details.card .state")] == ["✓ Done", "✓ Undone", "✓ Done"]
 
 
 async def test_an_export_takes_the_place_of_a_link_that_leads_to_itself(store: Store, tmp_path: Path) -> None:

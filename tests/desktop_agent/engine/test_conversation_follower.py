@@ -44,9 +44,9 @@ async def engine_at(folder: Path, server: Loopback) -> AsyncIterator[Engine]:
 
 
 async def follow(engine: Engine, id_: str) -> ConversationFollower:
-    with pytest.raises(ConversationInUse) as held:
+    with pytest.raises(ConversationInUse) as error:
         await engine.session(id_)
-    return await engine.follow_conversation(id_, held.value)
+    return await engine.follow_conversation(id_, error.value)
 
 
 async def still_following(
@@ -55,8 +55,8 @@ async def still_following(
     """Follow again where the first one has ended: the conversation was free for a moment."""
     if not following.done():
         return follower, following
-    again = await follow(engine, follower.session.record.id)
-    return again, asyncio.create_task(again.run_until_free())
+    next_follower = await follow(engine, follower.session.record.id)
+    return next_follower, asyncio.create_task(next_follower.run_until_free())
 
 
 async def until(is_so, *_: object) -> None:
@@ -117,8 +117,8 @@ async def test_text_calls_and_the_next_prompt_come_as_they_are_written(tmp_path:
         # It lets go: the other may open it now, and shows the same.
         await session.close()
         await asyncio.wait_for(following_, PATIENCE)
-        again = await other.session(session.record.id)
-        assert again.history == session.history
+        reopened = await other.session(session.record.id)
+        assert reopened.history == session.history
 
 
 async def test_a_message_that_the_owner_deletes_is_gone_here_too(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ async def test_a_message_that_the_owner_deletes_is_gone_here_too(tmp_path: Path)
         session.send(Message.user("three"))
         await session.wait_idle()
         await asyncio.wait_for(follower.run_until_free(), PATIENCE)
-        again = await follow(other, session.record.id)
-        assert shown(again.session) == ["one", "first", "three", "third"]
+        next_follower = await follow(other, session.record.id)
+        assert shown(next_follower.session) == ["one", "first", "three", "third"]
 
 
 async def test_who_comes_in_the_middle_sees_what_there_is_and_what_comes(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ async def test_a_wait_for_an_answer_is_no_gap(tmp_path: Path) -> None:
     try:
         record = await mine.create_conversation(title="t")
         writer = SessionWriter(JournalQueue(mine, record, is_new=False))
-        recorder, heard = RunRecorder(writer), list[Envelope]()
-        writer.subscribe(None, heard.append)
+        recorder, envelopes = RunRecorder(writer), list[Envelope]()
+        writer.subscribe(None, envelopes.append)
         recorder.emit(RunStarted("m"))
         await recorder.flush()
         _, position = await other.begin_following(record.id)
@@ -209,9 +209,9 @@ async def test_a_wait_for_an_answer_is_no_gap(tmp_path: Path) -> None:
         news = await other.news(record.id, position)
         assert news is not None
         assert news.is_continued
-        assert [each.seq for each in news.envelopes] == [2]
-        assert [each.seq for each in heard] == [1, 0, 0, 2]
-        assert {each.run_id for each in heard} == {recorder.run_id}
+        assert [envelope.seq for envelope in news.envelopes] == [2]
+        assert [envelope.seq for envelope in envelopes] == [1, 0, 0, 2]
+        assert {envelope.run_id for envelope in envelopes} == {recorder.run_id}
     finally:
         await mine.close()
         await other.close()
@@ -272,11 +272,11 @@ async def test_a_look_that_finds_the_database_busy_does_not_end_the_reading_alon
         follower = await follow(other, session.record.id)
         real, refused = Store.news, asyncio.Event()
 
-        async def news(*given: Any) -> Any:
+        async def news(*args: Any) -> Any:
             if not refused.is_set():
                 refused.set()
                 raise DatabaseBusy("The conversations are in use by another program.")
-            return await real(*given)
+            return await real(*args)
 
         monkeypatch.setattr(Store, "news", news)
         following_ = asyncio.create_task(follower.run_until_free())
@@ -286,8 +286,8 @@ async def test_a_look_that_finds_the_database_busy_does_not_end_the_reading_alon
         await until(lambda: "second" in shown(follower.session) or following_.done())
         await session.close()
         await asyncio.wait_for(following_, PATIENCE)
-        again = await other.session(session.record.id)
-        assert [message.text for message in again.history] == ["one", "first", "two", "second"]
+        reopened = await other.session(session.record.id)
+        assert [message.text for message in reopened.history] == ["one", "first", "two", "second"]
 
 
 async def test_a_long_conversation_is_followed_by_its_end(tmp_path: Path) -> None:

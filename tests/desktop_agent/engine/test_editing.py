@@ -37,11 +37,11 @@ async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
 
 
 def texts(messages: tuple[Message, ...]) -> list[str]:
-    return [each.text for each in messages]
+    return [message.text for message in messages]
 
 
 async def test_it_goes_on_from_what_was_edited_and_keeps_what_was_said(shaky: Shaky) -> None:
-    stage = Stage(shaky, *(Turn(ContentDelta(each)) for each in ("one", "two", "three")))
+    stage = Stage(shaky, *(Turn(ContentDelta(text)) for text in ("one", "two", "three")))
     session = stage.session
     await stage.say("a")
     await stage.say("b")
@@ -126,10 +126,10 @@ async def test_older_messages_are_summarised_when_the_person_wants_it(shaky: Sha
     assert "They said hello." in sent[0].text
     assert len(sent) < len(stage.session.history)
     await stage.session.close()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
-    assert again.history == stage.session.history
-    assert [item.folded for item in again.transcript if isinstance(item, NoticeItem)] == [("They said hello.",)]
-    await again.close()
+    reopened = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
+    assert reopened.history == stage.session.history
+    assert [item.folded for item in reopened.transcript if isinstance(item, NoticeItem)] == [("They said hello.",)]
+    await reopened.close()
 
 
 async def test_that_nothing_could_be_summarised_is_said(shaky: Shaky) -> None:
@@ -185,12 +185,12 @@ async def test_the_files_of_a_call_are_put_back(shaky: Shaky, tmp_path: Path) ->
     (created,) = stage.of(CheckpointCreated)
     checkpoints = stage.session.checkpoints
     assert checkpoints is not None
-    assert [each.id for each in await checkpoints.list()] == [created.checkpoint_id]
+    assert [checkpoint.id for checkpoint in await checkpoints.list()] == [created.checkpoint_id]
     restored = await checkpoints.restore(created.checkpoint_id)
     assert restored.restored == ("a.txt",)
     assert await asyncio.to_thread(file.read_text) == "before"
-    (told,) = [each for each in stage.events if isinstance(each.event, CheckpointRestored)]
-    assert (told.run_id, told.seq) == ("", 0)
+    (restoring,) = [envelope for envelope in stage.events if isinstance(envelope.event, CheckpointRestored)]
+    assert (restoring.run_id, restoring.seq) == ("", 0)
     await stage.session.close()
 
 
@@ -202,11 +202,11 @@ async def test_summarising_that_heeds_no_cancel_is_left_behind_after_the_grace(
     for number in range(4):
         await stage.say(f"prompt {number}")
     before = stage.session.history
-    asked, goes_on, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    requested, goes_on, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def deaf(_: object) -> AsyncIterator[Any]:
         try:
-            asked.set()
+            requested.set()
             while not goes_on.is_set():
                 with suppress(asyncio.CancelledError):
                     await goes_on.wait()
@@ -216,7 +216,7 @@ async def test_summarising_that_heeds_no_cancel_is_left_behind_after_the_grace(
 
     monkeypatch.setattr(stage.provider, "stream", deaf)
     stage.session.compact()
-    await asked.wait()
+    await requested.wait()
     stage.session.interrupt()
     await stage.idle()
     assert stage.of(RunFinished)[-1] == RunFinished(RunEnd.CANCELLED)
@@ -236,10 +236,10 @@ async def test_summarising_that_fails_because_of_stop_was_stopped(
     stage = Stage(shaky, *(Turn(ContentDelta(f"answer {number}")) for number in range(4)))
     for number in range(4):
         await stage.say(f"prompt {number}")
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
     async def fails(_: object) -> AsyncIterator[Any]:
-        asked.set()
+        requested.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -248,7 +248,7 @@ async def test_summarising_that_fails_because_of_stop_was_stopped(
 
     monkeypatch.setattr(stage.provider, "stream", fails)
     stage.session.compact()
-    await asked.wait()
+    await requested.wait()
     stage.session.interrupt()
     await stage.idle()
     assert stage.of(RunFinished)[-1] == RunFinished(RunEnd.CANCELLED)
@@ -257,13 +257,13 @@ async def test_summarising_that_fails_because_of_stop_was_stopped(
 
 
 async def test_a_summary_still_stands_for_what_it_said_after_an_edit_before_it(shaky: Shaky) -> None:
-    said = [make(f"{number}") for number in range(3) for make in (Message.user, Message.assistant)]
-    summary = Message(role=Role.SYSTEM, blocks=(Summary(text="S", first_kept_id=said[4].id),))
+    history = [make(f"{number}") for number in range(3) for make in (Message.user, Message.assistant)]
+    summary = Message(role=Role.SYSTEM, blocks=(Summary(text="S", first_kept_id=history[4].id),))
     stage = Stage(shaky)
-    session = stage.over(stage.session.record, (*said, summary), is_new=True)
-    mended = said[0].model_copy(update={"blocks": Message.user("mended").blocks})
+    session = stage.over(stage.session.record, (*history, summary), is_new=True)
+    mended = history[0].model_copy(update={"blocks": Message.user("mended").blocks})
     session.edit_history((mended, *session.history[1:]))
-    assert session.history[4].id != said[4].id
+    assert session.history[4].id != history[4].id
     assert texts(compacted_view(session.history))[1:] == ["2", "2"]
     await session.close()
 
@@ -311,8 +311,8 @@ async def test_what_the_caller_does_to_a_message_later_changes_nothing(shaky: Sh
     stage = Stage(shaky, Turn(ContentDelta("one")))
     await stage.say("a")
     metadata: dict[str, Any] = {"a": 1}
-    given = Text(text="x").model_copy(update={"metadata": metadata})
-    stage.session.edit_history([Message.user("x").model_copy(update={"blocks": (given,)})])
+    text_block = Text(text="x").model_copy(update={"metadata": metadata})
+    stage.session.edit_history([Message.user("x").model_copy(update={"blocks": (text_block,)})])
     metadata["a"] = 2
     (block,) = stage.session.history[0].blocks
     assert isinstance(block, Text)

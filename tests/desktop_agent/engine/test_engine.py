@@ -1,4 +1,4 @@
-"""The headless half, built and put away."""
+"""The engine: opened, used and closed without a window."""
 
 import asyncio
 import gc
@@ -74,13 +74,13 @@ async def test_a_conversation_lasts(tmp_path: Path) -> None:
     await engine.close()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     engine, provider = await opened(folder, Turn(ContentDelta("again")))
-    assert [each.title for each in await engine.store.list_conversations()] == ["Hello"]
+    assert [summary.title for summary in await engine.store.list_conversations()] == ["Hello"]
     session = await engine.session(id_)
     assert session.history == history
     assert (session.record.endpoint_id, session.record.model) == ("scripted", "m")
     session.send(Message.user("more"))
     await session.wait_idle()
-    assert [each.text for each in provider.requests[0].messages] == ["Hello", "Hi", "more"]
+    assert [message.text for message in provider.requests[0].messages] == ["Hello", "Hi", "more"]
     await engine.close()
 
 
@@ -101,7 +101,7 @@ async def test_a_conversation_without_server_or_model_says_so(
     session.subscribe(on_event=lambda envelope: events.append(envelope.event))
     session.send(Message.user("p"))
     await session.wait_idle()
-    (error,) = [each for each in events if isinstance(each, ErrorOccurred)]
+    (error,) = [event for event in events if isinstance(event, ErrorOccurred)]
     assert error.kind == "wrong_use"
     assert events[-1] == RunFinished(RunEnd.FAILED)
     await engine.close()
@@ -123,7 +123,7 @@ async def test_what_the_command_line_says_holds_and_is_not_saved(tmp_path: Path)
         session.send(Message.user("p"))
         await session.wait_idle()
         assert session.history[-1].text == "from the server"
-        (request,) = [each for each in server.requests if each.method == "POST"]
+        (request,) = [request for request in server.requests if request.method == "POST"]
         assert request.json["model"] == "a"
         assert request.json["messages"][0]["content"] == "Be brief."
         assert "tools" not in request.json
@@ -137,8 +137,8 @@ async def test_what_the_command_line_says_holds_and_is_not_saved(tmp_path: Path)
 
 async def test_preferences_hold_from_the_next_prompt_on(tmp_path: Path) -> None:
     engine, provider = await opened(tmp_path, Turn(), Turn())
-    heard: list[Preferences] = []
-    engine.on_preferences(heard.append)
+    published: list[Preferences] = []
+    engine.on_preferences(published.append)
     session = engine.new_session()
     session.send(Message.user("p"))
     await session.wait_idle()
@@ -149,10 +149,10 @@ async def test_preferences_hold_from_the_next_prompt_on(tmp_path: Path) -> None:
         }
     )
     await engine.change_preferences(changed)
-    assert heard == [changed]
+    assert published == [changed]
     session.send(Message.user("q"))
     await session.wait_idle()
-    first, second = (each.config for each in provider.requests)
+    first, second = (request.config for request in provider.requests)
     assert (first.system_prompt, second.system_prompt) == (None, "Answer in rhyme.")
     assert (first.timeouts.idle, second.timeouts.idle) == (300, 7)
     await engine.close()
@@ -171,7 +171,7 @@ async def test_time_limits_are_the_preferences_but_for_those_that_were_given(tmp
     await engine.change_preferences(engine.preferences.model_copy(update={"network": network}))
     session.send(Message.user("q"))
     await session.wait_idle()
-    first, second = (each.config.timeouts for each in provider.requests)
+    first, second = (request.config.timeouts for request in provider.requests)
     assert first == Timeouts(first_event=9)
     assert second == Timeouts(connect=4, headers=5, first_event=9, idle=7)
     await engine.close()
@@ -188,17 +188,17 @@ async def test_reasoning_and_caching_come_from_conversation_preferences_and_comm
     session.change_record(reasoning=ReasoningDisabled())
     session.send(Message.user("q"))
     await session.wait_idle()
-    first, second = (each.config for each in provider.requests)
+    first, second = (request.config for request in provider.requests)
     assert (first.reasoning, second.reasoning) == (ReasoningEffort(level="low"), ReasoningDisabled())
     assert (first.show_reasoning, first.caching) == (False, PromptCaching(enabled=False, lifetime="long"))
     await engine.close()
-    said = ProviderConfig(reasoning=ReasoningEffort(level="max"), show_reasoning=True)
-    engine, provider = await opened(tmp_path / "b", Turn(), config=said)
+    chosen = ProviderConfig(reasoning=ReasoningEffort(level="max"), show_reasoning=True)
+    engine, provider = await opened(tmp_path / "b", Turn(), config=chosen)
     await engine.change_preferences(engine.preferences.model_copy(update={"models": models}))
     session = engine.new_session()
     session.send(Message.user("p"))
     await session.wait_idle()
-    (config,) = (each.config for each in provider.requests)
+    (config,) = (request.config for request in provider.requests)
     assert (config.reasoning, config.show_reasoning) == (ReasoningEffort(level="max"), True)
     assert config.caching == models.prompt_caching
     await engine.close()
@@ -222,11 +222,11 @@ async def test_tools_follow_the_workspace(tmp_path: Path, toolset: str, names: l
     session = engine.new_session(workspace=str(tmp_path))
     session.send(Message.user("p"))
     await session.wait_idle()
-    assert [each.name for each in provider.requests[0].tools] == names
+    assert [tool.name for tool in provider.requests[0].tools] == names
     session.change_record(workspace=None)
     session.send(Message.user("p"))
     await session.wait_idle()
-    assert [each.name for each in provider.requests[1].tools] == names[: len(ALWAYS)]
+    assert [tool.name for tool in provider.requests[1].tools] == names[: len(ALWAYS)]
     await engine.close()
 
 
@@ -254,11 +254,11 @@ async def test_deleting_stops_and_puts_it_into_the_trash(tmp_path: Path) -> None
     assert not session.working
     assert not engine.working_sessions
     assert await engine.store.list_conversations() == ()
-    assert [each.id for each in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
+    assert [summary.id for summary in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
     await engine.store.restore_conversation(session.record.id)
-    again = await engine.session(session.record.id)
-    assert again is not session
-    assert [each.text for each in again.history] == ["p", "half"]
+    reopened = await engine.session(session.record.id)
+    assert reopened is not session
+    assert [message.text for message in reopened.history] == ["p", "half"]
     await engine.close()
 
 
@@ -276,7 +276,7 @@ async def test_who_opens_what_is_being_deleted_is_told_that_it_is_not_there(tmp_
     with pytest.raises(WrongUse):
         await engine.session(session.record.id)
     await deleting
-    assert [each.id for each in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
+    assert [summary.id for summary in await engine.store.list_conversations(in_trash=True)] == [session.record.id]
     await engine.close()
 
 
@@ -336,8 +336,8 @@ async def test_close_ends_every_run_and_keeps_it(tmp_path: Path) -> None:
     engine = await Engine.open(tmp_path)
     records = await engine.store.list_conversations()
     assert len(records) == 2
-    for each in records:
-        loaded = await engine.store.load(each.id)
+    for record in records:
+        loaded = await engine.store.load(record.id)
         assert [message.text for message in loaded.messages] == ["p", "half"]
         assert loaded.journal == ()
     await engine.close()
@@ -421,14 +421,14 @@ async def freed(session: "ref[Session]") -> None:
 async def test_a_session_lives_while_somebody_holds_it_or_it_works(tmp_path: Path) -> None:
     wait = Wait(asyncio.Event(), asyncio.Event())
     engine, _ = await opened(tmp_path, Turn(ContentDelta("one")), Turn(wait, ContentDelta("two")))
-    held, let_go = engine.new_session(), engine.new_session()
-    let_go.send(Message.user("p"))
-    await let_go.wait_idle()
-    id_ = let_go.record.id
-    gone = ref(let_go)
-    del let_go
-    await freed(gone)
-    assert set(engine._sessions) == {held.record.id}
+    kept_session, released_session = engine.new_session(), engine.new_session()
+    released_session.send(Message.user("p"))
+    await released_session.wait_idle()
+    id_ = released_session.record.id
+    reference = ref(released_session)
+    del released_session
+    await freed(reference)
+    assert set(engine._sessions) == {kept_session.record.id}
     # One that works lives without anybody, and is the one that is opened again.
     session = await engine.session(id_)
     session.send(Message.user("q"))
@@ -440,7 +440,7 @@ async def test_a_session_lives_while_somebody_holds_it_or_it_works(tmp_path: Pat
     assert await engine.session(id_) is there()
     wait.until.set()
     await (await engine.session(id_)).wait_idle()
-    assert [each.text for each in (await engine.store.load(id_)).messages] == ["p", "one", "q", "two"]
+    assert [message.text for message in (await engine.store.load(id_)).messages] == ["p", "one", "q", "two"]
     await freed(there)
     await engine.close()
 
@@ -463,13 +463,13 @@ async def test_a_session_with_something_unwritten_lives_until_it_is_written(
     id_ = session.record.id
     del session
     gc.collect()
-    again = await engine.session(id_)
-    assert again is there()
-    assert again.record.title == "Mine"
+    reopened = await engine.session(id_)
+    assert reopened is there()
+    assert reopened.record.title == "Mine"
     monkeypatch.undo()
     await engine.close()
     engine = await Engine.open(tmp_path)
-    assert [each.title for each in await engine.store.list_conversations()] == ["Mine"]
+    assert [summary.title for summary in await engine.store.list_conversations()] == ["Mine"]
     await engine.close()
 
 
@@ -492,7 +492,7 @@ async def test_what_has_something_unwritten_is_not_deleted_and_stays_open(
     assert not session.is_closed
     assert await engine.session(session.record.id) is session
     await engine.delete_conversation(session.record.id)
-    assert [each.title for each in await engine.store.list_conversations(in_trash=True)] == ["Mine"]
+    assert [summary.title for summary in await engine.store.list_conversations(in_trash=True)] == ["Mine"]
     await engine.close()
 
 
@@ -534,7 +534,7 @@ async def test_what_the_agent_may_ask_of_the_person_is_said_by_who_opens_the_eng
         session = engine.new_session()
         session.send(Message.user("p"))
         await session.wait_idle()
-        names = {each.name for each in provider.requests[0].tools}
+        names = {tool.name for tool in provider.requests[0].tools}
         assert names & {"ask_user", "change_mode"} == ({"ask_user", "change_mode"} if may else set())
         await engine.close()
 
@@ -549,8 +549,8 @@ async def test_rules_that_are_not_understood_are_told_of(tmp_path: Path) -> None
     connection.execute("UPDATE rules SET body = replace(body, '\"pattern\":null', '\"pattern\":7')")
     connection.close()
     engine = await Engine.open(tmp_path)
-    assert [(each.effect, each.tool) for each in engine.rules] == [(RuleEffect.DENY, "act")]
-    assert [str(each).partition(":")[2][:3] for each in engine.notices] == [" 1.", " 1."]
+    assert [(rule.effect, rule.tool) for rule in engine.rules] == [(RuleEffect.DENY, "act")]
+    assert [str(notice).partition(":")[2][:3] for notice in engine.notices] == [" 1.", " 1."]
     assert "only partly understood" in str(engine.notices[0])
     assert "no longer apply" in str(engine.notices[1])
     await engine.close()
@@ -575,10 +575,10 @@ async def test_a_closed_conversation_is_opened_only_when_all_of_it_is_on_the_dis
         await first.close()
         with pytest.raises(StorageFailed):
             await engine.session(first.record.id)
-    again = await engine.session(first.record.id)
-    again.send(Message.user("again"))
-    await again.wait_idle()
-    assert [each.text for each in again.history] == ["go", "one", "more", "two", "again", "three"]
+    reopened = await engine.session(first.record.id)
+    reopened.send(Message.user("again"))
+    await reopened.wait_idle()
+    assert [message.text for message in reopened.history] == ["go", "one", "more", "two", "again", "three"]
     await engine.close()
 
 

@@ -93,15 +93,15 @@ async def test_it_is_opened_by_its_end_and_grows_at_its_beginning(shaky: Shaky, 
     session = await opened(stage_for(shaky), *messages)
     loader, transcript = session.history_loader, session.transcript
     last = transcript[len(transcript) - 1]
-    heard: list[Change] = []
-    session.subscribe(on_changes=heard.extend)
+    changes: list[Change] = []
+    session.subscribe(on_changes=changes.extend)
     while loader.unloaded_count:
         assert session.history == tuple(messages[loader.unloaded_count :])
         assert session.history[0].role is not Role.TOOL
         before = len(transcript)
         await loader.load()
-        assert heard == [Prepended(len(transcript) - before)]
-        heard.clear()
+        assert changes == [Prepended(len(transcript) - before)]
+        changes.clear()
     assert session.history == tuple(messages)
     assert shown(transcript) == shown(Transcript(messages))
     assert len({item.id for item in transcript}) == len(transcript)
@@ -208,11 +208,11 @@ async def test_a_prompt_that_is_edited_where_the_part_begins_stays_on_its_branch
     await stage.idle()
     edited = session.history[-2:]
     assert [message.text for message in edited] == ["edited", "other"]
-    for again in (session, await opened_again(stage, session.record.id, whole=True)):
-        await again.history_loader.load_all()
-        assert again.history == (*messages[:above], *edited)
-        assert again.branches.versions[edited[0].id].ids == (first.id, edited[0].id)
-        assert shown(again.transcript) == shown(Transcript(again.history))
+    for opened_session in (session, await opened_again(stage, session.record.id, whole=True)):
+        await opened_session.history_loader.load_all()
+        assert opened_session.history == (*messages[:above], *edited)
+        assert opened_session.branches.versions[edited[0].id].ids == (first.id, edited[0].id)
+        assert shown(opened_session.transcript) == shown(Transcript(opened_session.history))
 
 
 async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky: Shaky) -> None:
@@ -228,15 +228,15 @@ async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky:
     await session.branches.show("p8")
     await session.close()
     versions = session.branches.versions
-    again = await opened_again(stage, session.record.id)
+    reopened = await opened_again(stage, session.record.id)
     known: set[int] = set()
-    while again.history_loader.unloaded_count:
-        assert again.branches.versions == {
-            id_: place for id_, place in versions.items() if id_ in {message.id for message in again.history}
+    while reopened.history_loader.unloaded_count:
+        assert reopened.branches.versions == {
+            id_: place for id_, place in versions.items() if id_ in {message.id for message in reopened.history}
         }
-        known.add(len(again.branches.versions))
-        await again.history_loader.load(1)
-    assert known | {len(again.branches.versions)} == {0, 1, 2}
+        known.add(len(reopened.branches.versions))
+        await reopened.history_loader.load(1)
+    assert known | {len(reopened.branches.versions)} == {0, 1, 2}
     third = await opened_again(stage, session.record.id)
     await third.branches.show(versions["p2"].ids[1])
     assert [message.text for message in third.history[-2:]] == ["second way", "x"]
@@ -332,8 +332,8 @@ async def test_a_long_branch_comes_into_view_where_nothing_was(shaky: Shaky) -> 
 
 async def test_the_ids_of_a_branch_that_is_left_are_those_it_has_alone(shaky: Shaky) -> None:
     id_, first, second = await two_long_branches(stage_for(shaky))
-    left = await shaky.store.branch_parts.ids_apart(id_, first[-1].id, second[-1].id)
-    assert left == {message.id for message in first[8:]}
+    ids = await shaky.store.branch_parts.ids_apart(id_, first[-1].id, second[-1].id)
+    assert ids == {message.id for message in first[8:]}
 
 
 async def test_an_answer_whose_prompt_is_not_loaded_is_asked_for_anew_once_it_is(shaky: Shaky) -> None:
@@ -419,12 +419,12 @@ async def test_the_head_is_known_where_the_first_messages_in_memory_are_left(sha
 
 
 async def test_no_title_is_asked_for_while_the_first_prompt_is_not_in_memory(shaky: Shaky) -> None:
-    asked: list[object] = []
-    stage = stage_for(shaky, "one", "two", title_model=asked.append)
+    requests: list[object] = []
+    stage = stage_for(shaky, "one", "two", title_model=requests.append)
     session = await opened(stage, *talk(5), summary("p4"))
     await stage.say("more")
     assert session.history_loader.unloaded_count
-    assert not asked
+    assert not requests
     await session.history_loader.load_all()
     await stage.say("and more")
-    assert asked
+    assert requests

@@ -30,19 +30,19 @@ def setup(*turns: Turn, **more: Any) -> tuple[SessionSetup, ScriptedProvider]:
     async def opened(*_: object) -> ScriptedProvider:
         return provider
 
-    made = SessionSetup(
+    session_setup = SessionSetup(
         open_provider=opened,
         read_picture=no_picture,
         tools_for=lambda _: ToolRegistry((tool("act"),)),
         config_for=lambda _: ProviderConfig(),
         **more,
     )
-    return made, provider
+    return session_setup, provider
 
 
 async def test_a_rule_for_a_closed_one_is_refused() -> None:
-    made, _ = setup()
-    session = in_memory_session(made, model="m")
+    session_setup, _ = setup()
+    session = in_memory_session(session_setup, model="m")
     rule = Rule(effect=RuleEffect.DENY, tool="act", scope=RuleScope.CONVERSATION)
     session.permission_policy.add(rule)
     await session.close()
@@ -54,29 +54,29 @@ async def test_a_rule_for_a_closed_one_is_refused() -> None:
 
 async def test_it_speaks_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made, provider = setup(Turn(ContentDelta("Hi")), Turn(ContentDelta("again")))
-    session = in_memory_session(made, model="m", messages=(Message.user("before"), Message.assistant("yes")))
+    session_setup, provider = setup(Turn(ContentDelta("Hi")), Turn(ContentDelta("again")))
+    session = in_memory_session(session_setup, model="m", messages=(Message.user("before"), Message.assistant("yes")))
     assert session.is_new
     session.send(Message.user("Hello"))
     await session.wait_idle()
     assert not session.is_new
     session.send(Message.user("more"))
     await session.wait_idle()
-    assert [each.text for each in session.history] == ["before", "yes", "Hello", "Hi", "more", "again"]
-    assert [each.text for each in provider.requests[0].messages] == ["before", "yes", "Hello"]
+    assert [message.text for message in session.history] == ["before", "yes", "Hello", "Hi", "more", "again"]
+    assert [message.text for message in provider.requests[0].messages] == ["before", "yes", "Hello"]
     await session.close()
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 
 
 async def test_the_caller_runs_the_calls_and_goes_on(tmp_path: Path) -> None:
-    made, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), execute_tools=False)
-    session = in_memory_session(made, model="m")
+    session_setup, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), execute_tools=False)
+    session = in_memory_session(session_setup, model="m")
     events: list[Envelope] = []
     session.subscribe(on_event=events.append)
     session.send(Message.user("go"))
     session.steer(Message.user("later"), "idle")
     await session.wait_idle()
-    ends = [each.event.reason for each in events if isinstance(each.event, RunFinished)]
+    ends = [envelope.event.reason for envelope in events if isinstance(envelope.event, RunFinished)]
     assert ends == [RunEnd.AWAITING_RESULTS]  # and what waits goes on waiting
     assert len(session.queue.entries) == 1
     session.queue.take_all()
@@ -84,7 +84,7 @@ async def test_the_caller_runs_the_calls_and_goes_on(tmp_path: Path) -> None:
     session.edit_history((*session.history, Message.tool_results([result])))
     session.continue_run()
     await session.wait_idle()
-    assert [each.role for each in session.history] == ["user", "assistant", "tool", "assistant"]
+    assert [message.role for message in session.history] == ["user", "assistant", "tool", "assistant"]
     with pytest.raises(WrongUse):
         session.continue_run()
     await session.close()
@@ -92,8 +92,8 @@ async def test_the_caller_runs_the_calls_and_goes_on(tmp_path: Path) -> None:
 
 async def test_rules_and_modes_hold_while_it_is_open(tmp_path: Path) -> None:
     rule = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)
-    made, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), rules=(rule,))
-    session = in_memory_session(made, model="m")
+    session_setup, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), rules=(rule,))
+    session = in_memory_session(session_setup, model="m")
     session.modes.set_by_person("accept-edits")
     session.policies.install("p", "Be brief.", scope="persistent")
     session.send(Message.user("go"))

@@ -43,7 +43,7 @@ _end = st.one_of(
 
 
 def _turn(parts: list[Any], calls: list[ToolUse], end: Any) -> Turn:
-    unique = {each.id: each for each in calls}.values()
+    unique = {call.id: call for call in calls}.values()
     return Turn(*parts, *unique, *([end] if end is not None else []))
 
 
@@ -120,16 +120,16 @@ async def _play(folder: Path, turns: list[Turn], seed: int, stop_after: int | No
                 for _ in range(stop_after):
                     await asyncio.sleep(0)
                 stage.session.interrupt()
-                seen = len(stage.of(ToolStarted))
+                started_count = len(stage.of(ToolStarted))
                 await stage.idle()
-                assert len(stage.of(ToolStarted)) == seen  # nothing starts after a stop
+                assert len(stage.of(ToolStarted)) == started_count  # nothing starts after a stop
 
             stopping = asyncio.create_task(stop())
         await stage.idle()
         if stopping is not None:
             await stopping
         _check(stage)
-        assert not any(len(each) > 1 and set(each) & set(MUTATING) for each in worker.overlaps)
+        assert not any(len(names) > 1 and set(names) & set(MUTATING) for names in worker.overlaps)
         assert await stage.stored() == stage.session.history
         # The session takes the next prompt, whatever happened.
         stage.provider = Paced(Turn(ContentDelta("next")))
@@ -146,18 +146,18 @@ def _check(stage: Stage) -> None:
     history = stage.session.history
     check_invariants(history, stage.events)
     # 9: what was streamed is what is kept, and what is shown.
-    said: dict[str, str] = {}
+    streamed: dict[str, str] = {}
     message_id = ""
-    for each in stage.events:
-        if isinstance(each.event, TurnStarted):
-            message_id = each.event.message_id
-        elif isinstance(each.event, ContentDelta):
-            said[message_id] = said.get(message_id, "") + each.event.text
-    kept = {each.id: each.text for each in history if each.role is Role.ASSISTANT and each.text}
-    assert kept == said
+    for envelope in stage.events:
+        if isinstance(envelope.event, TurnStarted):
+            message_id = envelope.event.message_id
+        elif isinstance(envelope.event, ContentDelta):
+            streamed[message_id] = streamed.get(message_id, "") + envelope.event.text
+    stored = {message.id: message.text for message in history if message.role is Role.ASSISTANT and message.text}
+    assert stored == streamed
     assert _shown(stage.session.transcript) == _shown(Transcript(history))
     # 3: started before finished, each call at most once in a turn.
-    for turn in {each.turn_id for each in stage.events}:
+    for turn in {envelope.turn_id for envelope in stage.events}:
         started = [e.event.id for e in stage.events if e.turn_id == turn and isinstance(e.event, ToolStarted)]
         finished = [e.event.id for e in stage.events if e.turn_id == turn and isinstance(e.event, ToolFinished)]
         assert len(started) == len(set(started))

@@ -1,4 +1,4 @@
-"""Recorders: of a run that is gone on with, and of the runs below one."""
+"""Recorders of resumed runs, and of the runs below a run."""
 
 import gc
 import weakref
@@ -26,7 +26,7 @@ from tests.fakes.session import Shaky, record, shaky_store
 
 
 class Desk:
-    """A writer, and what it told."""
+    """A writer, and the envelopes that it sent."""
 
     def __init__(self, shaky: Shaky) -> None:
         self.shaky = shaky
@@ -51,7 +51,7 @@ async def test_a_run_that_is_gone_on_with_keeps_its_id_its_turn_and_its_count(de
     recorder = RunRecorder(desk.writer, "run", 7, "turn")
     recorder.emit(RunStarted("p", resumed=True))
     assert recorder.run_id == "run"
-    assert [(each.seq, each.run_id, each.turn_id) for each in desk.heard] == [(8, "run", "turn")]
+    assert [(envelope.seq, envelope.run_id, envelope.turn_id) for envelope in desk.heard] == [(8, "run", "turn")]
 
 
 async def test_a_run_below_names_the_one_above_and_counts_for_itself(desk: Desk) -> None:
@@ -63,13 +63,13 @@ async def test_a_run_below_names_the_one_above_and_counts_for_itself(desk: Desk)
     below.emit(TurnStarted("t", "m", "model"))
     further.emit(RunStarted("r", agent="reader"))
     above.emit(RunFinished(RunEnd.COMPLETED))
-    parents = {each.run_id: each.parent_run_id for each in desk.heard}
+    parents = {envelope.run_id: envelope.parent_run_id for envelope in desk.heard}
     assert parents == {above.run_id: None, below.run_id: above.run_id, further.run_id: below.run_id}
     assert above.run_ids == (above.run_id, below.run_id, further.run_id)
     for run_id in parents:
-        own = [each for each in desk.heard if each.run_id == run_id]
-        assert [each.seq for each in own] == list(range(1, len(own) + 1))
-        assert [isinstance(each.event, RunFinished) for each in own] == [False] * (len(own) - 1) + [True]
+        own = [envelope for envelope in desk.heard if envelope.run_id == run_id]
+        assert [envelope.seq for envelope in own] == list(range(1, len(own) + 1))
+        assert [isinstance(envelope.event, RunFinished) for envelope in own] == [False] * (len(own) - 1) + [True]
 
 
 async def test_no_run_below_outlasts_the_one_above(desk: Desk) -> None:
@@ -77,7 +77,7 @@ async def test_no_run_below_outlasts_the_one_above(desk: Desk) -> None:
     below = above.nested()
     below.emit(RunStarted("q"))
     above.emit(RunFinished(RunEnd.CANCELLED))
-    assert [type(each.event) for each in desk.heard[-2:]] == [RunFinished, RunFinished]
+    assert [type(envelope.event) for envelope in desk.heard[-2:]] == [RunFinished, RunFinished]
     assert desk.heard[-1].run_id == above.run_id
     count = len(desk.heard)
     below.emit(ContentDelta("late"))
@@ -95,12 +95,12 @@ async def test_what_a_specialist_says_is_its_own(desk: Desk) -> None:
     await below.commit(theirs)
     below.emit(UsageUpdate(Usage(total_tokens=9)))
     assert below.history() == (theirs,)
-    assert [each.text for each in above.history()] == ["ours"]
+    assert [message.text for message in above.history()] == ["ours"]
     assert desk.writer.usage is None
     assert [item.text for item in desk.writer.transcript if isinstance(item, UserItem)] == ["ours"]
     await desk.writer.flush()
     loaded = await desk.shaky.store.load(desk.writer.record.id)
-    assert [each.text for each in loaded.messages] == ["ours"]
+    assert [message.text for message in loaded.messages] == ["ours"]
 
 
 async def test_every_event_below_is_journalled_with_its_parent(desk: Desk) -> None:
@@ -109,7 +109,7 @@ async def test_every_event_below_is_journalled_with_its_parent(desk: Desk) -> No
     below = above.nested()
     below.emit(RunStarted("q", agent="finder"))
     below.emit(ContentDelta("hm"))
-    assert [(each.run_id, each.parent_run_id) for each in await desk.journal()] == [
+    assert [(envelope.run_id, envelope.parent_run_id) for envelope in await desk.journal()] == [
         (above.run_id, None),
         (below.run_id, above.run_id),
         (below.run_id, above.run_id),
@@ -119,7 +119,7 @@ async def test_every_event_below_is_journalled_with_its_parent(desk: Desk) -> No
 async def test_what_happens_between_runs_is_told_and_not_journalled(desk: Desk) -> None:
     desk.writer.emit_between_runs(ModeChanged("default", "plan", "person"))
     desk.writer.emit_between_runs(CheckpointRestored("c"))
-    assert [(each.seq, each.run_id, each.turn_id) for each in desk.heard] == [(0, "", None)] * 2
+    assert [(envelope.seq, envelope.run_id, envelope.turn_id) for envelope in desk.heard] == [(0, "", None)] * 2
     await desk.writer.flush()
     assert desk.shaky.asked == []
 
@@ -140,12 +140,16 @@ async def test_a_run_below_that_has_ended_is_not_held(desk: Desk) -> None:
     further = below.nested()
     ids = (above.run_id, below.run_id, further.run_id)
     await further.commit(Message.user("theirs"))
-    held = (weakref.ref(below), weakref.ref(further))
+    references = (weakref.ref(below), weakref.ref(further))
     below.emit(RunFinished(RunEnd.COMPLETED))
     below.emit(RunFinished(RunEnd.COMPLETED))
     del below, further
     gc.collect()
-    assert [each() for each in held] == [None, None]
+    assert [reference() for reference in references] == [None, None]
     assert above.run_ids == ids
     above.emit(RunFinished(RunEnd.COMPLETED))
-    assert [each.run_id for each in desk.heard if isinstance(each.event, RunFinished)] == [ids[2], ids[1], ids[0]]
+    assert [envelope.run_id for envelope in desk.heard if isinstance(envelope.event, RunFinished)] == [
+        ids[2],
+        ids[1],
+        ids[0],
+    ]

@@ -84,12 +84,12 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 async def test_no_run_begins_where_the_link_leads(scene: Scene) -> None:
     await scene.replace()
-    asked = len(scene.provider.requests)
+    request_count = len(scene.provider.requests)
     with pytest.raises(WrongUse) as refused:
         scene.session.send(Message.user("read a.txt"))
     assert str(refused.value.sentence) == f"“{scene.proj}” leads to “{scene.keys}” now."
     assert str(refused.value.remedy).startswith("Choose the folder again")
-    assert (len(scene.provider.requests), len(scene.session.transcript)) == (asked, 0)
+    assert (len(scene.provider.requests), len(scene.session.transcript)) == (request_count, 0)
 
 
 @pytest.mark.parametrize("choice", ["the target", "none"])

@@ -63,7 +63,7 @@ async def test_send_asks_shows_keeps_and_ends(shaky: Shaky) -> None:
     assert not session.working
     assert not session.is_new
     assert session.usage == Usage(total_tokens=3)
-    assert [each.text for each in session.history] == ["Say hello", "Hello"]
+    assert [message.text for message in session.history] == ["Say hello", "Hello"]
     assert await stage.stored() == session.history
     assert stage.of(RunStarted) == [RunStarted(session.history[0].id)]
     assert stage.of(RunFinished) == [RunFinished(RunEnd.COMPLETED)]
@@ -83,7 +83,7 @@ async def test_nothing_is_sent_or_tried_again_while_working(shaky: Shaky) -> Non
         stage.session.retry()
     wait.until.set()
     await stage.idle()
-    assert [each.text for each in stage.session.history] == ["p", "a"]
+    assert [message.text for message in stage.session.history] == ["p", "a"]
     assert sum(isinstance(item, UserItem) for item in stage.session.transcript) == 1
 
 
@@ -98,7 +98,7 @@ async def test_the_next_prompt_may_be_sent_as_soon_as_the_end_is_told(shaky: Sha
 
     stage.session.subscribe(on_event=on_event)
     await stage.say()
-    assert [each.text for each in stage.session.history] == ["go", "one", "again", "two"]
+    assert [message.text for message in stage.session.history] == ["go", "one", "again", "two"]
     assert await stage.stored() == stage.session.history
     check_invariants(stage.session.history, stage.events)
     journal = (await shaky.store.load(stage.session.record.id)).journal
@@ -112,7 +112,7 @@ async def test_a_failed_run_leaves_a_session_that_tries_again(shaky: Shaky) -> N
     assert stage.of(RunFinished) == [RunFinished(RunEnd.FAILED)]
     stage.session.retry()
     await stage.idle()
-    assert [each.text for each in stage.session.history] == ["go", "now"]
+    assert [message.text for message in stage.session.history] == ["go", "now"]
     assert stage.of(RunStarted)[1].message_id == stage.session.history[0].id
     assert stage.provider.requests[0].messages == stage.provider.requests[1].messages
 
@@ -146,9 +146,9 @@ async def test_what_was_adjusted_is_told_once_and_not_again_when_it_was_opened_a
     await stage.say()
     await stage.say()
     assert sum(isinstance(item, NoticeItem) for item in stage.session.transcript) == 1
-    again = Transcript(await stage.stored())
-    assert [type(item) for item in again] == [type(item) for item in stage.session.transcript]
-    assert again.apply(Envelope(1, "run", None, "turn", now(), started)) == []
+    reopened = Transcript(await stage.stored())
+    assert [type(item) for item in reopened] == [type(item) for item in stage.session.transcript]
+    assert reopened.apply(Envelope(1, "run", None, "turn", now(), started)) == []
 
 
 async def test_there_must_be_something_to_try_again(shaky: Shaky) -> None:
@@ -202,10 +202,10 @@ async def test_stop_in_the_middle_keeps_what_came(shaky: Shaky) -> None:
     assert isinstance(offer, NoticeItem)
     assert offer.action is RemedyAction.CONTINUE
     opened_again = SessionWriter(JournalQueue(shaky.store, stage.session.record, is_new=False), await stage.stored())
-    assert [type(each) for each in opened_again.transcript] == [type(each) for each in stage.session.transcript]
+    assert [type(item) for item in opened_again.transcript] == [type(item) for item in stage.session.transcript]
     assert opened_again.transcript[-1] == offer
     await stage.say("on")
-    assert not any(isinstance(each, NoticeItem) for each in stage.session.transcript)
+    assert not any(isinstance(item, NoticeItem) for item in stage.session.transcript)
     assert stage.session.history[-1].text == "whole"
 
 
@@ -218,7 +218,7 @@ async def test_stop_before_the_prompt_is_written_asks_nobody(shaky: Shaky) -> No
     shaky.gate.set()
     await stage.idle()
     assert stage.provider.requests == []
-    assert [each.text for each in await stage.stored()] == ["p"]
+    assert [message.text for message in await stage.stored()] == ["p"]
     offer = stage.session.transcript[-1]
     assert isinstance(offer, NoticeItem)
     assert offer.action is RemedyAction.RETRY
@@ -260,7 +260,7 @@ async def test_an_allowance_lasts_for_the_conversation(shaky: Shaky) -> None:
     await stage.idle()
     await stage.say("again")
     assert len(stage.of(ApprovalRequested)) == 1
-    assert [each.outcome for each in stage.of(ToolFinished)] == [Outcome.SUCCEEDED] * 2
+    assert [event.outcome for event in stage.of(ToolFinished)] == [Outcome.SUCCEEDED] * 2
 
 
 async def test_stop_while_a_card_waits_takes_it_back(shaky: Shaky) -> None:
@@ -272,7 +272,7 @@ async def test_stop_while_a_card_waits_takes_it_back(shaky: Shaky) -> None:
     assert stage.session.approvals.open_approvals == ()
     assert not stage.session.approvals.answer(approval.approval_id, AllowOnce()).accepted
     await stage.idle()
-    assert [each.outcome for each in stage.of(ToolFinished)] == [Outcome.CANCELLED] * 2
+    assert [event.outcome for event in stage.of(ToolFinished)] == [Outcome.CANCELLED] * 2
     assert [item.state for item in stage.session.transcript if isinstance(item, ToolCallItem)] == ["ended", "ended"]
     check_invariants(stage.session.history, stage.events)
     await stage.say()
@@ -392,8 +392,8 @@ def png() -> bytes:
 
 async def test_a_picture_of_the_model_is_shown_stored_and_sent_with_the_next_prompt(shaky: Shaky) -> None:
     data = base64.b64encode(png()).decode()
-    made = Image(source=Base64Source(media_type="image/png", data=data), provider="p")
-    stage = Stage(shaky, Turn(ContentDelta("Here:"), made, ContentDelta("Done.")), Turn())
+    image = Image(source=Base64Source(media_type="image/png", data=data), provider="p")
+    stage = Stage(shaky, Turn(ContentDelta("Here:"), image, ContentDelta("Done.")), Turn())
     await stage.say("Draw a cat.")
     shown = [type(item) for item in stage.session.transcript]
     assert shown == [UserItem, AnswerItem, PictureItem, AnswerItem]
@@ -421,7 +421,7 @@ async def test_another_model_holds_from_the_next_prompt_on(shaky: Shaky) -> None
     await stage.say()
     stage.session.change_record(model="another")
     await stage.say()
-    assert [each.model for each in stage.provider.requests] == ["m", "another"]
+    assert [request.model for request in stage.provider.requests] == ["m", "another"]
     await stage.session.close()
     assert (await shaky.store.load(stage.session.record.id)).record.model == "another"
 
@@ -433,7 +433,7 @@ async def test_close_stops_what_runs_and_writes_it(shaky: Shaky) -> None:
     await wait.reached.wait()  # type: ignore[union-attr]
     async with asyncio.timeout(PATIENCE):
         await stage.session.close()
-    assert [each.text for each in await stage.stored()] == ["p", "half"]
+    assert [message.text for message in await stage.stored()] == ["p", "half"]
     assert stage.of(RunFinished) == [RunFinished(RunEnd.CANCELLED)]
 
 

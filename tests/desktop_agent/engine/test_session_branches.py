@@ -60,14 +60,14 @@ async def test_an_edited_prompt_is_sent_in_place_of_the_first_and_both_are_kept(
     assert texts(session) == shown(session.transcript) == ["a", "one", "c", "other"]
     assert [message.text for message in stage.provider.requests[-1].messages] == ["a", "one", "c"]
     assert counts(session) == {"c": (2, 2)}
-    again = await reopened(stage)
-    assert again.history == session.history
-    assert counts(again) == {"c": (2, 2)}
-    await again.branches.show(first[2].id)
-    assert again.history == first
-    assert shown(again.transcript) == ["a", "one", "b", "two"]
-    assert counts(again) == {"b": (1, 2)}
-    await again.close()
+    second = await reopened(stage)
+    assert second.history == session.history
+    assert counts(second) == {"c": (2, 2)}
+    await second.branches.show(first[2].id)
+    assert second.history == first
+    assert shown(second.transcript) == ["a", "one", "b", "two"]
+    assert counts(second) == {"b": (1, 2)}
+    await second.close()
     assert await stage.stored() == first
 
 
@@ -157,13 +157,13 @@ async def test_versions_of_versions_are_found_again(shaky: Shaky) -> None:
     await stage.idle()
     assert texts(session) == ["x", "4"]
     assert counts(session) == {"x": (2, 2), "4": (2, 2)}
-    again = await reopened(stage)
-    assert counts(again) == {"x": (2, 2), "4": (2, 2)}
-    first = again.branches.versions[again.history[0].id].ids[0]
-    await again.branches.show(first)
-    assert texts(again) == ["a", "1", "b", "2"]
-    assert counts(again) == {"a": (1, 2)}
-    await again.close()
+    second = await reopened(stage)
+    assert counts(second) == {"x": (2, 2), "4": (2, 2)}
+    first = second.branches.versions[second.history[0].id].ids[0]
+    await second.branches.show(first)
+    assert texts(second) == ["a", "1", "b", "2"]
+    assert counts(second) == {"a": (1, 2)}
+    await second.close()
 
 
 async def test_what_stays_in_view_is_not_drawn_again(shaky: Shaky) -> None:
@@ -171,13 +171,13 @@ async def test_what_stays_in_view_is_not_drawn_again(shaky: Shaky) -> None:
     session = stage.session
     await stage.say("a")
     await stage.say("b")
-    kept = list(session.transcript)[:3]
+    items = list(session.transcript)[:3]
     changes: list[Any] = []
     session.subscribe(on_changes=changes.extend)
     session.branches.regenerate(session.history[-1].id)
     await stage.idle()
     assert changes[0] == Removed(3, 1)
-    assert all(item is old for item, old in zip(session.transcript, kept, strict=False))
+    assert all(item is old for item, old in zip(session.transcript, items, strict=False))
     await session.close()
 
 

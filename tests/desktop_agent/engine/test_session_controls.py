@@ -44,21 +44,21 @@ async def test_the_mode_and_the_policies_outlast_the_program(shaky: Shaky) -> No
     stage.session.modes.set_by_person("plan")
     stage.session.policies.install("brief", "Be brief.", scope="persistent")
     stage.session.policies.install("now", "Only now.")
-    between = [each for each in stage.events if not each.run_id]
-    assert [each.event for each in between] == [
+    between = [envelope for envelope in stage.events if not envelope.run_id]
+    assert [envelope.event for envelope in between] == [
         ModeChanged("default", "plan", "person"),
         PolicyInstalled("brief"),
         PolicyInstalled("now"),
     ]
     await stage.session.close()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
-    assert again.modes.current == again.permission_policy.mode == PLAN_MODE
-    assert [each.id for each in again.policies.list()] == ["brief"]
-    again.send(Message.user("more"))
-    await again.wait_idle()
+    reopened = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
+    assert reopened.modes.current == reopened.permission_policy.mode == PLAN_MODE
+    assert [policy.id for policy in reopened.policies.list()] == ["brief"]
+    reopened.send(Message.user("more"))
+    await reopened.wait_idle()
     assert "Be brief." in (stage.provider.requests[-1].config.system_prompt or "")
     assert PLAN_MODE.addendum in (stage.provider.requests[-1].config.system_prompt or "")
-    await again.close()
+    await reopened.close()
 
 
 async def test_a_mode_that_is_chosen_before_the_first_prompt_is_kept_with_it(shaky: Shaky) -> None:
@@ -77,7 +77,7 @@ async def test_a_change_of_the_mode_in_a_run_is_an_event_of_it_and_decides_what_
     stage.session.modes.set_by_person("plan")
     await stage.idle()
     assert results_of(stage.session.history)["1"].outcome is Outcome.DENIED
-    (changed,) = [each for each in stage.events if isinstance(each.event, ModeChanged)]
+    (changed,) = [envelope for envelope in stage.events if isinstance(envelope.event, ModeChanged)]
     assert changed.run_id == stage.events[0].run_id
     assert len(stage.of(ApprovalRequested)) == 1
     await stage.session.close()
@@ -99,14 +99,14 @@ async def test_in_place_of_a_mode_that_is_gone_the_strictest_holds(
     await stage.say()
     await stage.session.close()
     await shaky.store.update_conversation(stage.session.record.id, state=ConversationState(mode="careful"))
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
-    assert again.modes.current == falls_to
-    notices = [str(item.sentence) for item in again.transcript if isinstance(item, NoticeItem)]
+    reopened = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
+    assert reopened.modes.current == falls_to
+    notices = [str(item.sentence) for item in reopened.transcript if isinstance(item, NoticeItem)]
     assert len(notices) == 1
     assert "careful" in notices[0]
     assert falls_to.title in notices[0]
-    await again.close()
-    assert (await shaky.store.load(again.record.id)).record.state.mode == falls_to.name
+    await reopened.close()
+    assert (await shaky.store.load(reopened.record.id)).record.state.mode == falls_to.name
 
 
 async def test_what_could_not_be_opened_again_is_left_out(shaky: Shaky) -> None:
@@ -120,10 +120,10 @@ async def test_what_could_not_be_opened_again_is_left_out(shaky: Shaky) -> None:
     odd = (prompt, prompt, QueuedMessage(message=Message.assistant("no prompt")), nothing)
     state = ConversationState(policies=(twice, twice), queue=odd)
     await shaky.store.update_conversation(stage.session.record.id, state=state)
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
-    assert [each.id for each in again.policies.list()] == ["a"]
-    assert again.queue.entries == (prompt,)
-    await again.close()
+    reopened = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
+    assert [policy.id for policy in reopened.policies.list()] == ["a"]
+    assert reopened.queue.entries == (prompt,)
+    await reopened.close()
 
 
 async def test_the_time_in_which_a_person_is_asked_does_not_count(shaky: Shaky) -> None:
@@ -224,17 +224,17 @@ async def test_what_a_removed_mode_denied_stays_denied_over_a_restart(is_open: b
         stage.session.modes.refresh_modes()
     await stage.session.close()
     modes.own = ()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
-    (notice,) = [item for item in again.transcript if isinstance(item, NoticeItem)]
+    reopened = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
+    (notice,) = [item for item in reopened.transcript if isinstance(item, NoticeItem)]
     assert "What it denied is still denied here" in str(notice.sentence)
-    again.send(Message.user("more"))
-    await again.wait_idle()
-    assert results_of(again.history)["1"].outcome is Outcome.DENIED
+    reopened.send(Message.user("more"))
+    await reopened.wait_idle()
+    assert results_of(reopened.history)["1"].outcome is Outcome.DENIED
     # Another one of its name is not it; the very same is.
     modes.own = (Mode(name="own", title="Own"),)
-    again.modes.refresh_modes()
-    assert again.modes.current.rules == (denies,)
-    await again.close()
+    reopened.modes.refresh_modes()
+    assert reopened.modes.current.rules == (denies,)
+    await reopened.close()
     third = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert third.modes.current.rules == (denies,)
     modes.own = (own,)
@@ -250,9 +250,9 @@ async def test_a_mode_that_came_in_place_of_another_is_kept_as_what_it_is(shaky:
     await stage.say()
     await stage.session.close()
     modes.own = ()
-    again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
-    assert again.modes.current == DEFAULT_MODE
-    await again.close()
+    reopened = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
+    assert reopened.modes.current == DEFAULT_MODE
+    await reopened.close()
     modes.own = (Mode(name="own", title="Own", mutating="accept_edits"),)
     third = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert third.modes.current == DEFAULT_MODE
@@ -274,7 +274,7 @@ async def test_specialists_are_asked_for_at_every_prompt_and_one_at_work_ends_as
     go.set()
     await stage.idle()
     await stage.say("and now?")
-    offered = [[each.name for each in request.tools] for request in stage.provider.requests]
+    offered = [[tool.name for tool in request.tools] for request in stage.provider.requests]
     assert offered == [[], ["finder"], [], ["finder"], ["seeker"]]
     assert results_of(stage.session.history)["1"].outcome is Outcome.SUCCEEDED
     assert (stage.provider.requests[2].config.system_prompt or "").startswith("You find.")

@@ -80,8 +80,10 @@ async def test_a_whole_answer_goes_with_its_calls_and_the_prompt_waits_for_anoth
     await session.close()
 
 
-@pytest.mark.parametrize(("deleted", "left"), [(0, "two"), (1, "one"), (2, "two")])
-async def test_the_version_before_comes_in_view_or_else_the_one_after(shaky: Shaky, deleted: int, left: str) -> None:
+@pytest.mark.parametrize(("deleted", "remaining"), [(0, "two"), (1, "one"), (2, "two")])
+async def test_the_version_before_comes_in_view_or_else_the_one_after(
+    shaky: Shaky, deleted: int, remaining: str
+) -> None:
     stage = stage_for(shaky, "one", "two", "three")
     session = stage.session
     await stage.say("a")
@@ -91,11 +93,11 @@ async def test_the_version_before_comes_in_view_or_else_the_one_after(shaky: Sha
     (versions,) = session.branches.versions.values()
     await session.branches.show(versions.ids[deleted])
     await session.branches.delete(versions.ids[deleted])
-    assert texts(session) == shown(session) == ["a", left]
+    assert texts(session) == shown(session) == ["a", remaining]
     (place,) = session.branches.versions.values()
     assert place.ids == tuple(id_ for id_ in versions.ids if id_ != versions.ids[deleted])
     await session.branches.delete(place.ids[1 - place.index])  # not in view
-    assert texts(session) == ["a", left]
+    assert texts(session) == ["a", remaining]
     assert session.branches.versions == {}
     await session.close()
 
@@ -175,20 +177,20 @@ async def test_what_others_still_need_stays(shaky: Shaky, tmp_path: Path) -> Non
     for _ in range(2):
         session.send(Message.user_with_base64_image("look", png(), "image/png"))
         await stage.idle()
-    kept = source_of((await stage.stored())[0])
+    source = source_of((await stage.stored())[0])
     age_pictures(tmp_path / "data")
     await session.branches.delete(session.history[2].id)
-    assert shaky.store.pictures.path_of(kept).exists()
+    assert shaky.store.pictures.path_of(source).exists()
     await session.branches.delete(session.history[0].id)
-    assert not shaky.store.pictures.path_of(kept).exists()
+    assert not shaky.store.pictures.path_of(source).exists()
     await session.close()
 
 
 async def test_of_a_run_that_goes_on_before_it_only_its_own_turns_go(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    record = await store.create_conversation(title="t")
     history = [Message.user("a"), Message.assistant("one"), Message.user("b"), Message.assistant("two")]
-    await store.commit(made.id, *history)
+    await store.commit(record.id, *history)
     specialist, other = Message.assistant("s"), Message.assistant("o")
     rows = [
         Envelope(1, "run", None, None, now(), RunStarted(history[0].id)),
@@ -203,10 +205,10 @@ async def test_of_a_run_that_goes_on_before_it_only_its_own_turns_go(tmp_path: P
         Envelope(2, "gone", "run", "s2", now(), TurnStarted("s2", specialist.id, "m")),
         Envelope(1, "below", "gone", None, now(), RunStarted("x", agent="s", call_id="call-3")),
     ]
-    await store.append_journal(made.id, rows)
+    await store.append_journal(record.id, rows)
     saved = Checkpoint(
         id="c",
-        conversation_id=made.id,
+        conversation_id=record.id,
         tool_use_id="1",
         message_id=specialist.id,
         workspace="",
@@ -216,15 +218,15 @@ async def test_of_a_run_that_goes_on_before_it_only_its_own_turns_go(tmp_path: P
     await store.checkpoints.save(saved)
     await store.checkpoints.save(saved.model_copy(update={"id": "d", "message_id": other.id}))
     for _ in range(2):  # to repeat it is harmless
-        await store.branches.delete(made.id, history[2].id, head_message_id=history[1].id)
-    left = await store._run(
+        await store.branches.delete(record.id, history[2].id, head_message_id=history[1].id)
+    rows_left = await store._run(
         lambda db: db.execute(
             "SELECT runs.id, journal.number & 255 FROM journal JOIN runs ON runs.number = journal.number >> 32"
         ).fetchall()
     )
-    assert left == [("run", 1), ("run", 2), ("run", 3), ("kept", 1), ("kept", 2)]
-    assert [checkpoint.id for checkpoint in await store.checkpoints.of_conversation(made.id)] == ["d"]
-    assert (await store.load(made.id)).messages == tuple(history[:2])
+    assert rows_left == [("run", 1), ("run", 2), ("run", 3), ("kept", 1), ("kept", 2)]
+    assert [checkpoint.id for checkpoint in await store.checkpoints.of_conversation(record.id)] == ["d"]
+    assert (await store.load(record.id)).messages == tuple(history[:2])
     await store.close()
 
 
@@ -343,10 +345,10 @@ async def test_a_conversation_in_memory_forgets_it_too(shaky: Shaky) -> None:
 
 async def test_the_outline_of_a_long_conversation_is_read_in_parts(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
-    await store.commit(made.id, *(Message.user(f"\n  line {index}\nmore") for index in range(250)))
-    await store.commit(made.id, Message.user("x" * 300_000), Message.user(" " * 1_000 + "end"))
-    outline = await store.branches.load_outline(made.id)
+    record = await store.create_conversation(title="t")
+    await store.commit(record.id, *(Message.user(f"\n  line {index}\nmore") for index in range(250)))
+    await store.commit(record.id, Message.user("x" * 300_000), Message.user(" " * 1_000 + "end"))
+    outline = await store.branches.load_outline(record.id)
     assert [message.line for message in outline] == [*(f"line {index}" for index in range(250)), "x" * 200, "end"]
     assert outline[9].parent == outline[8].id
     with pytest.raises(WrongUse, match="no conversation"):

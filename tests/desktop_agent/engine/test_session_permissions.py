@@ -35,7 +35,7 @@ def rule(scope: RuleScope, **more: Any) -> Rule:
 
 
 class Open:
-    """An open conversation's standing."""
+    """The permission policy of an open conversation."""
 
     def __init__(self, shaky: Shaky, book: RuleBook, **about: Any) -> None:
         self.journal_queue = JournalQueue(shaky, record(**about), is_new=True)  # type: ignore[arg-type]
@@ -51,12 +51,12 @@ async def test_a_rule_for_one_conversation_holds_there_and_is_kept(shaky: Shaky)
     here.permission_policy.add(rule(RuleScope.CONVERSATION))
     assert (await here.allows(), await there.allows()) == (True, False)
     await here.journal_queue.close()
-    (kept,) = await shaky.store.rules.all()
-    assert kept.conversation_id == here.journal_queue.record.id
+    (stored,) = await shaky.store.rules.all()
+    assert stored.conversation_id == here.journal_queue.record.id
     assert await shaky.store.list_conversations() == ()  # nothing was said yet
-    again = RuleBook(await shaky.store.rules.all())
-    assert again.for_conversation(here.journal_queue.record.id) == (kept,)
-    assert again.for_conversation(there.journal_queue.record.id) == ()
+    reopened = RuleBook(await shaky.store.rules.all())
+    assert reopened.for_conversation(here.journal_queue.record.id) == (stored,)
+    assert reopened.for_conversation(there.journal_queue.record.id) == ()
     await there.journal_queue.close()
 
 
@@ -71,22 +71,22 @@ async def test_a_rule_for_everywhere_holds_in_all_open_conversations_at_once(sha
     assert changes == ["changed"]
     assert there.permission_policy.revoke(always.id) == always
     assert (await here.allows(), await there.allows()) == (False, False)
-    for each in (here, there):
-        await each.journal_queue.close()
+    for conversation in (here, there):
+        await conversation.journal_queue.close()
     assert await shaky.store.rules.all() == ()
     assert book.rules == ()
 
 
 async def test_a_rule_for_a_workspace_follows_the_workspace(shaky: Shaky) -> None:
     book = RuleBook()
-    here, there, elsewhere = (Open(shaky, book, workspace=each) for each in ("/w", "/w", "/v"))
+    here, there, elsewhere = (Open(shaky, book, workspace=workspace) for workspace in ("/w", "/w", "/v"))
     here.permission_policy.add(rule(RuleScope.WORKSPACE))
-    assert [await each.allows() for each in (here, there, elsewhere)] == [True, True, False]
+    assert [await conversation.allows() for conversation in (here, there, elsewhere)] == [True, True, False]
     elsewhere.permission_policy.set_workspace("/w")
     here.permission_policy.set_workspace(None)
-    assert [await each.allows() for each in (here, there, elsewhere)] == [False, True, True]
-    for each in (here, there, elsewhere):
-        await each.journal_queue.close()
+    assert [await conversation.allows() for conversation in (here, there, elsewhere)] == [False, True, True]
+    for conversation in (here, there, elsewhere):
+        await conversation.journal_queue.close()
 
 
 async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
@@ -96,15 +96,15 @@ async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
     here.permission_policy.add(always)
     here.permission_policy.nested().mark_used(always.id)
     await here.journal_queue.close()
-    (kept,) = await shaky.store.rules.all()
-    assert kept.last_used_at is not None
-    assert book.rules == (kept,)
+    (stored,) = await shaky.store.rules.all()
+    assert stored.last_used_at is not None
+    assert book.rules == (stored,)
 
 
 async def test_rules_that_were_given_are_kept_nowhere(shaky: Shaky) -> None:
     journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
-    given = rule(RuleScope.ALWAYS)
-    permission_policy = SessionPolicyStore(SessionWriter(journal_queue), RuleBook(), session_rules=(given,)).policy
+    preset = rule(RuleScope.ALWAYS)
+    permission_policy = SessionPolicyStore(SessionWriter(journal_queue), RuleBook(), session_rules=(preset,)).policy
     assert isinstance(await permission_policy.verdict(call("1", "act"), tool("act")), Allowed)
     await journal_queue.close()
     assert await shaky.store.rules.all() == ()
@@ -156,19 +156,19 @@ async def test_what_is_allowed_for_a_conversation_outlasts_the_program(shaky: Sh
 async def test_what_is_always_allowed_holds_for_calls_that_wait_elsewhere(shaky: Shaky) -> None:
     book = RuleBook()
     both = [
-        Stage(shaky, Turn(call(each, "act")), Turn(), tools=(tool("act"),), setup={"rule_book": book})
-        for each in ("1", "2")
+        Stage(shaky, Turn(call(id_, "act")), Turn(), tools=(tool("act"),), setup={"rule_book": book})
+        for id_ in ("1", "2")
     ]
     for stage in both:
         stage.session.send(Message.user("p"))
         await stage.until(lambda stage=stage: stage.session.approvals.open_approvals)
     (approval,) = both[0].session.approvals.open_approvals
-    whole = next(each for each in approval.proposals if each.scope is RuleScope.ALWAYS and each.pattern is None)
+    whole = next(rule for rule in approval.proposals if rule.scope is RuleScope.ALWAYS and rule.pattern is None)
     both[0].session.approvals.answer(approval.approval_id, AllowAlways(rule_id=whole.id))
     for stage in both:
         await stage.idle()
         await stage.session.close()
-    assert [each.id for each in await shaky.store.rules.all()] == [whole.id]
+    assert [rule.id for rule in await shaky.store.rules.all()] == [whole.id]
 
 
 async def test_without_a_rule_a_person_is_asked(shaky: Shaky) -> None:
@@ -195,7 +195,7 @@ async def test_a_folder_that_is_changed_while_a_run_works_holds_from_the_next_on
     session.change_record(workspace="/there")
     assert isinstance(await session.permission_policy.verdict(call("1", "act"), tool("act")), Ask)
     (approval,) = session.approvals.open_approvals
-    assert {each.workspace for each in approval.proposals if each.scope is RuleScope.WORKSPACE} == {"/here"}
+    assert {rule.workspace for rule in approval.proposals if rule.scope is RuleScope.WORKSPACE} == {"/here"}
     session.approvals.answer(approval.approval_id, Deny())
     await stage.idle()
     assert results_of(session.history)["1"].outcome is Outcome.DENIED
@@ -239,7 +239,7 @@ async def test_a_rule_that_is_laid_down_elsewhere_for_elsewhere_is_learned_and_d
     shaky: Shaky,
 ) -> None:
     book = RuleBook()
-    here, there = (Open(shaky, book, workspace=each) for each in ("/here", "/there"))
+    here, there = (Open(shaky, book, workspace=workspace) for workspace in ("/here", "/there"))
     there.permission_policy.add(rule(RuleScope.WORKSPACE))
     # Also one that names a folder which is not its own.
     there.permission_policy.add(rule(RuleScope.WORKSPACE, workspace="/elsewhere"))
@@ -248,8 +248,8 @@ async def test_a_rule_that_is_laid_down_elsewhere_for_elsewhere_is_learned_and_d
     assert not await here.allows()
     here.permission_policy.set_workspace("/there")
     assert await here.allows()
-    for each in (here, there):
-        await each.journal_queue.close()
+    for conversation in (here, there):
+        await conversation.journal_queue.close()
 
 
 async def test_a_rule_that_forbids_in_another_workspace_forbids_nothing_here(shaky: Shaky) -> None:
@@ -262,11 +262,11 @@ async def test_a_rule_that_forbids_in_another_workspace_forbids_nothing_here(sha
 
 
 async def test_a_rule_is_kept_whatever_who_hears_of_it_adds_or_revokes_meanwhile(shaky: Shaky) -> None:
-    one, two, never = (rule(RuleScope.ALWAYS, id=each) for each in ("one", "two", "never"))
+    one, two, never = (rule(RuleScope.ALWAYS, id=id_) for id_ in ("one", "two", "never"))
     here = Open(shaky, RuleBook())
 
     def meddle() -> None:
-        known = {each.id for each in here.permission_policy.rules}
+        known = {rule.id for rule in here.permission_policy.rules}
         if "one" in known and "two" not in known:
             here.permission_policy.add(two)
         if "never" in known:
@@ -276,4 +276,4 @@ async def test_a_rule_is_kept_whatever_who_hears_of_it_adds_or_revokes_meanwhile
     here.permission_policy.add(one)
     here.permission_policy.add(never)
     await here.journal_queue.close()
-    assert {each.id for each in await shaky.store.rules.all()} == {"one", "two"}
+    assert {rule.id for rule in await shaky.store.rules.all()} == {"one", "two"}

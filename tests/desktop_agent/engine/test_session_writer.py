@@ -85,8 +85,8 @@ async def test_pieces_that_came_together_are_counted_told_and_journalled_as_if_t
 async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
         about = writer(shaky)
-        heard: list[Envelope] = []
-        about.subscribe(None, heard.append)
+        envelopes: list[Envelope] = []
+        about.subscribe(None, envelopes.append)
         recorder = RunRecorder(about)
         recorder.emit(RunStarted("p"))
         recorder.emit(TurnStarted("t", "m", "model"))
@@ -97,10 +97,10 @@ async def test_a_recorder_counts_without_gaps_and_is_deaf_after_the_end(tmp_path
         recorder.emit(ContentDelta("late"))
         recorder.emit(RunFinished(RunEnd.CANCELLED))
         await recorder.commit(Message.user("late"))
-        assert [each.seq for each in heard] == [1, 2, 3, 4]
-        assert [each.turn_id for each in heard] == [None, "t", "t", "t"]
-        assert {each.run_id for each in heard} == {recorder.run_id}
-        assert heard[-1].event == RunFinished(RunEnd.COMPLETED)
+        assert [envelope.seq for envelope in envelopes] == [1, 2, 3, 4]
+        assert [envelope.turn_id for envelope in envelopes] == [None, "t", "t", "t"]
+        assert {envelope.run_id for envelope in envelopes} == {recorder.run_id}
+        assert envelopes[-1].event == RunFinished(RunEnd.COMPLETED)
         assert recorder.history() == ()
         await about.journal_queue.close()
         assert len((await shaky.store.load(about.record.id)).journal) == 0  # the run is over on disk too
@@ -160,13 +160,15 @@ async def test_a_listener_that_raises_anything_ends_no_run_and_silences_nobody(
     async with shaky_store(tmp_path) as shaky:
         stage = Stage(shaky, Turn(call("1", "look")), Turn(ContentDelta("done")), tools=(tool("look", read_only=True),))
         changes: list[Any] = []
-        heard: list[Envelope] = []
+        envelopes: list[Envelope] = []
         session = stage.session
         session.subscribe(fail, fail)
-        session.subscribe(changes.extend, heard.append)
+        session.subscribe(changes.extend, envelopes.append)
         await stage.say()
-        assert [each.event for each in heard if isinstance(each.event, RunFinished)] == [RunFinished(RunEnd.COMPLETED)]
-        assert [each.seq for each in heard] == list(range(1, len(heard) + 1))
+        assert [envelope.event for envelope in envelopes if isinstance(envelope.event, RunFinished)] == [
+            RunFinished(RunEnd.COMPLETED)
+        ]
+        assert [envelope.seq for envelope in envelopes] == list(range(1, len(envelopes) + 1))
         assert changes
         assert (await stage.stored())[-1].text == "done"
         await session.close()
@@ -184,10 +186,10 @@ async def test_what_listeners_do_to_what_they_hear_reaches_neither_the_call_nor_
     def vandal(envelope: Envelope) -> None:
         event: Any = envelope.event
         for name in ("input", "metadata", "effective_input", "details"):
-            for each in (getattr(event, name, None), getattr(getattr(event, "result", None), name, None)):
-                if isinstance(each, dict):
-                    each.clear()
-                    each["word"] = "vandal"
+            for value in (getattr(event, name, None), getattr(getattr(event, "result", None), name, None)):
+                if isinstance(value, dict):
+                    value.clear()
+                    value["word"] = "vandal"
 
     def thief(news: Any) -> None:
         with suppress(AttributeError, TypeError):
@@ -224,8 +226,8 @@ async def test_the_journal_has_what_was_said_and_not_what_a_listener_made_of_it(
         await about.commit(Message.user("p"))
         RunRecorder(about).emit(ToolStarted("1", {"word": "kept"}))
         await about.flush()
-        (kept,) = (await shaky.store.load(about.record.id)).journal
-        assert kept.event == ToolStarted("1", {"word": "kept"})
+        (row,) = (await shaky.store.load(about.record.id)).journal
+        assert row.event == ToolStarted("1", {"word": "kept"})
         await about.journal_queue.close()
 
 
@@ -254,12 +256,12 @@ def _sizes(about: SessionWriter) -> dict[str, int]:
 async def test_one_who_left_hears_nothing(tmp_path: Path) -> None:
     async with shaky_store(tmp_path) as shaky:
         about = writer(shaky)
-        heard: list[Any] = []
-        about.subscribe(heard.append, heard.append)
-        about.unsubscribe(heard.append)
+        events: list[Any] = []
+        about.subscribe(events.append, events.append)
+        about.unsubscribe(events.append)
         about.show(Message.user("p"))
         RunRecorder(about).emit(RunStarted("p"))
-        assert heard == []
+        assert events == []
         await about.journal_queue.close()
 
 
@@ -268,14 +270,14 @@ async def test_messages_are_remembered_even_when_the_disk_refuses(tmp_path: Path
         about = writer(shaky)
         shaky.refuse = DISK
         await about.commit(Message.user("kept"))
-        assert [each.text for each in about.history()] == ["kept"]
+        assert [message.text for message in about.history()] == ["kept"]
         with pytest.raises(StorageFailed):
             await about.flush()
         notices = [item for item in about.transcript if isinstance(item, NoticeItem)]
-        assert [(str(each.sentence), each.level) for each in notices] == [("the disk refuses", "error")]
+        assert [(str(notice.sentence), notice.level) for notice in notices] == [("the disk refuses", "error")]
         shaky.refuse = None
         await about.journal_queue.close()
-        assert [each.text for each in (await shaky.store.load(about.record.id)).messages] == ["kept"]
+        assert [message.text for message in (await shaky.store.load(about.record.id)).messages] == ["kept"]
 
 
 async def test_trouble_in_the_middle_of_an_answer_does_not_split_it(tmp_path: Path) -> None:
@@ -290,7 +292,7 @@ async def test_trouble_in_the_middle_of_an_answer_does_not_split_it(tmp_path: Pa
         recorder.emit(ContentDelta("two"))
         recorder.emit(RunFinished(RunEnd.COMPLETED))
         answers = [item for item in about.transcript if isinstance(item, AnswerItem)]
-        assert [(str(each.text), each.finished) for each in answers] == [("one two", True)]
+        assert [(str(item.text), item.finished) for item in answers] == [("one two", True)]
         shaky.refuse = None
         await about.journal_queue.close()
 

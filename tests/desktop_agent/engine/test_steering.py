@@ -81,7 +81,7 @@ async def test_a_message_that_is_soon_comes_after_the_results_of_the_turn(shaky:
     assert shown(session) == ["go"]
     wait.until.set()
     await stage.idle()
-    assert [each.role for each in session.history] == ["user", "assistant", "tool", "user", "assistant"]
+    assert [message.role for message in session.history] == ["user", "assistant", "tool", "user", "assistant"]
     assert said(session) == ["go", "and this", "done"]
     assert shown(session) == ["go", "and this"]
     assert stage.of(UserMessageQueued) == [UserMessageQueued(message.id)]
@@ -102,7 +102,7 @@ async def test_one_that_waits_until_it_is_idle_gets_a_run_of_its_own(shaky: Shak
     wait.until.set()
     await stage.idle()
     assert said(session) == ["go", "one", "a", "two", "b", "three"]
-    assert [each.message_id for each in stage.of(RunStarted)] == [session.history[0].id, first.id, second.id]
+    assert [event.message_id for event in stage.of(RunStarted)] == [session.history[0].id, first.id, second.id]
     assert session.queue.entries == ()
     check_invariants(session.history, stage.events)
 
@@ -139,8 +139,8 @@ async def test_stop_hands_back_all_that_waits_whole(shaky: Shaky) -> None:
     session.steer(waiting[1], "idle")
     session.interrupt()
     await stage.idle()
-    assert [each.message_id for each in stage.of(UserMessageReturned)] == [each.id for each in waiting]
-    assert [session.returned(each.id) for each in waiting] == waiting
+    assert [event.message_id for event in stage.of(UserMessageReturned)] == [message.id for message in waiting]
+    assert [session.returned(message.id) for message in waiting] == waiting
     assert session.returned(waiting[0].id) is None  # once
     assert said(session) == ["go", "half"]
     assert session.queue.entries == ()
@@ -211,14 +211,14 @@ async def test_what_waits_outlasts_the_program(shaky: Shaky) -> None:
     session.steer(waiting, "idle")
     await session.close()
     assert stage.of(UserMessageReturned) == []
-    again = await reopen_session(shaky.store, session.record.id, session._runs._setup)
-    assert [(entry.message, entry.when) for entry in again.queue.entries] == [(waiting, "idle")]
-    assert MESSAGE_WAITS in [item.sentence for item in again.transcript if isinstance(item, NoticeItem)]
-    again.continue_run()
+    reopened = await reopen_session(shaky.store, session.record.id, session._runs._setup)
+    assert [(entry.message, entry.when) for entry in reopened.queue.entries] == [(waiting, "idle")]
+    assert MESSAGE_WAITS in [item.sentence for item in reopened.transcript if isinstance(item, NoticeItem)]
+    reopened.continue_run()
     async with asyncio.timeout(PATIENCE):
-        await again.wait_idle()
-    assert said(again) == ["go", "half", "now", "kept", "last"]
-    await again.close()
+        await reopened.wait_idle()
+    assert said(reopened) == ["go", "half", "now", "kept", "last"]
+    await reopened.close()
     assert (await shaky.store.load(session.record.id)).record.state.queue == ()
 
 
@@ -235,10 +235,10 @@ async def test_a_message_whose_delivery_was_not_noted_is_not_delivered_again(sha
     await session.close()
     # The program ended after the message was written and before the queue was.
     await shaky.store.update_conversation(session.record.id, state=while_it_waited)
-    again = await reopen_session(shaky.store, session.record.id, session._runs._setup)
-    assert again.queue.entries == ()
-    assert said(again) == ["go", "one", "kept", "two"]
-    await again.close()
+    reopened = await reopen_session(shaky.store, session.record.id, session._runs._setup)
+    assert reopened.queue.entries == ()
+    assert said(reopened) == ["go", "one", "kept", "two"]
+    await reopened.close()
 
 
 async def test_a_prompt_that_a_hook_refuses_goes_back(shaky: Shaky) -> None:
@@ -294,7 +294,7 @@ async def test_at_every_moment_the_disk_has_a_message_that_was_sent(shaky: Shaky
     async def look() -> None:
         loaded = await shaky.store.load(session.record.id)
         known = [*loaded.messages, *(entry.message for entry in loaded.record.state.queue)]
-        looks.append(message.id in {each.id for each in known})
+        looks.append(message.id in {entry.id for entry in known})
 
     shaky.after = look
     wait.until.set()
@@ -345,7 +345,7 @@ async def test_a_prompt_that_was_stopped_while_a_hook_looked_at_it_goes_back(sha
     await looking.wait()
     stage.session.interrupt()
     await stage.idle()
-    assert [each.message_id for each in stage.of(UserMessageReturned)] == [prompt.id]
+    assert [event.message_id for event in stage.of(UserMessageReturned)] == [prompt.id]
     assert stage.session.returned(prompt.id) == prompt
     assert stage.session.history == ()
     assert stage.session.record.state.queue == ()
@@ -358,7 +358,7 @@ async def test_a_prompt_that_is_stopped_before_anything_happened_goes_back(shaky
     stage.session.interrupt()
     await stage.idle()
     known = [message.id for message in stage.session.history]
-    returned = [each.message_id for each in stage.of(UserMessageReturned)]
+    returned = [event.message_id for event in stage.of(UserMessageReturned)]
     assert known + returned == [prompt.id]
     assert stage.provider.requests == []
 
@@ -398,13 +398,13 @@ async def test_a_prompt_that_a_hook_still_looks_at_waits_for_the_next_opening(sh
     assert stage.session.returned(prompt.id) is None
     loaded = await shaky.store.load(stage.session.record.id)
     assert [entry.message for entry in loaded.record.state.queue] == [prompt, behind]
-    assert [type(each) for each in stage.of(UserMessageQueued)][-1:] == [UserMessageQueued]
+    assert [type(event) for event in stage.of(UserMessageQueued)][-1:] == [UserMessageQueued]
     assert shown(stage.session) == ["one"]
 
 
 async def test_what_waits_behind_a_run_that_failed_is_not_overtaken(shaky: Shaky) -> None:
     wait = pause()
-    stage = Stage(shaky, Turn(wait, QuotaExhausted("empty")), *(Turn(ContentDelta(each)) for each in "xyz"))
+    stage = Stage(shaky, Turn(wait, QuotaExhausted("empty")), *(Turn(ContentDelta(text)) for text in "xyz"))
     session = await working(stage, wait)
     session.steer(Message.user("first"), "idle")
     wait.until.set()

@@ -14,7 +14,7 @@ from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Outcome, ToolResult
 from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished
-from tests.desktop_agent.engine.stop_stand import Before, BySession, Stand, by_session, port_of, until
+from tests.desktop_agent.engine.stop_stand import Before, BySession, RunRecording, by_session, port_of, until
 from tests.desktop_agent.engine.stop_states import Plain, State, begun
 from tests.desktop_agent.engine.stop_tools import (
     CASES,
@@ -40,7 +40,7 @@ async def test_stop_in_the_middle(case: Case, tmp_path: Path, monkeypatch: pytes
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    stand = scene.stand
+    recording = scene.recording
     async with case.context(scene):
         arguments = case.arguments or scene.arguments
         answers = (calls(("c1", case.tool, arguments)), *case.after)
@@ -50,7 +50,7 @@ async def test_stop_in_the_middle(case: Case, tmp_path: Path, monkeypatch: pytes
                 State("", hooks=scene.hooks),
                 url,
                 tmp_path,
-                stand,
+                recording,
                 scene.tools,
                 specialists=lambda: (LEADER, HELPER),
                 questions=True,
@@ -61,7 +61,7 @@ async def test_stop_in_the_middle(case: Case, tmp_path: Path, monkeypatch: pytes
             face.begin("go")
             await until(lambda: case.reached(scene))
             face.interrupt()
-            await until(lambda: stand.ended_at)
+            await until(lambda: recording.ended_at)
             scene.release()
             async with asyncio.timeout(LIMIT):
                 await face.until_idle()
@@ -69,9 +69,9 @@ async def test_stop_in_the_middle(case: Case, tmp_path: Path, monkeypatch: pytes
             assert not marked()
             _check_files(case, scene.work)
             assert not list(temporary.iterdir())
-            words = _check_result(case, stand, face.history)
+            words = _check_result(case, recording, face.history)
             await _check_next(face, place.server, words)
-            check_invariants(face.history, stand.events)
+            check_invariants(face.history, recording.events)
 
 
 async def test_every_tool_that_a_conversation_offers_has_a_case(
@@ -85,7 +85,7 @@ async def test_every_tool_that_a_conversation_offers_has_a_case(
             State(""),
             url,
             tmp_path,
-            scene.stand,
+            scene.recording,
             builtin(scene),
             specialists=lambda: (LEADER,),
             questions=True,
@@ -94,7 +94,7 @@ async def test_every_tool_that_a_conversation_offers_has_a_case(
     ):
         face.begin("go")
         await face.until_idle()
-        offered = {each["function"]["name"] for each in place.server.asked[-1]["tools"]}
+        offered = {tool["function"]["name"] for tool in place.server.asked[-1]["tools"]}
     assert {tool.name for tool in builtin_tools(Workspace(scene.work), "all")} <= offered
     assert offered == {case.tool for case in CASES if case.is_builtin}
 
@@ -102,7 +102,7 @@ async def test_every_tool_that_a_conversation_offers_has_a_case(
 def _scene(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     gate = Gate(case.at)
     gate.opens_at_stop(monkeypatch)
-    scene = Scene(workspace_in(folder), monkeypatch, Stand(), gate)
+    scene = Scene(workspace_in(folder), monkeypatch, RunRecording(), gate)
     scene.tools = builtin(scene) if case.is_builtin else own_tools(scene)
     return scene
 
@@ -111,21 +111,23 @@ def _check_files(case: Case, work: Path) -> None:
     for name, content in case.files.items():
         place = work / name
         assert (place.read_text() if place.exists() else None) == content
-    assert not [each for each in work.rglob("*") if each.name.endswith(".tmp")]
+    assert not [path for path in work.rglob("*") if path.name.endswith(".tmp")]
 
 
-def _check_result(case: Case, stand: Stand, history: Any) -> str:
+def _check_result(case: Case, recording: RunRecording, history: Any) -> str:
     """The words that model and person read; the same for both."""
-    (root,) = {each.run_id for each in stand.events if each.run_id and each.parent_run_id is None}
-    run = [each for each in stand.events if each.run_id]
-    ends = [each for each in run if each.run_id == root and isinstance(each.event, RunFinished)]
-    assert [each.event for each in ends] == [RunFinished(RunEnd.CANCELLED)]
+    (root,) = {envelope.run_id for envelope in recording.events if envelope.run_id and envelope.parent_run_id is None}
+    run = [envelope for envelope in recording.events if envelope.run_id]
+    ends = [envelope for envelope in run if envelope.run_id == root and isinstance(envelope.event, RunFinished)]
+    assert [envelope.event for envelope in ends] == [RunFinished(RunEnd.CANCELLED)]
     assert run[-1] is ends[0]
-    (finished,) = [each.event for each in run if each.run_id == root and isinstance(each.event, ToolFinished)]
+    (finished,) = [
+        envelope.event for envelope in run if envelope.run_id == root and isinstance(envelope.event, ToolFinished)
+    ]
     result: ToolResult = finished.result
     assert result.outcome is Outcome.CANCELLED
     assert results_of(history) == {"c1": result}
-    (item,) = [each for each in _seen(stand) if isinstance(each, ToolCallItem) and each.tool_use_id == "c1"]
+    (item,) = [item for item in _seen(recording) if isinstance(item, ToolCallItem) and item.tool_use_id == "c1"]
     assert item.result == result
     (part,) = result.content
     for words in case.says:
@@ -133,10 +135,10 @@ def _check_result(case: Case, stand: Stand, history: Any) -> str:
     return part.text
 
 
-def _seen(stand: Stand) -> Transcript:
+def _seen(recording: RunRecording) -> Transcript:
     """What the window shows."""
     transcript = Transcript()
-    for envelope in stand.events:
+    for envelope in recording.events:
         transcript.apply(envelope)
     return transcript
 
@@ -149,5 +151,5 @@ async def _check_next(face: BySession, server: Server, words: str) -> None:
         await until(lambda: not face.session.working)
         await face.until_idle()
     assert face.history[-1].text == "fine"
-    (told,) = [each for each in server.asked[-1]["messages"] if each["role"] == "tool"]
-    assert words.strip() in told["content"]
+    (message,) = [message for message in server.asked[-1]["messages"] if message["role"] == "tool"]
+    assert words.strip() in message["content"]

@@ -28,11 +28,11 @@ class Net:
     def __init__(self) -> None:
         self.sent: list[str] = []
 
-    async def read(self, wanted: Where, _call: object) -> tuple[Text, ...]:
-        return (Text(text=f"The page of {wanted.host}."),)
+    async def read(self, arguments: Where, _call: object) -> tuple[Text, ...]:
+        return (Text(text=f"The page of {arguments.host}."),)
 
-    async def send(self, wanted: Where, _call: object) -> tuple[Text, ...]:
-        self.sent.append(wanted.host)
+    async def send(self, arguments: Where, _call: object) -> tuple[Text, ...]:
+        self.sent.append(arguments.host)
         return ()
 
     def registry(self, *_: object) -> ToolRegistry:
@@ -44,7 +44,7 @@ class Net:
             run=self.read,
             tool_class=ToolClass.READ_ONLY,
             effects=network,
-            brings=lambda wanted: UntrustedSource("web", wanted.host),
+            brings=lambda arguments: UntrustedSource("web", arguments.host),
         )
         return ToolRegistry((reading, Tool("send", "", ModelSchema(Where), self.send, effects=network)))
 
@@ -80,11 +80,11 @@ class TestTaint:
             await card(session)
 
             assert net.sent == ["a"]
-            (asked,) = office.of(ApprovalRequested)
-            assert (asked.tool_use_id, "b.example" in asked.reason) == ("3", True)
+            (approval,) = office.of(ApprovalRequested)
+            assert (approval.tool_use_id, "b.example" in approval.reason) == ("3", True)
             assert office.of(OutsideContentArrived) == [OutsideContentArrived("2", "web", "b.example")]
             notices = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
-            assert any("b.example" in each for each in notices)
+            assert any("b.example" in notice for notice in notices)
             await answered(session)
             assert net.sent == ["a", "c"]
 
@@ -124,7 +124,7 @@ class TestTaint:
             # Known already, trusted or not: the call to e.example itself is let through by its rule.
             await answered(session)
             assert net.sent == ["c", "d", "f"]
-            assert [each.name for each in office.of(OutsideContentArrived)] == ["b.example", "e.example"]
+            assert [event.name for event in office.of(OutsideContentArrived)] == ["b.example", "e.example"]
 
     async def test_it_is_remembered_after_the_end_of_the_program(self, tmp_path: Path) -> None:
         net = Net()
@@ -133,12 +133,12 @@ class TestTaint:
             await say(session)
         async with Office(tmp_path, call("2", "send", "c"), Turn()) as office:
             office.engine._tools_for = net.registry
-            again = await office.engine.session(session.record.id)
-            assert again.permission_policy.untrusted_content.sources == (UntrustedSource("web", "b.example"),)
-            again.send(Message.user("go"))
-            await answered(again)
+            reopened = await office.engine.session(session.record.id)
+            assert reopened.permission_policy.untrusted_content.sources == (UntrustedSource("web", "b.example"),)
+            reopened.send(Message.user("go"))
+            await answered(reopened)
             assert net.sent == ["c"]
-            again.permission_policy.lift_suspension()
+            reopened.permission_policy.lift_suspension()
         async with Office(tmp_path) as office:
             trusted = (await office.engine.session(session.record.id)).permission_policy.untrusted_content
             assert (trusted.sources, trusted.trusted) == ((), (UntrustedSource("web", "b.example"),))
