@@ -30,27 +30,27 @@ async def listed(connections: Connections, endpoint_id: str) -> str:
 
 async def main(wants_key: str, wants_none: str) -> dict[str, Any]:
     mine = Endpoint(id="key", title="Mine", base_url=wants_key, needs_key=True)
-    given = Endpoint(id="given", title="Given", base_url=wants_key, has_key=True)
+    named = Endpoint(id="given", title="Given", base_url=wants_key, has_key=True)
     local = Endpoint(id="local", title="Local", base_url=wants_none)
-    preferences = Preferences(providers=ProviderPreferences(endpoints=(local, mine, given)))
+    preferences = Preferences(providers=ProviderPreferences(endpoints=(local, mine, named)))
     http, secrets = HttpClient(), SecretStore()
     connections = Connections(secrets, http, lambda: preferences)
-    said: dict[str, Any] = {"local": await listed(connections, "local"), "has_keyring": "keyring" in sys.modules}
-    said["locked"] = await listed(connections, "key")
-    said["given"] = await listed(connections, "given")
+    report: dict[str, Any] = {"local": await listed(connections, "local"), "has_keyring": "keyring" in sys.modules}
+    report["locked"] = await listed(connections, "key")
+    report["given"] = await listed(connections, "given")
     try:
         await connections.save_key("key", SecretStr("memory"))
     except AgentError as error:
-        said["keep"] = f"{error.sentence} {error.remedy}"
+        report["keep"] = f"{error.sentence} {error.remedy}"
     await connections.save_key("key", SecretStr("memory"), session_only=True)
-    said["in_memory"] = await listed(connections, "key")
+    report["in_memory"] = await listed(connections, "key")
     # What was kept in memory is forgotten, as by the next start of the program.
-    again = Connections(SecretStore(), http, lambda: preferences)
-    said["after_the_start"] = await listed(again, "key")
+    restarted = Connections(SecretStore(), http, lambda: preferences)
+    report["after_the_start"] = await listed(restarted, "key")
     await asyncio.to_thread(subprocess.run, UNLOCK, input=b"pw", capture_output=True, check=True)
-    said["unlocked"] = await listed(again, "key")
+    report["unlocked"] = await listed(restarted, "key")
     await connections.close()
-    return said
+    return report
 
 
 if __name__ == "__main__":

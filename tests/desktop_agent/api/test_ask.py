@@ -1,4 +1,4 @@
-"""`ask`: what goes in, what comes out, how it ends."""
+"""`ask`: its input, its output and its exit codes."""
 
 import asyncio
 import base64
@@ -40,12 +40,17 @@ def says(*texts: str, finish: str = "stop") -> Reply:
     return Reply(sse(*(chunk({"content": text}) for text in texts), chunk(finish=finish)))
 
 
-def calls(*wanted: tuple[str, dict[str, Any]]) -> Reply:
-    made = [
-        {"index": n, "id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
-        for n, (name, given) in enumerate(wanted)
+def calls(*named_inputs: tuple[str, dict[str, Any]]) -> Reply:
+    tool_calls = [
+        {
+            "index": n,
+            "id": f"call_{n}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
+        for n, (name, arguments) in enumerate(named_inputs)
     ]
-    return Reply(sse(chunk({"tool_calls": made}), chunk(finish="tool_calls")))
+    return Reply(sse(chunk({"tool_calls": tool_calls}), chunk(finish="tool_calls")))
 
 
 def refuses(status: int, message: str) -> Reply:
@@ -64,50 +69,50 @@ def png(size: tuple[int, int] = (3, 2)) -> bytes:
 
 def test_text_comes_as_text(ask: Asker) -> None:
     with serving(Loopback(says("Hel", "lo"))) as server:
-        asked = ask("Say hello", server=server)
-    assert (asked.code, asked.out) == (0, "Hello\n")
-    assert asked.err == f"conversation {asked.conversation}\n"
+        result = ask("Say hello", server=server)
+    assert (result.code, result.out) == (0, "Hello\n")
+    assert result.err == f"conversation {result.conversation}\n"
     assert sent(server)[0]["messages"] == [{"role": "user", "content": "Say hello"}]
     assert sent(server)[0]["model"] == "m"
 
 
 def test_lines_come_as_lines(ask: Asker) -> None:
     with serving(Loopback(says("Hel", "lo"))) as server:
-        asked = ask("--jsonl", "hi", server=server)
-    assert [event["type"] for event in asked.events] == ["content_delta", "content_delta", "message_delta", "done"]
-    assert "".join(event.get("text", "") for event in asked.events) == "Hello"
-    assert asked.code == 0
+        result = ask("--jsonl", "hi", server=server)
+    assert [event["type"] for event in result.events] == ["content_delta", "content_delta", "message_delta", "done"]
+    assert "".join(event.get("text", "") for event in result.events) == "Hello"
+    assert result.code == 0
 
 
 @pytest.mark.parametrize("text", ["line\u2028separator", "next\u0085line", "\U0001f600 你好", "tab\tand\x0bmore"])
 def test_a_line_is_one_line_for_every_reader(ask: Asker, text: str) -> None:
     with serving(Loopback(says(text))) as server:
-        asked = ask("--jsonl", "hi", server=server)
-    assert asked.events[0] == {"type": "content_delta", "text": text}
+        result = ask("--jsonl", "hi", server=server)
+    assert result.events[0] == {"type": "content_delta", "text": text}
 
 
 def test_arguments_with_lone_halves_and_huge_numbers_come_through(ask: Asker) -> None:
-    given = {"a": "\ud83d", "n": 10**30}
-    with serving(Loopback(calls(("nothing", given)), says("done"))) as server:
-        asked = ask("--jsonl", "hi", server=server)
-    (call,) = [event for event in asked.events if event["type"] == "tool_use"]
+    arguments = {"a": "\ud83d", "n": 10**30}
+    with serving(Loopback(calls(("nothing", arguments)), says("done"))) as server:
+        result = ask("--jsonl", "hi", server=server)
+    (call,) = [event for event in result.events if event["type"] == "tool_use"]
     assert call["input"]["n"] == 10**30
-    assert asked.code == 0
+    assert result.code == 0
 
 
 @pytest.mark.parametrize("words", [[], ["--jsonl"]])
 def test_what_was_asked_differently_is_said_apart_from_the_answer(ask: Asker, words: list[str]) -> None:
     with serving(Loopback(says("Hi"))) as server:
-        asked = ask(*words, "--reasoning", "5000", "hi", server=server)
-    assert asked.err.count("5000 tokens became “medium”") == 1
-    assert "became" not in asked.out
+        result = ask(*words, "--reasoning", "5000", "hi", server=server)
+    assert result.err.count("5000 tokens became “medium”") == 1
+    assert "became" not in result.out
 
 
 def test_an_unexpected_end_is_explained(ask: Asker) -> None:
     with serving(Loopback(says("Hi", finish="weird"))) as server:
-        asked = ask("hi", server=server)
-    assert (asked.code, asked.out) == (0, "Hi\n")
-    assert "does not know: “weird”" in asked.err
+        result = ask("hi", server=server)
+    assert (result.code, result.out) == (0, "Hi\n")
+    assert "does not know: “weird”" in result.err
 
 
 def paused(text: str, reason: str) -> Reply:
@@ -122,17 +127,17 @@ def paused(text: str, reason: str) -> Reply:
         {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 1}},
         {"type": "message_stop"},
     ]
-    return Reply("".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events).encode())
+    return Reply("".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events).encode())
 
 
 @pytest.mark.parametrize("jsonl", [(), ("--jsonl",)])
 def test_an_answer_that_a_filter_cut_or_that_was_refused_is_no_success(ask: Asker, jsonl: tuple[str, ...]) -> None:
     with serving(Loopback(says("Half", finish="content_filter"))) as server:
-        asked = ask(*jsonl, "hi", server=server)
-    assert (asked.code, "Half" in asked.out, "filter" in asked.err) == (1, True, True)
+        result = ask(*jsonl, "hi", server=server)
+    assert (result.code, "Half" in result.out, "filter" in result.err) == (1, True, True)
     with serving(Loopback(paused("I would", "refusal"))) as server:
-        asked = ask(*jsonl, "--dialect", "anthropic", "hi", server=server)
-    assert (asked.code, "I would" in asked.out) == (1, True)
+        result = ask(*jsonl, "--dialect", "anthropic", "hi", server=server)
+    assert (result.code, "I would" in result.out) == (1, True)
 
 
 def test_a_picture_is_an_answer(ask: Asker) -> None:
@@ -144,35 +149,35 @@ def test_a_picture_is_an_answer(ask: Asker) -> None:
         )
     )
     with serving(Loopback(painted, painted)) as server:
-        asked = ask("Draw a cat", server=server)
+        result = ask("Draw a cat", server=server)
         lines = ask("--jsonl", "Draw a cat", server=server)
-    assert (asked.code, asked.out, lines.code) == (0, "\n", 0)
-    assert "The model made a picture." in asked.err
+    assert (result.code, result.out, lines.code) == (0, "\n", 0)
+    assert "The model made a picture." in result.err
     assert lines.events[0] == {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
 
 def test_a_pause_without_tools_is_gone_on_from(ask: Asker) -> None:
     with serving(Loopback(paused("Let me ", "pause_turn"), paused("see.", "end_turn"))) as server:
-        asked = ask("--dialect", "anthropic", "hi", server=server)
+        result = ask("--dialect", "anthropic", "hi", server=server)
         assert len(sent(server)) == 2
-    assert (asked.code, asked.out) == (0, "Let me see.\n")
+    assert (result.code, result.out) == (0, "Let me see.\n")
 
 
 def test_a_server_that_only_pauses_ends_too(ask: Asker) -> None:
     with serving(Loopback(paused("…", "pause_turn"))) as server:
-        asked = ask("--dialect", "anthropic", "hi", server=server)
+        result = ask("--dialect", "anthropic", "hi", server=server)
         assert len(sent(server)) < 30
-    assert asked.code == 1
-    assert "A limit was reached: pauses" in asked.err
+    assert result.code == 1
+    assert "A limit was reached: pauses" in result.err
 
 
 def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
     with serving(Loopback(refuses(401, "no such key"))) as server:
-        asked = ask("hi", server=server)
-    assert asked.code == 1
-    assert "no such key" in asked.err
-    assert "The server wants an API key: no such key. Enter an API key" in asked.err
-    assert "Traceback" not in asked.err
+        result = ask("hi", server=server)
+    assert result.code == 1
+    assert "no such key" in result.err
+    assert "The server wants an API key: no such key. Enter an API key" in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize(
@@ -197,11 +202,11 @@ def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
     ids=lambda words: " ".join(words)[:60],
 )
 def test_wrong_use_ends_with_2_and_a_sentence(ask: Asker, words: list[str]) -> None:
-    asked = ask(*words)
-    assert asked.code == 2
-    assert asked.err.strip()
-    assert "Traceback" not in asked.err
-    assert "secret" not in asked.err.replace("the key belongs in", "")
+    result = ask(*words)
+    assert result.code == 2
+    assert result.err.strip()
+    assert "Traceback" not in result.err
+    assert "secret" not in result.err.replace("the key belongs in", "")
 
 
 def test_without_a_command_it_says_how(ask: Asker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,9 +216,9 @@ def test_without_a_command_it_says_how(ask: Asker, capsys: pytest.CaptureFixture
 
 def test_no_server_there_is_an_error(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.agent.retry.RetryPolicy.delay", lambda *_: None)
-    asked = ask("--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hi")
-    assert asked.code == 1
-    assert "could not be reached" in asked.err
+    result = ask("--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hi")
+    assert result.code == 1
+    assert "could not be reached" in result.err
 
 
 def test_a_conversation_goes_on(ask: Asker) -> None:
@@ -221,7 +226,7 @@ def test_a_conversation_goes_on(ask: Asker) -> None:
         first = ask("first", server=server)
         second = ask("--continue", first.conversation, "second", server=server)
     assert second.conversation == first.conversation
-    assert [(each["role"], each["content"]) for each in sent(server)[1]["messages"]] == [
+    assert [(message["role"], message["content"]) for message in sent(server)[1]["messages"]] == [
         ("user", "first"),
         ("assistant", "one"),
         ("user", "second"),
@@ -248,8 +253,8 @@ def test_what_goes_on_in_a_folder_has_its_instructions(ask: Asker) -> None:
         first = ask("--system", "You are a poet.", "first", server=server)
         asyncio.run(move(first.conversation))
         ask("--system", "You are a poet.", "--continue", first.conversation, "second", server=server)
-    told = [each["messages"][0]["content"] for each in sent(server)]
-    assert told == ["You are a poet.", "You are a poet.\n\nBe brief."]
+    system_prompts = [request["messages"][0]["content"] for request in sent(server)]
+    assert system_prompts == ["You are a poet.", "You are a poet.\n\nBe brief."]
 
 
 def test_what_is_said_about_the_request_reaches_the_wire(ask: Asker) -> None:
@@ -284,8 +289,8 @@ def test_a_picture_reaches_the_server(ask: Asker, tmp_path: Path) -> None:
     path = tmp_path / "small.png"
     path.write_bytes(png())
     with serving(Loopback(says("a red picture"))) as server:
-        asked = ask("--image", str(path), "What is it?", server=server)
-    assert asked.code == 0
+        result = ask("--image", str(path), "What is it?", server=server)
+    assert result.code == 0
     text, image = sent(server)[0]["messages"][0]["content"]
     assert text == {"type": "text", "text": "What is it?"}
     assert image["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
@@ -296,16 +301,16 @@ def test_a_damaged_picture_is_a_sentence(ask: Asker, tmp_path: Path, content: by
     path = tmp_path / "small.png"
     path.write_bytes(content)
     with serving(Loopback(says("never"))) as server:
-        asked = ask("--image", str(path), "What is it?", server=server)
-    assert asked.code == 1
-    assert "small.png" in asked.err
+        result = ask("--image", str(path), "What is it?", server=server)
+    assert result.code == 1
+    assert "small.png" in result.err
     assert server.requests == []
 
 
 def test_a_picture_that_is_not_there_is_a_sentence(ask: Asker, tmp_path: Path) -> None:
-    asked = ask("--demo", "--image", str(tmp_path / "none.png"), "hi")
-    assert asked.code == 1
-    assert "none.png" in asked.err
+    result = ask("--demo", "--image", str(tmp_path / "none.png"), "hi")
+    assert result.code == 1
+    assert "none.png" in result.err
 
 
 async def open_for_writing(channel: Path) -> int:
@@ -335,9 +340,9 @@ async def test_a_picture_without_end_is_too_large_and_one_that_never_comes_can_b
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), 5)
-        asked = await finished(process)
-    assert asked.code == (1 if never_ends else 130)
-    assert not never_ends or "larger than 50 MB" in asked.err
+        result = await finished(process)
+    assert result.code == (1 if never_ends else 130)
+    assert not never_ends or "larger than 50 MB" in result.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="written for a shell of Unix")
@@ -359,9 +364,9 @@ async def test_a_prompt_from_a_closed_input_is_no_prompt(ask: Asker) -> None:
     process = await asyncio.create_subprocess_exec(
         "/bin/sh", "-c", 'exec "$@" <&-', "sh", *words, cwd=ROOT, stderr=asyncio.subprocess.PIPE
     )
-    asked = await finished(process)
-    assert asked.code == 2
-    assert "is empty" in asked.err
+    result = await finished(process)
+    assert result.code == 2
+    assert "is empty" in result.err
 
 
 WRITE = ("write_file", {"path": "a.txt", "content": "written"})
@@ -374,68 +379,71 @@ def test_calls_are_approved_or_not(ask: Asker, tmp_path: Path, approve: str, out
     folder.mkdir()
     (folder / "b.txt").write_text("read me")
     with serving(Loopback(calls(WRITE, READ), says("done"))) as server:
-        asked = ask("--jsonl", "--workspace", str(folder), "--tools", "all", "--approve", approve, "hi", server=server)
-    results = [event for event in asked.events if event["type"] == "tool_result"]
-    assert [(each["tool_use_id"], each["outcome"]) for each in results] == [
+        result = ask("--jsonl", "--workspace", str(folder), "--tools", "all", "--approve", approve, "hi", server=server)
+    results = [event for event in result.events if event["type"] == "tool_result"]
+    assert [(result["tool_use_id"], result["outcome"]) for result in results] == [
         ("call_0", outcome),
         ("call_1", "succeeded"),
     ]
     assert "read me" in results[1]["content"][0]["text"]
     assert (folder / "a.txt").exists() == written
-    assert asked.code == 0
+    assert result.code == 0
     first, second = sent(server)
-    names = [each["function"]["name"] for each in first["tools"]]
+    names = [tool["function"]["name"] for tool in first["tools"]]
     assert {"calculate", "read_file", "list_files", "write_file", "run_command"} < set(names)
-    assert [each["tool_call_id"] for each in second["messages"] if each["role"] == "tool"] == ["call_0", "call_1"]
-    types = [event["type"] for event in asked.events]
+    assert [message["tool_call_id"] for message in second["messages"] if message["role"] == "tool"] == [
+        "call_0",
+        "call_1",
+    ]
+    types = [event["type"] for event in result.events]
     assert types.index("tool_result") > types.index("tool_use")
 
 
 def test_a_workspace_alone_offers_reading(ask: Asker, tmp_path: Path) -> None:
     with serving(Loopback(says("ok"))) as server:
         ask("--workspace", str(tmp_path), "hi", server=server)
-    assert "write_file" not in [each["function"]["name"] for each in sent(server)[0]["tools"]]
+    assert "write_file" not in [tool["function"]["name"] for tool in sent(server)[0]["tools"]]
 
 
 def test_the_key_of_the_environment_reaches_its_server_only(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESKTOP_AGENT_API_KEY", "sk-planted")
     with serving(Loopback(says("ok"))) as server, serving(Loopback(says("ok"))) as other:
-        asked = ask("--verbose", "hi", server=server)
+        result = ask("--verbose", "hi", server=server)
         redirect = Reply(b"", 307, {"location": f"{other.url}/chat/completions"}, "length")
         with serving(Loopback(redirect)) as moved:
             ask("hi", server=moved)
     assert {request.headers.get("authorization") for request in server.requests} == {"Bearer sk-planted"}
     assert not any("sk-planted" in str(request) for request in other.requests)
-    assert "sk-planted" not in asked.err
-    kept = b"".join(path.read_bytes() for path in ask.folder.rglob("*") if path.is_file())
-    assert b"sk-planted" not in kept
+    assert "sk-planted" not in result.err
+    stored = b"".join(path.read_bytes() for path in ask.folder.rglob("*") if path.is_file())
+    assert b"sk-planted" not in stored
 
 
 async def test_a_key_that_the_server_says_back_in_a_header_is_not_logged(ask: Asker) -> None:
-    said = Reply(says("ok").body, headers={"content-type": "text/event-stream", "x-seen": "sk-planted"})
-    async with Loopback(said) as server:
+    reply = Reply(says("ok").body, headers={"content-type": "text/event-stream", "x-seen": "sk-planted"})
+    async with Loopback(reply) as server:
         environment = {"DESKTOP_AGENT_API_KEY": "sk-planted"}
-        asked = await ask.child("--verbose", "hi", server=server, environment=environment)
-    assert (asked.code, asked.out) == (0, "ok\n")
-    assert "DEBUG:" in asked.err
-    assert "sk-planted" not in asked.err
+        result = await ask.child("--verbose", "hi", server=server, environment=environment)
+    assert (result.code, result.out) == (0, "ok\n")
+    assert "DEBUG:" in result.err
+    assert "sk-planted" not in result.err
 
 
 def test_a_remark_does_not_steer_the_terminal(ask: Asker) -> None:
     with serving(Loopback(refuses(400, "evil \x1b[31m \u202e \x9b2J text"))) as server:
-        asked = ask("hi", server=server)
-    assert asked.code == 1
-    assert r"evil \x1b[31m \u202e \x9b2J text" in asked.err
-    assert not {"\x1b", "\u202e", "\x9b"} & set(asked.err)
+        result = ask("hi", server=server)
+    assert result.code == 1
+    assert r"evil \x1b[31m \u202e \x9b2J text" in result.err
+    assert not {"\x1b", "\u202e", "\x9b"} & set(result.err)
 
 
 def test_names_of_models_are_told_within_bounds(ask: Asker) -> None:
     data = [{"id": letter * 100_000, "object": "model"} for letter in "ab"]
     listing = json.dumps({"object": "list", "data": data}).encode()
     with serving(Loopback(Reply(listing, headers=JSON, framing="length"))) as server:
-        asked = ask("--base-url", server.url, "hi")
-    assert asked.code == 2
-    assert len(asked.err) < 1000
+        result = ask("--base-url", server.url, "hi")
+    assert result.code == 2
+    assert len(result.err) < 1000
 
 
 def test_a_server_with_one_model_needs_no_name(ask: Asker) -> None:
@@ -451,14 +459,14 @@ def test_a_server_with_one_model_needs_no_name(ask: Asker) -> None:
         assert ask("--base-url", server.url, "hi").code == 0
         assert sent(server)[0]["model"] == "only"
         names.append("another")
-        asked = ask("--base-url", server.url, "hi")
-    assert asked.code == 2
-    assert "only, another" in asked.err
+        result = ask("--base-url", server.url, "hi")
+    assert result.code == 2
+    assert "only, another" in result.err
 
 
-@pytest.mark.parametrize(("given", "text"), [(b"from a pipe\n", "from a pipe\n"), (b"caf\xc3\xa9 \xff", "café \ufffd")])
-def test_a_dash_reads_standard_input(ask: Asker, monkeypatch: pytest.MonkeyPatch, given: bytes, text: str) -> None:
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(given)))
+@pytest.mark.parametrize(("stdin", "text"), [(b"from a pipe\n", "from a pipe\n"), (b"caf\xc3\xa9 \xff", "café \ufffd")])
+def test_a_dash_reads_standard_input(ask: Asker, monkeypatch: pytest.MonkeyPatch, stdin: bytes, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(stdin)))
     with serving(Loopback(says("ok"))) as server:
         assert ask("-", server=server).code == 0
     assert sent(server)[0]["messages"][0]["content"] == text
@@ -476,9 +484,9 @@ def test_a_command_behind_an_option_says_where_it_belongs(capsys: pytest.Capture
 def test_a_prompt_that_says_nothing_is_not_sent(ask: Asker, monkeypatch: pytest.MonkeyPatch, prompt: str) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(b"\n")))
     with serving(Loopback(says("ok"))) as server:
-        asked = ask(prompt, server=server)
-    assert asked.code == 2
-    assert "is empty" in asked.err
+        result = ask(prompt, server=server)
+    assert result.code == 2
+    assert "is empty" in result.err
     assert server.requests == []
 
 
@@ -489,13 +497,13 @@ def test_an_argument_that_is_no_text_is_sent_as_well_as_can_be(ask: Asker) -> No
 
 
 def test_the_demo_answers(ask: Asker) -> None:
-    asked = ask("--demo", "What is 6 * 7?")
-    assert asked.code == 0
-    assert "demo" in asked.out.lower()
+    result = ask("--demo", "What is 6 * 7?")
+    assert result.code == 0
+    assert "demo" in result.out.lower()
 
 
 @pytest.mark.parametrize(
-    "given",
+    "tool_calls",
     [
         [{"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"a": 1}{"a": 2}'}}],
         [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "[1]"}}],
@@ -504,21 +512,21 @@ def test_the_demo_answers(ask: Asker) -> None:
         [{"index": 0, "id": "c", "function": {"arguments": "{}"}}],
     ],
 )
-def test_a_call_that_nobody_can_read_is_told_and_is_no_success(ask: Asker, given: Any) -> None:
-    with serving(Loopback(Reply(sse(chunk({"tool_calls": given}), chunk(finish="tool_calls"))))) as server:
-        asked = ask("hi", server=server)
-    assert "could not be read. It was not run." in asked.err
-    assert asked.code == 1
+def test_a_call_that_nobody_can_read_is_told_and_is_no_success(ask: Asker, tool_calls: Any) -> None:
+    with serving(Loopback(Reply(sse(chunk({"tool_calls": tool_calls}), chunk(finish="tool_calls"))))) as server:
+        result = ask("hi", server=server)
+    assert "could not be read. It was not run." in result.err
+    assert result.code == 1
 
 
 def test_a_call_that_nobody_can_read_is_told_to_the_model(ask: Asker, tmp_path: Path) -> None:
     broken = [{"index": 0, "id": "c", "function": {"name": "read_file", "arguments": '{"path": 1}{"path": 2}'}}]
     first = Reply(sse(chunk({"tool_calls": broken}), chunk(finish="tool_calls")))
     with serving(Loopback(first, says("Sorry."))) as server:
-        asked = ask("--tools", "read", "--workspace", str(tmp_path), "hi", server=server)
+        result = ask("--tools", "read", "--workspace", str(tmp_path), "hi", server=server)
         answer = sent(server)[1]["messages"][-1]
-    assert (answer["role"], asked.out, asked.code) == ("tool", "Sorry.\n", 0)
-    assert "could not be read" in asked.err
+    assert (answer["role"], result.out, result.code) == ("tool", "Sorry.\n", 0)
+    assert "could not be read" in result.err
 
 
 @pytest.mark.parametrize(
@@ -533,115 +541,115 @@ def test_an_answer_of_no_words_is_explained_and_no_success(
     ask: Asker, deltas: list[Any], finish: str, words: str
 ) -> None:
     with serving(Loopback(Reply(sse(*map(chunk, deltas), chunk(finish=finish))))) as server:
-        asked = ask("hi", server=server)
-    assert (asked.out, asked.code) == ("\n", 1)
-    assert words in asked.err
+        result = ask("hi", server=server)
+    assert (result.out, result.code) == ("\n", 1)
+    assert words in result.err
 
 
 @pytest.mark.parametrize(("deltas", "code"), [([], 1), ([{"content": "Hi"}], 0), ([{"tool_calls": CALL}], 0)])
 def test_lines_of_neither_words_nor_a_call_are_no_success(ask: Asker, deltas: list[Any], code: int) -> None:
     with serving(Loopback(Reply(sse(*map(chunk, deltas), chunk(finish="stop"))))) as server:
-        asked = ask("--jsonl", "hi", server=server)
-    assert asked.code == code
-    assert ("without saying anything" in asked.err) == (not deltas)
+        result = ask("--jsonl", "hi", server=server)
+    assert result.code == code
+    assert ("without saying anything" in result.err) == (not deltas)
 
 
 def test_a_call_beside_words_is_told(ask: Asker) -> None:
     reply = Reply(sse(chunk({"content": "Look."}), chunk({"tool_calls": CALL}), chunk(finish="tool_calls")))
     with serving(Loopback(reply)) as server:
-        asked = ask("hi", server=server)
-    assert (asked.out, asked.code) == ("Look.\n", 0)
-    assert "The model called “get”" in asked.err
+        result = ask("hi", server=server)
+    assert (result.out, result.code) == ("Look.\n", 0)
+    assert "The model called “get”" in result.err
 
 
 def test_a_call_that_was_announced_and_never_came_is_told(ask: Asker) -> None:
     with serving(Loopback(says("Let me look.", finish="tool_calls"))) as server:
-        asked = ask("hi", server=server)
-    assert "no call came" in asked.err
+        result = ask("hi", server=server)
+    assert "no call came" in result.err
 
 
 def test_what_a_server_repeated_is_shown_once_and_told(ask: Asker) -> None:
     message = {"role": "assistant", "content": "Hello there, you."}
     end = {"choices": [{"index": 0, "delta": {}, "message": message, "finish_reason": "stop"}]}
     with serving(Loopback(Reply(sse(chunk({"content": "Hello there, "}), chunk({"content": "you."}), end)))) as server:
-        asked = ask("hi", server=server)
-    assert asked.out == "Hello there, you.\n"
-    assert "They are shown once." in asked.err
+        result = ask("hi", server=server)
+    assert result.out == "Hello there, you.\n"
+    assert "They are shown once." in result.err
 
 
 def test_a_damaged_event_is_told(ask: Asker) -> None:
     body = sse(chunk({"content": "One "}), '{"choices":[{"delta":', chunk({"content": "two."}), chunk(finish="stop"))
     with serving(Loopback(Reply(body))) as server:
-        asked = ask("hi", server=server)
-    assert (asked.out, asked.code) == ("One two.\n", 0)
-    assert "damaged" in asked.err
+        result = ask("hi", server=server)
+    assert (result.out, result.code) == ("One two.\n", 0)
+    assert "damaged" in result.err
 
 
 def test_a_limit_is_told(ask: Asker) -> None:
     with serving(Loopback(says("half", finish="length"))) as server:
-        asked = ask("hi", server=server)
-    assert (asked.code, asked.out) == (1, "half\n")
-    assert "limit" in asked.err
+        result = ask("hi", server=server)
+    assert (result.code, result.out) == (1, "half\n")
+    assert "limit" in result.err
 
 
 def test_what_a_server_said_ends_before_the_next_sentence(ask: Asker) -> None:
     busy = Reply(b'{"error":{"message":"boom"}}', 500, {**JSON, "retry-after-ms": "1"}, "length")
     with serving(Loopback(busy, says("here"))) as server:
-        asked = ask("hi", server=server)
-    assert (asked.code, asked.out) == (0, "here\n")
-    assert "boom. Trying again in " in asked.err
+        result = ask("hi", server=server)
+    assert (result.code, result.out) == (0, "here\n")
+    assert "boom. Trying again in " in result.err
 
 
 async def test_ctrl_c_prints_and_keeps_what_came(ask: Asker) -> None:
-    held = asyncio.Event()
-    first = Reply(sse(chunk({"content": "half an answer"}), done=False), hold=held)
+    release = asyncio.Event()
+    first = Reply(sse(chunk({"content": "half an answer"}), done=False), hold=release)
     async with Loopback(first, says("the rest")) as server:
         process = await ask.start("hi", server=server)
         assert process.stdout is not None
         came = await process.stdout.readexactly(len("half an answer"))
         process.send_signal(signal.SIGINT)
-        asked = await finished(process)
+        result = await finished(process)
         async with asyncio.timeout(PATIENCE):
             await server.disconnected.wait()
-        assert (came + asked.out.encode()).decode() == "half an answer\n"
-        assert asked.code == 130
-        assert "Traceback" not in asked.err
-        again = await ask.child("--continue", asked.conversation, "go on", server=server)
-        assert again.out == "the rest\n"
-        assert [each["content"] for each in sent(server)[1]["messages"]] == ["hi", "half an answer", "go on"]
+        assert (came + result.out.encode()).decode() == "half an answer\n"
+        assert result.code == 130
+        assert "Traceback" not in result.err
+        second = await ask.child("--continue", result.conversation, "go on", server=server)
+        assert second.out == "the rest\n"
+        assert [message["content"] for message in sent(server)[1]["messages"]] == ["hi", "half an answer", "go on"]
 
 
 async def test_ctrl_c_keeps_what_waits_in_the_conversation_and_says_so(ask: Asker) -> None:
     store = await Store.open(ask.folder)
-    kept = await store.create_conversation(title="t", model="m")
-    await store.commit(kept.id, Message.user("one"), Message.assistant("two"))
+    record = await store.create_conversation(title="t", model="m")
+    await store.commit(record.id, Message.user("one"), Message.assistant("two"))
     waiting = tuple(QueuedMessage(message=Message.user(text), when="idle") for text in ("first waits", "then this"))
-    await store.update_conversation(kept.id, state=ConversationState(queue=waiting))
+    await store.update_conversation(record.id, state=ConversationState(queue=waiting))
     await store.close()
-    held = asyncio.Event()
-    async with Loopback(Reply(sse(chunk({"content": "half"}), done=False), hold=held)) as server:
-        process = await ask.start("--continue", kept.id, "mine", server=server)
+    release = asyncio.Event()
+    async with Loopback(Reply(sse(chunk({"content": "half"}), done=False), hold=release)) as server:
+        process = await ask.start("--continue", record.id, "mine", server=server)
         assert process.stdout is not None
         await process.stdout.readexactly(len("half"))
         process.send_signal(signal.SIGINT)
-        asked = await finished(process)
-    assert asked.code == 130
-    assert "One message still waits in it." in asked.err
+        result = await finished(process)
+    assert result.code == 130
+    assert "One message still waits in it." in result.err
     store = await Store.open(ask.folder)
-    left = (await store.load(kept.id)).record.state.queue
-    assert [each.message.text for each in left] == ["then this"]
+    queue = (await store.load(record.id)).record.state.queue
+    assert [entry.message.text for entry in queue] == ["then this"]
     await store.close()
 
 
 async def test_a_conversation_in_the_trash_is_not_gone_on_with(ask: Asker) -> None:
     async with Loopback(says("one")) as server:
-        asked = await ask.child("hi", server=server)
+        result = await ask.child("hi", server=server)
         store = await Store.open(ask.folder)
-        await store.delete_conversation(asked.conversation)
+        await store.delete_conversation(result.conversation)
         await store.close()
-        again = await ask.child("--continue", asked.conversation, "and?", server=server)
-    assert again.code == 2
-    assert "This conversation is in the trash. Restore it first." in again.err
+        second = await ask.child("--continue", result.conversation, "and?", server=server)
+    assert second.code == 2
+    assert "This conversation is in the trash. Restore it first." in second.err
 
 
 async def test_ctrl_c_while_waiting_for_standard_input_ends_at_once(ask: Asker) -> None:
@@ -670,10 +678,10 @@ async def test_a_reader_that_leaves_stops_the_run(ask: Asker) -> None:
         async with asyncio.timeout(PATIENCE):
             await server.disconnected.wait()
             assert process.stderr is not None
-            said = (await process.stderr.read()).decode()
+            stderr = (await process.stderr.read()).decode()
             assert await process.wait() == 141
-        assert "Traceback" not in said
-        assert "Exception ignored" not in said
+        assert "Traceback" not in stderr
+        assert "Exception ignored" not in stderr
 
 
 async def test_no_screen_is_ever_imported(ask: Asker) -> None:
@@ -692,18 +700,18 @@ async def test_no_screen_is_ever_imported(ask: Asker) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        asked = await finished(process)
-    assert asked.code == 0
-    assert asked.err.splitlines()[-1] == "[]"
+        result = await finished(process)
+    assert result.code == 0
+    assert result.err.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "/".join(["y" * 200] * 25)], ids=["a name", "all names"])
 def test_a_data_folder_that_is_too_long_is_said_with_what_to_do(ask: Asker, name: str) -> None:
     ask.folder = ask.folder / name
-    asked = ask("--demo", "hi")
-    assert asked.code == 1
-    assert "is too long for this system. Choose a folder with a shorter path." in asked.err
-    assert "Traceback" not in asked.err
+    result = ask("--demo", "hi")
+    assert result.code == 1
+    assert "is too long for this system. Choose a folder with a shorter path." in result.err
+    assert "Traceback" not in result.err
 
 
 def test_folders_whose_names_are_no_text_are_worked_in_and_what_cannot_be_saved_first_is_not_changed(
@@ -716,11 +724,11 @@ def test_folders_whose_names_are_no_text_are_worked_in_and_what_cannot_be_saved_
     write = calls(("write_file", {"path": "a.txt", "content": "x"}))
     tools = ["--workspace", str(work), "--tools", "all", "--approve", "always"]
     with serving(Loopback(write, says("done"), says("again"))) as server:
-        asked = ask("hi", *tools, "--jsonl", server=server)
-        again = ask("hi", "--continue", asked.conversation, server=server)
-    assert (asked.code, again.code, again.out) == (0, 0, "again\n")
+        result = ask("hi", *tools, "--jsonl", server=server)
+        second = ask("hi", "--continue", result.conversation, server=server)
+    assert (result.code, second.code, second.out) == (0, 0, "again\n")
     # A checkpoint names files in text: a change that could not be taken back is not made, and the model is told why.
-    assert "bytes that are not text" in asked.out
+    assert "bytes that are not text" in result.out
     assert not (work / "a.txt").exists()
 
 
@@ -729,21 +737,21 @@ def test_what_was_rescued_at_the_opening_is_said(ask: Asker) -> None:
         ask("hi", server=server)
         path = ask.folder / "conversations.sqlite3"
         os.truncate(path, path.stat().st_size // 2)
-        asked = ask("hi again", server=server)
-    assert asked.code == 0
-    assert "were damaged" in asked.err
-    assert asked.out == "two\n"
+        result = ask("hi again", server=server)
+    assert result.code == 0
+    assert "were damaged" in result.err
+    assert result.out == "two\n"
 
 
 async def test_a_full_disk_is_said(ask: Asker) -> None:
     async with Loopback(says("something")) as server:
         with open("/dev/full", "w") as full:  # noqa: ASYNC230, PTH123 - a device
             process = await ask.start("hi", server=server, stdout=full.fileno())
-            asked = await finished(process)
-    assert "cannot be written" in asked.err
-    assert "Exception ignored" not in asked.err
-    assert "Traceback" not in asked.err
-    assert asked.code == 1
+            result = await finished(process)
+    assert "cannot be written" in result.err
+    assert "Exception ignored" not in result.err
+    assert "Traceback" not in result.err
+    assert result.code == 1
 
 
 def test_a_wrong_key_is_not_tried_again(ask: Asker) -> None:
@@ -755,41 +763,41 @@ def test_a_wrong_key_is_not_tried_again(ask: Asker) -> None:
 def test_calls_that_a_dead_process_left_are_closed_before_the_next_prompt(ask: Asker, tmp_path: Path) -> None:
     async def leave() -> str:
         store = await Store.open(ask.folder)
-        made = await store.create_conversation(title="t", workspace=str(tmp_path))
+        record = await store.create_conversation(title="t", workspace=str(tmp_path))
         prompt = Message.user("go")
-        wanted = ToolUse(id="call_0", name="write_file", input={"path": "a.txt", "content": "x"})
-        answer = Message(role=Role.ASSISTANT, blocks=(wanted,))
+        use = ToolUse(id="call_0", name="write_file", input={"path": "a.txt", "content": "x"})
+        answer = Message(role=Role.ASSISTANT, blocks=(use,))
         events = (RunStarted(prompt.id), TurnStarted("t", answer.id, "m"), ApprovalRequested("a", "call_0", "d"))
-        await store.commit(made.id, prompt, answer)
+        await store.commit(record.id, prompt, answer)
         journal = [Envelope(seq, "run", None, "t", now(), event) for seq, event in enumerate(events, 1)]
-        await store.append_journal(made.id, journal)
+        await store.append_journal(record.id, journal)
         await store.close()
-        return made.id
+        return record.id
 
-    left = asyncio.run(leave())
+    conversation_id = asyncio.run(leave())
     with serving(Loopback(says("as you like"))) as server:
-        asked = ask("--approve", "always", "--continue", left, "never mind", server=server)
-    assert (asked.code, asked.out) == (0, "as you like\n")
+        result = ask("--approve", "always", "--continue", conversation_id, "never mind", server=server)
+    assert (result.code, result.out) == (0, "as you like\n")
     (request,) = sent(server)
-    assert [each["role"] for each in request["messages"]] == ["user", "assistant", "tool", "user"]
+    assert [message["role"] for message in request["messages"]] == ["user", "assistant", "tool", "user"]
     assert "before this call was started" in request["messages"][2]["content"]
     assert not (tmp_path / "a.txt").exists()
 
 
 def test_limits_of_the_start_can_be_given(ask: Asker) -> None:
     with serving(Loopback(Reply(b"", hold=asyncio.Event()))) as server:
-        asked = ask("--first-event-timeout", "0.3", "Hello", server=server)
-    assert (asked.code, len(sent(server))) == (1, 1)
-    assert "said nothing for 0.3 seconds" in asked.err
-    assert "Trying again" not in asked.err
+        result = ask("--first-event-timeout", "0.3", "Hello", server=server)
+    assert (result.code, len(sent(server))) == (1, 1)
+    assert "said nothing for 0.3 seconds" in result.err
+    assert "Trying again" not in result.err
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan", "inf"])
 @pytest.mark.parametrize("switch", ["--headers-timeout", "--first-event-timeout"])
 def test_a_limit_that_is_none_is_wrong_use(ask: Asker, switch: str, seconds: str) -> None:
-    asked = ask(f"{switch}={seconds}", "Hello")
-    assert asked.code == 2
-    assert "is not a number of seconds" in asked.err
+    result = ask(f"{switch}={seconds}", "Hello")
+    assert result.code == 2
+    assert "is not a number of seconds" in result.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
@@ -814,22 +822,22 @@ def test_a_terminal_is_told_how_long_nothing_has_come(ask: Asker, monkeypatch: p
         reader.start()
         with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
             monkeypatch.setattr(sys, "stderr", terminal)
-            asked = ask("Hello", server=server)
+            result = ask("Hello", server=server)
             monkeypatch.undo()
         reader.join()
         os.close(ours)
-    told = b"".join(words).decode()
-    assert told.count("No answer yet, 0 s.\r\x1b[K") >= 2
-    assert "\x1b[K" in told.rpartition("No answer yet")[2]
-    assert asked.out == "Hi\n"
+    output = b"".join(words).decode()
+    assert output.count("No answer yet, 0 s.\r\x1b[K") >= 2
+    assert "\x1b[K" in output.rpartition("No answer yet")[2]
+    assert result.out == "Hi\n"
 
 
 def test_elsewhere_nothing_is_said_of_the_wait(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider_stream, "FIRST_NOTICE_AFTER", 0.01)
     monkeypatch.setattr(provider_stream, "NOTICE_INTERVAL", 0.01)
     with serving(Loopback(Reply(b"", hold=asyncio.Event()))) as server:
-        asked = ask("--first-event-timeout", "0.3", "Hello", server=server)
-    assert "No answer yet" not in asked.err
+        result = ask("--first-event-timeout", "0.3", "Hello", server=server)
+    assert "No answer yet" not in result.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")

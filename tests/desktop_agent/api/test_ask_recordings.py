@@ -63,8 +63,8 @@ def one_of_each_shape() -> Iterator[Any]:
     """A shape is what the recording is named after, in whatever dialect."""
     shapes: set[str] = set()
     for path, size in ways():
-        again = pytest.mark.exhaustive("test_a_recorded_stream, the same shape in another dialect or cutting")
-        yield pytest.param(path, size, marks=again if path.stem in shapes else ())
+        exhaustive = pytest.mark.exhaustive("test_a_recorded_stream, the same shape in another dialect or cutting")
+        yield pytest.param(path, size, marks=exhaustive if path.stem in shapes else ())
         shapes.add(path.stem)
 
 
@@ -75,27 +75,27 @@ def test_a_recorded_stream(ask: Asker, path: Path, size: int) -> None:
     about, data = expected(path), path.read_bytes()
     parts = cut_at(data, splits(path)) if size < 0 else pieces(data, size)
     with serving(Loopback(Reply(parts, about["http_status"], about["headers"]))) as server:
-        asked = ask("--jsonl", *dialect(path.parent.name), "hi", server=server)
+        result = ask("--jsonl", *dialect(path.parent.name), "hi", server=server)
         # Calls that nobody offered are not asked about again.
         assert len(server.requests) == (2 if name(path) in ASKED_TWICE else 1)
     # Of the first attempt only what it used is written.
-    matches(asked.events[len(server.requests) - 1 :], about["events"], extras=True)
-    said = {event["type"] for event in about["events"]}
+    matches(result.events[len(server.requests) - 1 :], about["events"], extras=True)
+    types = {event["type"] for event in about["events"]}
     cut = {"max_tokens", "context_window_exceeded", "content_filter", "refusal", "malformed_tool_call"}
     is_cut = any(event.get("stop_reason") in cut for event in about["events"])
-    is_something = said & {"content_delta", "tool_use"}
-    assert asked.code == (0 if is_something and not is_cut and "error" not in said else 1)
+    is_something = types & {"content_delta", "tool_use"}
+    assert result.code == (0 if is_something and not is_cut and "error" not in types else 1)
 
 
 @pytest.mark.parametrize("row", ERRORS, ids=lambda row: f"{row['protocol']}-{row['name']}")
 def test_a_recorded_error(ask: Asker, row: dict[str, Any]) -> None:
     reply = Reply(row["body"].encode(), row["status"], row["headers"], "length")
     with serving(Loopback(reply)) as server:
-        asked = ask("--jsonl", *dialect(row["protocol"]), "hi", server=server)
+        result = ask("--jsonl", *dialect(row["protocol"]), "hi", server=server)
         requests = len(server.requests)
-    (error,) = asked.events
+    (error,) = result.events
     assert error == {"type": "error", "kind": row["expect"]["kind"], "message": row["expect"]["message"]}
-    assert asked.code == 1
+    assert result.code == 1
     hint = float(row["headers"].get("retry-after", 0))
     assert (requests > 1) == (row["expect"]["retry"] and hint <= MAX_RETRY_AFTER)
 
@@ -104,5 +104,5 @@ def test_a_recorded_error(ask: Asker, row: dict[str, Any]) -> None:
 async def test_as_a_process_of_its_own(ask: Asker, path: Path) -> None:
     about, data = expected(path), path.read_bytes()  # noqa: ASYNC240 - nothing else waits here
     async with Loopback(Reply(pieces(data, 3), about["http_status"], about["headers"])) as server:
-        asked = await ask.child("--jsonl", *dialect(path.parent.name), "hi", server=server)
-    matches(asked.events, about["events"], extras=True)
+        result = await ask.child("--jsonl", *dialect(path.parent.name), "hi", server=server)
+    matches(result.events, about["events"], extras=True)

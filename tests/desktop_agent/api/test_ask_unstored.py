@@ -1,4 +1,4 @@
-"""`ask` where the disk takes the answer no more: the system refuses files above a size."""
+"""`ask` where the answer cannot be stored: the system refuses files above a size."""
 
 import asyncio
 import io
@@ -37,18 +37,18 @@ async def limited(words: list[str]) -> Asked:
 async def test_an_answer_that_was_not_stored_is_said_and_fails(ask: Asker, tmp_path: Path) -> None:
     long = "word " * 200_000
     with serving(Loopback(Reply(sse(chunk({"content": long}), chunk(finish="stop"))))) as server:
-        asked = await limited(ask.words("Write much", server=server))
-    assert asked.out.strip() == long.strip()
-    assert "The answer was not stored: " in asked.err
-    assert "only copy" in asked.err
-    assert asked.code == 1
+        result = await limited(ask.words("Write much", server=server))
+    assert result.out.strip() == long.strip()
+    assert "The answer was not stored: " in result.err
+    assert "only copy" in result.err
+    assert result.code == 1
 
 
 async def test_an_answer_that_was_stored_says_nothing_of_it(ask: Asker) -> None:
     with serving(Loopback(Reply(sse(chunk({"content": "short"}), chunk(finish="stop"))))) as server:
-        asked = await limited(ask.words("Write little", server=server))
-    assert (asked.code, asked.out) == (0, "short\n")
-    assert asked.err == f"conversation {asked.conversation}\n"
+        result = await limited(ask.words("Write little", server=server))
+    assert (result.code, result.out) == (0, "short\n")
+    assert result.err == f"conversation {result.conversation}\n"
 
 
 async def test_what_was_lost_in_the_middle_of_a_run_fails_at_its_end(

@@ -23,7 +23,7 @@ from tests.fakes.scripted_provider import ScriptedProvider, Turn
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 
 
-async def begun(*turns: Turn, tools: Any = (ADD,)) -> tuple[ChatLoopHandle, ScriptedProvider]:
+async def start_loop(*turns: Turn, tools: Any = (ADD,)) -> tuple[ChatLoopHandle, ScriptedProvider]:
     script = ScriptedProvider(*turns)
     provider = await Provider.create("m", provider=script)
     return provider.chat_loop([Message.user("go")], tools), script
@@ -34,7 +34,7 @@ def result(call_id: str, text: str = "3") -> ToolResult:
 
 
 async def test_it_is_controlled_while_it_works() -> None:
-    handle, script = await begun(Turn(says("see"), call("a")), Turn(says("done")))
+    handle, script = await start_loop(Turn(says("see"), call("a")), Turn(says("done")))
     async with asyncio.timeout(LIMIT):
         async for step in handle:
             if isinstance(step, ContentDelta) and step.text == "see":
@@ -50,7 +50,7 @@ async def test_it_is_controlled_while_it_works() -> None:
 
 
 async def test_all_steps_of_two_rounds() -> None:
-    handle, script = await begun(
+    handle, script = await start_loop(
         Turn(ThinkingDelta("hm"), says("see"), call("a"), call("b"), UsageUpdate(Usage(output_tokens=5))),
         Turn(call("c"), UsageUpdate(Usage(output_tokens=7))),
         Turn(says("do"), says("ne"), UsageUpdate(Usage(output_tokens=1))),
@@ -76,14 +76,14 @@ async def test_all_steps_of_two_rounds() -> None:
     ]
     assert not handle.is_active
     assert not handle._conversation.is_open
-    given = script.requests[1].messages[-1]
-    assert [block.tool_use_id for block in given.blocks if isinstance(block, ToolResult)] == ["a", "b"]
+    results_message = script.requests[1].messages[-1]
+    assert [block.tool_use_id for block in results_message.blocks if isinstance(block, ToolResult)] == ["a", "b"]
     assert [[spec.name for spec in request.tools] for request in script.requests] == [["add"]] * 3
     script.assert_finished()
 
 
 async def test_another_task_may_submit() -> None:
-    handle, _ = await begun(Turn(call("a")), Turn(says("done")))
+    handle, _ = await start_loop(Turn(call("a")), Turn(says("done")))
     reading = asyncio.create_task(listed(handle))
     async with asyncio.timeout(LIMIT):
         while True:
@@ -97,7 +97,7 @@ async def test_another_task_may_submit() -> None:
 
 
 async def test_who_waits_with_a_time_limit_may_still_submit() -> None:
-    handle, _ = await begun(Turn(call("a")), Turn(says("done")))
+    handle, _ = await start_loop(Turn(call("a")), Turn(says("done")))
     async with asyncio.timeout(LIMIT):
         while not isinstance(await anext(handle), ToolCallsRequested):
             pass
@@ -110,7 +110,7 @@ async def test_who_waits_with_a_time_limit_may_still_submit() -> None:
 
 
 async def test_results_are_exactly_those_that_were_asked_for() -> None:
-    handle, script = await begun(Turn(call("a"), call("b")), Turn(says("done")))
+    handle, script = await start_loop(Turn(call("a"), call("b")), Turn(says("done")))
     with pytest.raises(WrongUse, match="No call waits"):
         handle.submit_tool_results([result("a")])
     async for step in handle:
@@ -134,7 +134,7 @@ async def test_results_are_exactly_those_that_were_asked_for() -> None:
 
 async def test_cancelling_while_it_streams_closes_the_connection() -> None:
     gate = Gate()
-    handle, script = await begun(Turn(says("a"), gate.step))
+    handle, script = await start_loop(Turn(says("a"), gate.step))
     steps: list[LoopStep] = []
     async for step in handle:
         steps.append(step)
@@ -146,7 +146,7 @@ async def test_cancelling_while_it_streams_closes_the_connection() -> None:
 
 
 async def test_cancelling_before_the_first_step_asks_nothing() -> None:
-    handle, script = await begun(Turn(call("a")))
+    handle, script = await start_loop(Turn(call("a")))
     handle.cancel()
     handle.cancel()
     assert await listed(handle) == [LoopDone("", None, None, (), RunEnd.CANCELLED)]
@@ -155,7 +155,7 @@ async def test_cancelling_before_the_first_step_asks_nothing() -> None:
 
 
 async def test_cancelling_while_the_first_step_is_being_asked_for_ends_it() -> None:
-    handle, script = await begun(Turn(call("a")))
+    handle, script = await start_loop(Turn(call("a")))
     reading = asyncio.create_task(listed(handle))
     await asyncio.sleep(0)
     handle.cancel()
@@ -164,7 +164,7 @@ async def test_cancelling_while_the_first_step_is_being_asked_for_ends_it() -> N
 
 
 async def test_a_stop_that_comes_too_late_for_the_calls_ends_the_loop_all_the_same() -> None:
-    handle, script = await begun(Turn(call("a")))
+    handle, script = await start_loop(Turn(call("a")))
     stop = handle._conversation.interrupt
     # The run has told of its end, and nobody has read that yet.
     handle._conversation.interrupt = lambda: None
@@ -178,7 +178,7 @@ async def test_a_stop_that_comes_too_late_for_the_calls_ends_the_loop_all_the_sa
 
 
 async def test_a_second_reader_is_refused_and_does_not_end_the_first_ones_loop() -> None:
-    handle, script = await begun(Turn(*[says(letter) for letter in "abc"]))
+    handle, script = await start_loop(Turn(*[says(letter) for letter in "abc"]))
     first, second = await asyncio.gather(listed(handle), listed(handle), return_exceptions=True)
     assert isinstance(second, WrongUse)
     assert first == [
@@ -191,7 +191,7 @@ async def test_a_second_reader_is_refused_and_does_not_end_the_first_ones_loop()
 
 
 async def test_closing_before_the_first_step_is_the_end() -> None:
-    handle, script = await begun(Turn(says("a")))
+    handle, script = await start_loop(Turn(says("a")))
     await handle.aclose()
     assert await listed(handle) == []
     assert script.requests == []
@@ -205,7 +205,7 @@ async def test_a_history_that_is_none_is_refused() -> None:
 
 @pytest.mark.parametrize("after_results", [False, True])
 async def test_cancelling_while_results_are_waited_for_closes_the_calls(after_results: bool) -> None:
-    handle, script = await begun(Turn(call("a")), Turn(says("no")))
+    handle, script = await start_loop(Turn(call("a")), Turn(says("no")))
     steps: list[LoopStep] = []
     async for step in handle:
         steps.append(step)
@@ -225,29 +225,29 @@ async def test_cancelling_while_results_are_waited_for_closes_the_calls(after_re
 
 
 async def test_closing_wakes_whoever_waits() -> None:
-    handle, _ = await begun(Turn(call("a")))
-    seen: list[LoopStep] = []
+    handle, _ = await start_loop(Turn(call("a")))
+    steps: list[LoopStep] = []
 
     async def read() -> None:
         async for step in handle:
-            seen.append(step)  # noqa: PERF401 - seen from outside step by step
+            steps.append(step)  # noqa: PERF401 - seen from outside step by step
 
     reading = asyncio.create_task(read())
     async with asyncio.timeout(LIMIT):
-        while not seen:
+        while not steps:
             await asyncio.sleep(0)
         await handle.aclose()
         await reading
     assert not handle.is_active
-    assert seen == [ToolCallsRequested((call("a"),))]
+    assert steps == [ToolCallsRequested((call("a"),))]
 
 
 async def test_an_error_before_the_answer_is_raised_and_one_in_the_middle_is_a_step() -> None:
-    handle, _ = await begun(Turn(AuthenticationFailed("no")))
+    handle, _ = await start_loop(Turn(AuthenticationFailed("no")))
     with pytest.raises(AuthenticationFailed):
         await listed(handle)
     assert not handle.is_active
-    handle, _ = await begun(Turn(says("a"), Truncated("gone")))
+    handle, _ = await start_loop(Turn(says("a"), Truncated("gone")))
     steps = await listed(handle)
     assert [type(step) for step in steps] == [ContentDelta, ErrorOccurred, LoopDone]
     assert steps[-1].end is RunEnd.FAILED
@@ -262,7 +262,7 @@ async def test_a_history_without_a_question_is_refused() -> None:
 
 async def test_a_malformed_call_wants_a_result_too() -> None:
     bad = ToolUse(id="a", name="add", malformed="{oops")
-    handle, script = await begun(Turn(bad), Turn(says("done")))
+    handle, script = await start_loop(Turn(bad), Turn(says("done")))
     async for step in handle:
         if isinstance(step, ToolCallsRequested):
             assert step.tool_calls == (bad,)
@@ -272,7 +272,7 @@ async def test_a_malformed_call_wants_a_result_too() -> None:
 
 async def test_a_dropped_handle_stops() -> None:
     gate = Gate()
-    handle, script = await begun(Turn(says("a"), gate.step), tools=(adder(),))
+    handle, script = await start_loop(Turn(says("a"), gate.step), tools=(adder(),))
     assert await anext(handle) == ContentDelta("a")
     del handle
     async with asyncio.timeout(LIMIT):
@@ -317,8 +317,10 @@ async def test_what_is_queued_while_results_are_awaited_is_answered(dialect: Dia
                     if isinstance(step, ToolCallsRequested) and len(handle.history) == 2:
                         handle.controls.queue.add("hello", when)
                         assert [entry.when for entry in handle.controls.queue.list()] == [when]
-                        (asked,) = step.tool_calls
-                        handle.submit_tool_results([ToolResult(tool_use_id=asked.id, content=(Text(text="42"),))])
+                        (pending_call,) = step.tool_calls
+                        handle.submit_tool_results(
+                            [ToolResult(tool_use_id=pending_call.id, content=(Text(text="42"),))]
+                        )
     assert isinstance(step, LoopDone)
     assert step.end is RunEnd.COMPLETED
     roles = [message.role.value for message in handle.history]
@@ -343,7 +345,7 @@ async def test_cancel_asks_nothing_of_what_is_queued() -> None:
 
 
 async def test_a_stop_by_the_controls_while_results_are_awaited_ends_the_loop() -> None:
-    handle, script = await begun(Turn(call("a")), Turn(says("never")))
+    handle, script = await start_loop(Turn(call("a")), Turn(says("never")))
     steps: list[LoopStep] = []
     async with asyncio.timeout(LIMIT):
         async for step in handle:

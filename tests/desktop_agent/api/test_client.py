@@ -75,7 +75,7 @@ async def test_a_prepared_message_goes_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "prompt",
     [
         Message.system("x"),
         Message.assistant("x"),
@@ -89,15 +89,15 @@ async def test_a_prepared_message_goes_as_it_is() -> None:
     ],
     ids=lambda _: "",
 )
-async def test_what_is_no_prompt_is_refused(given: Any) -> None:
+async def test_what_is_no_prompt_is_refused(prompt: Any) -> None:
     options, provider = acting(Turn(says("ok")))
     async with Client(options) as client:
         with pytest.raises(WrongUse):
-            await client.send_message(given)
+            await client.send_message(prompt)
         assert client.history == ()
-        if isinstance(given, Message):
+        if isinstance(prompt, Message):
             with pytest.raises(WrongUse):
-                client.stream(given)
+                client.stream(prompt)
         assert (await client.complete("hi")).text == "ok"
     assert sent(provider) == [("user", "hi")]
 
@@ -155,13 +155,13 @@ async def test_text_streams_while_the_tool_runs_is_not_held_back() -> None:
 
     options, _ = acting(Turn(says("see"), call()), Turn(says("3")), tools=(adder(wait),), auto_execute_tools=True)
     async with Client(options) as client:
-        seen = []
+        events = []
         async for event in client.stream("1 + 2"):
-            seen.append(event)
+            events.append(event)
             if isinstance(event, Done) and not gate.opened.is_set():
                 await gate.until_arrived()
                 gate.opened.set()
-    assert ContentDelta("see") in seen
+    assert ContentDelta("see") in events
 
 
 async def test_an_error_before_the_answer_is_raised_by_the_call_and_the_client_stays_usable() -> None:
@@ -318,14 +318,14 @@ async def test_a_message_is_deleted_with_what_follows_it() -> None:
     assert sent(provider) == [("user", "a"), ("assistant", "one"), ("user", "c")]
 
 
-@pytest.mark.parametrize("given", [[1, 2], "abc", [None], None, lambda _: None], ids=lambda _: "")
-async def test_a_history_is_messages(given: Any) -> None:
+@pytest.mark.parametrize("history", [[1, 2], "abc", [None], None, lambda _: None], ids=lambda _: "")
+async def test_a_history_is_messages(history: Any) -> None:
     options, provider = acting(Turn(says("one")), Turn(says("two")))
     async with Client(options) as client:
         for prompt in ("a", "b"):
             # Before it is open, and after.
             with pytest.raises(WrongUse, match="list of messages"):
-                await client.edit_history(given)
+                await client.edit_history(history)
             await client.complete(prompt)
     assert sent(provider) == [("user", "a"), ("assistant", "one"), ("user", "b")]
 
@@ -434,11 +434,11 @@ async def test_options_may_be_values() -> None:
 
 async def test_a_listener_hears_everything_with_its_place() -> None:
     options, _ = acting(Turn(says("a")))
-    heard = []
-    async with Client(options, listener=heard.append) as client:
+    envelopes = []
+    async with Client(options, listener=envelopes.append) as client:
         events = await listed(client.stream("hi"))
-    assert [envelope.event for envelope in heard if envelope.run_id] == events
-    assert [envelope.seq for envelope in heard if envelope.run_id] == list(range(1, len(events) + 1))
+    assert [envelope.event for envelope in envelopes if envelope.run_id] == events
+    assert [envelope.seq for envelope in envelopes if envelope.run_id] == list(range(1, len(events) + 1))
 
 
 async def test_closing_while_it_is_being_opened_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,33 +512,33 @@ async def test_a_prompt_of_blanks_is_none() -> None:
 
 
 async def test_hooks_in_a_list_run_and_grow() -> None:
-    seen: list[str] = []
+    texts: list[str] = []
 
     async def look(moment: UserPromptSubmit) -> None:
-        seen.append(moment.prompt.text)
+        texts.append(moment.prompt.text)
 
     options, _ = acting(Turn(says("ok")), hooks=Hooks(user_prompt_submit=[look]).add_user_prompt_submit(look))
     async with Client(options) as client:
         await client.complete("hi")
-    assert seen == ["hi", "hi"]
+    assert texts == ["hi", "hi"]
     assert hash(options.hooks)
 
 
 @pytest.mark.parametrize("make", [Client, TwoPhaseAgent, partial(query, "hi"), partial(run, "hi")])
-@pytest.mark.parametrize("given", ["llama3", {"model": "llama3"}])
-def test_what_is_no_options_is_refused_at_once(make: Callable[[Any], object], given: Any) -> None:
+@pytest.mark.parametrize("options", ["llama3", {"model": "llama3"}])
+def test_what_is_no_options_is_refused_at_once(make: Callable[[Any], object], options: Any) -> None:
     with pytest.raises(WrongUse, match="no options"):
-        make(given)
+        make(options)
 
 
 async def test_the_result_of_what_is_no_id_is_refused() -> None:
     options, _ = acting(Turn(call("c1")), Turn(says("3")), tools=(adder(),))
     async with Client(options) as client:
         await client.complete("add")
-        given: Any = call("c1")
+        use: Any = call("c1")
         with pytest.raises(WrongUse, match="no id of a call"):
-            client.add_tool_result(given, "3")
-        client.add_tool_result(given.id, "3")
+            client.add_tool_result(use, "3")
+        client.add_tool_result(use.id, "3")
         assert (await client.complete()).text == "3"
 
 
@@ -554,8 +554,8 @@ async def test_what_is_none_of_its_controls_is_refused_and_changes_nothing(has_a
             client.policies.install,
             client.guards.add,
             client.set_mode,
-            lambda given: client.queue.add("more", given),
-            lambda given: client.queue.edit("id", when=given),
+            lambda value: client.queue.add("more", value),
+            lambda value: client.queue.edit("id", when=value),
         ]
         for change in wrong:
             with pytest.raises(WrongUse):

@@ -168,10 +168,10 @@ def test_the_command_that_opens_what_was_restored_can_be_typed(terminal: Termina
 
 
 def test_words_are_found(terminal: Terminal) -> None:
-    (found,) = terminal.json("search", "another", "beginning")
-    assert found["conversation_id"] == "imported"
-    assert [hit["message_id"] for hit in found["hits"]] == ["f"]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*", found["hits"][0]["at"])
+    (conversation,) = terminal.json("search", "another", "beginning")
+    assert conversation["conversation_id"] == "imported"
+    assert [hit["message_id"] for hit in conversation["hits"]] == ["f"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*", conversation["hits"][0]["at"])
     code, out, err = terminal.run("search", "anoth")
     assert (code, err) == (0, "")
     assert "user: another beginning" in out
@@ -209,16 +209,16 @@ def test_filters_narrow_a_search(terminal: Terminal, data: Path, words: tuple[st
         await store.close()
 
     asyncio.run(organise())
-    found = terminal.json("search", "beginning", *words)
-    assert [conversation["conversation_id"] for conversation in found] == (["imported"] if is_found else [])
+    hits = terminal.json("search", "beginning", *words)
+    assert [conversation["conversation_id"] for conversation in hits] == (["imported"] if is_found else [])
 
 
 def test_a_note_of_the_program_is_no_word_of_the_person(terminal: Terminal, data: Path) -> None:
     async def note() -> None:
         store = await Store.open(data)
         message = Message.user("walrus files were undone").model_copy(update={"injected_by": "undo"})
-        made = await store.create_conversation(title="Undone")
-        await store.commit(made.id, message)
+        record = await store.create_conversation(title="Undone")
+        await store.commit(record.id, message)
         await store.close()
 
     asyncio.run(note())
@@ -274,8 +274,8 @@ def test_what_another_assistant_left_is_found_where_it_is_shown(
     assert list(data.glob("search-found*")) == []
     shown = Preferences(histories=HistoryPreferences(shown=("claude-code",)))
     asyncio.run(PreferencesFile(data).save(shown))
-    (found,) = terminal.json("search", "sets x")
-    assert found["origin"] == {"program": "claude-code", "id": CLAUDE_SESSION}
+    (conversation,) = terminal.json("search", "sets x")
+    assert conversation["origin"] == {"program": "claude-code", "id": CLAUDE_SESSION}
     code, out, err = terminal.run("search", "sets x")
     assert (code, err) == (0, "")
     assert out.startswith(f"Claude Code: {CLAUDE_SESSION}  ")
@@ -306,8 +306,8 @@ def test_what_is_exported_is_imported_elsewhere(terminal: Terminal, tmp_path: Pa
         "skipped": [],
         "notes": ["Workspace folders: the conversations start without one here. Choose it again."],
     }
-    again = terminal.json("import", str(archive), *place)
-    assert (again["present"], again["notes"]) == (1, [])
+    second = terminal.json("import", str(archive), *place)
+    assert (second["present"], second["notes"]) == (1, [])
     copy = tmp_path / "copy.zip"
     terminal.json("export", "--to", str(copy), *place)
     with zipfile.ZipFile(archive) as before, zipfile.ZipFile(copy) as after:
@@ -399,8 +399,8 @@ def test_what_another_assistant_left_is_imported(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     assert terminal.json("found") == [{"program": "claude-code", "title": "Claude Code", "count": 1}]
-    (found,) = terminal.json("found", "claude-code")
-    assert found["id"] == CLAUDE_SESSION
+    (listed,) = terminal.json("found", "claude-code")
+    assert listed["id"] == CLAUDE_SESSION
     (id_,) = terminal.json("import", "--from", "claude-code")["added"]
     assert terminal.json("import", "--from", "claude-code", f"--only={CLAUDE_SESSION}")["present"] == 1
     (written,) = terminal.json("show", id_)["conversations"]
@@ -521,8 +521,8 @@ async def test_paths_and_formats_may_be_words_and_one_id_is_one(tmp_path: Path) 
     async with History(folder, create=True) as history:
         await history.add(TREE)
         for word, begin in (("json", b"{"), ("html", b"<!"), ("md", b"#"), ("zip", b"PK")):
-            given: Any = word
-            (file,) = (await history.export("imported", str(tmp_path / f"one.{word}"), given)).files
+            value: Any = word
+            (file,) = (await history.export("imported", str(tmp_path / f"one.{word}"), value)).files
             assert file.read_bytes().lstrip().startswith(begin)
         unknown: Any = "pdf"
         with pytest.raises(WrongUse, match="no format “pdf”"):

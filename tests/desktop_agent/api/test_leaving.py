@@ -1,4 +1,4 @@
-"""What finalisers do, and closings that are broken off."""
+"""What finalisers do, and closings that are cancelled."""
 
 import asyncio
 from contextlib import suppress
@@ -48,10 +48,10 @@ async def test_a_reader_that_is_forgotten_in_another_thread_stops_its_run_and_no
     run = await conversation.start_run(Message.user("one"))
     await run.wait_for_start()
     await asyncio.to_thread(abandon_soon, conversation, run)
-    again = await conversation.start_run(Message.user("two"))
+    second = await conversation.start_run(Message.user("two"))
     abandon_soon(conversation, run)
     async with asyncio.timeout(LIMIT):
-        assert (await run.wait_for_end(), await again.wait_for_end()) == (RunEnd.CANCELLED, RunEnd.COMPLETED)
+        assert (await run.wait_for_end(), await second.wait_for_end()) == (RunEnd.CANCELLED, RunEnd.COMPLETED)
     await conversation.aclose()
     provider.assert_finished()
 
@@ -94,10 +94,10 @@ async def test_who_is_cancelled_while_it_closes_leaves_no_connection_open(
 
 
 async def test_an_approver_that_heeds_nothing_does_not_keep_it_from_closing() -> None:
-    asked, may_end = asyncio.Event(), asyncio.Event()
+    requested, may_end = asyncio.Event(), asyncio.Event()
 
     async def approve(_: Approval) -> Decision:
-        asked.set()
+        requested.set()
         while not may_end.is_set():
             with suppress(asyncio.CancelledError):
                 await may_end.wait()
@@ -108,7 +108,7 @@ async def test_an_approver_that_heeds_nothing_does_not_keep_it_from_closing() ->
     try:
         async with asyncio.timeout(LIMIT), Client(options) as client:
             asking = asyncio.create_task(client.complete("add"))
-            await asked.wait()
+            await requested.wait()
             client.interrupt()
             answer = await asking
         assert answer.end is RunEnd.CANCELLED

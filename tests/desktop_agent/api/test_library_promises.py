@@ -139,8 +139,8 @@ async def test_the_key_of_the_environment_goes_to_a_server_that_was_named(
             await client.complete("hi")
         async with Client(**values, api_key="sk-of-the-caller") as client:
             await client.complete("hi")
-        seen = [request.headers.get("authorization") for request in server.requests]
-    assert seen == [f"Bearer {KEY}", "Bearer sk-of-the-caller"]
+        keys = [request.headers.get("authorization") for request in server.requests]
+    assert keys == [f"Bearer {KEY}", "Bearer sk-of-the-caller"]
 
 
 async def test_the_key_of_the_environment_goes_to_nobody_who_was_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ async def test_a_provider_of_a_name_that_no_vendor_has_says_so() -> None:
         await Provider.create("house-model", "k")
 
 
-def made() -> AnyTool:
+def adder_tool() -> AnyTool:
     @tool
     async def add(a: int, b: int) -> int:
         """Add."""
@@ -187,7 +187,7 @@ def made() -> AnyTool:
 
 
 async def test_a_tool_is_called_like_its_function_and_executed_like_a_call() -> None:
-    add = made()
+    add = adder_tool()
     assert await add(a=1, b=2) == 3
     with pytest.raises(ToolInputInvalid):
         await add(a="x", b=2)
@@ -255,12 +255,12 @@ def test_the_builder_takes_what_the_ancestors_took() -> None:
     options = (
         AgentOptions.builder()
         .model("m").base_url("http://127.0.0.1:1/v1").temperature(0.2).max_tokens(9).top_p(0.5).timeout(30)
-        .max_tool_iterations(3).tool(made()).build()
+        .max_tool_iterations(3).tool(adder_tool()).build()
     )  # fmt: skip
     assert (options.base_url, options.run_limits.tool_iterations) == ("http://127.0.0.1:1/v1", 3)
     config = options.config
     assert (config.temperature, config.max_tokens, config.top_p, config.timeouts.total) == (0.2, 9, 0.5, 30)
-    assert [each.name for each in options.tools] == ["add"]
+    assert [tool.name for tool in options.tools] == ["add"]
     with pytest.raises(WrongUse, match="temperature"):
         AgentOptions.builder().temperature(7)
 
@@ -304,19 +304,19 @@ async def test_ask_whose_reader_goes_away_ends_like_a_program_of_the_shell(form:
         async with asyncio.timeout(LIMIT * 3):
             await process.stdout.read(1)
             process.stdout._transport.close()  # type: ignore[attr-defined]
-            said = (await process.stderr.read()).decode()
+            stderr = (await process.stderr.read()).decode()
             code = await process.wait()
-    assert "Traceback" not in said
-    assert "BrokenPipe" not in said
+    assert "Traceback" not in stderr
+    assert "BrokenPipe" not in stderr
     assert code == 141
 
 
 def test_the_help_of_ask_lists_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse_ask_arguments(["--help"])
-    said = " ".join(capsys.readouterr().out.split())
+    help_text = " ".join(capsys.readouterr().out.split())
     codes = ("0 done; 1 error", "2 wrong use", "130 interrupted", "141 whoever read the output left")
-    assert [code for code in codes if code not in said] == []
+    assert [code for code in codes if code not in help_text] == []
 
 
 @pytest.mark.parametrize("clears", [True, False])
@@ -423,7 +423,7 @@ async def test_chat_streams_and_ends_with_what_the_ancestors_said_last() -> None
     script = ScriptedProvider(Turn(says("Hel"), says("lo"), UsageUpdate(Usage(output_tokens=2))), Turn(says("b")))
     provider = await Provider.create("m", provider=script)
     chunks = [chunk async for chunk in provider.chat("hi")]
-    assert [each.text for each in chunks if isinstance(each, ContentDelta)] == ["Hel", "lo"]
+    assert [event.text for event in chunks if isinstance(event, ContentDelta)] == ["Hel", "lo"]
     last = chunks[-1]
     assert isinstance(last, ChatDone)
     assert (last.finish_reason, last.full_content) == (StopReason.END_TURN, "Hello")

@@ -114,11 +114,11 @@ async def test_the_windows_servers_beside_a_locked_keyring(alone: dict[str, str]
     async with server() as wants_key, server() as local:
         code, out, err = await run(LOCKED, alone, sys.executable, str(CHILD), wants_key.url, local.url)
         assert code == 0, err
-        said = json.loads(out.splitlines()[-1])
+        report = json.loads(out.splitlines()[-1])
         locked = "The keyring is locked. Unlock the keyring and try again, or keep the key in memory"
-        assert (said["local"], said["has_keyring"]) == ("m", False)
+        assert (report["local"], report["has_keyring"]) == ("m", False)
         for name in ("locked", "given", "keep", "after_the_start"):
-            assert said[name].startswith(locked), (name, said[name])
-        assert (said["in_memory"], said["unlocked"]) == ("m", "m")
+            assert report[name].startswith(locked), (name, report[name])
+        assert (report["in_memory"], report["unlocked"]) == ("m", "m")
         assert keys(local) == {None}
         assert [request.headers.get("authorization") for request in wants_key.requests] == ["Bearer memory", "Bearer x"]

@@ -258,9 +258,9 @@ async def test_clearing_leaves_no_old_block_to_be_received() -> None:
 async def test_a_prompt_that_was_sent_is_in_the_history_and_its_end_is_heard_whenever_stop_comes(
     turns_of_the_loop: int,
 ) -> None:
-    heard: list[Envelope] = []
+    envelopes: list[Envelope] = []
     options, _ = acting(Turn(says("a"), says("b")))
-    async with Client(options, listener=heard.append) as client:
+    async with Client(options, listener=envelopes.append) as client:
         sending = asyncio.create_task(client.send_message(Message.user("hi")))
         for _ in range(turns_of_the_loop + 1):
             await asyncio.sleep(0)
@@ -268,6 +268,6 @@ async def test_a_prompt_that_was_sent_is_in_the_history_and_its_end_is_heard_whe
         await sending
         await blocks_of(client.receive)
         assert client.history[0].text == "hi"
-        ends = [each.event.reason for each in heard if isinstance(each.event, RunFinished)]
+        ends = [envelope.event.reason for envelope in envelopes if isinstance(envelope.event, RunFinished)]
         assert len(ends) == 1
         assert ends[0] is client.ended

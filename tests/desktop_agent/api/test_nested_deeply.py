@@ -1,4 +1,4 @@
-"""Arguments and results that are nested deeply, by every door that a caller has: one sentence, and it goes on."""
+"""Deeply nested arguments and results, through every API of a caller: one error, and the conversation goes on."""
 
 from typing import Any
 
@@ -101,12 +101,12 @@ async def test_messages_that_come_with_the_results(levels: int) -> None:
 )
 async def test_results_of_the_callers_own(bad: Any) -> None:
     options, provider = acting(Turn(call()), Turn(says("ok")), tools=(adder(),))
-    given: Any = bad if bad == "rubbish" else result(bad)
+    content: Any = bad if bad == "rubbish" else result(bad)
     async with ChatLoopHandle(options, [Message.user("add")]) as handle:
         async for step in handle:
             if isinstance(step, ToolCallsRequested):
                 with pytest.raises(WrongUse):
-                    handle.submit_tool_results([given])
+                    handle.submit_tool_results([content])
                 # What the caller does with the calls is the caller's own.
                 step.tool_calls[0].input.clear()
                 handle.submit_tool_results([result()])
@@ -144,11 +144,11 @@ async def test_what_a_hook_makes_of_the_arguments(levels: int) -> None:
 
 async def test_what_the_caller_does_later_to_what_it_gave_reaches_nothing() -> None:
     options, provider = acting(Turn(says("ok")), tools=(adder(),))
-    given = Message(role=Role.ASSISTANT, blocks=(call(),))
+    message = Message(role=Role.ASSISTANT, blocks=(call(),))
     content = {"sum": [3]}
     async with Client(options) as client:
-        await client.edit_history([Message.user("add"), given, Message.tool_results([result(content)])])
-        given.tool_uses[0].input.clear()
+        await client.edit_history([Message.user("add"), message, Message.tool_results([result(content)])])
+        message.tool_uses[0].input.clear()
         content["sum"].append(4)
         await client.complete("and now?")
     messages = provider.requests[0].messages

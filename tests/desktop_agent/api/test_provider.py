@@ -73,10 +73,10 @@ async def test_the_state_can_be_read_while_it_streams() -> None:
     gate = Gate()
     script = ScriptedProvider(Turn(says("a"), UsageUpdate(Usage(output_tokens=3)), gate.step, says("b")))
     provider = await Provider.create("m", provider=script)
-    seen: list[str] = []
+    texts: list[str] = []
 
     async def read() -> None:
-        seen.extend([event.text async for event in provider.stream("hi") if isinstance(event, ContentDelta)])
+        texts.extend([event.text async for event in provider.stream("hi") if isinstance(event, ContentDelta)])
 
     reading = asyncio.create_task(read())
     await gate.until_arrived()
@@ -84,7 +84,7 @@ async def test_the_state_can_be_read_while_it_streams() -> None:
     gate.opened.set()
     async with asyncio.timeout(LIMIT):
         await reading
-    assert seen == ["a", "b"]
+    assert texts == ["a", "b"]
 
 
 async def test_leaving_a_stream_closes_the_connection() -> None:
@@ -177,10 +177,10 @@ async def test_an_answer_is_closed_while_another_task_reads_it(face: str, closer
     gate = Gate()
     provider = await Provider.create("m", provider=ScriptedProvider(Turn(says("a"), gate.step, says("b"))))
     answer = provider.chat("hi") if face == "chat" else provider.stream("hi")
-    seen: list[str] = []
+    texts: list[str] = []
 
     async def read() -> str:
-        seen.extend([event.text async for event in answer if isinstance(event, ContentDelta)])
+        texts.extend([event.text async for event in answer if isinstance(event, ContentDelta)])
         await asyncio.sleep(0)  # closing the answer cancels no more than the answer
         return "read"
 
@@ -192,7 +192,7 @@ async def test_an_answer_is_closed_while_another_task_reads_it(face: str, closer
         await asyncio.gather(*(answer.aclose() for _ in range(closers)))
         assert await reader == "read"
         await answer.aclose()
-    assert seen == ["a"]
+    assert texts == ["a"]
     assert reader.cancelling() == 0
 
 
@@ -215,7 +215,7 @@ async def test_who_is_cancelled_while_reading_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "tools"),
+    ("question", "tools"),
     [
         (ModelRequest("m", (Message.user("x"),)), [calculate()]),
         ([], []),
@@ -227,13 +227,13 @@ async def test_who_is_cancelled_while_reading_is_cancelled() -> None:
     ],
     ids=["tools beside a request", "no messages", "nothing", "blank", "no tool", "no message", "a number"],
 )
-async def test_what_is_no_question_is_refused_before_the_network(asked: Any, tools: list[Any]) -> None:
+async def test_what_is_no_question_is_refused_before_the_network(question: Any, tools: list[Any]) -> None:
     script = ScriptedProvider()
     provider = await Provider.create("m", provider=script)
     with pytest.raises(WrongUse):
-        await provider.complete(asked, tools)
+        await provider.complete(question, tools)
     with pytest.raises(WrongUse):
-        provider.stream(asked, tools)
+        provider.stream(question, tools)
     assert script.requests == []
 
 

@@ -19,7 +19,7 @@ EXAMPLES: list[str] = re.findall(
     r"^```python\n(.*?)^```$", SECTION.group(1) if SECTION else "", re.MULTILINE | re.DOTALL
 )
 # What each prints, in the order in which they stand there.
-SAID = {
+PRINTED = {
     "query": ("demo model",),
     "client with a tool": ("I will call `calculate`.", "`calculate` **succeeded**", "6 * 7 = 42", "output_tokens="),
     "by hand": ("I will call `calculate`.", "`calculate` **succeeded**", "6 * 7 = 42"),
@@ -31,7 +31,7 @@ SAID = {
 
 
 def test_all_examples_were_found() -> None:
-    assert len(EXAMPLES) == len(SAID)
+    assert len(EXAMPLES) == len(PRINTED)
 
 
 # Each as a program of its own in one process: to load the library for each would take ten times as long as to run them.
@@ -67,17 +67,17 @@ async def printed(*codes: str) -> list[str]:
                 process.kill()
                 await process.wait()
     assert (err.decode(), process.returncode) == ("", 0)
-    *said, _ = out.decode().split("\0")
-    return said
+    *outputs, _ = out.decode().split("\0")
+    return outputs
 
 
 async def test_the_examples_run_as_they_stand() -> None:
-    for (name, words), text in zip(SAID.items(), await printed(*EXAMPLES), strict=True):
-        assert [each for each in words if each not in text] == [], name
+    for (name, words), text in zip(PRINTED.items(), await printed(*EXAMPLES), strict=True):
+        assert [word for word in words if word not in text] == [], name
 
 
 @pytest.mark.exhaustive("test_the_examples_run_as_they_stand, one after the other")
-@pytest.mark.parametrize("number", range(len(SAID)), ids=list(SAID))
+@pytest.mark.parametrize("number", range(len(PRINTED)), ids=list(PRINTED))
 async def test_an_example_runs_in_a_process_of_its_own(number: int) -> None:
     (text,) = await printed(EXAMPLES[number])
-    assert [each for each in list(SAID.values())[number] if each not in text] == []
+    assert [word for word in list(PRINTED.values())[number] if word not in text] == []

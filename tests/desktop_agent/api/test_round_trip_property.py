@@ -84,22 +84,22 @@ class World:
 
     def message(self, number: int, above: Message | None) -> Message:
         """Return one of those that have everything, or one that fits behind the one above."""
-        at = START + timedelta(seconds=number, microseconds=self.chance.randrange(10**6))
+        moment = START + timedelta(seconds=number, microseconds=self.chance.randrange(10**6))
         if self.chance.random() < 0.3:
             sample = self.chance.choice(full_tree().messages).message
-            return sample.model_copy(update={"id": new_id(), "created_at": at})
+            return sample.model_copy(update={"id": new_id(), "created_at": moment})
         calls = above.tool_uses if above is not None else ()
         if calls:
             content = (Json(value=self.value()), self.picture())
             results = [ToolResult(tool_use_id=call.id, content=content) for call in calls]
-            return Message(id=new_id(), role=Role.TOOL, blocks=results, created_at=at)
+            return Message(id=new_id(), role=Role.TOOL, blocks=results, created_at=moment)
         if number % 2 == 0:
             blocks: list[Block] = [Text(text=self.chance.choice(TEXTS)), self.picture()]
-            return Message(id=new_id(), role=Role.USER, blocks=blocks, created_at=at)
+            return Message(id=new_id(), role=Role.USER, blocks=blocks, created_at=moment)
         call = ToolUse(id=new_id(), name="read_file", input={"path": self.chance.choice(TEXTS), "x": self.value()})
         blocks = [Text(text=self.chance.choice(TEXTS)), *([call] if self.chance.random() < 0.5 else [])]
         state = self.chance.choice(tuple(MessageState))
-        return Message(id=new_id(), role=Role.ASSISTANT, blocks=blocks, created_at=at, state=state)
+        return Message(id=new_id(), role=Role.ASSISTANT, blocks=blocks, created_at=moment, state=state)
 
     def picture(self) -> Image:
         data = self.chance.choice([GREEN, RED])
@@ -176,8 +176,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)
-    given = parser.parse_args()
-    for seed in range(given.first, given.first + given.worlds):
+    arguments = parser.parse_args()
+    for seed in range(arguments.first, arguments.first + arguments.worlds):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 for export_format in (ExportFormat.ARCHIVE, ExportFormat.JSON):
@@ -187,7 +187,7 @@ def main() -> None:
             except BaseException:
                 print(f"world {seed}")
                 raise
-    print(f"{given.worlds} worlds of 20 conversations")
+    print(f"{arguments.worlds} worlds of 20 conversations")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def test_what_is_open_is_finished_without_making_a_message_of_it_all(monkeypatch
     # An answer with n calls has n of these ends: each may cost only what is new.
     monkeypatch.delattr(AnswerBuilder, "message")
     finished = BlockCollector()
-    found: list[Block] = []
+    blocks: list[Block] = []
     for event in (
         says("a"),
         call("1"),
@@ -23,8 +23,8 @@ def test_what_is_open_is_finished_without_making_a_message_of_it_all(monkeypatch
         ToolCallPending("1", "add", {}, ToolClass.MUTATING),
         ToolFinished("1", _result("1")),
     ):
-        found += finished.feed(event)
-    assert found == [Text(text="a"), call("1"), call("2"), Text(text="b"), _result("1")]
+        blocks += finished.feed(event)
+    assert blocks == [Text(text="a"), call("1"), call("2"), Text(text="b"), _result("1")]
     assert finished.finish() == ()
 
 

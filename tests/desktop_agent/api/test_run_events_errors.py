@@ -24,9 +24,9 @@ from desktop_agent.types.errors import (
     ],
 )
 def test_an_error_of_the_same_kind_says_the_same(error: AgentError) -> None:
-    again = error_from_event(ErrorOccurred.of(error))
-    assert type(again) is type(error)
-    assert (str(again), again.sentence, again.remedy, again.detail) == (
+    restored = error_from_event(ErrorOccurred.of(error))
+    assert type(restored) is type(error)
+    assert (str(restored), restored.sentence, restored.remedy, restored.detail) == (
         str(error),
         error.sentence,
         error.remedy,

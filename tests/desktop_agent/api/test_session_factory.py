@@ -19,7 +19,7 @@ from tests.fakes.scripted_provider import ScriptedProvider, Turn
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 
 
-def asked(**values: Any) -> tuple[AgentOptions, ScriptedProvider]:
+def calling_model(**values: Any) -> tuple[AgentOptions, ScriptedProvider]:
     turns = (Turn(call()), Turn(says("ok")))
     return acting(*turns, tools=(adder(),), auto_execute_tools=True, rules=(ASK,), **values)
 
@@ -31,12 +31,12 @@ async def finished(options: AgentOptions) -> list[ToolFinished]:
 
 @pytest.mark.parametrize(("approver", "outcome"), [("always", Outcome.SUCCEEDED), ("never", Outcome.DENIED)])
 async def test_always_and_never(approver: str, outcome: Outcome) -> None:
-    options, _ = asked(approver=approver)
+    options, _ = calling_model(approver=approver)
     assert [event.outcome for event in await finished(options)] == [outcome]
 
 
 async def test_nobody_there_is_never() -> None:
-    options, provider = asked()
+    options, provider = calling_model()
     (event,) = await finished(options)
     assert event.outcome is Outcome.DENIED
     assert "Nobody is there" in str(event.result.content)
@@ -44,16 +44,16 @@ async def test_nobody_there_is_never() -> None:
 
 
 async def test_the_callers_function_sees_the_call_and_may_edit_it() -> None:
-    seen: list[Approval] = []
+    approvals: list[Approval] = []
 
     async def approver(approval: Approval) -> Decision:
-        seen.append(approval)
+        approvals.append(approval)
         return AllowOnce(edited_input={"a": 20, "b": 22})
 
-    options, _ = asked(approver=approver)
+    options, _ = calling_model(approver=approver)
     (event,) = await finished(options)
     assert str(event.result.content[-1].text).endswith("42")
-    assert (seen[0].tool_use.name, seen[0].input) == ("add", {"a": 1, "b": 2})
+    assert (approvals[0].tool_use.name, approvals[0].input) == ("add", {"a": 1, "b": 2})
 
 
 async def test_an_approver_that_raises_or_edits_nonsense_denies() -> None:
@@ -70,7 +70,7 @@ async def test_an_approver_that_raises_or_edits_nonsense_denies() -> None:
         return None
 
     for approver in (raises, nonsense, yes, nothing):
-        options, _ = asked(approver=approver)
+        options, _ = calling_model(approver=approver)
         assert [event.outcome for event in await finished(options)] == [Outcome.DENIED]
 
 
@@ -82,7 +82,7 @@ async def test_whatever_an_approver_raises_denies_and_the_run_goes_on(kind: type
             await asyncio.sleep(0)
         raise kind("a secret")
 
-    options, provider = asked(approver=approver)
+    options, provider = calling_model(approver=approver)
     async with Client(options) as client:
         events = await listed(client.stream("add"))
     (finished,) = [event for event in events if isinstance(event, ToolFinished)]
@@ -98,7 +98,7 @@ async def test_what_an_approver_does_to_what_it_is_shown_changes_nothing() -> No
             shown["a"] = 100
         return AllowOnce()
 
-    options, provider = asked(approver=approver)
+    options, provider = calling_model(approver=approver)
     async with Client(options) as client:
         events = await listed(client.stream("add"))
         assert client.history[1].tool_uses[0].input == {"a": 1, "b": 2}
@@ -119,7 +119,7 @@ async def test_edited_arguments_that_are_nested_deeply_are_one_failed_call(level
     async def approver(_: Approval) -> Decision:
         return AllowOnce(edited_input={"a": nested(levels), "b": 2})
 
-    options, provider = asked(approver=approver)
+    options, provider = calling_model(approver=approver)
     async with Client(options) as client:
         events = await listed(client.stream("add"))
         assert client.history[-1].text == "ok"
@@ -133,7 +133,7 @@ async def test_what_an_approver_raises_is_logged_without_what_it_says(caplog: py
     async def approver(_: Approval) -> Decision:
         raise RuntimeError("a secret")
 
-    options, _ = asked(approver=approver)
+    options, _ = calling_model(approver=approver)
     (event,) = await finished(options)
     assert "RuntimeError" in caplog.text
     assert "secret" not in f"{caplog.text} {event}"
@@ -143,7 +143,7 @@ async def test_deny_and_stop_ends_the_run() -> None:
     async def approver(_: Approval) -> Decision:
         return DenyAndStop()
 
-    options, provider = asked(approver=approver)
+    options, provider = calling_model(approver=approver)
     async with Client(options) as client:
         await listed(client.stream("add"))
         assert client.ended is RunEnd.CANCELLED
@@ -163,7 +163,7 @@ async def test_stop_takes_the_question_back_and_the_approver_is_not_waited_for()
             raise
         return Deny()
 
-    options, _ = asked(approver=approver)
+    options, _ = calling_model(approver=approver)
     async with Client(options) as client:
         events = []
         async for event in client.stream("add"):
@@ -222,12 +222,12 @@ async def test_the_calls_of_a_specialist_come_with_its_path() -> None:
         specialists=(Specialist(name="accountant", description="Adds.", system_prompt="Add.", tools=("add",)),),
         approver=approver,
     )
-    heard = []
-    async with Client(options, listener=heard.append) as client:
+    envelopes = []
+    async with Client(options, listener=envelopes.append) as client:
         events = await listed(client.stream("add"))
     assert paths == [("accountant",)]
     assert [event.id for event in events if isinstance(event, ToolFinished)] == ["s1"]
-    inner = [envelope for envelope in heard if envelope.parent_run_id is not None]
+    inner = [envelope for envelope in envelopes if envelope.parent_run_id is not None]
     assert "c1" in [envelope.event.id for envelope in inner if isinstance(envelope.event, ToolFinished)]
     assert events[-1].reason is RunEnd.COMPLETED
     provider.assert_finished()

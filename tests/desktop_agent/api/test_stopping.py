@@ -88,11 +88,11 @@ async def test_a_prompt_that_a_hook_still_judges_is_in_the_history_and_its_run_e
         reached.set()
         await stopped.wait()
 
-    def hear(envelope: Envelope) -> None:
+    def on_event(envelope: Envelope) -> None:
         ends.extend([envelope.event] if isinstance(envelope.event, RunFinished) else [])
 
     options, provider = acting(Turn(says("a")), hooks=Hooks(user_prompt_submit=(ponder,)))
-    async with Client(options, listener=hear) as client:
+    async with Client(options, listener=on_event) as client:
         sending = asyncio.create_task(client.send("hi"))
         await reached.wait()
         client.interrupt()
@@ -252,8 +252,8 @@ async def test_after_a_stop_in_a_tool_that_the_runtime_runs_the_next_question_is
 
 
 async def test_a_queued_message_that_a_hook_refuses_breaks_no_answer_off() -> None:
-    async def judge(asked: UserPromptSubmit) -> HookAllow | HookDeny:
-        return HookDeny(reason="no") if asked.prompt.text == "bad" else HookAllow()
+    async def judge(moment: UserPromptSubmit) -> HookAllow | HookDeny:
+        return HookDeny(reason="no") if moment.prompt.text == "bad" else HookAllow()
 
     gate = Gate()
     options, _ = acting(Turn(says("the whole "), gate.step, says("answer")), hooks=Hooks(user_prompt_submit=(judge,)))

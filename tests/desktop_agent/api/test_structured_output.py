@@ -101,10 +101,10 @@ async def test_what_is_no_type_for_an_answer_is_told_before_anything_is_asked() 
 
 
 async def test_no_hook_is_asked_about_a_question_that_nobody_wrote() -> None:
-    asked: list[str] = []
+    judged: list[str] = []
 
     async def look(moment: UserPromptSubmit) -> None:
-        asked.append(moment.prompt.text)
+        judged.append(moment.prompt.text)
 
     async with (
         Loopback(Reply(said("openai-chat", ["no"])), Reply(said("openai-chat", [json.dumps(BERN)]))) as server,
@@ -116,7 +116,7 @@ async def test_no_hook_is_asked_about_a_question_that_nobody_wrote() -> None:
     ):
         assert (await client.complete("Well?", output_type=Town)).output == Town(**BERN)
         prompts = [message.injected_by for message in client.history if message.role is Role.USER]
-    assert asked == ["Well?"]
+    assert judged == ["Well?"]
     assert prompts == [None, INJECTED_BY]
 
 
@@ -137,11 +137,11 @@ async def test_an_answer_that_was_stopped_says_so_and_not_that_it_does_not_fit()
     gate = Gate()
     options, _ = acting(Turn(says('{"name": '), gate.step, says('"Bern"}')))
     async with Client(options) as client:
-        asked = asyncio.create_task(client.complete("Well?", output_type=Town))
+        task = asyncio.create_task(client.complete("Well?", output_type=Town))
         await gate.until_arrived()
         client.interrupt()
         with pytest.raises(OutputInvalid, match="was stopped before there was an answer"):
-            await asked
+            await task
         assert client.ended is RunEnd.CANCELLED
 
 

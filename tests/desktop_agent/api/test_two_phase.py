@@ -21,7 +21,7 @@ from tests.fakes.scripted_provider import Turn
 
 def results(needs: NeedsToolExecution, text: str = "3") -> Message:
     return Message.tool_results(
-        [ToolResult(tool_use_id=each.id, content=(Text(text=text),)) for each in needs.tool_calls]
+        [ToolResult(tool_use_id=call.id, content=(Text(text=text),)) for call in needs.tool_calls]
     )
 
 
@@ -77,11 +77,11 @@ async def test_several_rounds_with_tools_still_offered() -> None:
         assert isinstance(needs, NeedsToolExecution)
         assert needs.tool_calls == (call("a"), call("b"))
         assert [message.role for message in needs.messages] == [Role.USER, Role.ASSISTANT]
-        again = await agent.process_with_results([*needs.messages, results(needs)])
-        assert isinstance(again, NeedsToolExecution)
-        assert again.tool_calls == (call("c"),)
+        second = await agent.process_with_results([*needs.messages, results(needs)])
+        assert isinstance(second, NeedsToolExecution)
+        assert second.tool_calls == (call("c"),)
         # The results alone are enough.
-        assert await words(await agent.process_with_results([results(again)])) == "done"
+        assert await words(await agent.process_with_results([results(second)])) == "done"
         assert agent.needs is None
     assert [[spec.name for spec in request.tools] for request in provider.requests] == [["add"]] * 3
     provider.assert_finished()
@@ -105,10 +105,10 @@ async def test_results_are_exactly_those_that_were_asked_for() -> None:
         needs = await agent.process("go")
         assert isinstance(needs, NeedsToolExecution)
 
-        async def refused(why: str, *given: ToolResult) -> None:
+        async def refused(why: str, *results: ToolResult) -> None:
             for before in ((), needs.messages):
                 with pytest.raises(WrongUse, match=why):
-                    await agent.process_with_results([*before, Message.tool_results(given)])
+                    await agent.process_with_results([*before, Message.tool_results(results)])
 
         one, two = (ToolResult(tool_use_id=name) for name in "ab")
         await refused("missing: b", one)
@@ -256,6 +256,6 @@ async def test_what_is_refused_changes_nothing() -> None:
             await agent.process("", context=[Message.user("context")])
         assert agent.history == ()
         await agent.process("add")
-        given: Any = [{"role": "tool", "content": "3"}]
+        history: Any = [{"role": "tool", "content": "3"}]
         with pytest.raises(WrongUse, match="list of messages"):
-            await agent.process_with_results(given)
+            await agent.process_with_results(history)
