@@ -8,12 +8,12 @@ from desktop_agent.types.provider_events import StopReason
 
 
 def answer(text: str = "", *calls: str, stop: StopReason | None = None) -> Message:
-    blocks = (Thinking(text="hm", provider="p"), Text(text=text), *(ToolUse(id=each, name="f") for each in calls))
+    blocks = (Thinking(text="hm", provider="p"), Text(text=text), *(ToolUse(id=id_, name="f") for id_ in calls))
     return Message(role=Role.ASSISTANT, blocks=blocks, stop_reason=stop)
 
 
 def results(*calls: str) -> Message:
-    return Message.tool_results([ToolResult(tool_use_id=each, content=(Text(text="ok"),)) for each in calls])
+    return Message.tool_results([ToolResult(tool_use_id=id_, content=(Text(text="ok"),)) for id_ in calls])
 
 
 def summary(first_kept_id: str, text: str = "In short.") -> Message:
@@ -36,16 +36,16 @@ PAUSES = st.sampled_from([StopReason.PAUSE_TURN, StopReason.CONTINUATION]).map(
 
 @st.composite
 def histories(draw: st.DrawFn, *, summaries: bool = True) -> list[Message]:
-    """Any order of pieces; summaries, if any, of cuts anywhere, also in the middle of what belongs together."""
+    """Draw pieces in any order. Summaries cut anywhere, also in the middle of a group."""
     kinds = st.one_of(PROMPTS, INJECTED, INSTRUCTIONS, ANSWERS, ROUNDS, HALF_ROUNDS, PAUSES)
     pieces = draw(st.lists(kinds, max_size=8))
     # Pieces that are samples would share their ids.
     messages = (message for piece in pieces for message in piece)
-    said = [message.model_copy(update={"id": f"m{number}"}) for number, message in enumerate(messages)]
+    history = [message.model_copy(update={"id": f"m{number}"}) for number, message in enumerate(messages)]
     if not summaries:
-        return said
+        return history
     for text in draw(st.lists(st.sampled_from(["First.", "Second."]), max_size=2, unique=True)):
-        at = draw(st.integers(0, len(said)))
-        known = [each.id for each in said[:at]] or ["gone"]
-        said.insert(at, summary(draw(st.sampled_from([*known, "gone"])), text))
-    return said
+        index = draw(st.integers(0, len(history)))
+        known = [message.id for message in history[:index]] or ["gone"]
+        history.insert(index, summary(draw(st.sampled_from([*known, "gone"])), text))
+    return history

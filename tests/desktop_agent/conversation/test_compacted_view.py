@@ -24,16 +24,16 @@ def test_a_history_without_a_summary_is_sent_as_it_is() -> None:
 
 
 def test_the_summary_stands_for_what_came_before_the_cut() -> None:
-    kept = Message.user("And now?")
-    first, *rest = compacted_view([Message.user("go"), answer("Yes."), kept, summary(kept.id), answer("Now.")])
+    newest = Message.user("And now?")
+    first, *rest = compacted_view([Message.user("go"), answer("Yes."), newest, summary(newest.id), answer("Now.")])
     assert (first.role, first.injected_by) == (Role.USER, COMPACTION_AUTHOR)
     assert "In short." in first.text
     assert texts(tuple(rest)) == ["And now?", "Now."]
 
 
 def test_instructions_stay_in_front() -> None:
-    kept = Message.user("And now?")
-    sent = compacted_view([Message.system("Be brief."), Message.user("go"), answer("Yes."), kept, summary(kept.id)])
+    newest = Message.user("And now?")
+    sent = compacted_view([Message.system("Be brief."), Message.user("go"), answer("Yes."), newest, summary(newest.id)])
     assert sent[0].text == "Be brief."
     assert sent[1].injected_by == COMPACTION_AUTHOR
     assert len(sent) == 3
@@ -49,9 +49,9 @@ def test_the_newest_summary_counts() -> None:
 
 
 def test_a_cut_between_a_call_and_its_result_is_moved_before_both() -> None:
-    calls, found, after = answer("", "a"), results("a"), Message.user("go on")
-    sent = compacted_view([Message.user("go"), calls, found, after, summary(found.id)])
-    assert sent[1:] == (calls, found, after)
+    calls, tool_results, after = answer("", "a"), results("a"), Message.user("go on")
+    sent = compacted_view([Message.user("go"), calls, tool_results, after, summary(tool_results.id)])
+    assert sent[1:] == (calls, tool_results, after)
 
 
 def test_a_prompt_whose_work_is_summarised_stands_word_for_word_behind_the_summary() -> None:
@@ -98,18 +98,24 @@ def holds_summary(message: Message) -> bool:
 @given(histories())
 def test_any_cut_splits_no_group_and_loses_no_prompt(history: list[Message]) -> None:
     sent = compacted_view(history)
-    said = [message for message in history if not holds_summary(message)]
+    messages = [message for message in history if not holds_summary(message)]
     assert not any(map(holds_summary, sent))
-    kept = {message.id for message in sent if message.injected_by != COMPACTION_AUTHOR}
-    for group in group_messages(said):
-        inside = [message.id in kept for message in group]
+    sent_ids = {message.id for message in sent if message.injected_by != COMPACTION_AUTHOR}
+    for group in group_messages(messages):
+        inside = [message.id in sent_ids for message in group]
         assert all(inside) or not any(inside)
-    prompt = last_prompt_index(said)
-    assert prompt is None or said[prompt] in sent
-    assert {message.id for message in said if message.role is Role.SYSTEM} <= kept
+    prompt = last_prompt_index(messages)
+    assert prompt is None or messages[prompt] in sent
+    assert {message.id for message in messages if message.role is Role.SYSTEM} <= sent_ids
     for is_instruction in (True, False):
-        mine = [each for each in said if each.id in kept and (each.role is Role.SYSTEM) is is_instruction]
-        assert mine == [each for each in sent if each.id in kept and (each.role is Role.SYSTEM) is is_instruction]
+        mine = [
+            message
+            for message in messages
+            if message.id in sent_ids and (message.role is Role.SYSTEM) is is_instruction
+        ]
+        assert mine == [
+            message for message in sent if message.id in sent_ids and (message.role is Role.SYSTEM) is is_instruction
+        ]
 
 
 @given(histories())

@@ -14,16 +14,16 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage, UsageUpdate
 
 
-def answered(**usage: float) -> Message:
+def answer_with(**usage: float) -> Message:
     return Message(role=Role.ASSISTANT, usage=Usage.model_validate(usage) if usage else None)
 
 
 def test_what_was_committed_is_summed() -> None:
     history = [
         Message.user("a"),
-        answered(input_tokens=10, cost=0.25),
+        answer_with(input_tokens=10, cost=0.25),
         Message.user("b"),
-        answered(input_tokens=5, cost=1),
+        answer_with(input_tokens=5, cost=1),
     ]
     spending = ConversationUsage(lambda: history)
     assert spending.total == Usage(input_tokens=15, cost=1.25)
@@ -32,13 +32,13 @@ def test_what_was_committed_is_summed() -> None:
 
 def test_nothing_known_is_not_nothing_used() -> None:
     assert ConversationUsage(list[Message]).total is None
-    spending = ConversationUsage(lambda: [answered(), answered(input_tokens=5, cost=1)])
+    spending = ConversationUsage(lambda: [answer_with(), answer_with(input_tokens=5, cost=1)])
     assert spending.total == Usage(input_tokens=5, cost=1)
     assert not spending.is_complete
 
 
 def test_the_answer_on_its_way_counts_once() -> None:
-    history = [answered(input_tokens=10, cost=1)]
+    history = [answer_with(input_tokens=10, cost=1)]
     spending = ConversationUsage(lambda: history)
     spending.take(TurnStarted("t", "m", "model"))
     spending.take(UsageUpdate(Usage(input_tokens=4)))
@@ -46,7 +46,7 @@ def test_the_answer_on_its_way_counts_once() -> None:
     assert not spending.is_complete
     spending.take(UsageUpdate(Usage(input_tokens=6, output_tokens=2, cost=0.5)))
     assert spending.total == Usage(input_tokens=16, output_tokens=2, cost=1.5)
-    history.append(answered(input_tokens=6, output_tokens=2, cost=0.5))
+    history.append(answer_with(input_tokens=6, output_tokens=2, cost=0.5))
     spending.take(RunFinished(RunEnd.COMPLETED))
     assert spending.total == Usage(input_tokens=16, output_tokens=2, cost=1.5)
     assert spending.is_complete
@@ -65,7 +65,7 @@ def test_each_attempt_on_its_way_counts() -> None:
 
 
 def test_another_branch_is_counted_anew() -> None:
-    history = [answered(cost=1), answered(cost=2)]
+    history = [answer_with(cost=1), answer_with(cost=2)]
     spending = ConversationUsage(lambda: history)
     del history[1]
     spending.take(TurnStarted("t", "m", "model"))
@@ -74,11 +74,13 @@ def test_another_branch_is_counted_anew() -> None:
 
 def test_what_a_summary_cost_counts() -> None:
     summary = Message(role=Role.SYSTEM, usage=Usage(cost=0.5))
-    assert ConversationUsage(lambda: [Message.system("Be brief."), answered(cost=1), summary]).total == Usage(cost=1.5)
+    assert ConversationUsage(lambda: [Message.system("Be brief."), answer_with(cost=1), summary]).total == Usage(
+        cost=1.5
+    )
 
 
 def test_what_was_paid_for_nothing_counts_once() -> None:
-    history = [answered(cost=1)]
+    history = [answer_with(cost=1)]
     spending = ConversationUsage(lambda: history)
     for _ in range(2):
         spending.take(RunStarted("m"))
@@ -86,7 +88,7 @@ def test_what_was_paid_for_nothing_counts_once() -> None:
         spending.take(TurnStarted("t", "m", "model"))
         spending.take(UsageUpdate(Usage(cost=2)))
         spending.take(CostUpdated(2.25))
-        history.append(answered(cost=2))
+        history.append(answer_with(cost=2))
         spending.take(RunFinished(RunEnd.COMPLETED))
     assert spending.total == Usage(cost=5.5)
     del history[1:]
@@ -96,7 +98,7 @@ def test_what_was_paid_for_nothing_counts_once() -> None:
 
 
 def test_what_specialists_use_counts_each_for_itself() -> None:
-    spending = ConversationUsage(lambda: [answered(cost=1)])
+    spending = ConversationUsage(lambda: [answer_with(cost=1)])
     spending.take(UsageUpdate(Usage(cost=0.25)), "one")
     spending.take(UsageUpdate(Usage(cost=0.5)), "two")
     assert spending.total == Usage(cost=1.75)
@@ -114,7 +116,7 @@ def test_what_specialists_use_counts_each_for_itself() -> None:
 
 
 def test_what_a_title_cost_counts_beside_the_answers() -> None:
-    spending = ConversationUsage(lambda: [answered(input_tokens=10, cost=1)])
+    spending = ConversationUsage(lambda: [answer_with(input_tokens=10, cost=1)])
     spending.take(ConversationTitled("About cats", Usage(input_tokens=4, cost=0.25)))
     assert spending.total == Usage(input_tokens=14, cost=1.25)
     assert spending.is_complete
@@ -123,10 +125,10 @@ def test_what_a_title_cost_counts_beside_the_answers() -> None:
 
 
 def test_what_a_title_used_before_it_was_opened_is_counted_and_stays_on_every_branch() -> None:
-    history = [answered(input_tokens=5, cost=1)]
+    history = [answer_with(input_tokens=5, cost=1)]
     spending = ConversationUsage(lambda: history, beside=Usage(cost=0.25))
     assert spending.total is not None
     assert spending.total.cost == 1.25
-    history[:] = [answered(input_tokens=5, cost=2)]
+    history[:] = [answer_with(input_tokens=5, cost=2)]
     spending.count_branch()
     assert spending.total.cost == 2.25

@@ -1,4 +1,4 @@
-"""What is never torn apart."""
+"""Groups of messages, which no cut separates."""
 
 from hypothesis import given
 
@@ -9,8 +9,8 @@ from tests.desktop_agent.conversation.histories import answer, histories, result
 
 
 def test_an_answer_stays_with_its_results_and_a_prompt_alone() -> None:
-    prompt, calls, found, end = Message.user("go"), answer("", "a"), results("a"), answer("Done.")
-    assert group_messages([prompt, calls, found, end]) == ((prompt,), (calls, found), (end,))
+    prompt, calls, tool_results, end = Message.user("go"), answer("", "a"), results("a"), answer("Done.")
+    assert group_messages([prompt, calls, tool_results, end]) == ((prompt,), (calls, tool_results), (end,))
 
 
 def test_results_that_came_in_two_messages_stay_together() -> None:
@@ -30,9 +30,9 @@ def test_answers_after_each_other_are_two() -> None:
 
 @given(histories())
 def test_groups_are_the_history_in_its_order(history: list[Message]) -> None:
-    found = group_messages(history)
-    assert [message for group in found for message in group] == history
-    assert all(found)
+    groups = group_messages(history)
+    assert [message for group in groups for message in group] == history
+    assert all(groups)
 
 
 @given(histories())
@@ -55,7 +55,7 @@ def test_where_nobody_wrote_the_newest_prompt_of_all_counts() -> None:
 
 @given(histories())
 def test_the_last_prompt_is_the_last(history: list[Message]) -> None:
-    at = last_prompt_index(history)
-    prompts = [each for each in history if each.role is Role.USER]
-    own = [each for each in prompts if each.injected_by is None]
-    assert (own or prompts)[-1:] == ([] if at is None else [history[at]])
+    index = last_prompt_index(history)
+    prompts = [message for message in history if message.role is Role.USER]
+    own = [message for message in prompts if message.injected_by is None]
+    assert (own or prompts)[-1:] == ([] if index is None else [history[index]])

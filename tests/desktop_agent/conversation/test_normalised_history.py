@@ -15,11 +15,11 @@ CALL_IDS = st.sampled_from(["a", "b", "c"])
 MESSAGES = st.one_of(
     st.builds(Message.user, st.just("hi")),
     st.builds(
-        lambda ids: Message(role=Role.ASSISTANT, blocks=tuple(ToolUse(id=each, name="t") for each in ids)),
+        lambda ids: Message(role=Role.ASSISTANT, blocks=tuple(ToolUse(id=id_, name="t") for id_ in ids)),
         st.lists(CALL_IDS, unique=True),
     ),
     st.builds(
-        lambda ids: Message.tool_results([ToolResult(tool_use_id=each) for each in ids]), st.lists(CALL_IDS, max_size=4)
+        lambda ids: Message.tool_results([ToolResult(tool_use_id=id_) for id_ in ids]), st.lists(CALL_IDS, max_size=4)
     ),
 )
 
@@ -27,12 +27,12 @@ MESSAGES = st.one_of(
 @given(st.lists(MESSAGES, max_size=12))
 def test_repair_pairs_everything_and_is_idempotent(messages: list[Message]) -> None:
     fixed = normalised_history(messages)
-    again = normalised_history(fixed)
-    assert (len(again), all(map(is_, again, fixed))) == (len(fixed), True)
+    twice = normalised_history(fixed)
+    assert (len(twice), all(map(is_, twice, fixed))) == (len(fixed), True)
     for position, message in enumerate(fixed):
         if message.tool_uses:
             results = [block for block in fixed[position + 1].blocks if isinstance(block, ToolResult)]
-            assert [each.tool_use_id for each in results] == [call.id for call in message.tool_uses]
+            assert [result.tool_use_id for result in results] == [call.id for call in message.tool_uses]
         if message.role is Role.TOOL:
             assert fixed[position - 1].tool_uses
 
@@ -55,7 +55,7 @@ def test_unanswered_names_the_open_calls_of_the_last_answer() -> None:
 
 
 class _Counted(Sequence[Message]):
-    """Knows how many of them were read."""
+    """Counts how many messages are read."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self.read = 0
@@ -64,9 +64,9 @@ class _Counted(Sequence[Message]):
     def __len__(self) -> int:
         return len(self._messages)
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         self.read += 1
-        return self._messages[at]
+        return self._messages[index]
 
 
 def test_unanswered_reads_the_end_only() -> None:

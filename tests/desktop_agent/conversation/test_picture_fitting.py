@@ -16,9 +16,9 @@ from tests.desktop_agent.conversation.test_picture_import import noise, opened, 
 def fitted(data: bytes, name: str = "", *, crowded: bool = False, **limits: object) -> FittedPicture:
     media_type = detect_media_type(data)
     assert media_type is not None
-    found = fit_picture(data, media_type, FitLimits(ImageLimits(**limits), crowded), name)  # type: ignore[arg-type]
-    assert detect_media_type(found.data) == found.media_type
-    return found
+    fitting = fit_picture(data, media_type, FitLimits(ImageLimits(**limits), crowded), name)  # type: ignore[arg-type]
+    assert detect_media_type(fitting.data) == fitting.media_type
+    return fitting
 
 
 def gif(frames: int = 1) -> bytes:
@@ -29,26 +29,26 @@ def gif(frames: int = 1) -> bytes:
 @pytest.mark.parametrize("format_", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_what_fits_keeps_its_bytes(format_: str) -> None:
     data = saved(noise(), format_)
-    found = fitted(
+    fitting = fitted(
         data, max_edge=60, many_images_max_edge=10, downscale_edge=60, max_bytes=len(data), accepts_animated=False
     )
-    assert found.data is data
-    assert found.reasons == ()
+    assert fitting.data is data
+    assert fitting.reasons == ()
 
 
 def test_gif_becomes_png_where_it_is_refused_and_loses_its_movement_where_that_is() -> None:
-    found = fitted(gif(), "cat.gif", media_types=MEDIA_TYPES_WITHOUT_GIF)
-    assert found.media_type == "image/png"
-    assert [str(each) for each in found.reasons] == [
+    fitting = fitted(gif(), "cat.gif", media_types=MEDIA_TYPES_WITHOUT_GIF)
+    assert fitting.media_type == "image/png"
+    assert [str(reason) for reason in fitting.reasons] == [
         "The picture “cat.gif” is sent as PNG: this model does not read GIF."
     ]
     moving = gif(3)
     assert fitted(moving).data is moving
-    found = fitted(moving, accepts_animated=False)
-    assert found.media_type == "image/png"
+    fitting = fitted(moving, accepts_animated=False)
+    assert fitting.media_type == "image/png"
     first = opened(moving).convert("RGB")
-    assert opened(found.data).convert("RGB").tobytes() == first.tobytes()
-    assert [str(each) for each in found.reasons] == [
+    assert opened(fitting.data).convert("RGB").tobytes() == first.tobytes()
+    assert [str(reason) for reason in fitting.reasons] == [
         "A picture is sent without its movement: this model reads still pictures only."
     ]
 
@@ -68,10 +68,10 @@ def test_webp_goes_as_what_is_read() -> None:
     ],
 )
 def test_edges(limits: dict[str, object], size: tuple[int, int]) -> None:
-    found = fitted(saved(noise(), "JPEG"), **limits)  # type: ignore[arg-type]
-    assert opened(found.data).size == size
-    assert found.media_type == "image/jpeg"
-    assert [str(each) for each in found.reasons] == (
+    fitting = fitted(saved(noise(), "JPEG"), **limits)  # type: ignore[arg-type]
+    assert opened(fitting.data).size == size
+    assert fitting.media_type == "image/jpeg"
+    assert [str(reason) for reason in fitting.reasons] == (
         []
         if size == (60, 40)
         else [f"A picture is sent with {size[0]} x {size[1]} instead of 60 x 40 pixels: this model takes no more."]
@@ -80,18 +80,18 @@ def test_edges(limits: dict[str, object], size: tuple[int, int]) -> None:
 
 def test_pixels_that_are_of_no_use_are_left_out_only_where_that_saves_anything() -> None:
     data = saved(noise(200, 100), "PNG")
-    found = fitted(data, downscale_edge=100)
-    assert opened(found.data).size == (100, 50)
-    assert len(found.data) < len(data)
-    assert found.reasons == ()
+    fitting = fitted(data, downscale_edge=100)
+    assert opened(fitting.data).size == (100, 50)
+    assert len(fitting.data) < len(data)
+    assert fitting.reasons == ()
     # Few colours in a palette: scaled, it gets many and is longer.
     drawing = Image.new("P", (200, 100))
     drawing.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0])
     for column in range(0, 200, 3):
         drawing.paste(1 + column % 2, (column, 0, column + 1, 100))
     data = saved(drawing, "PNG", optimize=True)
-    found = fitted(data, downscale_edge=199)
-    assert found.data is data
+    fitting = fitted(data, downscale_edge=199)
+    assert fitting.data is data
 
 
 @pytest.mark.parametrize("format_", ["PNG", "JPEG", "WEBP"])
@@ -99,9 +99,9 @@ def test_pixels_that_are_of_no_use_are_left_out_only_where_that_saves_anything()
 def test_files_are_made_shorter(format_: str, share: float) -> None:
     data = saved(noise(300, 200), format_)
     most = int(len(data) * share)
-    found = fitted(data, max_bytes=most)
-    assert len(found.data) <= most
-    (reason,) = found.reasons
+    fitting = fitted(data, max_bytes=most)
+    assert len(fitting.data) <= most
+    (reason,) = fitting.reasons
     assert "with less detail" in str(reason)
 
 
@@ -110,9 +110,9 @@ def test_transparency_stays_where_it_can_and_becomes_white_where_it_cannot() -> 
     image.putalpha(0)
     data = saved(Image.merge("RGBA", (*noise(300, 200).split(), image.getchannel("A"))), "PNG")
     assert fitted(data, max_bytes=len(data) // 2).media_type == "image/webp"
-    found = fitted(data, max_bytes=len(data) // 2, media_types=("image/png", "image/jpeg"))
-    assert found.media_type == "image/jpeg"
-    assert opened(found.data).getpixel((10, 10)) == (255, 255, 255)
+    fitting = fitted(data, max_bytes=len(data) // 2, media_types=("image/png", "image/jpeg"))
+    assert fitting.media_type == "image/jpeg"
+    assert opened(fitting.data).getpixel((10, 10)) == (255, 255, 255)
 
 
 def test_what_cannot_be_helped_is_refused() -> None:
@@ -127,11 +127,11 @@ def test_what_cannot_be_helped_is_refused() -> None:
 async def test_results_are_kept_by_content_and_limits_and_are_the_same_when_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[FitLimits] = []
+    limits: list[FitLimits] = []
     real = fit_picture
 
     def counted(data: bytes, media_type: MediaType, fit: FitLimits, name: str = "") -> FittedPicture:
-        made.append(fit)
+        limits.append(fit)
         return real(data, media_type, fit, name)
 
     monkeypatch.setattr(picture_preparation, "fit_picture", counted)
@@ -141,11 +141,11 @@ async def test_results_are_kept_by_content_and_limits_and_are_the_same_when_made
     assert await fitter.fit(bytes(data), "image/jpeg", small) is first
     assert (await fitter.fit(data, "image/jpeg", large)).data is data
     assert (await fitter.fit(data, "image/jpeg", large)).data is data
-    assert made == [small, large]
+    assert limits == [small, large]
     assert await PictureFitter().fit(data, "image/jpeg", small) == first
     # Without any limit nobody looks at all.
     assert (await fitter.fit(b"x", "image/jpeg", FitLimits(ImageLimits(max_count=3)))).data == b"x"
-    assert len(made) == 3
+    assert len(limits) == 3
 
 
 async def test_one_picture_fitted_twice_at_once_counts_once() -> None:

@@ -29,12 +29,12 @@ def saved(image: Image.Image, format_: str, **options: object) -> bytes:
 
 
 def exif(orientation: int = 1) -> Image.Exif:
-    made = Image.Exif()
-    made[ORIENTATION] = orientation
-    made[0x0110] = "SecretCam 3000"
-    made.get_ifd(GPS)[1] = "N"
-    made.get_ifd(GPS)[2] = (52.0, 31.0, 12.0)
-    return made
+    tags = Image.Exif()
+    tags[ORIENTATION] = orientation
+    tags[0x0110] = "SecretCam 3000"
+    tags.get_ifd(GPS)[1] = "N"
+    tags.get_ifd(GPS)[2] = (52.0, 31.0, 12.0)
+    return tags
 
 
 def opened(data: bytes) -> Image.Image:
@@ -113,8 +113,8 @@ def test_a_turned_photo_is_set_upright(orientation: int) -> None:
     # Where the stored top left corner comes to lie (EXIF 2.32, 4.6.5).
     right = orientation in {2, 3, 6, 7}
     bottom = orientation in {3, 4, 7, 8}
-    at = (taken.width - 5 if right else 5, taken.height - 5 if bottom else 5)
-    red, _, blue = opened(taken.data).getpixel(at)  # type: ignore[misc]
+    corner = (taken.width - 5 if right else 5, taken.height - 5 if bottom else 5)
+    red, _, blue = opened(taken.data).getpixel(corner)  # type: ignore[misc]
     assert red > 200 > 50 > blue
 
 

@@ -45,7 +45,7 @@ class Runs:
 
     def __call__(self, run: str, *events: Event, above: str | None = None) -> list[Change]:
         envelopes = (Envelope(1, run, above, "t", NOW, event) for event in events)
-        return [change for each in envelopes for change in self.transcript.apply(each)]
+        return [change for envelope in envelopes for change in self.transcript.apply(envelope)]
 
     def begin(self, run: str = "sub", call: str = "1", above: str = "root", agent: str = "researcher") -> list[Change]:
         return self(run, RunStarted("p", agent=agent, call_id=call), above=above)
@@ -54,8 +54,8 @@ class Runs:
         return self(run, *events, above=above)
 
     def item(self, call: str = "1") -> ToolCallItem:
-        (found,) = [each for each in self.transcript if isinstance(each, ToolCallItem) and each.tool_use_id == call]
-        return found
+        (call_item,) = [item for item in self.transcript if isinstance(item, ToolCallItem) and item.tool_use_id == call]
+        return call_item
 
     def lines(self, call: str = "1") -> list[str]:
         return [str(step) for step in self.item(call).steps]
@@ -68,8 +68,8 @@ def runs() -> Runs:
     return runs
 
 
-def pending(id_: str, name: str, **given: str) -> ToolCallPending:
-    return ToolCallPending(id_, name, given, ToolClass.READ_ONLY)
+def pending(id_: str, name: str, **arguments: str) -> ToolCallPending:
+    return ToolCallPending(id_, name, arguments, ToolClass.READ_ONLY)
 
 
 def finished(id_: str, outcome: Outcome) -> ToolFinished:
@@ -118,10 +118,10 @@ def test_a_step_is_said_in_sentences_that_a_screen_translates(runs: Runs) -> Non
         "checker / Read a file",
         "checker / Done",
     ]
-    listed, _, failed, again, limit, read, _ = runs.item().steps
+    listed, _, failed, retry, limit, read, _ = runs.item().steps
     assert listed.values["tool"] == Sentence("List files")
     assert failed.values["outcome"] == Sentence("Failed")
-    assert again.values["what"] == why.with_full_stop()
+    assert retry.values["what"] == why.with_full_stop()
     assert limit.values["which"] == Sentence("turns")
     assert read.values["step"] == Sentence("{tool}", {"tool": Sentence("Read a file")})
 
@@ -141,7 +141,7 @@ def test_every_end_is_said_in_words(runs: Runs, end: RunEnd) -> None:
     assert line[0].isupper()
 
 
-@pytest.mark.parametrize("outcome", [each for each in Outcome if each is not Outcome.SUCCEEDED])
+@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.SUCCEEDED])
 def test_every_outcome_but_success_is_said_in_words(runs: Runs, outcome: Outcome) -> None:
     runs.sub(pending("9", "read"), finished("9", outcome))
     assert runs.lines()[1].startswith("read: ")
@@ -201,8 +201,8 @@ def test_a_summary_is_a_notice_that_opens_live_and_again() -> None:
     live = Transcript()
     live.apply(Envelope(1, "r", None, None, NOW, ContextCompacted("m", "In short.")))
     block = Summary(text="In short.", first_kept_id="m")
-    again = Transcript([Message.system("Be brief."), Message(role=Role.SYSTEM, blocks=(block,))])
-    for transcript in (live, again):
+    stored = Transcript([Message.system("Be brief."), Message(role=Role.SYSTEM, blocks=(block,))])
+    for transcript in (live, stored):
         (notice,) = transcript
         assert isinstance(notice, NoticeItem)
         assert (notice.sentence, notice.folded) == (COMPACTED, ("In short.",))
@@ -211,7 +211,7 @@ def test_a_summary_is_a_notice_that_opens_live_and_again() -> None:
 def test_a_prompt_of_a_guard_is_not_what_the_person_said_live_and_again() -> None:
     live = Transcript()
     live.apply(Envelope(1, "r", None, None, NOW, ContinuationInjected("tests pass", 1)))
-    again = Transcript([Message.user("Go on.").model_copy(update={"injected_by": "tests pass"})])
-    assert list(live) == list(again)
+    stored = Transcript([Message.user("Go on.").model_copy(update={"injected_by": "tests pass"})])
+    assert list(live) == list(stored)
     assert isinstance(live[0], NoticeItem)
     assert "tests pass" in str(live[0].sentence)

@@ -83,8 +83,8 @@ class Feed:
         changes = []
         for event in events:
             self.seq += 1
-            at = START + timedelta(seconds=self.seq)
-            changes += self.transcript.apply(Envelope(self.seq, "run", None, "turn", at, event))
+            moment = START + timedelta(seconds=self.seq)
+            changes += self.transcript.apply(Envelope(self.seq, "run", None, "turn", moment, event))
         return changes
 
 
@@ -162,7 +162,7 @@ def test_while_nothing_has_come_a_line_counts_on_and_is_gone_with_the_answer(fee
     assert feed(AnswerAwaited(11.2)) == [Updated(0, "state")]
     assert str(line.sentence) == "No answer yet, 11 s."
     assert feed(ContentDelta("Hi")) == [Removed(0, 1), Added(0)]
-    assert [type(each) for each in feed.transcript] == [AnswerItem]
+    assert [type(item) for item in feed.transcript] == [AnswerItem]
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_however_the_wait_ends_its_line_is_gone(feed: Feed, end: Event) -> None:
     feed.transcript.add_notice(Sentence("Meanwhile."))
     assert feed(AnswerAwaited(11.0)) == [Updated(0, "state")]
     assert feed(end)[0] == Removed(0, 1)
-    words = [str(each.sentence) for each in feed.transcript if isinstance(each, NoticeItem)]
-    assert words[0] == "Meanwhile."
-    assert not [each for each in words if "No answer yet" in each]
+    sentences = [str(item.sentence) for item in feed.transcript if isinstance(item, NoticeItem)]
+    assert sentences[0] == "Meanwhile."
+    assert not [sentence for sentence in sentences if "No answer yet" in sentence]
 
 
 def test_thousands_of_calls_each_know_their_place(feed: Feed) -> None:
@@ -325,12 +325,12 @@ STARTED = AnswerStarted(Origin(provider="p"), (Sentence("{a} was left out.", {"a
 def test_what_was_adjusted_is_said_once_before_the_answer(feed: Feed) -> None:
     feed(RequestAdjusted((Sentence("A picture was scaled."),)), STARTED, ContentDelta("Hi"))
     feed(TurnStarted("turn2", "m2", "model"), STARTED, ContentDelta("Ho"))
-    told = [str(each.sentence) for each in feed.transcript if isinstance(each, NoticeItem)]
-    assert told == ["A picture was scaled.", "Stop was left out.", "Other."]
+    sentences = [str(item.sentence) for item in feed.transcript if isinstance(item, NoticeItem)]
+    assert sentences == ["A picture was scaled.", "Stop was left out.", "Other."]
     assert isinstance(feed.transcript[3], AnswerItem)
 
 
-def test_nor_again_after_it_was_opened_again() -> None:
+def test_what_was_adjusted_is_not_said_again_after_reopening() -> None:
     answer = Message.assistant("Hi").model_copy(update={"adjustments": STARTED.adjustments})
     feed = Feed()
     feed.transcript = Transcript([Message.user("go"), answer])
@@ -352,7 +352,7 @@ def test_citations_belong_to_the_whole_text_however_it_was_cut(feed: Feed) -> No
     (answer,) = feed.transcript
     assert isinstance(answer, AnswerItem)
     assert str(answer.text) == "The grass is green and the sky blue."
-    assert [(each.start, each.end) for each in answer.citations] == [(13, 18), (None, None), (19, 22)]
+    assert [(citation.start, citation.end) for citation in answer.citations] == [(13, 18), (None, None), (19, 22)]
     assert not answer.finished
 
 
@@ -478,8 +478,8 @@ def test_a_conversation_looks_the_same_when_it_is_opened_again(parts: list[objec
         builder.feed(event, START)  # type: ignore[arg-type]
     state = MessageState.INTERRUPTED if reason in TRUNCATED_STOP_REASONS else MessageState.COMPLETE
     stored = builder.message(state, START)
-    again = Transcript([Message.model_validate_json(stored.model_dump_json())])
-    assert looks(again) == looks(feed.transcript)
+    reopened = Transcript([Message.model_validate_json(stored.model_dump_json())])
+    assert looks(reopened) == looks(feed.transcript)
 
 
 def test_silence_and_filters_are_explained_in_place(feed: Feed) -> None:

@@ -1,4 +1,4 @@
-"""What nobody said and the person should know."""
+"""Notices: what nobody said and the person should know."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,20 +33,22 @@ from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Mes
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def tell(transcript: Transcript, *events: Event):
+def apply_events(transcript: Transcript, *events: Event):
     return [change for event in events for change in transcript.apply(Envelope(1, "run", None, "turn", AT, event))]
 
 
-def said(*events: Event) -> list[str]:
+def sentences_of(*events: Event) -> list[str]:
     transcript = Transcript()
-    tell(transcript, *events)
+    apply_events(transcript, *events)
     notices = [item for item in transcript if isinstance(item, NoticeItem)]
     assert len(notices) == len(transcript)
-    return [str(each) for notice in notices for each in (notice.sentence, notice.remedy) if each is not None]
+    return [
+        str(sentence) for notice in notices for sentence in (notice.sentence, notice.remedy) if sentence is not None
+    ]
 
 
 @pytest.mark.parametrize(
-    ("event", "wanted"),
+    ("event", "sentences"),
     [
         (GuardAborted("tests", "They fail."), ["The guard “tests” was removed: They fail."]),
         # It is asked above the composer, until it is decided.
@@ -76,14 +78,14 @@ def said(*events: Event) -> list[str]:
         (CheckpointRestored("c", failed=("c.txt",)), ["These files could not be put back: c.txt"]),
     ],
 )
-def test_a_fact_is_a_sentence(event: Event, wanted: list[str]) -> None:
-    assert said(event) == wanted
+def test_a_fact_is_a_sentence(event: Event, sentences: list[str]) -> None:
+    assert sentences_of(event) == sentences
 
 
 def test_of_many_files_a_few_are_named_and_all_can_be_copied() -> None:
     transcript = Transcript()
     paths = tuple(f"{number}.txt" for number in range(200))
-    tell(transcript, CheckpointRestored("c", conflicts=paths))
+    apply_events(transcript, CheckpointRestored("c", conflicts=paths))
     (notice,) = transcript
     assert isinstance(notice, NoticeItem)
     assert str(notice.sentence).endswith("0.txt, 1.txt, 2.txt, …")
@@ -94,7 +96,7 @@ def test_a_prompt_that_was_not_delivered_is_gone() -> None:
     prompt = Message.user("precious")
     transcript = Transcript([Message.user("before")])
     assert transcript.add_message(prompt) == [Added(1)]
-    changes = tell(
+    changes = apply_events(
         transcript,
         ModeChanged("plan", "plan", "person"),
         UserMessageReturned(prompt.id, "no"),
@@ -110,9 +112,9 @@ def test_a_prompt_that_was_not_delivered_is_gone() -> None:
 
 def test_what_was_never_shown_takes_nothing_with_it() -> None:
     transcript = Transcript([Message.user("before")])
-    assert tell(transcript, UserMessageReturned("queued", "stopped")) == []
-    tell(transcript, ContentDelta("answer"))
-    assert tell(transcript, UserMessageReturned("queued", "stopped")) == []
+    assert apply_events(transcript, UserMessageReturned("queued", "stopped")) == []
+    apply_events(transcript, ContentDelta("answer"))
+    assert apply_events(transcript, UserMessageReturned("queued", "stopped")) == []
     assert len(transcript) == 2
 
 
@@ -152,8 +154,8 @@ def test_an_offer_to_continue_is_gone_once_something_goes_on(is_last: bool) -> N
     offer(transcript)
     if not is_last:
         transcript.add_notice(Sentence("Meanwhile."))
-    assert tell(transcript, RunStarted("m")) == [Removed(1, 1)]
-    assert tell(transcript, RunStarted("m")) == []
+    assert apply_events(transcript, RunStarted("m")) == [Removed(1, 1)]
+    assert apply_events(transcript, RunStarted("m")) == []
     end = len(transcript)
     offer(transcript)
     assert transcript.add_message(Message.user("more")) == [Removed(end, 1), Added(end)]
@@ -173,7 +175,7 @@ def test_a_notice_that_no_longer_holds_is_gone_or_says_what_holds_where_somethin
     transcript.add_notice(Sentence("The disk is full."), Sentence("Make room."), error=True)
     trouble = transcript[2]
     assert isinstance(trouble, NoticeItem)
-    tell(transcript, ContentDelta("answer"))
+    apply_events(transcript, ContentDelta("answer"))
     assert transcript.resolve_notice(trouble, saved) == [Updated(2, "state")]
     assert (trouble.level, trouble.sentence, trouble.remedy) == ("notice", saved, None)
 
@@ -191,8 +193,8 @@ def test_what_was_said_for_the_person_and_the_summary_are_notices() -> None:
 def test_one_fact_is_said_once_and_again_after_something_else() -> None:
     same = ModeChanged("plan", "plan", "agent")
     transcript = Transcript([Message.user("go")])
-    assert tell(transcript, same, same) == [Added(1)]
-    assert tell(transcript, CheckpointRestored("c", failed=("c.txt",)), same) == [Added(2), Added(3)]
+    assert apply_events(transcript, same, same) == [Added(1)]
+    assert apply_events(transcript, CheckpointRestored("c", failed=("c.txt",)), same) == [Added(2), Added(3)]
 
 
 NOBODY = Sentence("Nobody answers.")
@@ -205,12 +207,12 @@ def failed(sentence: Sentence = NOBODY, detail: str = "") -> ErrorOccurred:
 
 def test_what_fails_again_as_before_is_counted_in_its_place() -> None:
     transcript = Transcript([Message.user("go")])
-    assert tell(transcript, RunStarted("m"), AGAIN, failed()) == [Added(1), Removed(1, 1), Added(1)]
+    assert apply_events(transcript, RunStarted("m"), AGAIN, failed()) == [Added(1), Removed(1, 1), Added(1)]
     _, first = transcript
-    assert tell(transcript, RunStarted("m"), AGAIN, AGAIN) == [Added(2), Added(3)]
-    again = [Removed(3, 1), Removed(2, 1), Updated(1, "state")]
-    assert tell(transcript, failed(detail="of now"), RunFinished(RunEnd.FAILED)) == again
-    assert tell(transcript, RunStarted("m"), failed(detail="and later")) == [Updated(1, "state")]
+    assert apply_events(transcript, RunStarted("m"), AGAIN, AGAIN) == [Added(2), Added(3)]
+    repeated = [Removed(3, 1), Removed(2, 1), Updated(1, "state")]
+    assert apply_events(transcript, failed(detail="of now"), RunFinished(RunEnd.FAILED)) == repeated
+    assert apply_events(transcript, RunStarted("m"), failed(detail="and later")) == [Updated(1, "state")]
     assert list(transcript)[1:] == [first]
     assert isinstance(first, NoticeItem)
     assert (first.times, first.detail) == (3, "and later")
@@ -219,7 +221,7 @@ def test_what_fails_again_as_before_is_counted_in_its_place() -> None:
 def test_the_same_failure_with_other_numbers_is_counted_too() -> None:
     transcript = Transcript([Message.user("go")])
     limits = [f"Limit 30,000, used {used}. Please try again in {wait}s." for used, wait in (("28,100", "6.3"), (9, 12))]
-    tell(transcript, *(failed(Sentence("The server said: {message}", {"message": limit})) for limit in limits))
+    apply_events(transcript, *(failed(Sentence("The server said: {message}", {"message": limit})) for limit in limits))
     _, error = transcript
     assert isinstance(error, NoticeItem)
     assert error.times == 2
@@ -229,7 +231,7 @@ def test_the_same_failure_with_other_numbers_is_counted_too() -> None:
 @pytest.mark.parametrize("between", [failed(Sentence("It is full.")), ModeChanged("default", "plan", "agent")])
 def test_what_fails_after_anything_else_is_shown_by_itself(between: Event) -> None:
     transcript = Transcript([Message.user("go")])
-    tell(transcript, RunStarted("m"), failed(), between, AGAIN, failed())
+    apply_events(transcript, RunStarted("m"), failed(), between, AGAIN, failed())
     errors = [item for item in transcript if isinstance(item, NoticeItem) and item.sentence == NOBODY]
     assert [error.times for error in errors] == [1, 1]
     assert len(transcript) == 4
@@ -240,18 +242,22 @@ STARTED = AnswerStarted(Origin(provider="scripted"))
 
 def test_an_answer_takes_the_place_of_what_failed_before_it() -> None:
     transcript = Transcript([Message.user("go")])
-    tell(transcript, RunStarted("m"), failed(), RunStarted("m"), AGAIN, STARTED)
-    assert tell(transcript, ContentDelta("Half of an ans")) == [Removed(2, 1), Removed(1, 1), Added(1)]
+    apply_events(transcript, RunStarted("m"), failed(), RunStarted("m"), AGAIN, STARTED)
+    assert apply_events(transcript, ContentDelta("Half of an ans")) == [Removed(2, 1), Removed(1, 1), Added(1)]
     # It explains why the answer took so long, and began anew.
-    assert tell(transcript, AGAIN, STARTED, ContentDelta("An answer.")) == [Updated(1, "state"), Added(2), Added(3)]
-    tell(transcript, failed())
+    assert apply_events(transcript, AGAIN, STARTED, ContentDelta("An answer.")) == [
+        Updated(1, "state"),
+        Added(2),
+        Added(3),
+    ]
+    apply_events(transcript, failed())
     transcript.add_message(Message.user("more"))
-    assert tell(transcript, RunStarted("m"), STARTED, ContentDelta("Yes.")) == [Added(6)]
+    assert apply_events(transcript, RunStarted("m"), STARTED, ContentDelta("Yes.")) == [Added(6)]
 
 
 def test_a_failure_before_another_prompt_offers_nothing() -> None:
     transcript = Transcript([Message.user("go")])
-    tell(transcript, RunStarted("m"), failed(), RunFinished(RunEnd.FAILED))
+    apply_events(transcript, RunStarted("m"), failed(), RunFinished(RunEnd.FAILED))
     assert transcript.add_message(Message.user("something else")) == [Updated(1, "state"), Added(2)]
     _, error, _ = transcript
     assert isinstance(error, NoticeItem)
@@ -267,12 +273,14 @@ def test_a_message_that_waits_can_be_sent_whatever_else_is_said() -> None:
 def test_what_breaks_off_before_its_first_word_is_counted() -> None:
     transcript = Transcript([Message.user("go")])
     for _ in range(3):
-        tell(transcript, RunStarted("m"), STARTED, AGAIN, STARTED, AGAIN, STARTED, failed(), RunFinished(RunEnd.FAILED))
+        apply_events(
+            transcript, RunStarted("m"), STARTED, AGAIN, STARTED, AGAIN, STARTED, failed(), RunFinished(RunEnd.FAILED)
+        )
     _, error = transcript
     assert isinstance(error, NoticeItem)
     assert (error.level, error.times) == ("error", 3)
     adjusted = replace(STARTED, adjustments=(Sentence("Without pictures."),))
-    tell(transcript, RunStarted("m"), adjusted, MessageDelta(StopReason.END_TURN))
+    apply_events(transcript, RunStarted("m"), adjusted, MessageDelta(StopReason.END_TURN))
     _, adjustment = transcript
     assert isinstance(adjustment, NoticeItem)
     assert adjustment.sentence == Sentence("Without pictures.")
@@ -281,9 +289,9 @@ def test_what_breaks_off_before_its_first_word_is_counted() -> None:
 def test_an_error_at_the_end_is_gone_when_its_remedy_was_taken() -> None:
     transcript = Transcript([Message.user("go")])
     error = replace(failed(), action=RemedyAction.CHOOSE_MODEL)
-    tell(transcript, error)
+    apply_events(transcript, error)
     transcript.add_message(Message.user("go on"))
-    tell(transcript, error, failed())
+    apply_events(transcript, error, failed())
     offer(transcript)
     assert transcript.end_remedied(RemedyAction.CHOOSE_MODEL) == [Removed(3, 1)]
     assert len(transcript) == 4

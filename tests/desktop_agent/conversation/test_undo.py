@@ -34,7 +34,7 @@ def transcript_with(*uses: ToolUse) -> Transcript:
     return Transcript([Message(id="m", role=Role.ASSISTANT, blocks=uses)])
 
 
-def tell(transcript: Transcript, *events: Event, run: str = "run", parent: str | None = None) -> list[object]:
+def apply_events(transcript: Transcript, *events: Event, run: str = "run", parent: str | None = None) -> list[object]:
     return [change for event in events for change in transcript.apply(Envelope(1, run, parent, "t", AT, event))]
 
 
@@ -43,28 +43,28 @@ def ended(outcome: Outcome = Outcome.SUCCEEDED, id_: str = "w", changes: FileCha
 
 
 def call(transcript: Transcript) -> ToolCallItem:
-    return next(each for each in transcript if isinstance(each, ToolCallItem))
+    return next(item for item in transcript if isinstance(item, ToolCallItem))
 
 
 def test_a_call_can_be_undone_from_its_end_on_and_once() -> None:
     transcript = transcript_with(USE)
-    tell(transcript, CheckpointCreated("c", "w", ("a",)))
+    apply_events(transcript, CheckpointCreated("c", "w", ("a",)))
     assert not call(transcript).can_be_undone
-    tell(transcript, ended())
+    apply_events(transcript, ended())
     assert call(transcript).can_be_undone
-    assert tell(transcript, CheckpointRestored("c")) == [Updated(0, "state")]
+    assert apply_events(transcript, CheckpointRestored("c")) == [Updated(0, "state")]
     assert (call(transcript).can_be_undone, call(transcript).is_undone) == (False, True)
     assert len(transcript) == 1
 
 
 @pytest.mark.parametrize(
-    "left",
+    "rest",
     [{"conflicts": ("a",)}, {"failed": ("a",)}, {"not_undone": "It is gone."}],
-    ids=lambda left: next(iter(left)),
+    ids=lambda rest: next(iter(rest)),
 )
-def test_what_was_undone_in_part_can_be_undone_again(left: dict[str, object]) -> None:
+def test_what_was_undone_in_part_can_be_undone_again(rest: dict[str, object]) -> None:
     transcript = transcript_with(USE)
-    tell(transcript, CheckpointCreated("c", "w"), ended(), CheckpointRestored("c", **left))
+    apply_events(transcript, CheckpointCreated("c", "w"), ended(), CheckpointRestored("c", **rest))
     assert (call(transcript).can_be_undone, call(transcript).is_undone) == (True, False)
 
 
@@ -74,23 +74,23 @@ def test_what_was_undone_in_part_can_be_undone_again(left: dict[str, object]) ->
 )
 def test_one_that_failed_changed_nothing(outcome: Outcome, can: bool) -> None:
     transcript = transcript_with(USE)
-    tell(transcript, CheckpointCreated("c", "w"), ended(outcome))
+    apply_events(transcript, CheckpointCreated("c", "w"), ended(outcome))
     assert call(transcript).can_be_undone is can
 
 
 def test_what_changed_nothing_cannot_be_undone() -> None:
     transcript = transcript_with(USE)
-    tell(transcript, CheckpointCreated("c", "w", ("a",)), ended(changes=FileChanges(lines=(0, 0))))
+    apply_events(transcript, CheckpointCreated("c", "w", ("a",)), ended(changes=FileChanges(lines=(0, 0))))
     item = call(transcript)
     assert (item.can_be_undone, item.changed_nothing, item.changed_lines) == (False, True, (0, 0))
-    assert tell(transcript, CheckpointRestored("c")) == []
+    assert apply_events(transcript, CheckpointRestored("c")) == []
     assert not item.is_undone
 
 
 def test_what_changed_is_known_with_its_lines() -> None:
     transcript = transcript_with(USE)
     changes = FileChanges(changed=("a",), count=1, lines=(1, 3))
-    tell(transcript, CheckpointCreated("c", "w", ("a",)), ended(changes=changes))
+    apply_events(transcript, CheckpointCreated("c", "w", ("a",)), ended(changes=changes))
     assert (call(transcript).can_be_undone, call(transcript).changed_lines) == (True, (1, 3))
     assert [saved.lines for saved in transcript.saved_calls] == [(1, 3)]
 
@@ -106,23 +106,23 @@ def test_the_disk_knows_what_changed_nothing() -> None:
 def test_a_call_of_a_specialist_that_changed_nothing_leaves_nothing_to_undo() -> None:
     transcript = transcript_with(ToolUse(id="d", name="helper", input={}))
     below = {"run": "below", "parent": "run"}
-    tell(transcript, RunStarted("p", agent="helper", call_id="d"), **below)
-    tell(transcript, CheckpointCreated("c1", "w"), ended(changes=FileChanges()), **below)
-    tell(transcript, ended(id_="d"))
+    apply_events(transcript, RunStarted("p", agent="helper", call_id="d"), **below)
+    apply_events(transcript, CheckpointCreated("c1", "w"), ended(changes=FileChanges()), **below)
+    apply_events(transcript, ended(id_="d"))
     assert not call(transcript).can_be_undone
 
 
 def test_what_a_specialist_changed_belongs_to_its_call() -> None:
     transcript = transcript_with(ToolUse(id="d", name="helper", input={}))
     below = {"run": "below", "parent": "run"}
-    tell(transcript, RunStarted("p", agent="helper", call_id="d"), **below)
-    tell(transcript, CheckpointCreated("c1", "w"), CheckpointCreated("c2", "w"), **below)
-    tell(transcript, ended(Outcome.FAILED, "d"))
+    apply_events(transcript, RunStarted("p", agent="helper", call_id="d"), **below)
+    apply_events(transcript, CheckpointCreated("c1", "w"), CheckpointCreated("c2", "w"), **below)
+    apply_events(transcript, ended(Outcome.FAILED, "d"))
     assert list(call(transcript).checkpoints) == ["c1", "c2"]
     assert call(transcript).can_be_undone
-    tell(transcript, CheckpointRestored("c1"))
+    apply_events(transcript, CheckpointRestored("c1"))
     assert not call(transcript).is_undone
-    tell(transcript, CheckpointRestored("c2"))
+    apply_events(transcript, CheckpointRestored("c2"))
     assert call(transcript).is_undone
 
 
@@ -132,16 +132,16 @@ def test_what_the_disk_knows_is_told_once_and_carried_over() -> None:
     assert transcript.mark_saved_calls(saved) == [Updated(0, "state")]
     assert transcript.mark_saved_calls(saved) == []
     assert transcript.saved_calls == saved[:1]
-    again = transcript_with(USE)
-    again.mark_saved_calls(transcript.saved_calls)
-    assert call(again).is_undone
+    reopened = transcript_with(USE)
+    reopened.mark_saved_calls(transcript.saved_calls)
+    assert call(reopened).is_undone
 
 
 def test_the_same_twice_in_a_row_is_said_once() -> None:
     transcript = Transcript()
-    tell(transcript, CheckpointRestored("c", conflicts=("a",)), CheckpointRestored("d", conflicts=("a",)))
-    tell(transcript, CheckpointRestored("e", conflicts=("b",)))
-    assert [str(each.sentence).rpartition(" ")[2] for each in transcript if isinstance(each, NoticeItem)] == ["a", "b"]
+    apply_events(transcript, CheckpointRestored("c", conflicts=("a",)), CheckpointRestored("d", conflicts=("a",)))
+    apply_events(transcript, CheckpointRestored("e", conflicts=("b",)))
+    assert [str(item.sentence).rpartition(" ")[2] for item in transcript if isinstance(item, NoticeItem)] == ["a", "b"]
 
 
 def test_a_note_is_a_line_that_opens_and_asks_for_no_answer() -> None:
@@ -187,12 +187,12 @@ def noted(*, redo: bool = False) -> Message:
 
 
 def lines(transcript: Transcript) -> list[NoticeItem]:
-    return [each for each in transcript if isinstance(each, NoticeItem)]
+    return [item for item in transcript if isinstance(item, NoticeItem)]
 
 
 def test_what_was_undone_can_be_redone_at_its_call_and_at_its_line_once() -> None:
     transcript, note = transcript_with(USE), noted()
-    tell(transcript, CheckpointCreated("c", "w"), ended(), CheckpointRestored("c"))
+    apply_events(transcript, CheckpointCreated("c", "w"), ended(), CheckpointRestored("c"))
     assert not call(transcript).can_be_redone
     transcript.add_message(note)
     assert not lines(transcript)[0].can_be_redone
@@ -204,7 +204,7 @@ def test_what_was_undone_can_be_redone_at_its_call_and_at_its_line_once() -> Non
     assert (call(transcript).can_be_redone, lines(transcript)[0].can_be_redone) == (True, True)
     assert call(transcript).is_undone
     assert transcript.mark_saved_calls(saved) == []
-    assert tell(transcript, CheckpointRestored("r")) == [Updated(0, "state"), Updated(1, "state")]
+    assert apply_events(transcript, CheckpointRestored("r")) == [Updated(0, "state"), Updated(1, "state")]
     assert (call(transcript).can_be_redone, lines(transcript)[0].can_be_redone) == (False, False)
     transcript.mark_saved_calls([CheckpointedCall("m", "w", "again")])
     assert (call(transcript).can_be_undone, call(transcript).is_undone) == (True, False)
@@ -212,22 +212,22 @@ def test_what_was_undone_can_be_redone_at_its_call_and_at_its_line_once() -> Non
 
 def test_what_is_folded_says_the_same_as_what_is_read_again() -> None:
     transcript, note = transcript_with(USE), noted()
-    tell(transcript, ended())
+    apply_events(transcript, ended())
     transcript.add_message(note)
     transcript.mark_saved_calls(
         [CheckpointedCall("m", "w", "c", restored=True), CheckpointedCall("m", "w", "r", is_redo=True, note_id=note.id)]
     )
-    again = transcript_with(USE)
-    again.add_message(note)
-    again.mark_saved_calls(transcript.saved_calls)
-    assert again.saved_calls == transcript.saved_calls
-    assert lines(again) == lines(transcript)
-    assert call(again).redos == call(transcript).redos == {"r": False}
+    reopened = transcript_with(USE)
+    reopened.add_message(note)
+    reopened.mark_saved_calls(transcript.saved_calls)
+    assert reopened.saved_calls == transcript.saved_calls
+    assert lines(reopened) == lines(transcript)
+    assert call(reopened).redos == call(transcript).redos == {"r": False}
 
 
 def test_two_undoings_of_one_file_have_a_line_each() -> None:
     transcript = Transcript([noted(), noted()])
-    assert len({each.message_id for each in lines(transcript)}) == 2
+    assert len({line.message_id for line in lines(transcript)}) == 2
 
 
 def test_a_redoing_says_so_and_asks_for_no_answer() -> None:
