@@ -19,15 +19,15 @@ Many more tests hold parts of these promises: this page names those that were wr
 
 def tests_by_row() -> dict[str, list[str]]:
     """Row name → tests, as file and function. Raises AssertionError for a test that belongs to no row."""
-    found: dict[str, list[str]] = {row.name: [] for section in SECTIONS for row in section.rows}
+    tests: dict[str, list[str]] = {row.name: [] for section in SECTIONS for row in section.rows}
     for path in sorted(Path(__file__).parent.rglob("test_*.py")):
         if path.name == "test_coverage.py":
             continue
         for name in _functions(path):
             row = name.removeprefix("test_").partition("__")[0]
-            assert row in found, f"{path.name}: {name} belongs to no row; a name is test_<row>__<what>"
-            found[row].append(f"{path.relative_to(ROOT / 'tests').as_posix()}::{name}")
-    return found
+            assert row in tests, f"{path.name}: {name} belongs to no row; a name is test_<row>__<what>"
+            tests[row].append(f"{path.relative_to(ROOT / 'tests').as_posix()}::{name}")
+    return tests
 
 
 def page() -> str:

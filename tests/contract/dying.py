@@ -18,7 +18,7 @@ from tests.fakes.session import Shaky, Stage, shaky_store
 
 
 class Machine:
-    """Where a process dies, and the next ones find the folder as it was. `ran`, `ran_again`: what their tools did."""
+    """A folder in which a process dies, and which the next ones open. `ran`, `ran_again`: the calls of their tools."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Machine:
     async def after(
         self, dead: Stage, *turns: Turn, scope: str = "", dies: bool = False
     ) -> AsyncIterator[tuple[Stage, Session]]:
-        """`dies`: its tools do not end either, and another process comes after it."""
+        """Open what the dead process left. `dies`: this process dies too, and another comes after it."""
 
         async def work(word: str) -> str:
             self.ran_again.append(word)

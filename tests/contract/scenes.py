@@ -25,7 +25,7 @@ Thing = TypeVar("Thing")
 
 
 def only(items: Iterable[Any], *kinds: type) -> list[Any]:
-    """Those of these kinds, in order."""
+    """Return the items of these kinds, in order."""
     return [item for item in items if isinstance(item, kinds)]
 
 
@@ -41,7 +41,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 async def decided(desk: Desk, *decisions: Decision) -> RunEnd:
-    """The run to its end; each card is decided as soon as it is there."""
+    """Run to the end; decide each approval request as soon as it is there."""
     running = desk.start()
     for decision in decisions:
         await until(lambda: desk.approvals.open_approvals or running.done())
@@ -71,7 +71,7 @@ def write(call_id: str, path: str, text: str) -> ToolUse:
 
 
 async def answer_all(stage: Stage, decision: Decision, count: int = 1) -> None:
-    """Decide so many cards, as they come."""
+    """Decide so many approval requests, as they come."""
     approvals = stage.session.approvals
     for _ in range(count):
         await stage.until(lambda: approvals.open_approvals)
@@ -79,7 +79,7 @@ async def answer_all(stage: Stage, decision: Decision, count: int = 1) -> None:
 
 
 def results_follow_calls(messages: Iterable[Message]) -> None:
-    """Each call has one result, in the message right behind it, in call order; no result stands elsewhere."""
+    """Check that the results of each message are in the next one, in call order, and that no result is elsewhere."""
     waiting: list[str] = []
     for message in messages:
         if message.role is Role.TOOL:
@@ -91,11 +91,11 @@ def results_follow_calls(messages: Iterable[Message]) -> None:
 
 
 def shown(items: Iterable[Item]) -> list[tuple[str, ...]]:
-    """What a person reads, without what is only said while it happens."""
-    found: list[tuple[str, ...]] = []
+    """Return what a person reads of the items, without what is shown only while it happens."""
+    rows: list[tuple[str, ...]] = []
     for item in items:
         if isinstance(item, UserItem | AnswerItem | ThinkingItem):
-            found.append((type(item).__name__, str(item.text)))
+            rows.append((type(item).__name__, str(item.text)))
         elif isinstance(item, ToolCallItem):
-            found.append((item.name, item.tool_use_id, repr(item.input), str(item.outcome)))
-    return found
+            rows.append((item.name, item.tool_use_id, repr(item.input), str(item.outcome)))
+    return rows

@@ -65,8 +65,8 @@ def is_frozen(value: BaseModel) -> bool:
 
 def test_role__is_one_of_four() -> None:
     assert [str(role) for role in Role] == ["system", "user", "assistant", "tool"]
-    made = (Message.system("s"), Message.user("u"), Message.assistant("a"), Message.tool_results([]))
-    assert [message.role for message in made] == list(Role)
+    messages = (Message.system("s"), Message.user("u"), Message.assistant("a"), Message.tool_results([]))
+    assert [message.role for message in messages] == list(Role)
 
 
 CALL = ToolUse(id="c1", name="look", input={"deep": {"list": [1, None, "ü"]}})
@@ -140,7 +140,7 @@ def test_image__base64_is_strict(spoil: str) -> None:
 
 @pytest.mark.parametrize("url", ["http://example.org/a.png", "https://example.org/a.png"])
 def test_image__an_address_is_http_or_https_and_has_a_detail(url: str) -> None:
-    assert [str(each) for each in ImageDetail] == ["low", "high", "auto"]
+    assert [str(detail) for detail in ImageDetail] == ["low", "high", "auto"]
     message = Message.user_with_image_detail("?", url, ImageDetail.LOW)
     assert message.blocks[1] == Image(source=UrlSource(url=url), detail=ImageDetail.LOW)
     for wrong in ("file:///etc/passwd", "ftp://example.org/a", "javascript:1", "example.org"):
@@ -162,12 +162,12 @@ STATES: list[tuple[str, dict[str, Any]]] = [
 def test_thinking__what_is_shown_and_the_opaque_state_survive_unchanged(provider: str, metadata: dict) -> None:
     thought = Thinking(text="What the API chose to show.", provider=provider, metadata=metadata)
     message = Message(role=Role.ASSISTANT, blocks=(thought,))
-    kept = back(message_to_json(message))
-    assert kept == message
-    assert isinstance(kept.blocks[0], Thinking)
-    assert list(kept.blocks[0].metadata.items()) == list(metadata.items())  # byte for byte: their order too
+    restored = back(message_to_json(message))
+    assert restored == message
+    assert isinstance(restored.blocks[0], Thinking)
+    assert list(restored.blocks[0].metadata.items()) == list(metadata.items())  # byte for byte: their order too
     assert is_frozen(thought)
-    assert kept.text == ""  # reasoning is not what was said
+    assert restored.text == ""  # reasoning is not what was said
 
 
 def test_unknown_block__of_another_version_is_kept_and_comes_out_as_it_went_in() -> None:
@@ -188,7 +188,7 @@ def test_unknown_block__of_a_provider_stands_in_the_answer_and_in_the_transcript
 
 def test_message__makers_set_role_and_blocks_and_json_loses_nothing() -> None:
     url, png = "https://example.org/a.png", picture("PNG")
-    made = {
+    messages = {
         "user": Message.user("t"),
         "blocks": Message.user_with_blocks([Text(text="t"), CALL]),
         "assistant": Message.assistant("t"),
@@ -198,14 +198,14 @@ def test_message__makers_set_role_and_blocks_and_json_loses_nothing() -> None:
         "base64": Message.user_with_base64_image("t", base64_of(png), "image/png"),
         "file": Message.user_with_file("t", png, "a.png"),
     }
-    assert {message.text for message in made.values()} == {"t"}
-    roles = {name: str(message.role) for name, message in made.items()}
-    assert roles == dict.fromkeys(made, "user") | {"assistant": "assistant", "system": "system"}
-    for message in made.values():
+    assert {message.text for message in messages.values()} == {"t"}
+    roles = {name: str(message.role) for name, message in messages.items()}
+    assert roles == dict.fromkeys(messages, "user") | {"assistant": "assistant", "system": "system"}
+    for message in messages.values():
         assert is_frozen(message)
         assert message.state is MessageState.COMPLETE
         assert Message.model_validate_json(message.model_dump_json()) == message
-    assert len({message.id for message in made.values()}) == len(made)
+    assert len({message.id for message in messages.values()}) == len(messages)
     assert [str(state) for state in MessageState] == ["complete", "interrupted"]
 
 
@@ -367,8 +367,8 @@ def test_agent_options__fall_back_to_the_environment(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("DESKTOP_AGENT_MODEL", "from-environment")
     options = AgentOptions()
     assert (options.model, options.base_url) == ("from-environment", os.environ["DESKTOP_AGENT_BASE_URL"])
-    given = AgentOptions.builder().server("http://127.0.0.1:2/v1").model("given").build()
-    assert (given.model, given.base_url) == ("given", "http://127.0.0.1:2/v1")
+    explicit = AgentOptions.builder().server("http://127.0.0.1:2/v1").model("given").build()
+    assert (explicit.model, explicit.base_url) == ("given", "http://127.0.0.1:2/v1")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from desktop_agent.api.client import Client
 from desktop_agent.api.provider import Provider
 from desktop_agent.types import engine_events as engine
 from desktop_agent.types import provider_events as provided
-from desktop_agent.types.blocks import Image, ServerStep, ToolUse, Unknown
+from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.errors import RateLimited, Sentence, Truncated
 from desktop_agent.types.messages import Message
@@ -44,17 +44,17 @@ async def test_envelope__every_event_has_its_run_its_turn_and_a_number_without_g
     async with on_disk(tmp_path, Turn(call("1", "look")), DONE, DONE, tools=(LOOK,)) as stage:
         await stage.say("a")
         await stage.say("b")
-        runs = list(dict.fromkeys(each.run_id for each in stage.events))
+        runs = list(dict.fromkeys(envelope.run_id for envelope in stage.events))
         assert len(runs) == 2
         for run in runs:
-            mine = [each for each in stage.events if each.run_id == run]
-            assert [each.seq for each in mine] == list(range(1, len(mine) + 1))
+            mine = [envelope for envelope in stage.events if envelope.run_id == run]
+            assert [envelope.seq for envelope in mine] == list(range(1, len(mine) + 1))
             assert mine[0].turn_id is None
             turn = None
-            for each in mine:
-                turn = each.event.turn_id if isinstance(each.event, engine.TurnStarted) else turn
-                assert (each.turn_id, each.parent_run_id) == (turn, None)
-                assert each.at.tzinfo is not None
+            for envelope in mine:
+                turn = envelope.event.turn_id if isinstance(envelope.event, engine.TurnStarted) else turn
+                assert (envelope.turn_id, envelope.parent_run_id) == (turn, None)
+                assert envelope.at.tzinfo is not None
         with pytest.raises(FrozenInstanceError):
             stage.events[0].seq = 5  # type: ignore[misc]
         await stage.session.close()
@@ -65,9 +65,9 @@ async def test_envelope__a_run_below_names_the_run_above(tmp_path: Path) -> None
     async with on_disk(tmp_path, *turns, tools=(LOOK,), specialists=lambda: (HELPER,)) as stage:
         await stage.say()
         above = stage.events[0].run_id
-        below = [each for each in stage.events if each.run_id != above]
-        assert {each.parent_run_id for each in below} == {above}
-        assert [each.seq for each in below] == list(range(1, len(below) + 1))
+        below = [envelope for envelope in stage.events if envelope.run_id != above]
+        assert {envelope.parent_run_id for envelope in below} == {above}
+        assert [envelope.seq for envelope in below] == list(range(1, len(below) + 1))
         assert isinstance(below[-1].event, engine.RunFinished)
         await stage.session.close()
 
@@ -89,14 +89,14 @@ def streamed() -> bytes:
 @pytest.mark.parametrize("size", [10_000, 1, 7])
 async def test_provider_events__text_thinking_whole_calls_usage_and_done(size: int) -> None:
     body = streamed()
-    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    pieces = [body[index : index + size] for index in range(0, len(body), size)]
     async with Loopback(Reply(pieces)) as server, await Provider.create("m", base_url=server.url) as provider:
         events = [event async for event in provider.stream("hi")]
-    assert "".join(each.text for each in only(events, provided.ContentDelta)) == "Hello"
-    assert "".join(each.text for each in only(events, provided.ThinkingDelta)) == "hm"
+    assert "".join(event.text for event in only(events, provided.ContentDelta)) == "Hello"
+    assert "".join(event.text for event in only(events, provided.ThinkingDelta)) == "hm"
     assert one(only(events, provided.ThinkingBlock)).text == "hm"
     # Fragments are for display only: the call itself is atomic, and comes once.
-    assert "".join(each.fragment for each in only(events, provided.ToolArgsDelta)) == "".join(ARGUMENTS)
+    assert "".join(event.fragment for event in only(events, provided.ToolArgsDelta)) == "".join(ARGUMENTS)
     use = one(only(events, ToolUse))
     assert (use.id, use.name, use.input, use.malformed) == ("c1", "look", {"word": "ü"}, None)
     assert one(only(events, MessageDelta)).stop_reason is StopReason.TOOL_USE
@@ -108,10 +108,10 @@ async def test_provider_events__text_thinking_whole_calls_usage_and_done(size: i
 def test_provider_events__are_a_closed_union_of_frozen_values() -> None:
     named = {"ContentDelta", "ThinkingDelta", "ThinkingBlock", "ToolArgsDelta", "MessageDelta", "UsageUpdate", "Done"}
     union = set(get_args(provided.ProviderEvent))
-    assert named | {"ToolUse"} <= {each.__name__ for each in union}
-    assert {ToolUse, ServerStep, Image, Unknown} <= union
+    assert named | {"ToolUse"} <= {member.__name__ for member in union}
+    assert {ToolUse, ServerStep, Unknown} <= union
     engine_events = get_args(engine.EngineEvent)
-    for kind in {*union, *engine_events} - {ToolUse, ServerStep, Image, Unknown}:
+    for kind in {*union, *engine_events} - {ToolUse, ServerStep, Unknown}:
         assert kind.__dataclass_params__.frozen, kind
         assert "type" in {field.name for field in fields(kind)}, kind
 
@@ -124,9 +124,9 @@ async def test_run_started__names_the_prompt_or_what_the_history_ends_with(tmp_p
         stage.session.retry()
         await stage.idle()
         started = stage.of(engine.RunStarted)
-        assert [each.message_id for each in started] == [prompt.id, prompt.id]
-        assert [each.seq for each in stage.events if isinstance(each.event, engine.RunStarted)] == [1, 1]
-        assert not any(each.resumed for each in started)
+        assert [event.message_id for event in started] == [prompt.id, prompt.id]
+        assert [envelope.seq for envelope in stage.events if isinstance(envelope.event, engine.RunStarted)] == [1, 1]
+        assert not any(event.resumed for event in started)
         await stage.session.close()
 
 
@@ -145,7 +145,7 @@ async def test_mode_changed__says_from_what_to_what_and_by_whose_authority() -> 
     desk.modes.set_by_person("accept-edits")
     desk.modes.request_by_agent("plan")
     await desk.execute()
-    changes = [(each.from_mode, each.to_mode, each.authority) for each in desk.memory.of(engine.ModeChanged)]
+    changes = [(event.from_mode, event.to_mode, event.authority) for event in desk.memory.of(engine.ModeChanged)]
     assert changes == [("default", "accept-edits", "person"), ("accept-edits", "plan", "agent")]
 
 
@@ -157,7 +157,7 @@ async def test_mode_change_requested__is_told_one_turn_before_it_holds() -> None
     request = one(desk.memory.of(engine.ModeChangeRequested))
     assert (request.from_mode, request.to_mode, request.requested_at) == ("default", "plan", asked_at)
     kinds = (engine.ModeChangeRequested, engine.TurnStarted, engine.ModeChanged)
-    assert [type(each) for each in only(desk.memory.events, *kinds)][:3] == list(kinds)
+    assert [type(event) for event in only(desk.memory.events, *kinds)][:3] == list(kinds)
 
 
 async def test_continuation_injected__names_the_guard_and_counts() -> None:
@@ -166,8 +166,8 @@ async def test_continuation_injected__names_the_guard_and_counts() -> None:
 
     desk = Desk(DONE, DONE, DONE, guards=Guards((Guard("sure", more, max_iterations=2),)))
     await desk.execute()
-    told = desk.memory.of(engine.ContinuationInjected)
-    assert told == [engine.ContinuationInjected("sure", 1), engine.ContinuationInjected("sure", 2)]
+    injected = desk.memory.of(engine.ContinuationInjected)
+    assert injected == [engine.ContinuationInjected("sure", 1), engine.ContinuationInjected("sure", 2)]
 
 
 async def test_guard_aborted__says_which_and_why() -> None:
@@ -189,24 +189,24 @@ async def test_policy_installed__is_told_in_a_session(tmp_path: Path) -> None:
 
 
 async def test_policy_removed__is_told_when_it_is_taken_out_and_when_it_is_used_up() -> None:
-    told: list[object] = []
-    policies = PromptPolicies(emit=told.append)
+    events: list[object] = []
+    policies = PromptPolicies(emit=events.append)
     policies.install("kept", "a")
     policies.install("once", "b", scope="next_turn")
     await Desk(DONE, policies=policies).execute()
     policies.remove("kept")
-    assert only(told, engine.PolicyRemoved) == [engine.PolicyRemoved("once"), engine.PolicyRemoved("kept")]
+    assert only(events, engine.PolicyRemoved) == [engine.PolicyRemoved("once"), engine.PolicyRemoved("kept")]
 
 
 async def test_policy_applied__names_the_turn_and_what_shaped_it() -> None:
-    told: list[object] = []
-    policies = PromptPolicies(emit=told.append)
+    events: list[object] = []
+    policies = PromptPolicies(emit=events.append)
     policies.install("b", "Second.", precedence=2)
     policies.install("a", "First.", precedence=1)
     desk = Desk(DONE, policies=policies)
     await desk.execute()
     turn = one(desk.memory.of(engine.TurnStarted)).turn_id
-    assert only(told, engine.PolicyApplied) == [engine.PolicyApplied(turn, ("a", "b"))]
+    assert only(events, engine.PolicyApplied) == [engine.PolicyApplied(turn, ("a", "b"))]
 
 
 async def test_user_message_queued__while_the_agent_works(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ async def test_user_message_delivered__when_it_reaches_the_history(tmp_path: Pat
         gate.opened.set()
         await stage.idle()
         assert stage.of(engine.UserMessageDelivered) == [engine.UserMessageDelivered(waits.id)]
-        assert [each.id for each in stage.session.history].count(waits.id) == 1
+        assert [message.id for message in stage.session.history].count(waits.id) == 1
         await stage.session.close()
 
 
@@ -243,7 +243,7 @@ async def test_user_message_returned__when_it_is_handed_back(tmp_path: Path) -> 
         stage.session.steer(waits)
         stage.session.interrupt(StopSession())
         await stage.idle()
-        assert [each.message_id for each in stage.of(engine.UserMessageReturned)] == [waits.id]
+        assert [event.message_id for event in stage.of(engine.UserMessageReturned)] == [waits.id]
         assert stage.of(engine.UserMessageDelivered) == []
         await stage.session.close()
 
@@ -258,10 +258,10 @@ async def test_answer_awaited__counts_on_until_the_first_word(monkeypatch: pytes
         await asyncio.sleep(0.001)
     release.set()
     await running
-    kinds = [type(each) for each in desk.memory.events]
+    kinds = [type(event) for event in desk.memory.events]
     assert ContentDelta not in kinds[: kinds.index(engine.AnswerAwaited)]
     assert engine.AnswerAwaited not in kinds[kinds.index(ContentDelta) :]
-    seconds = [each.seconds for each in desk.memory.of(engine.AnswerAwaited)]
+    seconds = [event.seconds for event in desk.memory.of(engine.AnswerAwaited)]
     assert seconds == sorted(seconds)
 
 
@@ -295,7 +295,7 @@ async def test_cost_updated__sums_up_the_run() -> None:
     cost = UsageUpdate(Usage(cost=0.25))
     desk = Desk(Turn(cost, call("1", "look")), Turn(cost), tools=(LOOK,))
     await desk.execute()
-    assert [each.cost for each in desk.memory.of(engine.CostUpdated)] == [0.25, 0.5]
+    assert [event.cost for event in desk.memory.of(engine.CostUpdated)] == [0.25, 0.5]
 
 
 async def test_error_occurred__says_what_and_what_to_do_about_it() -> None:
@@ -336,6 +336,6 @@ async def test_errors_before_and_within__are_raised_by_the_call_or_an_item_and_t
             await client.send("one")
         events = await listed(client.stream("two"))
         assert one(only(events, engine.ErrorOccurred)).kind == "truncated"
-        assert "".join(each.text for each in only(events, ContentDelta)) == "Hal"
+        assert "".join(event.text for event in only(events, ContentDelta)) == "Hal"
         await client.send("three")
         assert [block.text for block in await blocks_of(client.receive)] == ["Hello"]

@@ -23,7 +23,7 @@ async def test_tool_call_pending__comes_when_the_turn_has_ended_and_knows_the_cl
     await desk.execute()
     events = desk.memory.events
     pending = desk.memory.of(engine.ToolCallPending)
-    assert [(each.id, each.name, each.input, each.tool_class) for each in pending] == [
+    assert [(event.id, event.name, event.input, event.tool_class) for event in pending] == [
         ("1", "look", {"word": "x"}, ToolClass.READ_ONLY), ("2", "nobody", {"word": "x"}, ToolClass.MUTATING)
     ]  # fmt: skip
     assert events.index(desk.memory.of(MessageDelta)[0]) < events.index(pending[0])
@@ -61,13 +61,13 @@ async def test_approval_resolved__says_what_and_by_whom(by: str, decision: str) 
 async def test_tool_started__is_on_the_disk_before_the_effect(tmp_path: Path) -> None:
     async def effect(_: str) -> str:
         journal = (await stage.shaky.store.load(stage.session.record.id)).journal
-        seen.extend(only([each.event for each in journal], engine.ToolStarted))
+        written.extend(only([envelope.event for envelope in journal], engine.ToolStarted))
         return ""
 
-    seen: list[engine.ToolStarted] = []
+    written: list[engine.ToolStarted] = []
     async with on_disk(tmp_path, Turn(call("1", "look")), DONE, tools=(tool("look", effect, read_only=True),)) as stage:
         await stage.say()
-        assert seen == [engine.ToolStarted("1", {"word": "x"}, "default")]
+        assert written == [engine.ToolStarted("1", {"word": "x"}, "default")]
         await stage.session.close()
 
 
@@ -98,10 +98,10 @@ async def test_tool_finished__carries_the_outcome_of_every_call_once() -> None:
     tools = LOOK, ACT, tool("fails", fail, read_only=True)
     desk = Desk(Turn(call("1", "look"), call("2", "fails"), call("3", "nobody"), call("4", "act")), DONE, tools=tools)
     await decided(desk, Deny())
-    finished = {each.id: each.outcome for each in desk.memory.of(engine.ToolFinished)}
+    finished = {event.id: event.outcome for event in desk.memory.of(engine.ToolFinished)}
     expected = {"1": Outcome.SUCCEEDED, "2": Outcome.FAILED, "3": Outcome.FAILED, "4": Outcome.DENIED}
     assert finished == expected
-    assert {each.tool_use_id: each.outcome for each in desk.memory.results} == expected
+    assert {result.tool_use_id: result.outcome for result in desk.memory.results} == expected
     assert len(desk.memory.of(engine.ToolFinished)) == 4
 
 
@@ -109,7 +109,7 @@ async def test_tool_results_received__counts_the_calls_of_the_turn_when_all_are_
     desk = Desk(Turn(call("1", "look"), call("2", "look", "b")), DONE, tools=(LOOK,))
     await desk.execute()
     assert desk.memory.of(engine.ToolResultsReceived) == [engine.ToolResultsReceived(2)]
-    kinds = [type(each) for each in only(desk.memory.events, engine.ToolFinished, engine.ToolResultsReceived)]
+    kinds = [type(event) for event in only(desk.memory.events, engine.ToolFinished, engine.ToolResultsReceived)]
     assert kinds == [engine.ToolFinished] * 2 + [engine.ToolResultsReceived]
 
 
@@ -120,7 +120,7 @@ async def test_checkpoint_created__before_the_call_that_changes_files_starts(tmp
         await stage.idle()
         created = one(stage.of(engine.CheckpointCreated))
         assert (created.tool_use_id, created.paths) == ("1", ("a.txt",))
-        kinds = [type(each.event) for each in stage.events]
+        kinds = [type(envelope.event) for envelope in stage.events]
         assert kinds.index(engine.CheckpointCreated) < kinds.index(engine.ToolStarted)
         await stage.session.close()
 
@@ -176,8 +176,8 @@ async def test_question_answered__with_the_answer_or_with_none(tmp_path: Path, a
     stage = await asked(tmp_path, answer)
     event, question = one(stage.of(engine.QuestionAnswered)), one(stage.of(engine.QuestionAsked))
     assert (event.question_id, event.answer) == (question.question_id, answer)
-    told = str(results_of(stage.session.history)["1"].content)
-    assert (answer or "withdrawn") in told
+    text = str(results_of(stage.session.history)["1"].content)
+    assert (answer or "withdrawn") in text
 
 
 async def test_order_of_one_call__from_its_use_to_its_result(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ async def test_order_of_one_call__from_its_use_to_its_result(tmp_path: Path) -> 
 
     turns = Turn(write("1", "a.txt", "new")), DONE
     async with in_folder(tmp_path, *turns, hooks=Hooks().add_pre_tool_use(gate)) as stage:
-        stage.session.subscribe(on_event=lambda each: order.append(type(each.event)))
+        stage.session.subscribe(on_event=lambda envelope: order.append(type(envelope.event)))
         stage.session.send(Message.user("go"))
         await answer_all(stage, AllowOnce())
         await stage.idle()
@@ -197,5 +197,5 @@ async def test_order_of_one_call__from_its_use_to_its_result(tmp_path: Path) -> 
         ToolUse, MessageDelta, engine.ToolCallPending, "gate", engine.ApprovalRequested, engine.ApprovalResolved,
         engine.CheckpointCreated, engine.ToolStarted, engine.ToolFinished, engine.ToolResultsReceived,
     ]  # fmt: skip
-    at = [order.index(kind) for kind in expected]
-    assert at == sorted(at)
+    positions = [order.index(kind) for kind in expected]
+    assert positions == sorted(positions)

@@ -237,19 +237,19 @@ async def test_automatic_mode__text_and_thinking_come_while_tools_run_and_the_la
         Turn(ThinkingDelta("hm"), says("see"), call()), Turn(says("It is "), last.step, says("3.")),
         tools=(adder(wait),), auto_execute_tools=True,
     )  # fmt: skip
-    seen: list[Any] = []
+    streamed: list[Any] = []
     async with Client(options) as client, asyncio.timeout(LIMIT):
         async for event in client.stream("1 + 2"):
-            seen.append(event)
+            streamed.append(event)
             if isinstance(event, ToolStarted):
                 await at_work.until_arrived()
-                assert only(seen, ThinkingDelta, ContentDelta) == [ThinkingDelta("hm"), ContentDelta("see")]
+                assert only(streamed, ThinkingDelta, ContentDelta) == [ThinkingDelta("hm"), ContentDelta("see")]
                 at_work.opened.set()
             if event == ContentDelta("It is "):
                 assert client.ended is None
                 last.opened.set()
-    assert [event.text for event in only(seen, ContentDelta)] == ["see", "It is ", "3."]
-    assert one(only(seen, ToolFinished)).outcome is Outcome.SUCCEEDED
+    assert [event.text for event in only(streamed, ContentDelta)] == ["see", "It is ", "3."]
+    assert one(only(streamed, ToolFinished)).outcome is Outcome.SUCCEEDED
 
 
 async def test_automatic_mode__whole_blocks_are_given_while_tools_run() -> None:
@@ -367,8 +367,8 @@ async def test_agent_response__two_phases_with_tools_still_offered(words: str) -
         assert isinstance(response, NeedsToolExecution)
         assert response.tool_calls == (call("a"),)
         assert response.messages[-1].tool_uses == (call("a"),)
-        again = await agent.process_with_results([*response.messages, Message.tool_results([result("a")])])
-        assert isinstance(again, NeedsToolExecution)
+        second = await agent.process_with_results([*response.messages, Message.tool_results([result("a")])])
+        assert isinstance(second, NeedsToolExecution)
         last = await agent.process_with_results([Message.tool_results([result("b")])])
         assert isinstance(last, StreamingResponse)
         assert await collect_text(last.events) == "It is 3."

@@ -45,9 +45,9 @@ from tests.fakes.specialist_run import Team, ask, specialist
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini"])
 async def test_invariant_9__however_the_bytes_are_cut_the_pieces_are_the_text(dialect: Any) -> None:
     body = recorded(dialect, "tools_parallel" if dialect != "openai-responses" else "reasoning_tools")
-    found: list[Any] = []
+    answers: list[Any] = []
     for size in (len(body), 1, 17):
-        pieces = [body[at : at + size] for at in range(0, len(body), size)]
+        pieces = [body[index : index + size] for index in range(0, len(body), size)]
         async with Loopback(Reply(pieces)) as server:
             root = server.url if dialect == "openai-chat" else server.root
             async with await Provider.create(MODELS[dialect], "k", dialect=dialect, base_url=root) as provider:
@@ -55,8 +55,8 @@ async def test_invariant_9__however_the_bytes_are_cut_the_pieces_are_the_text(di
         # The clock says how long it thought, and chance names a call that its server gave no id.
         same = re.compile(r'"seconds":[^,}]*|call_[0-9a-f]{8,}')
         blocks = [same.sub("", block.model_dump_json()) for block in response.blocks]
-        found.append((blocks, response.usage, response.stop_reason))
-    assert found[0] == found[1] == found[2]
+        answers.append((blocks, response.usage, response.stop_reason))
+    assert answers[0] == answers[1] == answers[2]
 
 
 async def test_invariant_9__what_was_streamed_is_what_is_committed(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_invariant_9__what_was_streamed_is_what_is_committed(tmp_path: Pat
     async with on_disk(tmp_path, *turns, tools=(LOOK,)) as stage:
         await stage.say()
         streamed: list[str] = []
-        for event in only([each.event for each in stage.events], TurnStarted, ContentDelta):
+        for event in only([envelope.event for envelope in stage.events], TurnStarted, ContentDelta):
             if isinstance(event, TurnStarted):
                 streamed.append("")
             else:
@@ -109,9 +109,11 @@ def test_invariant_11__no_place_of_a_cut_splits_a_group() -> None:
             Message.tool_results([ToolResult(tool_use_id=f"a{n}"), ToolResult(tool_use_id=f"b{n}")]),
         )
     ]
-    for kept in history:
-        summary = Message(role=Role.SYSTEM, blocks=(Summary(text="s", first_kept_id=kept.id),))
-        results_follow_calls([each for each in compacted_view([*history, summary]) if each.role is not Role.SYSTEM])
+    for first_kept in history:
+        summary = Message(role=Role.SYSTEM, blocks=(Summary(text="s", first_kept_id=first_kept.id),))
+        results_follow_calls(
+            [message for message in compacted_view([*history, summary]) if message.role is not Role.SYSTEM]
+        )
 
 
 class Adversary(ScriptedProvider):
@@ -164,7 +166,7 @@ async def test_invariant_13__a_second_decision_changes_nothing() -> None:
     running = desk.start()
     await desk.approvals_open()
     approval_id = one(desk.approvals.open_approvals).approval_id
-    reports = [desk.approvals.answer(approval_id, each) for each in (AllowOnce(), Deny(), AllowOnce())]
+    reports = [desk.approvals.answer(approval_id, decision) for decision in (AllowOnce(), Deny(), AllowOnce())]
     await running
     reports.append(desk.approvals.answer(approval_id, Deny()))
     assert [report.accepted for report in reports] == [True, False, False, False]
@@ -203,7 +205,7 @@ async def test_invariant_14__whatever_raises_the_next_send_is_answered(
             stage.provider = Raising(DONE)
         await stage.say("first")
         assert raised or what == "provider"
-        assert (what == "provider") is any(each.kind == "error" for each in stage.of(ErrorOccurred))
+        assert (what == "provider") is any(event.kind == "error" for event in stage.of(ErrorOccurred))
         await stage.say("second")
         assert stage.session.history[-1].text == "Done."
         assert stage.session.history[-1].state is MessageState.COMPLETE
@@ -220,14 +222,14 @@ async def test_invariant_15__restoring_twice_is_once_and_the_persons_changes_are
         await answer_all(stage, AllowOnce(), 2)
         await stage.idle()
         (work / "b.txt").write_text("the person's own")
-        kept = stage.session.checkpoints
-        assert kept is not None
-        ids = [each.checkpoint_id for each in stage.of(CheckpointCreated)]
-        first = [await kept.restore(each) for each in ids]
+        checkpoints = stage.session.checkpoints
+        assert checkpoints is not None
+        ids = [event.checkpoint_id for event in stage.of(CheckpointCreated)]
+        first = [await checkpoints.restore(id_) for id_ in ids]
         after_once = {path.name: path.read_text() for path in work.iterdir()}
-        second = [await kept.restore(each) for each in ids]
+        second = [await checkpoints.restore(id_) for id_ in ids]
         assert after_once == {"a.txt": "old", "b.txt": "the person's own"}
         assert {path.name: path.read_text() for path in work.iterdir()} == after_once
-        assert [each.conflicts for each in first] == [each.conflicts for each in second] == [(), ("b.txt",)]
-        assert [each.conflicts for each in stage.of(CheckpointRestored)] == [(), ("b.txt",)] * 2
+        assert [result.conflicts for result in first] == [result.conflicts for result in second] == [(), ("b.txt",)]
+        assert [event.conflicts for event in stage.of(CheckpointRestored)] == [(), ("b.txt",)] * 2
         await stage.session.close()

@@ -52,8 +52,8 @@ async def test_invariant_1__ids_that_a_provider_repeats_pair_per_message() -> No
     await desk.execute()
     sent = desk.provider.requests[2].messages
     results_follow_calls(sent)
-    said = [block.content[0].text for message in sent for block in message.blocks if isinstance(block, ToolResult)]  # type: ignore[union-attr]
-    assert (words, said) == (["a", "b"], ["result of a", "result of b"])
+    texts = [block.content[0].text for message in sent for block in message.blocks if isinstance(block, ToolResult)]  # type: ignore[union-attr]
+    assert (words, texts) == (["a", "b"], ["result of a", "result of b"])
 
 
 async def test_invariant_1__ids_repeated_within_one_answer_are_told_apart_by_their_place() -> None:
@@ -69,7 +69,7 @@ async def test_invariant_2__no_start_without_an_allow_for_exactly_that_digest() 
     desk = Desk(Turn(*uses), DONE, tools=(ACT,))
     running = desk.start()
     await desk.approvals_open(2)
-    allowed = one(each for each in desk.approvals.open_approvals if each.tool_use.id == "2")
+    allowed = one(approval for approval in desk.approvals.open_approvals if approval.tool_use.id == "2")
     desk.approvals.answer(allowed.approval_id, AllowOnce())
     desk.decide(Deny())
     await running
@@ -195,8 +195,8 @@ async def test_invariant_7__every_message_that_waits_is_delivered_once_or_handed
         gate.opened.set()
         await stage.idle()
         delivered = [message.id for message in session.history]
-        returned = [each.message_id for each in stage.of(UserMessageReturned)]
-        assert [delivered.count(each.id) + returned.count(each.id) for each in waits] == [1, 1, 1]
+        returned = [event.message_id for event in stage.of(UserMessageReturned)]
+        assert [delivered.count(message.id) + returned.count(message.id) for message in waits] == [1, 1, 1]
         await session.close()
 
 

@@ -45,8 +45,8 @@ async def until(true: Callable[[], object]) -> None:
             await asyncio.sleep(0.001)
 
 
-class Heard:
-    """A listener that remembers."""
+class EventRecorder:
+    """A listener that records every envelope."""
 
     def __init__(self) -> None:
         self.envelopes: list[Envelope] = []
@@ -55,25 +55,25 @@ class Heard:
         self.envelopes.append(envelope)
 
     def of(self, *kinds: type) -> list[Any]:
-        return [each.event for each in self.envelopes if isinstance(each.event, kinds)]
+        return [envelope.event for envelope in self.envelopes if isinstance(envelope.event, kinds)]
 
 
 async def test_run_time_control__what_the_options_install_is_heard() -> None:
-    heard = Heard()
+    recorder = EventRecorder()
     options, _ = acting(Turn(says("ok")), policies=(POLICY,), mode="plan")
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         await client.complete("hi")
-    assert heard.of(ModeChanged) == [ModeChanged("default", "plan", "person")]
-    assert heard.of(PolicyInstalled) == [PolicyInstalled("brief")]
-    assert [event.ids for event in heard.of(PolicyApplied)] == [("brief",)]
+    assert recorder.of(ModeChanged) == [ModeChanged("default", "plan", "person")]
+    assert recorder.of(PolicyInstalled) == [PolicyInstalled("brief")]
+    assert [event.ids for event in recorder.of(PolicyApplied)] == [("brief",)]
 
 
 @pytest.mark.parametrize("asked_before", [False, True])
 async def test_run_time_control__the_mode_is_read_and_set_also_one_of_the_callers_own(asked_before: bool) -> None:
-    heard = Heard()
+    recorder = EventRecorder()
     own = Mode(name="mine", title="Mine", addendum="My words.")
     options, provider = acting(*[Turn(says("ok"))] * 3)
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         if asked_before:
             await client.complete("hi")
         assert client.mode.name == "default"
@@ -86,7 +86,7 @@ async def test_run_time_control__the_mode_is_read_and_set_also_one_of_the_caller
         await client.complete("hi")
         assert client.options.mode == "default"
     assert "My words." in str(provider.requests[-1])
-    assert heard.of(ModeChanged)[-1].to_mode == "mine"
+    assert recorder.of(ModeChanged)[-1].to_mode == "mine"
 
 
 async def test_run_time_control__a_mode_that_is_set_while_the_model_answers_holds_for_its_calls() -> None:
@@ -102,7 +102,7 @@ async def test_run_time_control__a_mode_that_is_set_while_the_model_answers_hold
 
 
 async def test_run_time_control__the_agent_asks_for_another_mode_and_the_request_can_be_taken_back() -> None:
-    heard, gate = Heard(), Gate()
+    recorder, gate = EventRecorder(), Gate()
     wish = ToolUse(id="m", name="change_mode", input={"mode": "plan"})
     options, _ = acting(
         *(Turn(wish), Turn(gate.step, ToolUse(id="n", name="add", input={"a": 1, "b": 2})), Turn(says("ok"))),
@@ -110,10 +110,10 @@ async def test_run_time_control__the_agent_asks_for_another_mode_and_the_request
         auto_execute_tools=True,
         mode_requests=True,
     )
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         asking = asyncio.create_task(client.complete("go"))
         await gate.until_arrived()
-        assert [event.to_mode for event in heard.of(ModeChangeRequested)] == ["plan"]
+        assert [event.to_mode for event in recorder.of(ModeChangeRequested)] == ["plan"]
         assert client.cancel_mode_request()
         assert not client.cancel_mode_request()
         gate.opened.set()
@@ -123,9 +123,9 @@ async def test_run_time_control__the_agent_asks_for_another_mode_and_the_request
 
 @pytest.mark.parametrize("asked_before", [False, True])
 async def test_run_time_control__prompt_policies_are_installed_listed_and_removed(asked_before: bool) -> None:
-    heard = Heard()
+    recorder = EventRecorder()
     options, provider = acting(*[Turn(says("ok"))] * 3)
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         if asked_before:
             await client.complete("hi")
         client.policies.install(POLICY)
@@ -139,8 +139,8 @@ async def test_run_time_control__prompt_policies_are_installed_listed_and_remove
         with pytest.raises(WrongUse):
             client.policies.remove("brief")
         await client.complete("hi") if not asked_before else None
-    assert {event.id for event in heard.of(PolicyInstalled)} == {"brief", "first"}
-    assert [event.id for event in heard.of(PolicyRemoved)] == ["brief"]
+    assert {event.id for event in recorder.of(PolicyInstalled)} == {"brief", "first"}
+    assert [event.id for event in recorder.of(PolicyRemoved)] == ["brief"]
 
 
 @pytest.mark.parametrize("asked_before", [False, True])
@@ -148,15 +148,15 @@ async def test_run_time_control__guards_are_added_and_removed(asked_before: bool
     async def go_on(moment: GuardMoment) -> GuardContinue | None:
         return GuardContinue("More.") if moment.iteration < 1 else None
 
-    heard = Heard()
+    recorder = EventRecorder()
     options, _ = acting(*[Turn(says("ok"))] * 4)
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         if asked_before:
             await client.complete("hi")
         client.guards.add(Guard("more", go_on, max_iterations=3))
         assert [guard.name for guard in client.guards.list()] == ["more"]
         await client.complete("hi")
-        assert len(heard.of(ContinuationInjected)) == 1
+        assert len(recorder.of(ContinuationInjected)) == 1
         client.guards.remove("more")
         with pytest.raises(WrongUse):
             client.guards.remove("more")
@@ -189,15 +189,15 @@ async def test_run_time_control__rules_hold_from_the_moment_they_are_laid_down(a
 
 
 async def test_run_time_control__a_message_is_steered_in_edited_moved_and_withdrawn() -> None:
-    heard, gate = Heard(), Gate()
+    recorder, gate = EventRecorder(), Gate()
     options, provider = acting(
         Turn(call()), Turn(says("ok")), tools=(adder(gate.opened.wait),), auto_execute_tools=True
     )
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         with pytest.raises(WrongUse):
             client.queue.add("too early")
         asking = asyncio.create_task(client.complete("add"))
-        await until(lambda: heard.of(ApprovalRequested) or client.turn_id)
+        await until(lambda: recorder.of(ApprovalRequested) or client.turn_id)
         first, second, third = (client.queue.add(text) for text in ("one", "two", "three"))
         assert [entry.id for entry in client.queue.list()] == [first, second, third]
         client.queue.edit(second, "zwei")
@@ -207,8 +207,8 @@ async def test_run_time_control__a_message_is_steered_in_edited_moved_and_withdr
             client.queue.withdraw(third)
         gate.opened.set()
         await asking
-    assert [event.message_id for event in heard.of(UserMessageQueued)] == [first, second, third]
-    assert [event.message_id for event in heard.of(UserMessageDelivered)] == [second, first]
+    assert [event.message_id for event in recorder.of(UserMessageQueued)] == [first, second, third]
+    assert [event.message_id for event in recorder.of(UserMessageDelivered)] == [second, first]
     assert [text for role, text in sent(provider) if role == "user"] == ["add", "zwei", "one"]
 
 
@@ -228,9 +228,9 @@ async def test_run_time_control__a_message_for_another_turn_is_an_error_of_its_o
 
 @pytest.mark.parametrize("how", ["receive", "continue"])
 async def test_run_time_control__a_message_for_when_it_is_idle_begins_the_next_run_which_is_read_next(how: str) -> None:
-    heard, gate = Heard(), Gate()
+    recorder, gate = EventRecorder(), Gate()
     options, provider = acting(Turn(says("a"), gate.step), Turn(says("b")), Turn(says("c")))
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         await client.send("hi")
         queued = client.queue.add("later", "idle")
         gate.opened.set()
@@ -240,9 +240,9 @@ async def test_run_time_control__a_message_for_when_it_is_idle_begins_the_next_r
         else:
             await client.continue_()
             assert [block.text for block in await blocks_of(client.receive)] == ["b"]
-        assert [event.message_id for event in heard.of(UserMessageDelivered)] == [queued]
+        assert [event.message_id for event in recorder.of(UserMessageDelivered)] == [queued]
         assert (await client.complete("and")).text == "c"
-    assert [end.reason for end in heard.of(RunFinished)] == [RunEnd.COMPLETED] * 3
+    assert [end.reason for end in recorder.of(RunFinished)] == [RunEnd.COMPLETED] * 3
     provider.assert_finished()
 
 
@@ -267,9 +267,9 @@ async def test_run_time_control__a_message_waits_while_the_caller_runs_the_calls
 
 
 async def test_run_time_control__stop_hands_back_what_waits_and_stopping_the_turn_sends_it() -> None:
-    heard, gates = Heard(), [Gate(), Gate()]
+    recorder, gates = EventRecorder(), [Gate(), Gate()]
     options, _ = acting(Turn(says("a"), gates[0].step), Turn(says("b"), gates[1].step))
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         await client.send("hi")
         client.queue.add("next", "idle")
         assert client.interrupt(StopTurn())
@@ -278,8 +278,8 @@ async def test_run_time_control__stop_hands_back_what_waits_and_stopping_the_tur
         waiting = client.queue.add("never", "idle")
         assert client.interrupt()
         await blocks_of(client.receive)
-        await until(lambda: heard.of(UserMessageReturned))
-        assert [event.message_id for event in heard.of(UserMessageReturned)] == [waiting]
+        await until(lambda: recorder.of(UserMessageReturned))
+        assert [event.message_id for event in recorder.of(UserMessageReturned)] == [waiting]
         message = client.queue.returned(waiting)
         assert message is not None
         assert message.text == "never"
@@ -305,12 +305,12 @@ async def test_run_time_control__one_call_is_stopped_and_the_run_goes_on() -> No
 
 
 async def test_run_time_control__approvals_wait_are_listed_and_answered_by_id_and_the_first_answer_counts() -> None:
-    heard = Heard()
+    recorder = EventRecorder()
     options, _ = acting(
         Turn(call("a"), call("b")), Turn(says("ok")),
         tools=(adder(),), auto_execute_tools=True, rules=(ASK,), approver="wait",
     )  # fmt: skip
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         assert client.approvals.answer("nobody's", AllowOnce()).status is AnswerStatus.UNKNOWN
         asking = asyncio.create_task(client.complete("add"))
         await until(lambda: len(client.approvals.list()) == 2)
@@ -324,9 +324,9 @@ async def test_run_time_control__approvals_wait_are_listed_and_answered_by_id_an
         assert client.approvals.answer(second.approval_id, Deny(message="no")).accepted
         await asking
         assert client.approvals.list() == ()
-    outcomes = {event.id: event.outcome for event in heard.of(ToolFinished)}
+    outcomes = {event.id: event.outcome for event in recorder.of(ToolFinished)}
     assert outcomes == {"a": Outcome.SUCCEEDED, "b": Outcome.DENIED}
-    assert [event.decision for event in heard.of(ApprovalResolved)] == ["allow_once", "deny"]
+    assert [event.decision for event in recorder.of(ApprovalResolved)] == ["allow_once", "deny"]
 
 
 async def test_run_time_control__an_answer_from_elsewhere_goes_over_an_approver_that_takes_its_time() -> None:
@@ -356,10 +356,10 @@ def always(approval: Any) -> Decision:
 async def test_run_time_control__what_is_allowed_for_longer_is_not_asked_again(
     decide: Callable[[Any], Decision],
 ) -> None:
-    asked: list[JsonObject] = []
+    inputs: list[JsonObject] = []
 
     async def approver(approval: Any) -> Decision:
-        asked.append(approval.input)
+        inputs.append(approval.input)
         return decide(approval)
 
     other = Rule(effect=RuleEffect.ASK, tool="other", scope=RuleScope.ALWAYS)
@@ -375,9 +375,9 @@ async def test_run_time_control__what_is_allowed_for_longer_is_not_asked_again(
         await client.complete("add")
         await client.complete("again")
         # Another rule asks for itself, and what was allowed can be taken back.
-        assert asked == [{"a": 1, "b": 2}, {"a": 1, "b": 2}]
-        kept = [rule for rule in client.rules.list() if rule.answers]
-        assert [rule.tool for rule in kept] == ["add", "other"]
+        assert inputs == [{"a": 1, "b": 2}, {"a": 1, "b": 2}]
+        answering = [rule for rule in client.rules.list() if rule.answers]
+        assert [rule.tool for rule in answering] == ["add", "other"]
     provider.assert_finished()
 
 
@@ -397,10 +397,10 @@ async def test_run_time_control__what_is_allowed_for_longer_never_goes_over_a_ru
 
 
 async def test_run_time_control__the_agent_asks_the_person_who_answers_by_id() -> None:
-    heard = Heard()
+    recorder = EventRecorder()
     question = ToolUse(id="q", name="ask_user", input={"question": "Tea or coffee?", "choices": ["tea", "coffee"]})
     options, provider = acting(Turn(question), Turn(says("ok")), auto_execute_tools=True, ask_user=True)
-    async with Client(options, listener=heard) as client:
+    async with Client(options, listener=recorder) as client:
         assert client.questions.list() == ()
         assert not client.questions.answer("nobody's", "tea")
         asking = asyncio.create_task(client.complete("drink"))
@@ -410,8 +410,8 @@ async def test_run_time_control__the_agent_asks_the_person_who_answers_by_id() -
         assert client.questions.answer(waiting.question_id, "tea")
         assert not client.questions.answer(waiting.question_id, "coffee")
         await asking
-    assert [event.question_id for event in heard.of(QuestionAsked)] == [waiting.question_id]
-    assert [event.answer for event in heard.of(QuestionAnswered)] == ["tea"]
+    assert [event.question_id for event in recorder.of(QuestionAsked)] == [waiting.question_id]
+    assert [event.answer for event in recorder.of(QuestionAnswered)] == ["tea"]
     assert "tea" in str(provider.requests[-1].messages[-1])
 
 

@@ -28,7 +28,7 @@ def result_of(use: ToolUse) -> Any:
 
 def answers_like(dialect: str, name: str) -> Any:
     def choose(request: Request) -> Reply:
-        own = next(each for each, path in PATHS.items() if path in request.path)
+        own = next(dialect for dialect, path in PATHS.items() if path in request.path)
         return Reply(recorded(dialect, name) if own == dialect else recorded(own, "text"))
 
     return choose

@@ -176,7 +176,7 @@ async def test_never_results_without_their_call__whatever_the_caller_makes_of_th
 
 
 async def test_never_paired_by_anything_but_id__results_in_any_order_and_unknown_ids_refused() -> None:
-    uses = [sum_of(each) for each in ("c1", "c2", "c3")]  # the same tool, the same arguments
+    uses = [sum_of(id_) for id_ in ("c1", "c2", "c3")]  # the same tool, the same arguments
     options, provider = acting(Turn(*uses), Turn(says("ok")), tools=(adder(),))
     async with Client(options) as client:
         await client.complete("go")
@@ -196,7 +196,7 @@ async def test_never_in_hash_order__parallel_calls_keep_theirs() -> None:
     ids = [f"call-{n * 7919 % 1000}" for n in range(40)]
     desk = Desk(Turn(*(call(use, "look", use) for use in ids)), DONE, tools=(LOOK,))
     await desk.execute()
-    assert [each.id for each in desk.memory.of(ToolCallPending)] == ids
+    assert [event.id for event in desk.memory.of(ToolCallPending)] == ids
     assert [result.tool_use_id for result in desk.memory.results] == ids
     assert [block.tool_use_id for block in desk.provider.requests[1].messages[-1].blocks] == ids  # type: ignore[union-attr]
 
@@ -206,7 +206,7 @@ async def test_never_a_batch_failed_by_one__the_others_run() -> None:
     wrong = ToolUse(id="3", name="look", input={"word": []})
     desk = Desk(Turn(call("1", "look"), bad, wrong, call("4", "look", "d")), DONE, tools=(LOOK,))
     assert await desk.execute() is RunEnd.COMPLETED
-    assert [str(each) for each in desk.memory.outcomes] == ["succeeded", "failed", "failed", "succeeded"]
+    assert [str(outcome) for outcome in desk.memory.outcomes] == ["succeeded", "failed", "failed", "succeeded"]
 
 
 def grouped(number: int) -> list[Message]:
@@ -245,7 +245,7 @@ async def test_never_an_old_stream_after_clearing__the_connection_is_closed_firs
             await server.disconnected.wait()
         assert (await client.complete("two")).text == "new"
         assert [message.text for message in client.history] == ["two", "new"]
-        assert [each["content"] for each in server.requests[1].json["messages"]] == ["two"]
+        assert [message["content"] for message in server.requests[1].json["messages"]] == ["two"]
 
 
 async def test_never_a_blocked_loop__it_turns_while_a_function_of_the_callers_blocks() -> None:

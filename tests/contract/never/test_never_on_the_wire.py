@@ -68,8 +68,8 @@ async def test_never_lost_on_the_wire__thinking_with_its_state() -> None:
         async with Client(model=MODELS["anthropic"], dialect="anthropic", base_url=server.root, api_key=KEY) as client:
             await client.edit_history(history)
             await client.complete("and now?")
-    thoughts = [each for message in server.requests[-1].json["messages"] for each in message["content"]]
-    assert any(each["type"] == "thinking" and each["signature"] for each in thoughts)
+    thoughts = [block for message in server.requests[-1].json["messages"] for block in message["content"]]
+    assert any(block["type"] == "thinking" and block["signature"] for block in thoughts)
 
 
 async def test_never_empty_arguments_refused__they_are_an_empty_object() -> None:
@@ -164,7 +164,7 @@ SAID = "Zürich 😀 señor — Ελλάδα"
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 100_000])
 async def test_never_one_line_for_one_chunk__nor_one_chunk_for_one_line(size: int) -> None:
     body = sse(*(chunk({"content": letter}) for letter in SAID), chunk(finish="stop"))
-    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    pieces = [body[index : index + size] for index in range(0, len(body), size)]
     async with Loopback(Reply(pieces)) as server, await Provider.create("m", base_url=server.url) as provider:
         events = [event async for event in provider.stream("hi")]
     assert [event.text for event in events if isinstance(event, ContentDelta)] == list(SAID)
@@ -175,8 +175,8 @@ async def test_never_characters_cut_in_two__whatever_the_network_cuts() -> None:
         {"choices": [{"index": 0, "delta": {"content": SAID}, "finish_reason": None}]}, ensure_ascii=False
     )
     body = f"data: {plain}\n\n".encode() + sse(chunk(finish="stop"))
-    for at in range(1, len(body) - 1, 7):
-        cut = Reply([body[:at], body[at : at + 1], body[at + 1 :]])
+    for index in range(1, len(body) - 1, 7):
+        cut = Reply([body[:index], body[index : index + 1], body[index + 1 :]])
         async with Loopback(cut) as server, await Provider.create("m", base_url=server.url) as provider:
             assert (await provider.chat("hi")).text == SAID
 
@@ -234,9 +234,9 @@ async def test_never_keys_in_words__not_in_logs_tracebacks_and_repr_though_a_ser
             await provider.chat("hi")
         error = caught.value
         shown = [repr(provider), repr(vars(provider)), repr(provider._options), provider._options.model_dump_json()]
-    told = [str(error), repr(error), error.detail, str(error.remedy), repr(vars(error))]
+    texts = [str(error), repr(error), error.detail, str(error.remedy), repr(vars(error))]
     trace = "".join(traceback.format_exception(error))
-    for words in (*shown, *told, trace, caplog.text):
+    for words in (*shown, *texts, trace, caplog.text):
         assert KEY not in words
 
 
@@ -249,4 +249,4 @@ async def test_never_keys_in_words__not_what_a_server_echoes_in_the_middle_of_an
         # What the model says is its own: rewriting it would change texts and arguments that hold the same characters.
         words = [str(caught.value), caught.value.detail, repr(vars(caught.value)), repr(client)]
         words.append("".join(traceback.format_exception(caught.value)))
-    assert [each for each in words if KEY in each] == []
+    assert [word for word in words if KEY in word] == []

@@ -38,7 +38,7 @@ FETCH = replace(tool("fetch", read_only=True), effects=frozenset({Effect.NETWORK
 
 
 def inputs(desk: Desk) -> list[str]:
-    return [each.input["word"] for each in desk.memory.of(ToolStarted)]
+    return [event.input["word"] for event in desk.memory.of(ToolStarted)]
 
 
 async def test_approval__allow_once_allows_this_call_and_no_other() -> None:
@@ -54,7 +54,7 @@ async def test_approval__for_this_conversation_asks_no_more_about_this_tool() ->
     desk = Desk(*turns, tools=(ACT, other))
     await decided(desk, AllowForConversation(), Deny())
     assert inputs(desk) == ["a", "b"]
-    assert [each.tool_use_id for each in desk.memory.of(ApprovalRequested)] == ["1", "3"]
+    assert [event.tool_use_id for event in desk.memory.of(ApprovalRequested)] == ["1", "3"]
 
 
 async def test_approval__always_for_a_pattern_that_was_shown_before(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_approval__always_for_a_pattern_that_was_shown_before(tmp_path: Pa
         session.send(Message.user("go"))
         await stage.until(lambda: session.approvals.open_approvals)
         card = one(session.approvals.open_approvals)
-        shown = next(each for each in card.proposals if each.scope is RuleScope.WORKSPACE)
+        shown = next(rule for rule in card.proposals if rule.scope is RuleScope.WORKSPACE)
         assert shown.pattern == PathPattern(prefix=str(tmp_path / "work"))
         assert str(tmp_path / "work") in str(describe_rule(shown))
         with pytest.raises(WrongUse):
@@ -74,10 +74,10 @@ async def test_approval__always_for_a_pattern_that_was_shown_before(tmp_path: Pa
         assert one(session.approvals.open_approvals).tool_use.id == "3"  # what a program runs by itself
         session.approvals.answer(session.approvals.open_approvals[0].approval_id, Deny())
         await stage.idle()
-        assert [each.id for each in session.permission_policy.rules] == [shown.id]
+        assert [rule.id for rule in session.permission_policy.rules] == [shown.id]
         assert sorted(path.name for path in (tmp_path / "work").rglob("*.txt")) == ["a.txt", "b.txt"]
         await session.close()
-        assert [each.id for each in await stage.shaky.store.rules.all()] == [shown.id]
+        assert [rule.id for rule in await stage.shaky.store.rules.all()] == [shown.id]
 
 
 async def test_approval__edited_arguments_are_checked_and_are_what_runs() -> None:
@@ -128,7 +128,7 @@ async def test_approval__the_cards_of_a_turn_appear_together_and_wait_in_any_ord
     desk = Desk(Turn(*(call(str(n), "act", str(n)) for n in range(3))), DONE, tools=(ACT,))
     running = desk.start()
     await desk.approvals_open(3)
-    assert [each.tool_use.id for each in desk.approvals.open_approvals] == ["0", "1", "2"]
+    assert [approval.tool_use.id for approval in desk.approvals.open_approvals] == ["0", "1", "2"]
     assert not desk.memory.of(ToolStarted)
     for position in (2, 1, 0):
         desk.decide(AllowOnce(), position)
@@ -141,7 +141,7 @@ async def test_approval__waiting_holds_no_slot() -> None:
     desk = Desk(Turn(*many, call("l", "look")), DONE, tools=(FETCH, LOOK))
     running = desk.start()
     await desk.approvals_open(30)
-    await until(lambda: [each.id for each in desk.memory.of(ToolStarted)] == ["l"])
+    await until(lambda: [event.id for event in desk.memory.of(ToolStarted)] == ["l"])
     desk.run.interrupt()
     await running
 
@@ -151,7 +151,7 @@ async def test_approval__the_first_decision_wins_and_a_second_is_told_so() -> No
     running = desk.start()
     await desk.approvals_open()
     approval_id = one(desk.approvals.open_approvals).approval_id
-    first, second = (desk.approvals.answer(approval_id, each) for each in (Deny(), AllowOnce()))
+    first, second = (desk.approvals.answer(approval_id, decision) for decision in (Deny(), AllowOnce()))
     assert (first.accepted, second.accepted, second.status) == (True, False, AnswerStatus.ALREADY_DECIDED)
     assert second.resolution == first.resolution
     await running
@@ -168,7 +168,7 @@ async def test_approval__a_window_that_is_gone_means_paused_not_denied(tmp_path:
         for _ in range(50):
             await asyncio.sleep(0)
         assert session.working
-        assert not only([each.event for each in stage.events], ApprovalResolved)
+        assert not only([envelope.event for envelope in stage.events], ApprovalResolved)
         assert len(session.approvals.open_approvals) == 1
         await answer_all(stage, AllowOnce())
         await stage.idle()
@@ -191,10 +191,10 @@ async def test_modes__say_what_becomes_of_calls_that_change_something(mode: str,
     desk = Desk(Turn(*(call(name, name) for name in expected)), DONE, tools=(LOOK, ACT, NET))
     desk.modes.set_by_person(mode)
     await decided(desk, *(Deny() for how in expected.values() if how == "asks"))
-    asked = {each.tool_use_id for each in desk.memory.of(ApprovalRequested)}
-    ran = {each.id for each in desk.memory.of(ToolStarted)}
-    found = {name: "asks" if name in asked else "runs" if name in ran else "denied" for name in expected}
-    assert found == expected
+    asked_ids = {event.tool_use_id for event in desk.memory.of(ApprovalRequested)}
+    ran = {event.id for event in desk.memory.of(ToolStarted)}
+    outcomes = {name: "asks" if name in asked_ids else "runs" if name in ran else "denied" for name in expected}
+    assert outcomes == expected
 
 
 async def test_modes__plan_adds_its_own_words_to_the_instructions() -> None:
@@ -261,12 +261,12 @@ async def test_modes__the_agents_wish_is_announced_at_the_next_edge_and_holds_on
         stage.session.send(Message.user("go"))
         await answer_all(stage, AllowOnce())
         await stage.idle()
-        told = [each.event for each in stage.events]
-        kinds = [type(each) for each in only(told, ModeChangeRequested, ModeChanged, TurnStarted)]
+        events = [envelope.event for envelope in stage.events]
+        kinds = [type(event) for event in only(events, ModeChangeRequested, ModeChanged, TurnStarted)]
         first = [TurnStarted, ModeChangeRequested, TurnStarted, ModeChanged, TurnStarted, TurnStarted]
         assert kinds == first
-        assert one(only(told, ModeChanged)).authority == "agent"
-        assert [each.id for each in only(told, ToolStarted)] == ["to plan", "1"]
+        assert one(only(events, ModeChanged)).authority == "agent"
+        assert [event.id for event in only(events, ToolStarted)] == ["to plan", "1"]
         await stage.session.close()
 
 
@@ -287,8 +287,8 @@ async def test_modes__the_agent_never_widens_its_own_authority(tmp_path: Path) -
         await stage.say()
         assert stage.session.modes.current is DEFAULT_MODE
         assert not stage.of(ModeChangeRequested) + stage.of(ModeChanged)
-        told = stage.provider.requests[1].messages[-1].blocks[0]
-        assert told.is_error  # type: ignore[union-attr]
+        result = stage.provider.requests[1].messages[-1].blocks[0]
+        assert result.is_error  # type: ignore[union-attr]
         await stage.session.close()
 
 

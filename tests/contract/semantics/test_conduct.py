@@ -65,9 +65,9 @@ async def test_prompt_policies__lower_precedence_goes_first_and_scopes_last_as_t
         texts = [request.config.system_prompt for request in stage.provider.requests]
         assert texts == ["Once.\n\nMid.\n\nLast.", "Mid.\n\nLast.", "Mid.\n\nLast."]
         await stage.session.close()
-        again = await reopen_session(stage.shaky.store, stage.session.record.id, stage.session._runs._setup)
-        assert [policy.id for policy in again.policies.list()] == ["last"]  # only what is persistent is kept
-        await again.close()
+        reopened = await reopen_session(stage.shaky.store, stage.session.record.id, stage.session._runs._setup)
+        assert [policy.id for policy in reopened.policies.list()] == ["last"]  # only what is persistent is kept
+        await reopened.close()
 
 
 def test_prompt_policies__a_duplicate_and_an_unknown_one_are_errors() -> None:
@@ -159,7 +159,7 @@ async def test_continuation_guards__exceeding_aborting_or_raising_removes_it_and
     assert await desk.execute() is end
     assert guards.list() == ()
     assert len(desk.memory.of(GuardAborted)) == 1
-    assert [each.iteration for each in desk.memory.of(ContinuationInjected)] == (
+    assert [event.iteration for event in desk.memory.of(ContinuationInjected)] == (
         [1, 2] if isinstance(verdict, GuardContinue) else []
     )
 
@@ -227,11 +227,11 @@ async def test_steering__each_is_delivered_once_or_handed_back_never_both(tmp_pa
 
     stage = await steered(tmp_path, do, DONE, DONE, DONE)
     known = [message.id for message in stage.session.history]
-    returned = [each.message_id for each in stage.of(UserMessageReturned)]
+    returned = [event.message_id for event in stage.of(UserMessageReturned)]
     for message in sent:
         assert known.count(message.id) + returned.count(message.id) == 1
         assert (message.id in returned) is stop
-    assert [stage.session.returned(message_id) for message_id in returned] == [each for each in sent if stop]
+    assert [stage.session.returned(message_id) for message_id in returned] == [id_ for id_ in sent if stop]
 
 
 async def test_steering__the_wrong_turn_is_an_error_and_nothing_waits(tmp_path: Path) -> None:
@@ -263,52 +263,52 @@ def question(**more: Any) -> ToolUse:
 
 
 @pytest.mark.parametrize(
-    ("asked", "given", "told"),
+    ("fields", "reply", "expected"),
     [
         ({"choices": ["red", "green"], "free_text": False}, "green", "green"),
         ({"choices": ["red", "green", "blue"], "several": True}, ("blue", "red"), "red\nblue"),
         ({}, "something of my own", "something of my own"),
     ],
 )
-async def test_ask_the_user__choices_and_free_text(tmp_path: Path, asked: dict, given: Any, told: str) -> None:
-    async with on_disk(tmp_path, Turn(question(**asked)), DONE, questions=True) as stage:
+async def test_ask_the_user__choices_and_free_text(tmp_path: Path, fields: dict, reply: Any, expected: str) -> None:
+    async with on_disk(tmp_path, Turn(question(**fields)), DONE, questions=True) as stage:
         session = stage.session
         session.send(Message.user("go"))
         await stage.until(lambda: session.questions.open_questions)
         waiting = one(session.questions.open_questions)
-        if not asked.get("free_text", True):
+        if not fields.get("free_text", True):
             with pytest.raises(WrongUse):
                 session.questions.answer(waiting.question_id, "purple")
-        assert session.questions.answer(waiting.question_id, given)
+        assert session.questions.answer(waiting.question_id, reply)
         assert not session.questions.answer(waiting.question_id, "again")
         await stage.idle()
-        assert told in one(results_of(session.history)["q"].content).text  # type: ignore[union-attr]
-        assert one(stage.of(QuestionAnswered)).answer == told
+        assert expected in one(results_of(session.history)["q"].content).text  # type: ignore[union-attr]
+        assert one(stage.of(QuestionAnswered)).answer == expected
         await session.close()
 
 
 async def test_ask_the_user__has_a_timeout_after_which_the_agent_goes_on() -> None:
-    told: list[Any] = []
-    asking = ask_user(QuestionBroker(), told.append, 0.01)
+    events: list[Any] = []
+    asking = ask_user(QuestionBroker(), events.append, 0.01)
     desk = Desk(Turn(question()), DONE, tools=(asking,))
     assert await desk.execute() is RunEnd.COMPLETED
-    assert [type(each) for each in told] == [QuestionAsked, QuestionAnswered]
-    assert told[1].answer is None
+    assert [type(event) for event in events] == [QuestionAsked, QuestionAnswered]
+    assert events[1].answer is None
     assert "did not answer" in str(desk.memory.results[0].content)
 
 
 async def test_ask_the_user__is_for_the_root_agent_only() -> None:
-    told: list[Any] = []
+    events: list[Any] = []
     broker = QuestionBroker()
     team = Team(
         Turn(ask("1")), DONE,
         specialists=(specialist(tools=("ask_user",)),),
         plays={"researcher": (Turn(question()), DONE)},
-        tools=(ask_user(broker, told.append),),
+        tools=(ask_user(broker, events.append),),
     )  # fmt: skip
     assert await team.execute() is RunEnd.COMPLETED
     assert team.sub.outcomes == [Outcome.FAILED]
-    assert (told, broker.open_questions) == ([], ())
+    assert (events, broker.open_questions) == ([], ())
 
 
 async def test_doom_loop__the_third_identical_call_in_a_row_asks_the_person() -> None:
@@ -326,7 +326,7 @@ async def test_doom_loop__the_third_identical_call_in_a_row_asks_the_person() ->
 async def test_doom_loop__also_within_one_answer_and_never_for_calls_that_differ() -> None:
     desk = Desk(Turn(*(call(str(n), "look") for n in range(3))), DONE, tools=(LOOK,))
     await decided(desk, Deny())
-    assert [str(each) for each in desk.memory.outcomes] == ["succeeded", "succeeded", "denied"]
+    assert [str(outcome) for outcome in desk.memory.outcomes] == ["succeeded", "succeeded", "denied"]
     words = ["a", "a", "b", "a", "a"]
     other = Desk(*(Turn(call(str(n), "look", word)) for n, word in enumerate(words)), DONE, tools=(LOOK,))
     await other.execute()
@@ -337,8 +337,8 @@ async def test_doom_loop__asks_also_where_a_rule_allows_and_never_weakens_a_deni
     allowed = Desk(*(Turn(call(str(n), "act")) for n in range(3)), DONE, tools=(ACT,))
     allowed.allow(ACT)
     await decided(allowed, Deny())
-    assert [str(each) for each in allowed.memory.outcomes] == ["succeeded", "succeeded", "denied"]
+    assert [str(outcome) for outcome in allowed.memory.outcomes] == ["succeeded", "succeeded", "denied"]
     denied = Desk(*(Turn(call(str(n), "act")) for n in range(3)), DONE, tools=(ACT,))
     denied.modes.set_by_person("plan")
     await denied.execute()
-    assert [str(each) for each in denied.memory.outcomes] == ["denied"] * 3
+    assert [str(outcome) for outcome in denied.memory.outcomes] == ["denied"] * 3

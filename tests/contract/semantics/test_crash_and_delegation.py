@@ -57,7 +57,7 @@ async def test_crash__what_was_awaiting_is_shown_again(tmp_path: Path) -> None:
             await stage.idle()
             assert machine.ran_again == ["a"]
             assert session.history[-1].text == "Done."
-            assert {each.run_id for each in stage.events if each.run_id} == {dead.events[0].run_id}
+            assert {envelope.run_id for envelope in stage.events if envelope.run_id} == {dead.events[0].run_id}
 
 
 @pytest.mark.parametrize("is_the_same", [True, False])
@@ -78,7 +78,7 @@ async def test_crash__what_was_approved_and_not_started_runs_after_a_look_at_its
                 decide(stage, Deny())
             await stage.idle()
             assert machine.ran_again == (["b"] if is_the_same else [])
-            outcomes = [each.outcome for each in results_of(session.history).values()]
+            outcomes = [result.outcome for result in results_of(session.history).values()]
             assert outcomes == [Outcome.UNKNOWN, Outcome.SUCCEEDED if is_the_same else Outcome.DENIED]
 
 
@@ -114,13 +114,13 @@ async def test_delegation__a_specialist_is_a_tool_with_its_own_prompt_model_and_
     )  # fmt: skip
     assert await team.execute() is RunEnd.COMPLETED
     assert team.answered == (Outcome.SUCCEEDED, "There.")
-    offered = [each.name for each in team.provider.requests[0].tools]
+    offered = [tool.name for tool in team.provider.requests[0].tools]
     assert offered == ["look", "act", "researcher"]
     below = team.models["researcher"].requests[0]
     assert (below.model, below.config.system_prompt, below.config.temperature) == (
         "researcher", "You are researcher.", 0.25,
     )  # fmt: skip
-    assert [each.name for each in below.tools] == ["look"]
+    assert [tool.name for tool in below.tools] == ["look"]
     assert team.sub.of(RunStarted)[0].agent == "researcher"
     team.finish()
 
@@ -135,8 +135,8 @@ async def test_delegation__its_events_carry_the_runs_above_and_its_cards_surface
         await waiting(stage)
         card = one(stage.session.approvals.open_approvals)
         assert (card.agent_path, card.tool_use.id) == (("helper",), "9")
-        asked = one(each for each in stage.events if isinstance(each.event, ApprovalRequested))
-        assert asked.parent_run_id == stage.events[0].run_id != asked.run_id
+        request = one(envelope for envelope in stage.events if isinstance(envelope.event, ApprovalRequested))
+        assert request.parent_run_id == stage.events[0].run_id != request.run_id
         decide(stage, AllowOnce())
         await stage.idle()
         assert results_of(stage.session.history)["1"].outcome is Outcome.SUCCEEDED
@@ -153,7 +153,7 @@ async def test_delegation__has_a_share_of_the_budget_and_what_it_uses_counts_abo
     )  # fmt: skip
     await team.execute()
     assert team.sub.end is RunEnd.LIMIT
-    assert [each.which for each in team.sub.of(LimitReached)] == ["tokens"]
+    assert [event.which for event in team.sub.of(LimitReached)] == ["tokens"]
     above = Team(Turn(ask("1")), plays={"researcher": (Turn(used, ContentDelta("Found.")),)}, limits=Limits(tokens=50))
     assert await above.execute() is RunEnd.LIMIT
 
@@ -165,8 +165,8 @@ async def test_delegation__is_three_deep_at_most(depth: int, runs: int) -> None:
     plays = {name: (Turn(ask(name, below)), DONE) for name, below in zip(names, [*names[1:], "none"], strict=True)}
     team = Team(Turn(ask("0", "one")), DONE, specialists=tuple(chain), plays=plays, limits=Limits(depth=depth))
     assert await team.execute() is RunEnd.COMPLETED
-    asked = [name for name in names if team.models[name].requests]
-    assert asked == names[:runs]
+    used = [name for name in names if team.models[name].requests]
+    assert used == names[:runs]
     with pytest.raises(ValueError, match="depth"):
         Limits(depth=4)
 

@@ -45,20 +45,20 @@ from tests.fakes.session import Stage, shaky_store
 Verdict = Any
 
 
-def answers(*verdicts: Verdict, seen: list[Any] | None = None) -> Hooks:
+def answers(*verdicts: Verdict, moments: list[Any] | None = None) -> Hooks:
     """One hook before calls for each verdict."""
 
     def hook(verdict: Verdict) -> Callable[[PreToolUse], Awaitable[Verdict]]:
         async def check(moment: PreToolUse) -> Verdict:
-            if seen is not None:
-                seen.append(moment)
+            if moments is not None:
+                moments.append(moment)
             if isinstance(verdict, Exception):
                 raise verdict
             return verdict
 
         return check
 
-    return Hooks(pre_tool_use=tuple(hook(each) for each in verdicts))
+    return Hooks(pre_tool_use=tuple(hook(verdict) for verdict in verdicts))
 
 
 def deny(name: str) -> Rule:
@@ -66,10 +66,10 @@ def deny(name: str) -> Rule:
 
 
 async def test_hooks__see_typed_prompts_and_prepared_messages_alike() -> None:
-    seen: list[str] = []
+    texts: list[str] = []
 
     async def look(moment: h.UserPromptSubmit) -> None:
-        seen.append(moment.prompt.text)
+        texts.append(moment.prompt.text)
 
     options, _ = acting(Turn(says("a")), Turn(says("b")), hooks=Hooks().add_user_prompt_submit(look))
     async with Client(options) as client:
@@ -77,14 +77,14 @@ async def test_hooks__see_typed_prompts_and_prepared_messages_alike() -> None:
         await blocks_of(client.receive)
         await client.send_message(Message.user("prepared"))
         await blocks_of(client.receive)
-    assert seen == ["typed", "prepared"]
+    assert texts == ["typed", "prepared"]
 
 
 async def test_hooks__never_see_the_runtimes_own_continuations() -> None:
-    seen: list[str] = []
+    texts: list[str] = []
 
     async def look(moment: h.UserPromptSubmit) -> None:
-        seen.append(moment.prompt.text)
+        texts.append(moment.prompt.text)
 
     async def more(moment: GuardMoment) -> GuardContinue | None:
         return GuardContinue("once more") if moment.iteration == 0 else None
@@ -92,7 +92,7 @@ async def test_hooks__never_see_the_runtimes_own_continuations() -> None:
     paused = Turn(ContentDelta("a"), MessageDelta(StopReason.PAUSE_TURN), Done())
     desk = Desk(paused, DONE, DONE, hooks=Hooks((look,)), guards=Guards((Guard("g", more, 2),)))
     assert await desk.execute(Message.user("mine")) is RunEnd.COMPLETED
-    assert seen == ["mine"]
+    assert texts == ["mine"]
     assert len(desk.provider.requests) == 3
 
 
@@ -130,13 +130,13 @@ async def test_hooks__the_strictest_verdict_wins(verdicts: tuple[Verdict, ...], 
     running = desk.start()
     await until(lambda: desk.approvals.open_approvals or running.done())
     if desk.approvals.open_approvals:
-        found = f"asks about {one(desk.approvals.open_approvals).input['word']}"
+        outcome = f"asks about {one(desk.approvals.open_approvals).input['word']}"
         desk.decide(AllowOnce())
     await running
     if not desk.memory.of(ApprovalRequested):
         started = desk.memory.of(ToolStarted)
-        found = f"runs {started[0].input['word']}" if started else str(desk.memory.outcomes[0])
-    assert found == expected
+        outcome = f"runs {started[0].input['word']}" if started else str(desk.memory.outcomes[0])
+    assert outcome == expected
 
 
 async def test_hooks__an_allow_never_overrides_a_rule_that_denies_or_asks() -> None:
@@ -152,14 +152,14 @@ async def test_hooks__an_allow_never_overrides_a_rule_that_denies_or_asks() -> N
 
 async def test_hooks__get_a_copy_of_the_real_history_that_changes_nothing() -> None:
     async def spoil(moment: PreToolUse) -> None:
-        seen.append([message.text for message in moment.history])
+        histories.append([message.text for message in moment.history])
         moment.input["word"] = "spoiled"
         object.__setattr__(moment.history[0].blocks[0], "text", "spoiled")
 
-    seen: list[list[str]] = []
+    histories: list[list[str]] = []
     desk = Desk(Turn(ContentDelta("hm"), call("1", "look")), DONE, tools=(LOOK,), hooks=Hooks(pre_tool_use=(spoil,)))
     await desk.execute()
-    assert seen == [["go", "hm"]]
+    assert histories == [["go", "hm"]]
     assert desk.memory.messages[0].text == "go"
     assert one(desk.memory.of(ToolStarted)).input == {"word": "x"}
 
@@ -179,7 +179,7 @@ async def test_hooks__one_that_raises_denies_and_the_session_goes_on(tmp_path: P
         if when == "user_prompt_submit":
             assert stage.session.history == ()
         else:
-            outcomes = [each.outcome for each in stage.of(ToolFinished)]
+            outcomes = [event.outcome for event in stage.of(ToolFinished)]
             assert outcomes == [Outcome.DENIED if when == "pre_tool_use" else Outcome.FAILED]
         await stage.say("again")
         assert stage.session.history[-1].text in {"Done.", ""}
@@ -269,7 +269,7 @@ async def from_shorthand(city: str, days: int = 1) -> str:
     return city * days
 
 
-@pytest.mark.parametrize("plan", [from_model, from_hints, from_schema, from_shorthand], ids=lambda each: each.name)
+@pytest.mark.parametrize("plan", [from_model, from_hints, from_schema, from_shorthand], ids=lambda plan: plan.name)
 async def test_tool__schema_from_a_model_from_hints_or_given(plan: Any) -> None:
     schema = plan.spec.input_schema
     assert schema["type"] == "object"

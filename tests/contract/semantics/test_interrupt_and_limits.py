@@ -68,7 +68,7 @@ async def test_interrupt__one_tool_ends_cancelled_and_the_others_and_the_run_go_
     await desk.approvals_open()
     assert desk.run.interrupt(StopTool("3"))  # one that waits for a person, too
     assert await running is RunEnd.COMPLETED
-    assert [str(each) for each in desk.memory.outcomes] == ["cancelled", "succeeded", "cancelled"]
+    assert [str(outcome) for outcome in desk.memory.outcomes] == ["cancelled", "succeeded", "cancelled"]
     assert hanging.was_cancelled
 
 
@@ -90,29 +90,29 @@ async def test_interrupt__the_turn_alone_or_all_that_waits(tmp_path: Path, targe
 @asynccontextmanager
 async def mute_server() -> AsyncIterator[tuple[str, asyncio.Event, asyncio.Event]]:
     """It takes a question and never even begins an answer."""
-    asked, gone = asyncio.Event(), asyncio.Event()
+    requested, disconnected = asyncio.Event(), asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        asked.set()
+        requested.set()
         while await reader.read(1000):
             pass
-        gone.set()
+        disconnected.set()
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", asked, gone
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", requested, disconnected
 
 
 async def test_interrupt__while_connecting_closes_the_connection() -> None:
-    async with mute_server() as (url, asked, gone), Client(model="m", base_url=url) as client:
+    async with mute_server() as (url, requested, disconnected), Client(model="m", base_url=url) as client:
         asking = asyncio.create_task(client.send("hi"))
         async with asyncio.timeout(LIMIT):
-            await asked.wait()
+            await requested.wait()
             client.interrupt()
             await asking
-            await gone.wait()
+            await disconnected.wait()
         assert client.ended is RunEnd.CANCELLED
         assert [message.text for message in client.history] == ["hi"]
 
@@ -153,7 +153,7 @@ async def test_interrupt__while_a_tool_runs_signals_it_and_nothing_else_starts()
     assert await running is RunEnd.CANCELLED
     assert hanging.was_cancelled
     assert desk.memory.outcomes == [Outcome.CANCELLED] * 2
-    assert [each.id for each in desk.memory.of(ToolStarted)] == ["1"]
+    assert [event.id for event in desk.memory.of(ToolStarted)] == ["1"]
     assert len(desk.memory.of(ToolFinished)) == 2
 
 
@@ -171,17 +171,17 @@ QUICK = Termination(grace=0.2)
 
 
 async def test_interrupt__kills_the_whole_tree_of_a_program(tmp_path: Path) -> None:
-    heard: list[str] = []
+    pieces: list[str] = []
 
     @made_tool(tool_class=ToolClass.READ_ONLY)
     async def program(word: str) -> str:
-        await run_process([sys.executable, "-c", TREE], cwd=tmp_path, on_output=heard.append, ending=QUICK)
+        await run_process([sys.executable, "-c", TREE], cwd=tmp_path, on_output=pieces.append, ending=QUICK)
         return word
 
     desk = Desk(Turn(call("1", "program")), DONE, tools=(program,))
     running = desk.start()
-    await until(lambda: "".join(heard).count("\n") == 2)
-    pids = [int(line) for line in "".join(heard).split()]
+    await until(lambda: "".join(pieces).count("\n") == 2)
+    pids = [int(line) for line in "".join(pieces).split()]
     assert all(psutil.pid_exists(pid) for pid in pids)
     desk.run.interrupt()
     assert await running is RunEnd.CANCELLED
@@ -250,9 +250,9 @@ async def test_interrupt__ends_the_run_exactly_once_at_any_moment(tmp_path: Path
         await stage.idle()
         assert stage.of(RunFinished) == [RunFinished(RunEnd.CANCELLED)]
         check_invariants(session.history, stage.events)
-        said = [message for message in session.history if message.role is Role.ASSISTANT]
+        answers = [message for message in session.history if message.role is Role.ASSISTANT]
         cut = moment in {"among the words", "behind a call"}
-        assert not cut or said[-1].state is MessageState.INTERRUPTED
+        assert not cut or answers[-1].state is MessageState.INTERRUPTED
         assert await stage.stored() == session.history
         await stage.say("again")
         assert session.history[-1].text == "Done."
@@ -274,7 +274,7 @@ USED = UsageUpdate(Usage(total_tokens=10, cost=0.01))
 async def test_limits__each_ends_the_run_and_is_an_event(limits: Limits, which: str) -> None:
     desk = Desk(*(Turn(USED, call(str(n), "look", str(n))) for n in range(9)), tools=(LOOK,), limits=limits)
     assert await desk.execute() is RunEnd.LIMIT
-    assert [each.which for each in desk.memory.of(LimitReached)] == [which]
+    assert [event.which for event in desk.memory.of(LimitReached)] == [which]
     assert len(desk.provider.requests) == 2
     assert [result.tool_use_id for result in desk.memory.results] == ["0", "1"]
 
@@ -285,7 +285,7 @@ async def test_limits__time_ends_it_in_the_middle_and_closes_open_calls_as_limit
     desk = Desk(Turn(call("1", "hang"), call("2", "act")), tools=tools, limits=Limits(seconds=0.05))
     desk.allow(ACT)
     assert await desk.execute() is RunEnd.LIMIT
-    assert [each.which for each in desk.memory.of(LimitReached)] == ["time"]
+    assert [event.which for event in desk.memory.of(LimitReached)] == ["time"]
     assert desk.memory.outcomes == [Outcome.LIMIT] * 2
     assert hanging.was_cancelled
 
@@ -338,7 +338,7 @@ async def test_limits__continue_is_offered_and_goes_on(tmp_path: Path) -> None:
         stage.guard_iterations = 9
         stage.session.continue_run()
         await stage.idle()
-        assert [each.reason for each in stage.of(RunFinished)] == [RunEnd.LIMIT, RunEnd.COMPLETED]
+        assert [event.reason for event in stage.of(RunFinished)] == [RunEnd.LIMIT, RunEnd.COMPLETED]
         assert stage.session.history[-1].text == "Done."
         check_invariants(stage.session.history, stage.events)
         await stage.session.close()

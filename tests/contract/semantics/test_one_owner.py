@@ -56,8 +56,8 @@ async def test_one_owner__the_run_of_a_living_process_is_neither_opened_nor_reco
             await engine.session(id_)
         with pytest.raises(ConversationInUse):
             await engine.delete_conversation(id_)
-        assert [each.role for each in (await engine.store.load(id_)).messages] == [Role.USER]
-        assert not any(isinstance(each.event, RunFinished) for each in (await engine.store.load(id_)).journal)
+        assert [message.role for message in (await engine.store.load(id_)).messages] == [Role.USER]
+        assert not any(isinstance(envelope.event, RunFinished) for envelope in (await engine.store.load(id_)).journal)
         # It dies: now its run is nobody's.
         working.kill()
         await finished(working)
@@ -98,22 +98,22 @@ async def test_one_owner__ask_beside_a_card_that_waits_is_refused_and_the_call_r
         (tmp_path / "work").mkdir()
         session = engine.new_session(workspace=str(tmp_path / "work"))
         results: list[ToolResult] = []
-        session.subscribe(on_event=lambda each: _keep(each, results))
+        session.subscribe(on_event=lambda envelope: _keep(envelope, results))
         session.send(Message.user("write it"))
         async with asyncio.timeout(PATIENCE):
             while not session.approvals.open_approvals:
                 await asyncio.sleep(0.02)
-        asked = await ask.child("--continue", session.record.id, "and now?", server=server)
-        assert asked.code == 1
-        assert f"is being worked on by the window (process {os.getpid()}) since " in asked.err
-        assert "Open another conversation there or close the window, then try again." in asked.err
+        result = await ask.child("--continue", session.record.id, "and now?", server=server)
+        assert result.code == 1
+        assert f"is being worked on by the window (process {os.getpid()}) since " in result.err
+        assert "Open another conversation there or close the window, then try again." in result.err
         session.approvals.answer(session.approvals.open_approvals[0].approval_id, AllowOnce())
         await session.wait_idle()
         stored = (await engine.store.load(session.record.id)).messages
-        assert [each.role for each in stored] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
-        assert [each.outcome.value for each in results] == ["succeeded"]
+        assert [message.role for message in stored] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+        assert [result.outcome.value for result in results] == ["succeeded"]
         assert (tmp_path / "work" / "a.txt").read_text() == "written"
-        assert len([each for each in server.requests if each.method == "POST"]) == 2
+        assert len([request for request in server.requests if request.method == "POST"]) == 2
         await engine.close()
 
 
@@ -136,17 +136,17 @@ async def test_one_owner__several_at_once_queue_or_are_refused_and_never_mix(ask
     async with Loopback(choose=answer) as server:
         first = await ask.child("first", server=server)
         many = [ask.child("--continue", first.conversation, f"{n}", server=server) for n in range(several)]
-        asked = await asyncio.gather(*many)
+        results = await asyncio.gather(*many)
     engine = await Engine.open(ask.folder)
     loaded = await engine.store.load(first.conversation)
     await engine.close()
-    refused = [each for each in asked if each.code == 1]
-    assert all("worked on by" in each.err or "in use by another program" in each.err for each in refused), refused
-    assert len(refused) + sum(each.code == 0 for each in asked) == several
-    assert any(each.code == 0 for each in asked)
-    said = [each.text for each in loaded.messages]
-    assert len(said) == 2 * (1 + several - len(refused))
-    assert [f"answer to {prompt}" for prompt in said[::2]] == said[1::2]
+    refused = [result for result in results if result.code == 1]
+    assert all("worked on by" in result.err or "in use by another program" in result.err for result in refused), refused
+    assert len(refused) + sum(result.code == 0 for result in results) == several
+    assert any(result.code == 0 for result in results)
+    texts = [message.text for message in loaded.messages]
+    assert len(texts) == 2 * (1 + several - len(refused))
+    assert [f"answer to {prompt}" for prompt in texts[::2]] == texts[1::2]
     assert loaded.journal == ()
 
 
@@ -155,37 +155,39 @@ async def test_one_owner__who_finds_another_writer_stops_writing_and_says_so_and
     async with Loopback(held("half", gate), says("again")) as server:
         engine = await Engine.open(ask.folder, RunDefaults(endpoint=_endpoint(server), model="m"))
         session = engine.new_session()
-        heard: list[Envelope] = []
-        session.subscribe(on_event=heard.append)
+        envelopes: list[Envelope] = []
+        session.subscribe(on_event=envelopes.append)
         session.send(Message.user("go"))
         await asyncio.wait_for(server.asked.wait(), PATIENCE)
         await session.flush()
-        run_id, seq = next((each.run_id, each.seq) for each in heard if isinstance(each.event, RunStarted))
+        run_id, seq = next(
+            (envelope.run_id, envelope.seq) for envelope in envelopes if isinstance(envelope.event, RunStarted)
+        )
         id_ = session.record.id
         # Somebody without locks wrote on in this very run.
         strange = [
             Envelope(seq + more, run_id, None, None, now(), ErrorOccurred.of(WrongUse("x"))) for more in (2, 3, 4)
         ]
-        for each in strange:
+        for envelope in strange:
             try:
-                await engine.store.append_journal(id_, [each])
+                await engine.store.append_journal(id_, [envelope])
             except WrittenElsewhere:
                 continue
         gate.set()
         await asyncio.wait_for(session.wait_idle(), PATIENCE)
-        errors = [each.event for each in heard if isinstance(each.event, ErrorOccurred)]
-        assert WrittenElsewhere.kind in {each.kind for each in errors}
+        errors = [envelope.event for envelope in envelopes if isinstance(envelope.event, ErrorOccurred)]
+        assert WrittenElsewhere.kind in {error.kind for error in errors}
         assert session.is_closed
         with pytest.raises(WrittenElsewhere):
             await session.flush()
         with pytest.raises(WrongUse):
             session.send(Message.user("more"))
         assert len((await engine.store.load(id_)).messages) == 1
-        again = await engine.session(id_)
-        assert again is not session
-        again.send(Message.user("more"))
-        await again.wait_idle()
-        assert again.history[-1].text == "again"
+        reopened = await engine.session(id_)
+        assert reopened is not session
+        reopened.send(Message.user("more"))
+        await reopened.wait_idle()
+        assert reopened.history[-1].text == "again"
         await engine.close()
 
 
@@ -209,9 +211,9 @@ async def test_one_owner__what_nobody_looks_at_any_more_is_let_go_when_it_is_at_
             while not session.is_closed:
                 await asyncio.sleep(0.01)
             await session.close()
-        asked = await ask.child("--continue", session.record.id, "and now?", server=server)
-        assert asked.code == 0
-        assert asked.out == "more\n"
+        accepted = await ask.child("--continue", session.record.id, "and now?", server=server)
+        assert accepted.code == 0
+        assert accepted.out == "more\n"
         await engine.close()
 
 
@@ -236,18 +238,23 @@ async def test_one_owner__what_dead_processes_left_is_found_without_opening_it(a
         assert await alive.interrupted_conversations() == ()
         # As when their process dies: the locks are gone, the runs have no end.
         await dead._locks.close()
-        found = {each.conversation_id: each.waits_for_approval for each in await alive.interrupted_conversations()}
-        assert found == {waits.record.id: True, reads.record.id: False}
+        conversations = {
+            conversation.conversation_id: conversation.waits_for_approval
+            for conversation in await alive.interrupted_conversations()
+        }
+        assert conversations == {waits.record.id: True, reads.record.id: False}
         # Somebody else looks at the same moment: the scheduler of this process, or another process.
         looking = alive._locks.lock(waits.record.id)._file
         assert looking.acquire()
         asyncio.get_running_loop().call_later(0.1, looking.release)
         assert len(await alive.interrupted_conversations()) == 2
-        again = dead._locks.lock(waits.record.id)
-        await again.acquire()
-        assert waits.record.id not in {each.conversation_id for each in await alive.interrupted_conversations()}
+        lock = dead._locks.lock(waits.record.id)
+        await lock.acquire()
+        assert waits.record.id not in {
+            conversation.conversation_id for conversation in await alive.interrupted_conversations()
+        }
         await alive.close()
-        await again.release()
+        await lock.release()
         gate.set()
         await dead.close()
 

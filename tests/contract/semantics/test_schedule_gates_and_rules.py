@@ -68,7 +68,7 @@ async def test_schedule__twenty_reads_run_at_once_and_no_more() -> None:
     watch = Watch()
     desk = Desk(Turn(*(call(f"c{n}", "look", str(n)) for n in range(30))), DONE, tools=(watch.look(),))
     await desk.execute()
-    assert max(len(each) for each in watch.together) == 20
+    assert max(len(group) for group in watch.together) == 20
 
 
 async def test_schedule__changes_run_one_at_a_time_behind_a_barrier() -> None:
@@ -78,8 +78,8 @@ async def test_schedule__changes_run_one_at_a_time_behind_a_barrier() -> None:
     desk = Desk(Turn(*(call(f"c{n}", name, str(n)) for n, name in enumerate(names))), DONE, tools=(watch.look(), act))
     desk.allow(act)
     await desk.execute()
-    assert {frozenset(each) for each in watch.together if len(each) > 1} == {frozenset("01"), frozenset("45")}
-    assert [sorted(watch.ended[at : at + 2]) for at in (0, 2, 4)] == [["0", "1"], ["2", "3"], ["4", "5"]]
+    assert {frozenset(group) for group in watch.together if len(group) > 1} == {frozenset("01"), frozenset("45")}
+    assert [sorted(watch.ended[index : index + 2]) for index in (0, 2, 4)] == [["0", "1"], ["2", "3"], ["4", "5"]]
     assert watch.ended[2:4] == ["2", "3"]
 
 
@@ -105,25 +105,25 @@ async def gated(
     tmp_path: Path, *names: str, policy: ToolNamePolicy, rules: tuple[Rule, ...] = ()
 ) -> tuple[Any, list[str]]:
     async def look(moment: PreToolUse) -> None:
-        heard.append(moment.name)
+        names_seen.append(moment.name)
 
-    heard: list[str] = []
+    names_seen: list[str] = []
     hooks = Hooks(pre_tool_use=(look,))
     turn = Turn(*(call(name, name) for name in names))
     async with on_disk(tmp_path, turn, DONE, tools=(LOOK, ACT), hooks=hooks, names=policy, rules=rules) as stage:
         stage.session.modes.set_by_person("plan")
         await stage.say()
         await stage.session.close()
-    return {each.id: each.outcome for each in stage.of(ToolFinished)}, heard
+    return {event.id: event.outcome for event in stage.of(ToolFinished)}, names_seen
 
 
 async def test_gates__name_then_registry_then_hooks_then_rules_then_mode(tmp_path: Path) -> None:
-    outcomes, heard = await gated(
+    outcomes, names_seen = await gated(
         tmp_path, "look", "nobody", "forbidden", "act",
         policy=ToolNamePolicy(denied=frozenset({"forbidden"})),
         rules=(Rule(effect=DENY, tool="look", scope=RuleScope.ALWAYS),),
     )  # fmt: skip
-    assert heard == ["look", "act"]  # no hook hears of a name that is forbidden, or that nobody has
+    assert names_seen == ["look", "act"]  # no hook hears of a name that is forbidden, or that nobody has
     assert outcomes == {
         "look": Outcome.DENIED, "nobody": Outcome.FAILED, "forbidden": Outcome.DENIED, "act": Outcome.DENIED
     }  # fmt: skip
@@ -142,9 +142,9 @@ async def test_gates__a_denial_is_a_result_for_the_model_and_the_loop_goes_on() 
     desk = Desk(Turn(call("1", "act")), DONE, tools=(ACT,))
     desk.permission_policy.add(Rule(effect=DENY, tool="act"))
     assert await desk.execute() is RunEnd.COMPLETED
-    told = desk.provider.requests[1].messages[-1].blocks[0]
-    assert told == one(desk.memory.results)
-    assert told.is_error
+    result = desk.provider.requests[1].messages[-1].blocks[0]
+    assert result == one(desk.memory.results)
+    assert result.is_error
     assert desk.memory.messages[-1].text == "Done."
 
 
@@ -173,7 +173,7 @@ async def test_gates__the_last_look_before_the_start_sees_what_changed_since_the
         desk.permission_policy.add(Rule(effect=DENY, tool="act"))
     go.set()
     await running
-    assert [each.id for each in desk.memory.of(ToolStarted)] == ["1"]
+    assert [event.id for event in desk.memory.of(ToolStarted)] == ["1"]
     assert desk.memory.outcomes[1] is (Outcome.CANCELLED if what == "stop" else Outcome.DENIED)
 
 
@@ -191,8 +191,8 @@ async def test_gates__another_digest_than_the_one_that_was_allowed_does_not_run(
 ) -> None:
     ran: list[object] = []
 
-    async def run(given: object, _call: object) -> tuple[Text, ...]:
-        ran.append(given)
+    async def run(arguments: object, _call: object) -> tuple[Text, ...]:
+        ran.append(arguments)
         return ()
 
     act = Shifting("act", "act", ACT.schema, run, effects=frozenset({Effect.WRITE}))
@@ -221,8 +221,8 @@ async def verdict(
 ) -> str:
     arguments = {name: [value] for name, value in subjects.items()}
     permission_policy = permission_policy or PermissionPolicy(rules, conversation_id="here", workspace="/ws")
-    found = await permission_policy.verdict(ToolUse(id="1", name="act", input=arguments), about)
-    return {Allowed: "allow", Ask: "ask", Denied: "deny"}[type(found)]
+    result = await permission_policy.verdict(ToolUse(id="1", name="act", input=arguments), about)
+    return {Allowed: "allow", Ask: "ask", Denied: "deny"}[type(result)]
 
 
 @pytest.mark.parametrize(
@@ -286,14 +286,14 @@ async def test_rules__a_command_in_disguise_is_the_same_command(line: str) -> No
 async def test_rules__hold_in_their_scope_and_until_they_expire() -> None:
     here = {"scope": RuleScope.CONVERSATION, "conversation_id": "here"}
     there = {"scope": RuleScope.CONVERSATION, "conversation_id": "there"}
-    soon, gone = now() + timedelta(hours=1), now() - timedelta(seconds=1)
+    soon, past = now() + timedelta(hours=1), now() - timedelta(seconds=1)
     assert await verdict(rule(ALLOW, **here)) == "allow"
     assert await verdict(rule(ALLOW, **there)) == "ask"
     assert await verdict(rule(ALLOW, scope=RuleScope.WORKSPACE, workspace="/ws")) == "allow"
     assert await verdict(rule(ALLOW, scope=RuleScope.WORKSPACE, workspace="/else")) == "ask"
     assert await verdict(rule(ALLOW, expires_at=soon)) == "allow"
-    assert await verdict(rule(ALLOW, expires_at=gone)) == "ask"
-    assert await verdict(rule(DENY, expires_at=gone)) == "ask"
+    assert await verdict(rule(ALLOW, expires_at=past)) == "ask"
+    assert await verdict(rule(DENY, expires_at=past)) == "ask"
 
 
 async def test_rules__a_decision_about_this_call_is_no_rule() -> None:

@@ -84,29 +84,29 @@ async def test_retry__over_a_real_connection_with_the_servers_header() -> None:
         b'{"error": {"message": "slow"}}', 429, {"content-type": "application/json", "retry-after": "0.01"}, "length"
     )
     replies = iter([busy, Reply(sse(chunk({"content": "Hello"}), chunk(finish="stop")))])
-    heard: list[Any] = []
+    envelopes: list[Any] = []
     async with (
         Loopback(choose=lambda _: next(replies)) as server,
-        Client(model="m", base_url=server.url, listener=heard.append) as client,
+        Client(model="m", base_url=server.url, listener=envelopes.append) as client,
     ):
         assert (await client.complete("hi")).text == "Hello"
         assert len(server.requests) == 2
         assert server.requests[0].json == server.requests[1].json
-    assert one(only([each.event for each in heard], RetryScheduled)).after == 0.01
+    assert one(only([envelope.event for envelope in envelopes], RetryScheduled)).after == 0.01
 
 
 async def test_retry__our_own_time_out_after_the_request_was_sent_is_left_to_the_person() -> None:
     """It may be billed. Found where every silent request was sent three times."""
-    heard: list[Any] = []
+    envelopes: list[Any] = []
     config = ProviderConfig(timeouts=Timeouts(first_event=0.2, idle=0.2))
     async with (
         Loopback(Reply(b"", hold=asyncio.Event())) as server,
-        Client(model="m", base_url=server.url, config=config, listener=heard.append) as client,
+        Client(model="m", base_url=server.url, config=config, listener=envelopes.append) as client,
     ):
         with pytest.raises(TimedOut):
             await client.complete("hi")
         assert len(server.requests) == 1
-    events = [each.event for each in heard]
+    events = [envelope.event for envelope in envelopes]
     assert only(events, RetryScheduled) == []
     assert one(only(events, ErrorOccurred)).action is RemedyAction.RETRY
 
@@ -143,19 +143,19 @@ async def asked_with(dialect: Dialect, server: Loopback, history: tuple[Message,
 
 @pytest.mark.parametrize(("dialect", "name"), THOUGHTS)
 async def test_thinking_replay__own_blocks_go_back_byte_for_byte(dialect: Dialect, name: str) -> None:
-    secrets = {each.decode() for each in SECRET.findall(recorded(dialect, name))}
+    secrets = {match.decode() for match in SECRET.findall(recorded(dialect, name))}
     async with Loopback(choose=answers_like(dialect, name)) as server:
         history = await history_of(dialect, name, server)
         sent = json.loads(await asked_with(dialect, server, history))
         assert any(isinstance(block, Thinking) for message in history for block in message.blocks) or secrets
     assert secrets
-    found = json.dumps(sent)
-    assert {secret for secret in secrets if json.dumps(secret)[1:-1] in found} == final(secrets)
+    text = json.dumps(sent)
+    assert {secret for secret in secrets if json.dumps(secret)[1:-1] in text} == final(secrets)
 
 
 def final(secrets: set[str]) -> set[str]:
     """A stream may show a state twice, unfinished first: what counts is the last."""
-    return {each for each in secrets if not any(other != each and other.startswith(each) for other in secrets)}
+    return {secret for secret in secrets if not any(other != secret and other.startswith(secret) for other in secrets)}
 
 
 @pytest.mark.parametrize(("dialect", "name"), THOUGHTS)
@@ -167,7 +167,7 @@ async def test_thinking_replay__another_providers_is_never_sent(dialect: Dialect
         history = await history_of(dialect, name, server)
         body = await asked_with(other, server, history)
     thoughts = [block for message in history for block in message.blocks if isinstance(block, Thinking)]
-    for secret in {each.decode() for each in SECRET.findall(recorded(dialect, name))}:
+    for secret in {match.decode() for match in SECRET.findall(recorded(dialect, name))}:
         assert secret.encode() not in body
     for thought in thoughts:
         assert not thought.text or json.dumps(thought.text)[1:-1].encode() not in body
@@ -217,10 +217,10 @@ async def test_prompt_caching__anthropic_marks_tools_system_and_the_moving_tail(
                 await client.complete(prompt)
     for request in server.requests:
         body = request.json
-        marked = ["tools" for each in body["tools"] if "cache_control" in each]
-        marked += ["system" for each in body["system"] if "cache_control" in each]
-        for at, message in enumerate(body["messages"]):
-            marked += [str(at) for block in message["content"] if "cache_control" in block]
+        marked = ["tools" for tool in body["tools"] if "cache_control" in tool]
+        marked += ["system" for block in body["system"] if "cache_control" in block]
+        for index, message in enumerate(body["messages"]):
+            marked += [str(index) for block in message["content"] if "cache_control" in block]
         places.append(marked)
     assert places[0] == ["tools", "system", "0"]
     assert places[1][:2] == ["tools", "system"]
@@ -241,11 +241,11 @@ async def test_prompt_caching__openai_gets_a_key_that_stays_the_same_in_a_conver
 
 
 async def test_prompt_caching__gemini_keeps_contents_and_uses_them() -> None:
-    kept = {"name": "cachedContents/abc", "expireTime": "2099-01-01T00:00:00Z", "usageMetadata": {}}
+    cached = {"name": "cachedContents/abc", "expireTime": "2099-01-01T00:00:00Z", "usageMetadata": {}}
 
     def choose(request: Request) -> Reply:
         if "cachedContents" in request.path:
-            return Reply(json.dumps(kept).encode(), 200, {"content-type": "application/json"}, "length")
+            return Reply(json.dumps(cached).encode(), 200, {"content-type": "application/json"}, "length")
         return Reply(recorded("gemini", "text"))
 
     async with (
@@ -255,7 +255,7 @@ async def test_prompt_caching__gemini_keeps_contents_and_uses_them() -> None:
         long = [Message.user("a long text " * 9_000), Message.assistant("Yes?"), Message.user("One.")]
         assert (await provider.prompt_cache(long)).name == "cachedContents/abc"
         await provider.complete(long)
-        body = next(each.json for each in server.requests if ":stream" in each.path)
+        body = next(request.json for request in server.requests if ":stream" in request.path)
         assert body["cachedContent"] == "cachedContents/abc"
         assert "a long text" not in json.dumps(body)
 
@@ -271,9 +271,9 @@ async def test_prompt_caching__savings_are_visible_in_the_usage_and_a_lack_is_a_
         Loopback(Reply(sse(chunk({"content": "a"}), chunk(finish="stop", usage=usage)))) as server,
         Client(model="m", base_url=server.url) as client,
     ):
-        found = (await client.complete("hi")).usage
-        assert found is not None
-        assert (found.input_tokens, found.cache_read_tokens) == (90, 64)
+        own_usage = (await client.complete("hi")).usage
+        assert own_usage is not None
+        assert (own_usage.input_tokens, own_usage.cache_read_tokens) == (90, 64)
     _, script = acting(Turn(says("a")))
     with pytest.raises(CachingNotSupported):
         await (await Provider.create("m", provider=script)).prompt_cache("hi")
