@@ -13,13 +13,13 @@ from multiprocessing import get_context
 from tests.invariants.machine import Machine
 from tests.invariants.rounds import live, trouble_of
 from tests.invariants.seeded.fault import Fault
-from tests.invariants.seeded.search import FAULTS, RECORDED, SEEDS, Found, search
+from tests.invariants.seeded.search import FAULTS, RECORDED, SEEDS, SearchResult, search
 
 # hypothesis remembers every world that it has seen, so many rounds in processes of their own: 20,000 worlds in one
 # take more than a gigabyte.
 ROUND = 500
 
-# A fault is found after some dozen worlds; this many are a fault of the search.
+# A fault is found after some dozen worlds. A search that needs more than these is broken itself.
 FOR_A_FAULT = 1_500
 # Seeds are tried until one finds the fault in so few worlds, and then the best is taken.
 _SOON, _TRIED = 6, 24
@@ -28,11 +28,11 @@ _SOON, _TRIED = 6, 24
 def main() -> int:
     arguments = _arguments()
     logging.disable(logging.CRITICAL)
-    wanted = [fault for fault in FAULTS if (arguments.faults or arguments.record or "") in fault.name]
+    faults = [fault for fault in FAULTS if (arguments.faults or arguments.record or "") in fault.name]
     if arguments.record is not None:
-        return _record(wanted)
+        return _record(faults)
     if arguments.faults is not None:
-        return _look_for(wanted, arguments.seed)
+        return _look_for(faults, arguments.seed)
     return _live(arguments)
 
 
@@ -51,16 +51,16 @@ def _arguments() -> argparse.Namespace:
 def _live(arguments: argparse.Namespace) -> int:
     print(f"seed {arguments.seed}, {arguments.worlds:,} worlds of at most {arguments.steps} steps", flush=True)
     if arguments.digests:
-        Machine.told = print
+        Machine.on_digest = print
         live(arguments.seed, arguments.worlds, arguments.steps)
         return 0
     begin, lived = time.monotonic(), 0
     starts = range(0, arguments.worlds, ROUND)
     with ProcessPoolExecutor(max_tasks_per_child=1, mp_context=get_context("spawn")) as pool:
         rounds = {
-            pool.submit(trouble_of, arguments.seed + at, worlds, arguments.steps): worlds
-            for at in starts
-            for worlds in [min(ROUND, arguments.worlds - at)]
+            pool.submit(trouble_of, arguments.seed + start, worlds, arguments.steps): worlds
+            for start in starts
+            for worlds in [min(ROUND, arguments.worlds - start)]
         }
         for done in as_completed(rounds):
             if (trouble := done.result()) is not None:
@@ -77,9 +77,9 @@ def _look_for(faults: list[Fault], begin: int) -> int:
     missed = 0
     for fault in faults:
         since = time.process_time()
-        found = search(fault, FOR_A_FAULT, begin)
-        missed += not found.is_as_stated(fault)
-        _print(fault, found, time.process_time() - since)
+        result = search(fault, FOR_A_FAULT, begin)
+        missed += not result.is_as_stated(fault)
+        _print(fault, result, time.process_time() - since)
     print("every fault was found as stated" if not missed else f"{missed} were not found as stated")
     return int(missed > 0)
 
@@ -87,7 +87,7 @@ def _look_for(faults: list[Fault], begin: int) -> int:
 def _record(faults: list[Fault]) -> int:
     seeds = json.loads(SEEDS.read_text(encoding="utf-8")) if SEEDS.exists() else {}
     for fault in faults:
-        best = min(_tries(fault), key=lambda each: each[1].worlds, default=None)
+        best = min(_tries(fault), key=lambda attempt: attempt[1].worlds, default=None)
         if best is None:
             print(f"no seed finds “{fault.name}” soon", file=sys.stderr)
             continue
@@ -98,22 +98,22 @@ def _record(faults: list[Fault]) -> int:
     return 0
 
 
-def _tries(fault: Fault) -> Iterator[tuple[int, Found]]:
-    """Those that find it, up to the first that finds it soon."""
+def _tries(fault: Fault) -> Iterator[tuple[int, SearchResult]]:
+    """Yield seeds that find the fault, up to the first that finds it soon."""
     for begin in range(_TRIED):
-        found = search(fault, RECORDED, begin)
-        if found.is_as_stated(fault):
-            yield begin, found
-            if found.worlds <= _SOON:
+        result = search(fault, RECORDED, begin)
+        if result.is_as_stated(fault):
+            yield begin, result
+            if result.worlds <= _SOON:
                 return
 
 
-def _print(fault: Fault, found: Found, seconds: float) -> None:
-    number = found.broken.number if found.broken is not None else "-"
-    sign = " " if found.is_as_stated(fault) else "!"
-    print(f"{sign} {fault.name:58} {number!s:>3} {found.worlds:6,} worlds {seconds:6.1f} s", flush=True)
+def _print(fault: Fault, result: SearchResult, seconds: float) -> None:
+    number = result.broken.number if result.broken is not None else "-"
+    sign = " " if result.is_as_stated(fault) else "!"
+    print(f"{sign} {fault.name:58} {number!s:>3} {result.worlds:6,} worlds {seconds:6.1f} s", flush=True)
     if sign == "!":
-        print(f"  stated {fault.breaks}, found: {found}")
+        print(f"  stated {fault.breaks}, found: {result}")
 
 
 if __name__ == "__main__":

@@ -57,18 +57,18 @@ def results_are_of_their_calls(messages: Sequence[Message], acting: Iterable[str
 
 
 def _is_of_its_call(result: ToolResult, call: ToolUse) -> None:
-    said = "".join(part.text for part in result.content if isinstance(part, Text))
+    text = "".join(part.text for part in result.content if isinstance(part, Text))
     own = f"{call.name} {call.input.get('word')}"
-    is_edited = said.endswith(f"{call.name} edited") and (
-        said.startswith(EDITED_BY_PERSON) or said == f"{call.name} edited"
+    is_edited = text.endswith(f"{call.name} edited") and (
+        text.startswith(EDITED_BY_PERSON) or text == f"{call.name} edited"
     )
-    require(said == own or is_edited, 1, f"the call “{own}” has the result “{said}”")
+    require(text == own or is_edited, 1, f"the call “{own}” has the result “{text}”")
 
 
 def request_is_whole(
     request: ModelRequest, thought: Iterable[tuple[str, str]], history: Sequence[Message] = ()
 ) -> None:
-    """1, 10 and 11, of what a model gets. `thought` is all reasoning that was ever said, with its state."""
+    """1, 10 and 11, of what a model gets. `thought` is all reasoning that a model ever sent, with its state."""
     messages = [message for message in request.messages if message.role is not Role.SYSTEM]
     for message in request.messages:
         require(not any(isinstance(block, Summary) for block in message.blocks), 11, "a summary block is sent")
@@ -83,10 +83,12 @@ def request_is_whole(
     for block in (block for message in messages for block in message.blocks if isinstance(block, Thinking)):
         if block.provider:
             require((block.text, repr(block.metadata)) in known, 10, f"reasoning was changed: {block!r}")
-    said = {message.id: _thinking(message) for message in history}
+    in_history = {message.id: _thinking(message) for message in history}
     for message in messages:
         require(
-            _thinking(message) == said.get(message.id, _thinking(message)), 10, f"reasoning is left out: {message!r}"
+            _thinking(message) == in_history.get(message.id, _thinking(message)),
+            10,
+            f"reasoning is left out: {message!r}",
         )
 
 
@@ -97,28 +99,28 @@ def _thinking(message: Message) -> list[Thinking]:
 def runs_are_whole(runs: dict[str, list[Envelope]], working: str | None) -> None:
     """6: numbers without gaps, and one end, last."""
     for run_id, envelopes in runs.items():
-        numbers = [each.seq for each in envelopes]
+        numbers = [envelope.seq for envelope in envelopes]
         require(numbers == list(range(1, len(numbers) + 1)), 6, f"numbers of a run: {numbers}")
-        ends = [position for position, each in enumerate(envelopes) if isinstance(each.event, RunFinished)]
+        ends = [position for position, envelope in enumerate(envelopes) if isinstance(envelope.event, RunFinished)]
         expected = [] if run_id == working and not ends else [len(envelopes) - 1]
         require(ends == expected, 6, f"a run of {len(envelopes)} events ended at {ends}")
 
 
 def text_is_what_was_streamed(runs: dict[str, list[Envelope]], history: Sequence[Message]) -> None:
     """9: the pieces of an answer, joined, are its text, and none is lost."""
-    said: dict[str, str] = {}
+    streamed: dict[str, str] = {}
     for envelopes in runs.values():
         if envelopes[0].parent_run_id is not None:
             continue
         current = ""
-        for each in envelopes:
-            if isinstance(each.event, TurnStarted):
-                current = each.event.message_id
-                said.setdefault(current, "")
-            elif isinstance(each.event, ContentDelta) and current:
-                said[current] += each.event.text
+        for envelope in envelopes:
+            if isinstance(envelope.event, TurnStarted):
+                current = envelope.event.message_id
+                streamed.setdefault(current, "")
+            elif isinstance(envelope.event, ContentDelta) and current:
+                streamed[current] += envelope.event.text
     committed = {message.id: message.text for message in history}
-    for id_, text in said.items():
+    for id_, text in streamed.items():
         require(committed.get(id_, "") == text, 9, f"streamed {text!r}, committed {committed.get(id_)!r}")
 
 
@@ -127,14 +129,14 @@ def history_survives(history: Sequence[Message]) -> None:
     once = normalised_history(history)
     require(normalised_history(once) == once, 10, "repairing twice is not repairing once")
     for message in history:
-        there = Message.model_validate_json(message.model_dump_json())
-        require(there == message, 10, "JSON there and back changes a message")
+        restored = Message.model_validate_json(message.model_dump_json())
+        require(restored == message, 10, "JSON there and back changes a message")
 
 
 def live_equals_replayed(live: Iterable[Item], replayed: Iterable[Item]) -> None:
     """6: what was shown as it happened is what is shown after reopening."""
-    shown, again = _shape(live), _shape(replayed)
-    require(shown == again, 6, f"live {shown}\nreplayed {again}")
+    before, after = _shape(live), _shape(replayed)
+    require(before == after, 6, f"live {before}\nreplayed {after}")
 
 
 def _shape(items: Iterable[Item]) -> list[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, ModelRequest, ProviderState
 from desktop_agent.types.tool_calls import Effect, ToolClass
-from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE, Said
+from tests.invariants.scripts import BREAK, HANG, READ, STUBBORN, WRITE, ScriptedAnswer
 from tests.invariants.virtual_loop import VirtualLoop
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class InlineWorker(WorkerThread):
 
         def work() -> None:
             if done.cancelled():
-                done_quietly(job, self._life)
+                run_if_alive(job, self._life)
                 return
             try:
                 if not self._life.alive:
@@ -65,7 +65,7 @@ class InlineWorker(WorkerThread):
             future.set_result(job())
 
 
-def done_quietly(job: Callable[[], Any], life: "Life") -> None:
+def run_if_alive(job: Callable[[], Any], life: "Life") -> None:
     if life.alive:
         job()
 
@@ -77,7 +77,7 @@ class Words(BaseModel):
 
 
 class _Known(ModelSchema[Words]):
-    """Written down once: that takes longer than all else about a question."""
+    """Builds its JSON schema once: that takes longer than everything else about a request."""
 
     def __init__(self) -> None:
         super().__init__(Words)
@@ -111,17 +111,17 @@ class Life:
         self._bury()
 
     def end(self) -> None:
-        """After an orderly end."""
+        """End in order: close the store."""
         self.loop.complete(self.store.close())
         self.alive = False
         self._bury()
 
     def _bury(self) -> None:
-        # More than once: the end of a run begins the next where a message waits.
+        # More than once: where a message waits, the end of a run begins the next one.
         for _ in range(20):
             for task in asyncio.all_tasks(self.loop):
                 task.cancel()
-            # Or what the dead process cannot write would be tried again for ever.
+            # Without timers, or what the dead process cannot write would be tried again for ever.
             self.loop.steps_now(3_000)
             self.loop.forget_timers()
         assert not asyncio.all_tasks(self.loop), "tasks that do not heed a cancel"
@@ -131,12 +131,12 @@ class Life:
         self.loop.close()
 
     def journalled(self, kind: str, id_: str) -> int:
-        """How many rows of this kind the database holds for a call, seen by another connection."""
+        """Return how many rows of this kind another connection sees in the journal of a call."""
         query = "SELECT count(*) FROM journal WHERE type = ? AND json_extract(event, '$.id') = ?"
         return int(self.watch.execute(query, (kind, id_)).fetchone()[0])
 
     def tools(self) -> tuple[AnyTool, ...]:
-        """All but the one that nobody has."""
+        """Return all tools that a model may call, but for the unknown one."""
         return (
             self._tool(READ, mutating=False),
             self._tool(WRITE, mutating=True),
@@ -146,8 +146,8 @@ class Life:
         )
 
     def _tool(self, name: str, *, mutating: bool) -> AnyTool:
-        async def run(given: Words, call: RunningCall) -> tuple[Text, ...]:
-            return await self._work(name, given.word, call)
+        async def run(arguments: Words, call: RunningCall) -> tuple[Text, ...]:
+            return await self._work(name, arguments.word, call)
 
         return Tool(
             name=name,
@@ -180,16 +180,16 @@ class Life:
 
 
 class Observer:
-    """What a life tells of the effects of its tools."""
+    """Is told of the effects of the tools of a life."""
 
     def effect(self, life: Life, name: str, word: str, call: RunningCall) -> Any:
         raise NotImplementedError
 
 
 class RandomModel:
-    """Says what the world has it say; after that it only ends. Remembers every request."""
+    """Answers each request with what the world's `next_answer` returns for it."""
 
-    def __init__(self, next_answer: Callable[[ModelRequest], tuple[int, Said]]) -> None:
+    def __init__(self, next_answer: Callable[[ModelRequest], tuple[int, ScriptedAnswer]]) -> None:
         self._next_answer = next_answer
         self._state = ProviderState()
 
@@ -202,9 +202,9 @@ class RandomModel:
         return self._state
 
     async def stream(self, request: ModelRequest) -> Any:
-        serial, said = self._next_answer(request)
-        for step in said.steps(serial):
-            await asyncio.sleep(said.pause)
+        serial, scripted = self._next_answer(request)
+        for step in scripted.steps(serial):
+            await asyncio.sleep(scripted.pause)
             if isinstance(step, Exception):
                 raise type(step)(str(step))
             yield step

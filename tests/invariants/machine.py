@@ -52,8 +52,8 @@ class Machine(RuleBasedStateMachine):
     hypothesis must be able to draw the same again.
     """
 
-    told: Callable[[str], None] = staticmethod(lambda _digest: None)
-    """Hears the digest of each world at its end."""
+    on_digest: Callable[[str], None] = staticmethod(lambda _digest: None)
+    """Gets the digest of each world at its end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def the_rules_are_taken_back(self) -> None:
-        self.world.take_back_rules()
+        self.world.revoke_rules()
 
     @rule(hooks=st.sampled_from([False, False, False, True]), guard=st.sampled_from(["pass", "raise", "continue"]))
     def hooks_and_guards_change_their_minds(self, hooks: bool, guard: str) -> None:
@@ -174,7 +174,7 @@ class Machine(RuleBasedStateMachine):
         self.the_process_dies(resume, steps)
 
     def _wait_for(self, moment: str, late: int) -> None:
-        """Until it has come, and a little more; whatever is asked is allowed, and who is idle gets work."""
+        """Run until the moment comes, and `late` steps more. Allow every call, and give work to an idle session."""
         for _ in range(200):
             if self.world.has_arrived(moment):
                 break
@@ -215,12 +215,12 @@ class Machine(RuleBasedStateMachine):
             world.reopen()
             world.check()
             world.leave()
-            self.told(world.moments.digest)
+            self.on_digest(world.moments.digest)
         finally:
             world.abandon()
 
 
 def _memory() -> str | None:
-    """Where a database costs no disk, on systems that have such a place."""
+    """Return a folder in memory, on systems that have one."""
     place = Path("/dev/shm")
     return str(place) if place.is_dir() else None

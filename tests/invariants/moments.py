@@ -1,4 +1,4 @@
-"""What goes on in a world just now, as its events tell; and that nothing goes on and on."""
+"""What goes on in a world just now, read from its events; and the check that nothing goes on for ever."""
 
 import hashlib
 from collections import Counter
@@ -22,11 +22,11 @@ MOMENTS = (ACTING, STARTING, ASKED, BELOW_WORKS, SPEAKING)
 
 
 class Moments:
-    """Of all lives of one world."""
+    """What goes on just now, over all lives of one world."""
 
     def __init__(self) -> None:
         self.starting: dict[str, str] = {}
-        """Calls that the journal calls started and that do not act yet, by id, and the names of their tools."""
+        """Calls that are started in the journal and do not act yet: id to the name of the tool."""
         self.speaks = False
         self._above: dict[str, str | None] = {}
         self._below: set[str] = set()
@@ -36,17 +36,17 @@ class Moments:
 
     @property
     def digest(self) -> str:
-        """Of everything that was heard, and when: the same for the same world."""
+        """The digest of all events and their steps: the same for the same world."""
         return self._lived.hexdigest()
 
     def begin_life(self) -> None:
-        """What went on in the one before does not go on."""
+        """Forget what went on in the life before."""
         self.starting.clear()
         self._below.clear()
         self.speaks = False
 
-    def hear(self, envelope: Envelope, steps: int) -> None:
-        """Note it. `steps` is how many the loop has made. Raises Broken."""
+    def observe(self, envelope: Envelope, steps: int) -> None:
+        """Follow an event. `steps` is how many the loop has made. Raise Broken if a run goes on for ever."""
         event, run = envelope.event, envelope.run_id
         self._lived.update(f"{steps} {envelope.seq} {event.type}\n".encode())
         match event:
@@ -72,11 +72,11 @@ class Moments:
             self._count(envelope, self._counted[run])
 
     def works_below(self) -> bool:
-        """Whether a specialist does."""
+        """Whether a specialist is at work."""
         return bool(self._below)
 
     def _begin_run(self, envelope: Envelope) -> None:
-        # One that is gone on with after a crash has its limits anew.
+        # A run that is resumed after a crash has its limits anew.
         self._counted[envelope.run_id] = Counter()
         self._above[envelope.run_id] = above = envelope.parent_run_id
         if above is not None:
@@ -92,7 +92,7 @@ class Moments:
         if isinstance(event, MessageDelta):
             counted["pauses"] = counted["pauses"] + 1 if event.stop_reason is StopReason.PAUSE_TURN else 0
         elif isinstance(event, ToolResultsReceived):
-            # A server may pause with a call, and goes on with its result.
+            # A server may pause with a call; then its result ends the row of pauses.
             counted["pauses"] = 0
         most = {
             "turn_started": limits.turns,

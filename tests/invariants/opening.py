@@ -57,14 +57,14 @@ def new_session(world: "World", book: RuleBook | None = None) -> Session:
 
 
 def opened_session(world: "World") -> Session:
-    """What the disk holds of it; a new one where the process died before anything was written."""
+    """Reopen what the disk holds, or a new session where the process died before anything was written."""
     return world.life.loop.complete(_opened(world))
 
 
 async def _opened(world: "World") -> Session:
     store = world.life.store
     book = RuleBook(await store.rules.all())
-    if not any(each.id == ID for each in await store.list_conversations()):
+    if not any(conversation.id == ID for conversation in await store.list_conversations()):
         return new_session(world, book)
     return await reopen_session(store, ID, _setup(world, book))
 

@@ -10,7 +10,7 @@ from tests.invariants.machine import Machine
 
 
 def live(begin: int, worlds: int, steps: int) -> None:
-    """So many worlds, one behind the other. Raises what breaks first, made small."""
+    """Run so many worlds, one after the other. Raise the first error, reduced to a small example."""
     run_state_machine_as_test(
         seed(begin)(Machine),
         settings=settings(
@@ -24,7 +24,7 @@ def live(begin: int, worlds: int, steps: int) -> None:
 
 
 def trouble_of(begin: int, worlds: int, steps: int) -> str | None:
-    """What broke, in words: not every error finds its way out of a process."""
+    """Run worlds and return what broke as text: not every error can be pickled."""
     logging.disable(logging.CRITICAL)
     try:
         live(begin, worlds, steps)

@@ -1,7 +1,7 @@
-"""Makes a world the same whenever and wherever it is lived through.
+"""Makes a world the same whenever and wherever it runs.
 
-Nothing in it may depend on the machine's clock and load, on chance that is not the world's, or on where in memory
-things lie; the order of tasks in a set is the loop's affair.
+Nothing in it may depend on the machine's clock and load, on chance outside of the world, or on where in memory
+objects lie. The loop takes care of the order of tasks in a set.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 @contextmanager
 def sameness(clock: Callable[[], float]) -> Iterator[None]:
-    """While it lasts, `clock` says the time, in seconds, and a millisecond more at each look.
+    """Inside the block, `clock` gives the time in seconds, plus a millisecond at each reading.
 
-    So what works in slices of time is interrupted now and then, and always in the same places.
+    So work in slices of time is interrupted now and then, and always in the same places.
     """
     looks, numbers = itertools.count(1), itertools.count(1)
 
@@ -39,17 +39,17 @@ def sameness(clock: Callable[[], float]) -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.callback(gc.enable)
-        # What an abandoned generator does at its end, it would do at another step each time.
+        # The garbage collector would end abandoned generators at another step each time.
         gc.disable()
         stack.enter_context(mock.patch.object(worker_threads, "run_in_own_thread", _in_no_thread))
         stack.enter_context(mock.patch.object(messages, "uuid", Numbered))
-        for module in [each for name, each in sys.modules.items() if name.startswith("desktop_agent.")]:
+        for module in [module for name, module in sys.modules.items() if name.startswith("desktop_agent.")]:
             if getattr(module, "monotonic", None) is time.monotonic:
                 stack.enter_context(mock.patch.object(module, "monotonic", monotonic))
         yield
 
 
 async def _in_no_thread(work: Callable[[worker_threads.CancelToken], T], *, grace: float = 0) -> T:
-    """A thread ends when it likes; this ends one step later."""
+    """Do the work one step later. A thread would end at any time."""
     await asyncio.sleep(0)
     return work(worker_threads.CancelToken())

@@ -18,12 +18,12 @@ from desktop_agent.types.provider_events import (
 )
 
 READ, WRITE, HANG, STUBBORN, BREAK, HELPER = "look", "act", "hang", "stubborn", "break_", "helper"
-# The more often it stands here, the more often it is called.
+# A tool that is here more often is called more often.
 TOOLS = (READ, READ, WRITE, WRITE, WRITE, HANG, STUBBORN, BREAK, HELPER, HELPER, "nobody")
 
 
 @dataclass(frozen=True)
-class Said:
+class ScriptedAnswer:
     """One answer of the model: pieces of text and thinking, calls, and how it ends."""
 
     pieces: tuple[Any, ...] = ()
@@ -36,7 +36,7 @@ class Said:
     pause: float = 0.0  # seconds between two events; the journal is written meanwhile
 
     def steps(self, serial: int) -> list[Any]:
-        """The provider's events, with ids that no other answer uses unless they are to be repeated."""
+        """Return the provider's events, with ids that no other answer uses, unless `repeated_ids`."""
         events: list[Any] = list(self.pieces)
         for position, (name, word) in enumerate(self.calls):
             id_ = f"call_{position}" if self.repeated_ids else f"call_{serial}_{position}"
@@ -61,10 +61,10 @@ _ENDS = (StopReason.MAX_TOKENS, StopReason.PAUSE_TURN, StopReason.REFUSAL, StopR
 _BREAKS = (QuotaExhausted("empty"), Truncated("cut", retryable=False), ConnectionFailed("gone"))
 
 
-def answer(chance: random.Random, repeating: float) -> Said:
-    """Mostly what models do: say something, call tools, go on; now and then anything else.
+def answer(chance: random.Random, repeating: float) -> ScriptedAnswer:
+    """Return a random answer: mostly text and calls, as models do; now and then anything else.
 
-    `repeating` is how likely its calls have ids that other answers use too: some servers count from 0 each time.
+    `repeating` is the probability that its calls have ids of other answers: some servers count from 0 each time.
     """
     pieces: list[Any] = []
     for _ in range(chance.choice((0, 1, 1, 2, 3, 5))):
@@ -72,7 +72,7 @@ def answer(chance: random.Random, repeating: float) -> Said:
     # Few words, so that the same call comes three times in a row now and then.
     calls = tuple((chance.choice(TOOLS), chance.choice("aabc")) for _ in range(chance.choice((0, 1, 1, 2, 3, 4))))
     strange = chance.random()
-    return Said(
+    return ScriptedAnswer(
         pieces=tuple(pieces),
         calls=calls,
         repeated_ids=chance.random() < repeating,
@@ -84,8 +84,8 @@ def answer(chance: random.Random, repeating: float) -> Said:
     )
 
 
-def endless(kind: str, serial: int) -> Said:
-    """What a model says that never comes to an end by itself."""
+def endless(kind: str, serial: int) -> ScriptedAnswer:
+    """Return an answer of a model that never comes to an end by itself."""
     if kind == "pauses":
-        return Said((ContentDelta("."),), end=StopReason.PAUSE_TURN)
-    return Said(calls=((HELPER if kind == "delegates" else READ, str(serial)),))
+        return ScriptedAnswer((ContentDelta("."),), end=StopReason.PAUSE_TURN)
+    return ScriptedAnswer(calls=((HELPER if kind == "delegates" else READ, str(serial)),))

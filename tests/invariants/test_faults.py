@@ -18,20 +18,20 @@ ANOTHER_SEED = 1
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
 def test_a_fault_is_found(fault: Fault) -> None:
     recorded = json.loads(SEEDS.read_text(encoding="utf-8"))
-    found = search(fault, RECORDED, recorded.get(fault.name, 0))
-    if not found.is_as_stated(fault):
-        found = search(fault, THEN, ANOTHER_SEED)
-    assert found.is_as_stated(fault), str(found)
+    result = search(fault, RECORDED, recorded.get(fault.name, 0))
+    if not result.is_as_stated(fault):
+        result = search(fault, THEN, ANOTHER_SEED)
+    assert result.is_as_stated(fault), str(result)
 
 
 def test_where_there_is_no_fault_none_is_found() -> None:
     nothing = Fault("nothing", (1,), nullcontext)
 
-    found = search(nothing, 5, 0)
+    result = search(nothing, 5, 0)
 
-    assert found.error is None
-    assert found.worlds >= 5
-    assert not found.is_as_stated(nothing)
+    assert result.error is None
+    assert result.worlds >= 5
+    assert not result.is_as_stated(nothing)
 
 
 def test_every_invariant_has_two_faults_that_break_it() -> None:

@@ -21,7 +21,7 @@ def _lived(hash_seed: str) -> list[str]:
 @pytest.mark.exhaustive("tests/invariants/test_faults.py::test_a_fault_is_found, with its recorded seeds")
 @pytest.mark.timeout(900)
 def test_worlds_are_the_same_in_another_process() -> None:
-    first, again = _lived("1"), _lived("2")
+    first, second = _lived("1"), _lived("2")
 
     assert len(first) > WORLDS
-    assert first == again
+    assert first == second

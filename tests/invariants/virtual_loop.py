@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class NeverDone(AssertionError):
-    """What was to be completed waits for something that never comes."""
+    """What was to be completed waits for something that never happens."""
 
 
 class _NoWaiting(selectors.SelectSelector):
@@ -26,7 +26,7 @@ class _NoWaiting(selectors.SelectSelector):
 
 
 class _Numbered(asyncio.Task[Any]):
-    """A set goes through these in an order of the world's, not as they happen to lie in memory."""
+    """A task whose hash is a number of the world, so that the order in sets does not depend on memory addresses."""
 
     number = 0
 
@@ -41,9 +41,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(_NoWaiting())
         self._virtual = 0.0
         self.count = 0
-        """How many steps were made."""
+        """How many steps the loop has made."""
         self.order = 0
-        """What is in a set of tasks comes in another order with another number, and in the same with the same."""
+        """Decides the order of tasks in sets: the same number, the same order."""
         self._tasks = 0
         self.set_task_factory(self._numbered)
         self.set_exception_handler(self._note)
@@ -59,7 +59,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return task
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":  # type: ignore[override]
-        """No thread: one step later, so that every run is the same."""
+        """Call the function one step later, without a thread, so that every run is the same."""
         future: asyncio.Future[T] = self.create_future()
 
         def work() -> None:
@@ -79,7 +79,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return not self._ready and not self._timers()
 
     def step(self) -> bool:
-        """One iteration; when nothing is ready, the clock moves to the next timer first. False: nothing to do."""
+        """Make one iteration; if nothing is ready, move the clock to the next timer first. False: nothing is left."""
         if not self._ready:
             timers = self._timers()
             if not timers:
@@ -91,22 +91,22 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return True
 
     def steps(self, count: int) -> int:
-        """At most so many; returns how many there were."""
+        """Make at most so many steps; return how many there were."""
         return next((done for done in range(count) if not self.step()), count)
 
     def steps_now(self, count: int) -> None:
-        """At most so many, and none for which the clock would have to move."""
+        """Make at most so many steps, and none for which the clock would have to move."""
         while count and self._ready:
             self.step()
             count -= 1
 
     def forget_timers(self) -> None:
-        """Nothing that waits for the clock comes any more: the process is dead."""
+        """Cancel all timers, as when the process is dead."""
         for timer in list(self._timers()):
             timer.cancel()
 
     def complete(self, work: Coroutine[Any, Any, T], limit: int = 100_000) -> T:
-        """Run until this is done. Raises NeverDone."""
+        """Run until this is done. Raise NeverDone if nothing is left that could end it."""
         task = self.create_task(work)
         for _ in range(limit):
             if task.done():
@@ -118,7 +118,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return task.result()
 
     def _stacks(self) -> str:
-        """What everybody waits for."""
+        """Return the stacks of all tasks."""
         out = io.StringIO()
         for task in asyncio.all_tasks(self):
             task.print_stack(limit=3, file=out)

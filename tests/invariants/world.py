@@ -48,7 +48,7 @@ from tests.invariants.checks import (
 from tests.invariants.life import Life, Observer
 from tests.invariants.moments import Moments
 from tests.invariants.opening import new_session, opened_session
-from tests.invariants.scripts import READ, STUBBORN, WRITE, Said, answer, endless
+from tests.invariants.scripts import READ, STUBBORN, WRITE, ScriptedAnswer, answer, endless
 from tests.invariants.virtual_loop import NeverDone
 
 # Tools whose result says what they were called with.
@@ -59,10 +59,10 @@ PATIENCE = 30_000
 
 
 class World(Observer):
-    """Holds what must be true outside of the program, and compares."""
+    """Keeps a record outside of the program of what must be true, and compares."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        """`seed` decides what the model will say, what comes first where it may be either, and whether hooks look."""
+        """`seed` decides what the model says, the order of tasks in sets, and whether there are hooks."""
         self.folder = folder
         self._chance = random.Random(seed)
         self.endless = ""
@@ -83,7 +83,7 @@ class World(Observer):
         self._order = seed % 64
         self.has_hooks = bool(seed & 64)
         self._repeating = 0.9 if seed & 128 else 0.1
-        self._kept: set[str] = set()
+        self._stored: set[str] = set()
         self._running: dict[object, tuple[str, str]] = {}
         self._stopped = False
         self._turn_is_open = False
@@ -97,7 +97,7 @@ class World(Observer):
     # What the person does.
 
     def in_loop(self, act: Any) -> Any:
-        """Do it inside the loop, and let what it started begin."""
+        """Call `act` inside the loop, and let what it started begin."""
 
         async def work() -> Any:
             return act()
@@ -125,7 +125,7 @@ class World(Observer):
         self.in_loop(lambda: self.session.steer(message, when))
 
     def decide(self, position: int, decision: Decision, *, and_stop: bool = False) -> None:
-        """Decide on one of the waiting calls, and then once more otherwise; and stop everything in the same moment."""
+        """Decide on one of the waiting calls, try a second decision, and, with `and_stop`, stop in the same moment."""
 
         def act() -> None:
             broker = self.session.approvals
@@ -144,8 +144,8 @@ class World(Observer):
                 require(approval in broker.open_approvals, 13, "an edit that does not fit decides")
                 report = broker.answer(approval.approval_id, Deny())
             require(report.accepted, 13, "a first decision was not taken")
-            again = broker.answer(approval.approval_id, AllowOnce())
-            require(not again.accepted, 13, "a second decision was taken")
+            second = broker.answer(approval.approval_id, AllowOnce())
+            require(not second.accepted, 13, "a second decision was taken")
             if and_stop:
                 self._stop()
 
@@ -174,20 +174,20 @@ class World(Observer):
 
     @property
     def running_calls(self) -> tuple[str, ...]:
-        """The ids of the calls that act just now."""
+        """The ids of the calls whose tools are at work."""
         return tuple(id_ for _, id_ in self._running.values())
 
     def resume(self) -> None:
-        """Go on with what the dead process left."""
+        """Resume what the dead process left."""
         self.in_loop(self.session.resume)
 
     def leave(self) -> None:
-        """An orderly end."""
+        """Close the session and end the life in order."""
         self._complete(self.session.close())
         self.life.end()
 
     def abandon(self) -> None:
-        """After a failure: let go of what is open."""
+        """Release what is open after a failure."""
         if self.life.alive:
             self.life.die()
 
@@ -196,14 +196,14 @@ class World(Observer):
         require(self.session.modes.current.name == name, 8, "the person's mode does not hold at once")
 
     def add_rule(self, effect: RuleEffect, tool: str) -> None:
-        # Every other one names the tool only beside another, of which there is none.
+        # Every other rule names the tool beside another one, which does not exist.
         named = (tool,) if len(self.session.permission_policy.rules) % 2 else ("another", tool)
         self.in_loop(lambda: self.session.permission_policy.add(Rule(effect=effect, tool=named[0], also=named[1:])))
         if effect is RuleEffect.DENY:
             self._denied.add(tool)
 
-    def take_back_rules(self) -> None:
-        """All that deny or ask."""
+    def revoke_rules(self) -> None:
+        """Revoke all rules that deny or ask."""
         permission_policy = self.session.permission_policy
         stricter = [rule.id for rule in permission_policy.rules if rule.effect is not RuleEffect.ALLOW]
         self._denied.clear()
@@ -212,18 +212,20 @@ class World(Observer):
     # What befalls the program.
 
     def crash(self) -> None:
-        """The process dies here and now, and the program is started again."""
-        self._note_kept()
+        """Let the process die here and now, and start the program again."""
+        self._note_stored()
         self.life.die()
-        self._forget_what_was_not_written()
+        self._forget_unwritten_events()
         self._begin_life()
         # A message that was handed back to a dead process is where the disk has it.
-        for id_ in {message.id for message in self.session.history} | {each.id for each in self.session.queue.entries}:
+        for id_ in {message.id for message in self.session.history} | {
+            entry.id for entry in self.session.queue.entries
+        }:
             self.returned.pop(id_, None)
 
     def reopen(self) -> None:
-        """An orderly end and a new start."""
-        there = self._where_the_messages_are()
+        """Close the program in order, and start it again."""
+        before = self._present_messages()
         self._complete(self.session.close())
         self._check_at_rest(self.session)
         mode, denied = self.session.modes.current.name, set(self._denied)
@@ -232,14 +234,14 @@ class World(Observer):
         self.life.end()
         self._begin_life()
         # Nothing is kept of a conversation in which nothing was said.
-        kept = mode if history else self.session.modes.current.name
-        require(self.session.modes.current.name == kept, 8, f"the mode was “{mode}” before an orderly end")
+        expected = mode if history else self.session.modes.current.name
+        require(self.session.modes.current.name == expected, 8, f"the mode was “{mode}” before an orderly end")
         require(self._denied == denied, 4, f"an orderly end forgets what rules deny: {denied - self._denied}")
-        lost = there - self._where_the_messages_are() - set(self.returned)
+        lost = before - self._present_messages() - set(self.returned)
         require(not lost, 7, f"an orderly end loses {[self.sent[id_] for id_ in lost]}")
         require(self.session.history == history, 6, "another history after an orderly end")
-        said = {message.id for message in history}
-        shown = [item for item in shown if not isinstance(item, UserItem) or item.message_id in said]
+        message_ids = {message.id for message in history}
+        shown = [item for item in shown if not isinstance(item, UserItem) or item.message_id in message_ids]
         live_equals_replayed(shown, self.session.transcript)
 
     def _begin_life(self) -> None:
@@ -253,22 +255,22 @@ class World(Observer):
         self.session = opened_session(self)
         denying = [rule for rule in self.session.permission_policy.rules if rule.effect is RuleEffect.DENY]
         self._denied &= {tool for rule in denying for tool in rule.tools}
-        self._learn_which_runs_were_ended()
+        self._add_ends_of_dead_runs()
         self._listen()
         self._check_nothing_lost()
 
     def _listen(self) -> None:
         life = self.life
 
-        def hear(envelope: Envelope) -> None:
+        def on_event(envelope: Envelope) -> None:
             if life.alive:
-                self._hear(envelope)
-                self._guard(lambda: self.moments.hear(envelope, life.loop.count))
+                self._record(envelope)
+                self._guard(lambda: self.moments.observe(envelope, life.loop.count))
 
-        self.session.subscribe(on_event=hear)
+        self.session.subscribe(on_event=on_event)
 
-    def _forget_what_was_not_written(self) -> None:
-        """What a dead process told its listeners and did not write never happened."""
+    def _forget_unwritten_events(self) -> None:
+        """Forget the events that a dead process sent to listeners and did not write."""
         with closing(sqlite3.connect(self.folder / DATABASE_NAME)) as connection:
             rows = connection.execute(
                 "SELECT runs.id, max(journal.number & 4294967295) FROM runs LEFT JOIN journal"
@@ -276,48 +278,52 @@ class World(Observer):
             ).fetchall()
         written = {run_id: last or 0 for run_id, last in rows}
         for run_id in list(self.runs):
-            kept = [each for each in self.runs[run_id] if each.seq <= written.get(run_id, 0)]
-            self.runs[run_id] = kept
-            if not kept:
+            written_envelopes = [envelope for envelope in self.runs[run_id] if envelope.seq <= written.get(run_id, 0)]
+            self.runs[run_id] = written_envelopes
+            if not written_envelopes:
                 del self.runs[run_id]
 
-    def _learn_which_runs_were_ended(self) -> None:
-        """Opening says in the journal that a dead process's runs are over, before anybody listens."""
+    def _add_ends_of_dead_runs(self) -> None:
+        """Add the ends that opening writes for the runs of a dead process, before anybody listens."""
         with closing(sqlite3.connect(self.folder / DATABASE_NAME)) as connection:
             rows = connection.execute(
                 "SELECT runs.id, journal.number & 4294967295 FROM runs JOIN journal"
                 " ON journal.number >> 32 = runs.number WHERE journal.type = 'run_finished'"
             ).fetchall()
         for run_id, seq in rows:
-            heard = self.runs.get(run_id)
-            if heard and heard[-1].seq < seq:
-                heard.append(replace(heard[-1], seq=seq, event=RunFinished(RunEnd.ABORTED)))
+            envelopes = self.runs.get(run_id)
+            if envelopes and envelopes[-1].seq < seq:
+                envelopes.append(replace(envelopes[-1], seq=seq, event=RunFinished(RunEnd.ABORTED)))
 
     # What is observed.
 
-    def next_answer(self, request: ModelRequest) -> tuple[int, Said]:
-        """The model is asked."""
+    def next_answer(self, request: ModelRequest) -> tuple[int, ScriptedAnswer]:
+        """Check a request to the model, and return its number and the answer."""
         self._guard(lambda: request_is_whole(request, self._thought, self.session.history))
         self._serial += 1
         if request.config.system_prompt == INSTRUCTIONS:
-            return self._serial, Said((ContentDelta("What was said before."),))
-        said = self._what_is_said()
-        for event in said.steps(self._serial):
+            return self._serial, ScriptedAnswer((ContentDelta("What was said before."),))
+        scripted = self._scripted_answer()
+        for event in scripted.steps(self._serial):
             if isinstance(event, ThinkingBlock):
                 self._thought.add((event.text, repr(event.metadata)))
             elif getattr(event, "type", "") == "tool_use":
                 self._offered[event.id, event.name, event.input.get("word", "x")] += 1
-                self._refused = {each for each in self._refused if each[0] != event.id}
-        return self._serial, said
+                self._refused = {refusal for refusal in self._refused if refusal[0] != event.id}
+        return self._serial, scripted
 
-    def _what_is_said(self) -> Said:
+    def _scripted_answer(self) -> ScriptedAnswer:
         if self.endless:
-            return Said((ContentDelta("on"),)) if self.endless == "guards" else endless(self.endless, self._serial)
-        return Said((ContentDelta("the end"),)) if self.calm else answer(self._chance, self._repeating)
+            return (
+                ScriptedAnswer((ContentDelta("on"),))
+                if self.endless == "guards"
+                else endless(self.endless, self._serial)
+            )
+        return ScriptedAnswer((ContentDelta("the end"),)) if self.calm else answer(self._chance, self._repeating)
 
     @contextmanager
     def effect(self, life: Life, name: str, word: str, call: RunningCall) -> Iterator[None]:
-        """A tool has begun to act."""
+        """Check that the tool may begin; it acts inside the block."""
         key = object()
         self.moments.starting.pop(call.tool_use_id, None)
         self._guard(lambda: self._check_start(life, name, word, call))
@@ -355,13 +361,13 @@ class World(Observer):
         require(allowed, 2, f"{name} {word!r} ran and nobody had allowed it")
 
     def _guard(self, check: Any) -> None:
-        """A broken invariant must reach the test, whatever the program does with exceptions of its parts."""
+        """Run a check; a broken invariant reaches the test, whatever the program does with exceptions."""
         try:
             check()
         except Broken as broken:
             self.broken = self.broken or broken
 
-    def _hear(self, envelope: Envelope) -> None:
+    def _record(self, envelope: Envelope) -> None:
         event = envelope.event
         if isinstance(event, UserMessageReturned):
             self.returned[event.message_id] += 1
@@ -374,15 +380,15 @@ class World(Observer):
         if envelope.parent_run_id is None:
             self._follow(envelope)
         if isinstance(event, ToolFinished):
-            self._running = {key: each for key, each in self._running.items() if each[1] != event.id}
+            self._running = {key: entry for key, entry in self._running.items() if entry[1] != event.id}
 
     def _resolutions(self, approval_id: str) -> int:
-        """How often it was resolved, as far as it was written where the process died."""
-        events = (each.event for envelopes in self.runs.values() for each in envelopes)
+        """Return how often an approval was resolved; what a dead process did not write does not count."""
+        events = (envelope.event for envelopes in self.runs.values() for envelope in envelopes)
         return sum(isinstance(event, ApprovalResolved) and event.approval_id == approval_id for event in events)
 
     def _follow(self, envelope: Envelope) -> None:
-        """What the run of the root agent does."""
+        """Follow the run of the root agent."""
         match envelope.event:
             case RunStarted():
                 self._stopped = False
@@ -412,14 +418,14 @@ class World(Observer):
     # What must be true.
 
     def check(self) -> None:
-        """At any moment."""
+        """Check what must hold at any moment."""
         if self.broken is not None:
             raise self.broken
-        self._note_kept()
+        self._note_stored()
         self._check_nothing_is_twice()
 
     def settle(self, decision: Decision) -> None:
-        """Until nothing moves any more; whoever is asked decides like this."""
+        """Run until nothing happens any more, with this decision for every approval. Check what must hold at rest."""
         self.calm = True
         for _ in range(PATIENCE):
             if self.session.approvals.open_approvals:
@@ -453,51 +459,51 @@ class World(Observer):
         text_is_what_was_streamed(self.runs, history)
 
     def _unended(self) -> str | None:
-        roots = (each for each in self.runs.items() if each[1][0].parent_run_id is None)
-        return next((id_ for id_, each in roots if not isinstance(each[-1].event, RunFinished)), None)
+        roots = (run for run in self.runs.items() if run[1][0].parent_run_id is None)
+        return next((id_ for id_, envelopes in roots if not isinstance(envelopes[-1].event, RunFinished)), None)
 
     def check_delivery(self) -> None:
-        """7: each message is in the history once, or was handed back once."""
-        there = Counter(message.id for message in self.session.history)
+        """7: each message is in the history once, waits once, or was handed back once."""
+        delivered = Counter(message.id for message in self.session.history)
         waiting = Counter(entry.id for entry in self.session.queue.entries)
         for id_, text in self.sent.items():
-            if id_ not in self._kept and not there[id_] and not self.returned[id_]:
+            if id_ not in self._stored and not delivered[id_] and not self.returned[id_]:
                 # It had not reached the disk when the program died.
                 continue
-            count = there[id_] + waiting[id_] + self.returned[id_]
+            count = delivered[id_] + waiting[id_] + self.returned[id_]
             require(count == 1, 7, f"{text!r} is {count} times where it should be once")
 
     def _check_nothing_is_twice(self) -> None:
-        """7, at any moment: a message that is just taken out may be nowhere, but none is at two places."""
-        found = Counter(message.id for message in self.session.history if message.id in self.sent)
-        found.update(entry.id for entry in self.session.queue.entries)
-        found.update(id_ for id_, count in self.returned.items() if count)
-        twice = [self.sent.get(id_, id_) for id_, count in found.items() if count > 1]
+        """7, at any moment: a message that is just taken out may be nowhere, but none is in two places."""
+        places = Counter(message.id for message in self.session.history if message.id in self.sent)
+        places.update(entry.id for entry in self.session.queue.entries)
+        places.update(id_ for id_, count in self.returned.items() if count)
+        twice = [self.sent.get(id_, id_) for id_, count in places.items() if count > 1]
         require(not twice, 7, f"delivered, waiting or handed back twice: {twice}")
 
-    def _note_kept(self) -> None:
-        """Which messages the database holds, in the history or waiting."""
-        unknown = [id_ for id_ in self.sent if id_ not in self._kept]
+    def _note_stored(self) -> None:
+        """Note which messages the database holds, in the history or waiting."""
+        unknown = [id_ for id_ in self.sent if id_ not in self._stored]
         if not unknown:
             return
         ids = {row[0] for row in self.life.watch.execute("SELECT id FROM messages")}
         states = [row[0] or "" for row in self.life.watch.execute("SELECT state FROM conversations")]
         for id_ in unknown:
             if id_ in ids or any(id_ in state for state in states):
-                self._kept.add(id_)
+                self._stored.add(id_)
 
-    def _where_the_messages_are(self) -> set[str]:
-        """Those of the person that are in the history, or wait."""
+    def _present_messages(self) -> set[str]:
+        """Return the ids of the person's messages that are in the history, or wait."""
         ids = {message.id for message in self.session.history} | {entry.id for entry in self.session.queue.entries}
         return ids & set(self.sent)
 
     def _check_nothing_lost(self) -> None:
-        there = self._where_the_messages_are()
-        for id_ in self._kept:
-            require(id_ in there or self.returned[id_], 7, f"{self.sent[id_]!r} was kept and is lost")
+        present = self._present_messages()
+        for id_ in self._stored:
+            require(id_ in present or self.returned[id_], 7, f"{self.sent[id_]!r} was kept and is lost")
 
     def check_usable(self) -> None:
-        """14: after all this, a question is answered."""
+        """14: after all this, a prompt is answered."""
         self.endless, self.hooks_raise = "", False
         self.guard = "pass"
         self.calm = True

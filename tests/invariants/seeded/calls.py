@@ -40,9 +40,9 @@ def _knows_ids_of_other_answers(_real: Any) -> Any:
 
 
 def _asks_nobody(real: Any) -> Any:
-    async def verdict(*given: Any, **more: Any) -> Any:
-        said = await real(*given, **more)
-        return Allowed(said.digest, "default") if isinstance(said, gate.Ask) else said
+    async def verdict(*args: Any, **more: Any) -> Any:
+        answer = await real(*args, **more)
+        return Allowed(answer.digest, "default") if isinstance(answer, gate.Ask) else answer
 
     return verdict
 
@@ -97,8 +97,8 @@ def _starts_before_it_is_written(real: Any) -> Any:
 def _looks_again_behind_the_effect(real: Any) -> Any:
     async def work(self: ToolRunner, call: ToolExecution, tool: Any) -> Any:
         before = self._batch.version
-        given = await real(self, call, tool)
-        return given if self._batch.version == before else None
+        result = await real(self, call, tool)
+        return result if self._batch.version == before else None
 
     return work
 

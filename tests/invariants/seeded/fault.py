@@ -1,4 +1,4 @@
-"""What a fault is: a mistake that an engineer may make in the engine, put there for a while."""
+"""A fault is a mistake that an engineer may make in the engine, put there for a while."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -20,33 +20,33 @@ class Fault:
 
 
 def replaced(owner: object, name: str, make: Make) -> Callable[[], Any]:
-    """A patch that gives `make` the real thing and puts what it answers in its place."""
+    """Return a patch that replaces the attribute with what `make` returns for the real one."""
     return lambda: mock.patch.object(owner, name, make(getattr(owner, name)))
 
 
 def together(*patches: Callable[[], Any]) -> Callable[[], Any]:
-    """Several at once: what two places look at independently is only left undone where both do not look."""
+    """Return one patch of several: a check that two places make is only missing where both are patched."""
 
     @contextmanager
     def patch() -> Iterator[None]:
         with ExitStack() as stack:
-            for each in patches:
-                stack.enter_context(each())
+            for open_patch in patches:
+                stack.enter_context(open_patch())
             yield
 
     return patch
 
 
 def everywhere(real: Any, make: Make) -> Callable[[], Any]:
-    """A patch of a function in every module that knows it by its name, the checks among them."""
+    """Return a patch of a function in every module that imports it by name, also in the checks."""
     name = real.__name__
 
     @contextmanager
     def patch() -> Iterator[None]:
-        made = make(real)
+        replacement = make(real)
         with ExitStack() as stack:
-            for module in [each for each in sys.modules.values() if getattr(each, name, None) is real]:
-                stack.enter_context(mock.patch.object(module, name, made))
+            for module in [module for module in sys.modules.values() if getattr(module, name, None) is real]:
+                stack.enter_context(mock.patch.object(module, name, replacement))
             yield
 
     return patch

@@ -20,8 +20,8 @@ def _with_blocks(message: Any, blocks: Any) -> Any:
 def _keeps_no_first_text(real: Any) -> Any:
     """What is committed is not what was shown."""
 
-    def message(self: AnswerBuilder, state: Any, at: Any) -> Any:
-        whole = real(self, state, at)
+    def message(self: AnswerBuilder, state: Any, moment: Any) -> Any:
+        whole = real(self, state, moment)
         first, *rest = whole.blocks or (None,)
         return _with_blocks(whole, rest) if rest and isinstance(first, Text) else whole
 
@@ -29,11 +29,11 @@ def _keeps_no_first_text(real: Any) -> Any:
 
 
 def _keeps_no_tail(real: Any) -> Any:
-    def message(self: AnswerBuilder, state: Any, at: Any) -> Any:
-        said = real(self, state, at)
-        if state is MessageState.INTERRUPTED and said.blocks and isinstance(said.blocks[-1], Text):
-            return said.model_copy(update={"blocks": said.blocks[:-1]})
-        return said
+    def message(self: AnswerBuilder, state: Any, moment: Any) -> Any:
+        whole = real(self, state, moment)
+        if state is MessageState.INTERRUPTED and whole.blocks and isinstance(whole.blocks[-1], Text):
+            return whole.model_copy(update={"blocks": whole.blocks[:-1]})
+        return whole
 
     return message
 
@@ -67,8 +67,8 @@ def _drops_silent_thinking(real: Any) -> Any:
 
     def fixed(messages: Any) -> Any:
         return tuple(
-            _with_blocks(each, (block for block in each.blocks if not isinstance(block, Thinking) or block.text))
-            for each in real(messages)
+            _with_blocks(message, (block for block in message.blocks if not isinstance(block, Thinking) or block.text))
+            for message in real(messages)
         )
 
     return fixed
@@ -77,17 +77,17 @@ def _drops_silent_thinking(real: Any) -> Any:
 def _names_results_anew(real: Any) -> Any:
     def fixed(messages: Any) -> Any:
         return tuple(
-            each.model_copy(update={"id": f"{each.id}-again"}) if each.role is Role.TOOL else each
-            for each in real(messages)
+            message.model_copy(update={"id": f"{message.id}-again"}) if message.role is Role.TOOL else message
+            for message in real(messages)
         )
 
     return fixed
 
 
 def _cuts_anywhere(_real: Any) -> Any:
-    def cut(said: Any, first_kept_id: str) -> Any:
-        at = next((place for place, message in enumerate(said) if message.id == first_kept_id), None)
-        return None if at is None else min(at + 2, len(said))
+    def cut(messages: Any, first_kept_id: str) -> Any:
+        index = next((place for place, message in enumerate(messages) if message.id == first_kept_id), None)
+        return None if index is None else min(index + 2, len(messages))
 
     return cut
 
@@ -95,11 +95,13 @@ def _cuts_anywhere(_real: Any) -> Any:
 def _drops_a_kept_result(real: Any) -> Any:
     def sent(messages: Any) -> Any:
         shown = real(messages)
-        if not shown or all(each.injected_by != history.COMPACTION_AUTHOR for each in shown):
+        if not shown or all(message.injected_by != history.COMPACTION_AUTHOR for message in shown):
             return shown
         return tuple(
-            _with_blocks(each, each.blocks[1:]) if any(isinstance(b, ToolResult) for b in each.blocks[1:]) else each
-            for each in shown
+            _with_blocks(message, message.blocks[1:])
+            if any(isinstance(b, ToolResult) for b in message.blocks[1:])
+            else message
+            for message in shown
         )
 
     return sent

@@ -81,16 +81,16 @@ def _never_enough(_real: Any) -> Any:
 
 
 def _goes_on_for_ever(real: Any) -> Any:
-    def counted(self: Guards, guard: Any, tell: Any) -> bool:
+    def counted(self: Guards, guard: Any, notify: Any) -> bool:
         self._iterations.clear()
-        return real(self, guard, tell)
+        return real(self, guard, notify)
 
     return counted
 
 
 def _is_never_deep(real: Any) -> Any:
-    def made(self: Budget, *given: Any, **more: Any) -> None:
-        real(self, *given, **more)
+    def made(self: Budget, *args: Any, **more: Any) -> None:
+        real(self, *args, **more)
         self.depth = 0
 
     return made
@@ -119,9 +119,9 @@ def _stays_stopped(real: Any) -> Any:
     def run(
         self: RunFactory, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE, *, only_compacts: bool = False
     ) -> Run:
-        made = real(self, recorder, used, only_compacts=only_compacts)
-        made._stop_requested = vars(self).setdefault("_stop_asked", made._stop_requested)
-        return made
+        created = real(self, recorder, used, only_compacts=only_compacts)
+        created._stop_requested = vars(self).setdefault("_stop_asked", created._stop_requested)
+        return created
 
     return run
 

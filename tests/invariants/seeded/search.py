@@ -20,14 +20,14 @@ from tests.invariants.seeded.histories import OF_HISTORIES
 from tests.invariants.seeded.runs import OF_RUNS
 
 SEEDS = Path(__file__).with_name("seeds.json")
-"""With which seed each fault is found soon, by its name: `python -m tests.invariants --record` writes it."""
+"""The seed with which each fault is found soon, by its name: `python -m tests.invariants --record` writes it."""
 
 RECORDED = 80
 """How many worlds are lived through at most with a recorded seed: with another number hypothesis makes other worlds."""
 
 FAULTS: tuple[Fault, ...] = (*OF_CALLS, *OF_RUNS, *OF_HISTORIES)
 
-# Enough for what ends, and soon over for what does not.
+# Steps: enough for runs that end, and soon over for those that do not.
 _PATIENCE = 6_000
 
 
@@ -36,8 +36,8 @@ class _Ended(BaseException):
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the search came to, after so many worlds. `error` None: nothing broke."""
+class SearchResult:
+    """The result of a search after so many worlds. `error` is None if nothing broke."""
 
     worlds: int
     error: BaseException | None = None
@@ -45,7 +45,7 @@ class Found:
     @property
     def broken(self) -> Broken | None:
         """The invariant that broke, if that is what ended the search."""
-        return next((each for each in _chain(self.error) if isinstance(each, Broken)), None)
+        return next((error for error in _chain(self.error) if isinstance(error, Broken)), None)
 
     def is_as_stated(self, fault: Fault) -> bool:
         """Whether it is an invariant that this fault breaks."""
@@ -55,7 +55,7 @@ class Found:
         return str(self.broken or (self.error and repr(self.error)) or "not found")
 
 
-def search(fault: Fault, worlds: int, begin: int) -> Found:
+def search(fault: Fault, worlds: int, begin: int) -> SearchResult:
     """Live through at most about so many worlds; another `begin` is another search."""
     lived = 0
 
@@ -70,7 +70,7 @@ def search(fault: Fault, worlds: int, begin: int) -> Found:
             try:
                 super().teardown()
             finally:
-                # What this world ends with, at its end or before.
+                # The error that this world ends with, at its end or before.
                 if isinstance(error := sys.exc_info()[1], Exception):
                     raise _Ended from error
 
@@ -78,10 +78,10 @@ def search(fault: Fault, worlds: int, begin: int) -> Found:
         try:
             run_state_machine_as_test(seed(begin)(Counted), settings=_settings(worlds))
         except _Ended as ended:
-            return Found(lived, ended.__cause__)
+            return SearchResult(lived, ended.__cause__)
         except Exception as error:
-            return Found(lived, error)
-    return Found(lived)
+            return SearchResult(lived, error)
+    return SearchResult(lived)
 
 
 def _settings(worlds: int) -> settings:
@@ -108,14 +108,14 @@ def _quiet() -> Iterator[None]:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, and those that it was wrapped around or came behind."""
-    waiting, seen = [error], set[int]()
+    """Yield the error, and those in its group, its causes and its contexts."""
+    waiting, visited = [error], set[int]()
     while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
+        current = waiting.pop()
+        if current is None or id(current) in visited:
             continue
-        seen.add(id(each))
-        yield each
-        if isinstance(each, BaseExceptionGroup):
-            waiting += each.exceptions
-        waiting += [each.__cause__, each.__context__]
+        visited.add(id(current))
+        yield current
+        if isinstance(current, BaseExceptionGroup):
+            waiting += current.exceptions
+        waiting += [current.__cause__, current.__context__]
