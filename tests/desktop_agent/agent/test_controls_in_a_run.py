@@ -41,7 +41,7 @@ def ask(id_: str = "1") -> ToolUse:
     return ToolUse(id=id_, name="ask_user", input={"question": "Which?", "choices": ["red", "green"]})
 
 
-async def asked(desk: Desk, broker: QuestionBroker) -> str:
+async def first_question_id(desk: Desk, broker: QuestionBroker) -> str:
     while not broker.open_questions:
         await asyncio.sleep(0.001)
     return broker.open_questions[0].question_id
@@ -53,7 +53,7 @@ async def test_a_question_is_asked_without_an_approval_in_plan_mode_too() -> Non
     with_tools(desk, ask_user(broker, desk.memory.emit))
     desk.modes.set_by_person("plan")
     running = desk.start()
-    assert broker.answer(await asked(desk, broker), "red")
+    assert broker.answer(await first_question_id(desk, broker), "red")
     assert await running is RunEnd.COMPLETED
     assert not desk.memory.of(ApprovalRequested)
     assert "red" in str(desk.memory.results[0].content)
@@ -65,7 +65,7 @@ async def test_stop_takes_a_question_back() -> None:
     desk = Desk(Turn(ask()))
     with_tools(desk, ask_user(broker, desk.memory.emit))
     running = desk.start()
-    question_id = await asked(desk, broker)
+    question_id = await first_question_id(desk, broker)
     desk.run.interrupt()
     assert await running is RunEnd.CANCELLED
     assert (broker.open_questions, desk.memory.outcomes) == ((), [Outcome.CANCELLED])

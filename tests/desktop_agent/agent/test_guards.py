@@ -239,7 +239,7 @@ async def test_a_guard_that_is_removed_while_it_thinks_has_no_say() -> None:
     async def check(_moment: GuardMoment) -> GuardVerdict:
         guards.remove("a")
         guards.remove("b")
-        return GuardAbort("never described")
+        return GuardAbort("never heard")
 
     asked: list[str] = []
 

@@ -121,11 +121,11 @@ async def test_a_summary_that_fails_is_in_what_was_spent() -> None:
     desk = desk_of(Turn(full, call("1", "look")), failed, last)
     spending, emit = ConversationUsage(desk.memory.history), desk.memory.emit
 
-    def taken(event: Event, pieces: Sequence[Event] = ()) -> None:
+    def emit_and_count(event: Event, pieces: Sequence[Event] = ()) -> None:
         emit(event, pieces)
         spending.take(event)
 
-    desk.memory.emit = taken  # type: ignore[method-assign]
+    desk.memory.emit = emit_and_count  # type: ignore[method-assign]
     assert await desk.execute() is RunEnd.COMPLETED
     assert [event.cost for event in desk.memory.of(CostUpdated)] == [0.5, 0.75, 1.75]
     assert spending.total is not None

@@ -33,20 +33,20 @@ async def test_it_counts_on_until_the_first_word() -> None:
     desk = Desk(Turn(headers, STARTED, words, ContentDelta("Hi"), end))
     running = desk.start()
 
-    def said() -> list[AnswerAwaited]:
+    def wait_notices() -> list[AnswerAwaited]:
         return desk.memory.of(AnswerAwaited)
 
-    await until(lambda: len(said()) >= 2)
+    await until(lambda: len(wait_notices()) >= 2)
     headers.until.set()
     # That the server took the request is no word of the answer.
     await until(lambda: bool(desk.memory.of(AnswerStarted)))
-    so_far = len(said())
-    await until(lambda: len(said()) > so_far)
+    so_far = len(wait_notices())
+    await until(lambda: len(wait_notices()) > so_far)
     words.until.set()
     await until(lambda: bool(desk.memory.of(ContentDelta)))
-    notices = said()
+    notices = wait_notices()
     await asyncio.sleep(0.05)
-    assert said() == notices
+    assert wait_notices() == notices
     assert [notice.seconds for notice in notices] == sorted(notice.seconds for notice in notices)
     end.until.set()
     assert await running is RunEnd.COMPLETED

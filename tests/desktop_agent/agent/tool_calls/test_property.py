@@ -207,7 +207,7 @@ def decide(act: Act, approval: Any, desk: Desk, world: World) -> None:
         world.allowed.add((approval.tool_use.id, report.resolution.digest))
 
 
-async def live(names: list[tuple[str, str]], hooks: dict[int, str], acts: list[Act]) -> None:
+async def run_acts(names: list[tuple[str, str]], hooks: dict[int, str], acts: list[Act]) -> None:
     world = World()
     world.tools = tools_of(world)
     uses = [call(f"{name}-{position}", name, f"{way} {position % 7}") for position, (name, way) in enumerate(names)]
@@ -282,4 +282,4 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_order_of_calls_decisions_and_stops_breaks_a_promise(
     names: list[tuple[str, str]], hooks: dict[int, str], acts: list[Act]
 ) -> None:
-    asyncio.run(live(names, hooks, acts))
+    asyncio.run(run_acts(names, hooks, acts))

@@ -19,12 +19,12 @@ from tests.fakes.tool_batch import Desk, call, tool
 DIGEST = call_digest("act", {"word": "x"})
 
 
-def decided(word: str, **more: Any) -> RecoveredCalls:
+def decided_calls(word: str, **more: Any) -> RecoveredCalls:
     fields: dict[str, Any] = {"by": "person", "digest": DIGEST, **more}
     return RecoveredCalls(decided={"1": ApprovalResolved("a", "1", word, **fields)})
 
 
-def waiting(**more: Any) -> RecoveredCalls:
+def waiting_calls(**more: Any) -> RecoveredCalls:
     fields: dict[str, Any] = {"digest": DIGEST, **more}
     return RecoveredCalls(waiting={"1": ApprovalRequested("a", "1", **fields)})
 
@@ -59,7 +59,7 @@ async def test_what_was_finished_keeps_its_result_and_is_not_told_again() -> Non
 @pytest.mark.parametrize("runs", [True, False])
 async def test_what_was_started_is_unknown_and_never_run_again(runs: bool) -> None:
     counted = Counted()
-    desk = counted.desk(RecoveredCalls(started=frozenset({"1"}), decided=decided("allow_once").decided))
+    desk = counted.desk(RecoveredCalls(started=frozenset({"1"}), decided=decided_calls("allow_once").decided))
     if runs:
         await desk.run()
     assert desk.outcomes == [Outcome.UNKNOWN]
@@ -69,7 +69,7 @@ async def test_what_was_started_is_unknown_and_never_run_again(runs: bool) -> No
 
 async def test_what_was_allowed_and_not_started_runs_without_another_question() -> None:
     counted = Counted()
-    desk = counted.desk(decided("allow_once"))
+    desk = counted.desk(decided_calls("allow_once"))
     await desk.run()
     assert counted.ran == ["1"]
     assert counted.heard == []
@@ -78,7 +78,7 @@ async def test_what_was_allowed_and_not_started_runs_without_another_question() 
 
 async def test_an_edited_call_runs_with_its_edited_arguments() -> None:
     edited = {"word": "edited"}
-    desk = Counted().desk(decided("allow_once", effective_input=edited, digest=call_digest("act", edited)))
+    desk = Counted().desk(decided_calls("allow_once", effective_input=edited, digest=call_digest("act", edited)))
     await desk.run()
     (words,) = desk.words
     assert words.startswith("The person changed the arguments of this call")
@@ -87,7 +87,7 @@ async def test_an_edited_call_runs_with_its_edited_arguments() -> None:
 
 async def test_an_allowance_for_another_digest_is_asked_again() -> None:
     counted = Counted()
-    desk = counted.desk(decided("allow_once", digest="of something else"))
+    desk = counted.desk(decided_calls("allow_once", digest="of something else"))
     running = desk.start()
     await desk.asked()
     assert counted.ran == []
@@ -99,7 +99,7 @@ async def test_an_allowance_for_another_digest_is_asked_again() -> None:
 async def test_a_rule_that_denies_by_now_goes_over_it() -> None:
     counted = Counted()
     permission_policy = PermissionPolicy([Rule(effect=RuleEffect.DENY, tool="act")])
-    desk = counted.desk(decided("allow_once"), permission_policy=permission_policy)
+    desk = counted.desk(decided_calls("allow_once"), permission_policy=permission_policy)
     await desk.run()
     assert desk.outcomes == [Outcome.DENIED]
     assert counted.ran == []
@@ -107,7 +107,7 @@ async def test_a_rule_that_denies_by_now_goes_over_it() -> None:
 
 async def test_what_a_rule_had_allowed_is_judged_as_things_are_now() -> None:
     counted = Counted()
-    desk = counted.desk(decided("allow_once", by="rule"))
+    desk = counted.desk(decided_calls("allow_once", by="rule"))
     running = desk.start()
     await desk.asked()
     desk.round.stop()
@@ -125,7 +125,7 @@ async def test_what_a_rule_had_allowed_is_judged_as_things_are_now() -> None:
 )
 async def test_a_call_that_was_not_allowed_does_not_run(word: str, outcome: Outcome, end: BatchEnd) -> None:
     counted = Counted()
-    desk = counted.desk(decided(word, message="no thanks"))
+    desk = counted.desk(decided_calls(word, message="no thanks"))
     assert await desk.run() is end
     assert desk.outcomes == [outcome]
     assert counted.ran == []
@@ -135,7 +135,7 @@ async def test_a_call_that_was_not_allowed_does_not_run(word: str, outcome: Outc
 
 async def test_what_waited_waits_again_under_its_number_and_is_not_requested_twice() -> None:
     counted = Counted()
-    desk = counted.desk(waiting())
+    desk = counted.desk(waiting_calls())
     running = desk.start()
     await desk.asked()
     assert [approval.approval_id for approval in desk.approvals.open_approvals] == ["a"]
@@ -147,7 +147,7 @@ async def test_what_waited_waits_again_under_its_number_and_is_not_requested_twi
 
 
 async def test_what_waited_and_would_be_another_call_now_is_asked_anew() -> None:
-    desk = Counted().desk(waiting(digest="of something else"))
+    desk = Counted().desk(waiting_calls(digest="of something else"))
     running = desk.start()
     await desk.asked()
     assert [approval.approval_id for approval in desk.approvals.open_approvals] != ["a"]
@@ -159,7 +159,7 @@ async def test_what_waited_and_would_be_another_call_now_is_asked_anew() -> None
 @pytest.mark.parametrize(("effect", "word"), [(RuleEffect.ALLOW, "allow_once"), (RuleEffect.DENY, "deny")])
 async def test_a_card_that_a_rule_answers_by_now_is_closed(effect: RuleEffect, word: str) -> None:
     counted = Counted()
-    desk = counted.desk(waiting(), permission_policy=PermissionPolicy([Rule(effect=effect, tool="act")]))
+    desk = counted.desk(waiting_calls(), permission_policy=PermissionPolicy([Rule(effect=effect, tool="act")]))
     await desk.run()
     (resolved,) = desk.memory.of(ApprovalResolved)
     assert (resolved.approval_id, resolved.decision, resolved.by) == ("a", word, "rule")
@@ -168,7 +168,7 @@ async def test_a_card_that_a_rule_answers_by_now_is_closed(effect: RuleEffect, w
 
 async def test_a_reason_to_ask_holds_over_the_restart() -> None:
     permission_policy = PermissionPolicy([Rule(effect=RuleEffect.ALLOW, tool="act")])
-    desk = Counted().desk(waiting(reason="a hook wanted it"), permission_policy=permission_policy)
+    desk = Counted().desk(waiting_calls(reason="a hook wanted it"), permission_policy=permission_policy)
     running = desk.start()
     await desk.asked()
     assert desk.approvals.open_approvals[0].reason == "a hook wanted it"
@@ -181,7 +181,7 @@ async def test_of_what_nothing_is_known_all_gates_are_passed() -> None:
     desk = Desk(
         *(call("1", "act"), call("2", "act", "y")),
         tools=[tool("act", counted.work)],
-        left=decided("allow_once"),
+        left=decided_calls("allow_once"),
         hooks=Hooks(pre_tool_use=(counted.hook,)),
     )
     running = desk.start()
