@@ -37,15 +37,15 @@ class InFile(Memory):
         return json.loads(self._path.read_text()) if self._path.exists() else {}
 
 
-def share(here: Stand, path: Path) -> Stand:
+def share(setup: Stand, path: Path) -> Stand:
     """From now on its secrets lie there."""
-    here.secrets = InFile(path)
-    here.servers._secrets.store = here.servers._oauth._secrets = here.servers._transports._secrets = here.secrets
-    return here
+    setup.secrets = InFile(path)
+    setup.servers._secrets.store = setup.servers._oauth._secrets = setup.servers._transports._secrets = setup.secrets
+    return setup
 
 
-async def look(here: Stand) -> str:
-    tool = next(tool for tool in here.servers.tools(None) if tool.name == "web__look")
+async def call_look(setup: Stand) -> str:
+    tool = next(tool for tool in setup.servers.tools(None) if tool.name == "web__look")
     try:
         return str(await tool.run({}, RunningCall("call", lambda _: None)))
     except Exception as error:
@@ -53,11 +53,11 @@ async def look(here: Stand) -> str:
 
 
 async def work(path: str, folder: str, url: str) -> None:
-    async with stand(Path(folder), at(url, sign_in=True)) as here:
-        share(here, Path(path))
-        print((await here.servers.test("web", None)).state, flush=True)
+    async with stand(Path(folder), at(url, sign_in=True)) as setup:
+        share(setup, Path(path))
+        print((await setup.servers.test("web", None)).state, flush=True)
         while await asyncio.to_thread(sys.stdin.readline):
-            print(await look(here), flush=True)
+            print(await call_look(setup), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from tests.fakes.scripted_provider import Turn
 READ = Turn(ToolUse(id="r", name="read_file", input={"path": "a.txt"}))
 
 
-async def decided(session: Session, decision: Decision) -> None:
+async def send_and_decide(session: Session, decision: Decision) -> None:
     session.send(Message.user("go"))
     session.approvals.answer(await card(session), decision)
     await session.wait_idle()
@@ -46,7 +46,7 @@ class TestAudit:
     ) -> None:
         async with Office(tmp_path, Turn(write("1", "one")), Turn()) as office:
             session = office.new_session()
-            await decided(session, decision)
+            await send_and_decide(session, decision)
             (entry,) = (await log(office)).entries
 
         assert (entry.tool, entry.state, entry.by, entry.decision) == ("write_file", state, "person", word)
@@ -59,7 +59,7 @@ class TestAudit:
     async def test_edited_arguments_are_those_that_ran(self, tmp_path: Path) -> None:
         edited = {"path": "note.txt", "content": "better"}
         async with Office(tmp_path, Turn(write("1", "one")), Turn()) as office:
-            await decided(office.new_session(), AllowOnce(edited_input=edited))
+            await send_and_decide(office.new_session(), AllowOnce(edited_input=edited))
             (entry,) = (await log(office)).entries
 
         assert (entry.input, entry.was_edited) == (edited, True)
@@ -93,7 +93,7 @@ class TestAudit:
         async with Office(tmp_path, *turns) as office:
             session = office.new_session()
             for _ in range(4):
-                await decided(session, AllowOnce())
+                await send_and_decide(session, AllowOnce())
             whole = (await log(office)).entries
             monkeypatch.setattr(permission_records, "PAGE_SIZE", 3)
             paged = await log(office)

@@ -170,7 +170,7 @@ ACTS: dict[str, Callable[[Session], Any]] = {
 }
 
 
-def stands(session: Session) -> tuple[object, ...]:
+def controls_of(session: Session) -> tuple[object, ...]:
     """All that may be changed while a conversation is open."""
     permission_policy, queue = session.permission_policy, session.queue.entries
     of_standing = (permission_policy.mode, permission_policy.rules, permission_policy._workspace)
@@ -191,7 +191,7 @@ async def test_what_a_closed_one_is_asked_for_is_refused_with_a_remedy(shaky: Sh
         await wait.reached.wait()
         stage.session.steer(WAITS, "idle")
     await stage.session.close()
-    stood = stands(stage.session)
+    stood = controls_of(stage.session)
     events, history, shown = list(stage.events), stage.session.history, list(stage.session.transcript)
     stored = await shaky.store.load(stage.session.record.id) if is_kept else None
     with pytest.raises(WrongUse, match="closed") as refused:
@@ -202,7 +202,7 @@ async def test_what_a_closed_one_is_asked_for_is_refused_with_a_remedy(shaky: Sh
     assert (stage.events, stage.session.history, list(stage.session.transcript)) == (events, history, shown)
     assert (await shaky.store.load(stage.session.record.id) if is_kept else None) == stored
     assert await shaky.store.rules.all() == ()
-    assert stands(stage.session) == stood
+    assert controls_of(stage.session) == stood
     assert not stage.busy
 
 

@@ -90,7 +90,7 @@ async def search(engine: Engine, query: SearchQuery | str) -> SearchResults:
     return results
 
 
-async def found(engine: Engine, query: SearchQuery | str) -> list[str]:
+async def found_ids(engine: Engine, query: SearchQuery | str) -> list[str]:
     return [hits.conversation_id for hits in (await search(engine, query)).conversations]
 
 
@@ -135,7 +135,7 @@ async def test_own_and_found_ones_are_ranked_together(engine: Engine, home: Path
     await engine.store.commit(record.id, Message.user("A harbour"))
     assert await index(engine)
     # A title counts most; what was said just now more than what was said months ago.
-    assert await found(engine, "harbour") == [*ids("b"), record.id, *ids("a")]
+    assert await found_ids(engine, "harbour") == [*ids("b"), record.id, *ids("a")]
     results = await engine.store.search.find(SearchQuery("harbour"), limit=1)
     assert results is not None
     assert (len(results.conversations), results.has_more) == (1, True)
@@ -155,18 +155,18 @@ async def test_filters_are_honoured_and_those_of_our_own_places_exclude_found_on
     write_codex(home)
     record = await engine.store.create_conversation(title="harbour", model=None)
     assert await index(engine, "claude-code", "codex")
-    everything = await found(engine, "harbour")
+    everything = await found_ids(engine, "harbour")
     assert sorted(everything) == sorted([record.id, *ids("a", "b")])
     since = SearchQuery("harbour", since=datetime(2026, 5, 9, tzinfo=UTC), until=datetime(2026, 5, 10, tzinfo=UTC))
-    assert await found(engine, since) == ids("b")
-    assert sorted(await found(engine, SearchQuery("harbour", program="claude-code"))) == sorted(ids("a", "b"))
-    assert await found(engine, SearchQuery("harbour", program="codex")) == []
-    assert await found(engine, SearchQuery("harbour", has_tool_call=True)) == ids("a")
-    assert await found(engine, SearchQuery("harbour", places=frozenset({SearchPlace.FILES}))) == ids("a")
-    assert await found(engine, SearchQuery("harbour", conversation_id=ids("b")[0])) == ids("b")
-    assert await found(engine, SearchQuery("harbour", tag="x")) == []
+    assert await found_ids(engine, since) == ids("b")
+    assert sorted(await found_ids(engine, SearchQuery("harbour", program="claude-code"))) == sorted(ids("a", "b"))
+    assert await found_ids(engine, SearchQuery("harbour", program="codex")) == []
+    assert await found_ids(engine, SearchQuery("harbour", has_tool_call=True)) == ids("a")
+    assert await found_ids(engine, SearchQuery("harbour", places=frozenset({SearchPlace.FILES}))) == ids("a")
+    assert await found_ids(engine, SearchQuery("harbour", conversation_id=ids("b")[0])) == ids("b")
+    assert await found_ids(engine, SearchQuery("harbour", tag="x")) == []
     folder = await engine.store.folders.create("Work")
-    assert await found(engine, SearchQuery("harbour", folder=folder.id)) == []
+    assert await found_ids(engine, SearchQuery("harbour", folder=folder.id)) == []
     choices = await engine.store.search.choices()
     assert choices.programs == (("claude-code", "Claude Code"), ("codex", "Codex"))
 
@@ -177,9 +177,9 @@ async def test_a_changed_conversation_takes_the_place_of_its_older_state(engine:
     assert await index(engine)
     session(home, "a", "harbour", "second")
     assert await index(engine)
-    assert await found(engine, "first") == []
-    assert await found(engine, "second") == ids("a")
-    assert sorted(await found(engine, "harbour")) == sorted(ids("a", "b"))
+    assert await found_ids(engine, "first") == []
+    assert await found_ids(engine, "second") == ids("a")
+    assert sorted(await found_ids(engine, "harbour")) == sorted(ids("a", "b"))
 
 
 async def test_what_is_written_while_it_is_indexed_is_found_the_next_time(engine: Engine, home: Path) -> None:
@@ -199,11 +199,11 @@ async def test_what_is_written_while_it_is_indexed_is_found_the_next_time(engine
             yield from super().load(entries, pause)
 
     assert await engine.store.search.found.index_all(Written(("claude-code",)))
-    assert await found(engine, "harbour") == ids("a")
+    assert await found_ids(engine, "harbour") == ids("a")
     with path.open("a") as file:
         file.write(line[half:] + "\n")
     assert await index(engine)
-    assert await found(engine, "lighthouse") == ids("a")
+    assert await found_ids(engine, "lighthouse") == ids("a")
 
 
 async def test_nothing_is_read_again_that_did_not_change(engine: Engine, home: Path) -> None:
@@ -228,7 +228,7 @@ async def test_a_line_without_an_end_takes_no_memory_and_hides_nothing_else(engi
         file.write(b'{"type": "user", "message": "')
         file.truncate(path.stat().st_size + 80_000_000)
     assert await index(engine)
-    assert await found(engine, "lighthouse") == ids("a")
+    assert await found_ids(engine, "lighthouse") == ids("a")
 
 
 async def test_a_folder_that_vanishes_takes_everything_with_it(engine: Engine, home: Path, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ async def test_a_folder_that_vanishes_takes_everything_with_it(engine: Engine, h
     write_codex(home)
     programs = ("claude-code", "codex")
     assert await index(engine, *programs)
-    assert await found(engine, MARK) == ids("a")
+    assert await found_ids(engine, MARK) == ids("a")
     assert files_with(MARK, [tmp_path / "data"]) != []
 
     class Vanishing(FoundHistorySource):
@@ -249,7 +249,7 @@ async def test_a_folder_that_vanishes_takes_everything_with_it(engine: Engine, h
     session(home, "b", f"{MARK} again", title=MARK)
     assert await engine.store.search.found.index_all(Vanishing(programs))
     assert await index(engine, *programs)
-    assert await found(engine, MARK) == []
+    assert await found_ids(engine, MARK) == []
     assert files_with(MARK, [tmp_path / "data"]) == []
 
 
@@ -262,7 +262,7 @@ async def test_a_program_that_is_switched_off_is_gone_at_once_and_the_last_one_w
     search_found = engine.store.search.found
     monkeypatch.setattr(search_found, "_source", FoundHistorySource(("codex",)))
     # Before the index has followed.
-    assert await found(engine, MARK) == []
+    assert await found_ids(engine, MARK) == []
     assert files_with(MARK, [tmp_path / "data"]) != []
     assert await index(engine, "codex")
     assert files_with(MARK, [tmp_path / "data"]) == []
@@ -295,11 +295,11 @@ async def test_of_too_many_the_newest_are_found_and_that_is_said(
     session(home, "s6", f"harbour {'long ' * 20}", day=6)
     assert await index(engine)
     assert await index(engine)
-    assert await found(engine, "harbour") == ids("s6", "s5")
+    assert await found_ids(engine, "harbour") == ids("s6", "s5")
     monkeypatch.setattr(found_indexer, "MAX_CHARACTERS", 10_000)
     monkeypatch.setattr(found_indexer, "MAX_CONVERSATIONS", 3)
     assert await index(engine)
-    assert await found(engine, "harbour") == ids("s6", "s5", "s4")
+    assert await found_ids(engine, "harbour") == ids("s6", "s5", "s4")
 
 
 async def test_a_damaged_index_is_made_anew(engine: Engine, home: Path, tmp_path: Path) -> None:
@@ -309,9 +309,9 @@ async def test_a_damaged_index_is_made_anew(engine: Engine, home: Path, tmp_path
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     path.write_bytes(b"SQLite format 3\0" + b"x" * 20_000)
-    assert await found(engine, "harbour") == []
+    assert await found_ids(engine, "harbour") == []
     assert await index(engine)
-    assert await found(engine, "harbour") == ids("a")
+    assert await found_ids(engine, "harbour") == ids("a")
 
 
 async def test_a_name_that_is_no_text_is_found(engine: Engine, home: Path) -> None:
@@ -370,7 +370,7 @@ async def test_one_file_that_cannot_be_read_keeps_nothing_else(engine: Engine, h
     removed.with_name("b.jsonl").unlink()
     removed.with_name("b.jsonl").symlink_to(removed.with_name("a.jsonl"))
     assert await index(engine)
-    assert await found(engine, "harbour") == ids("a")
+    assert await found_ids(engine, "harbour") == ids("a")
 
 
 @pytest.mark.parametrize("error", [ValueError, PermissionError, RecursionError])
@@ -380,7 +380,7 @@ async def test_a_program_whose_list_fails_keeps_what_is_known_and_hides_no_other
     write_codex(home)
     programs = ("claude-code", "codex")
     assert await index(engine, *programs)
-    known = await found(engine, SearchQuery(program="codex"))
+    known = await found_ids(engine, SearchQuery(program="codex"))
     assert known
     session(home, "a", "harbour")
 
@@ -390,8 +390,8 @@ async def test_a_program_whose_list_fails_keeps_what_is_known_and_hides_no_other
     monkeypatch.setattr(CodexReader, "list_conversations", fail)
     assert [program.program for program in list_programs()] == ["claude-code"]
     assert await index(engine, *programs)
-    assert await found(engine, "harbour") == ids("a")
-    assert await found(engine, SearchQuery(program="codex")) == known
+    assert await found_ids(engine, "harbour") == ids("a")
+    assert await found_ids(engine, SearchQuery(program="codex")) == known
 
 
 async def test_a_message_below_a_very_long_line_is_found_at_its_place(engine: Engine, home: Path) -> None:
@@ -420,27 +420,27 @@ async def test_what_cannot_be_read_is_found_by_its_title_and_tried_again_by_anot
     with monkeypatch.context() as patch:
         patch.setattr(ClaudeCodeReader, "load", fail)
         assert await index(engine)
-    assert await found(engine, "boats") == ids("a")
+    assert await found_ids(engine, "boats") == ids("a")
     assert await index(engine)
-    assert await found(engine, "lighthouse") == []
+    assert await found_ids(engine, "lighthouse") == []
     monkeypatch.setattr(engine.store.search.found, "_unreadable", {})
     assert await index(engine)
-    assert await found(engine, "lighthouse") == ids("a")
+    assert await found_ids(engine, "lighthouse") == ids("a")
 
 
 async def test_a_database_that_is_being_written_keeps_what_is_known(engine: Engine, home: Path) -> None:
     write_opencode(home).close()
     assert await index(engine, "opencode")
     everything = SearchQuery(program="opencode")
-    assert len(await found(engine, everything)) == 1
+    assert len(await found_ids(engine, everything)) == 1
     path = home / ".local" / "share" / "opencode" / "opencode.db"
     path.rename(path.with_name("aside"))
     path.write_bytes(b"SQLite format 3\0")
     assert await index(engine, "opencode")
-    assert len(await found(engine, everything)) == 1
+    assert len(await found_ids(engine, everything)) == 1
     path.unlink()
     assert await index(engine, "opencode")
-    assert await found(engine, everything) == []
+    assert await found_ids(engine, everything) == []
 
 
 async def test_closing_waits_for_no_long_conversation(engine: Engine, home: Path) -> None:
@@ -456,7 +456,7 @@ async def test_closing_waits_for_no_long_conversation(engine: Engine, home: Path
     engine.store.search.found.set_source(Watched(("claude-code",)))
     assert await asyncio.to_thread(reading.wait, 10)
     await engine.store.search.found.close()
-    assert await found(engine, SearchQuery(program="claude-code")) == []
+    assert await found_ids(engine, SearchQuery(program="claude-code")) == []
 
 
 async def test_closing_waits_for_nothing_that_does_not_end(engine: Engine, home: Path, tmp_path: Path) -> None:
@@ -478,12 +478,12 @@ async def test_closing_waits_for_nothing_that_does_not_end(engine: Engine, home:
     assert await asyncio.to_thread(reading.wait, 10)
     await indexer.close()
     assert not released.is_set()
-    assert await found(engine, "harbour") == ids("a")
+    assert await found_ids(engine, "harbour") == ids("a")
     # Nobody has the index any more.
     other = FoundIndexer(tmp_path / "data", asyncio.Event().wait)
     assert await other.index_all(FoundHistorySource(("claude-code",)))
     await other.close()
-    assert sorted(await found(engine, "harbour")) == sorted(ids("a", "b"))
+    assert sorted(await found_ids(engine, "harbour")) == sorted(ids("a", "b"))
     threads = {thread for thread in threading.enumerate() if thread.name == "tool"}
     assert threads
     released.set()
@@ -515,7 +515,7 @@ async def test_a_long_file_is_left_where_it_is_when_the_program_is_closed(engine
     released.set()
     await closing_
     assert len(lines) == 10
-    assert await found(engine, SearchQuery(program="claude-code")) == []
+    assert await found_ids(engine, SearchQuery(program="claude-code")) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")

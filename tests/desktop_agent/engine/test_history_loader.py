@@ -61,13 +61,13 @@ def summary(first_kept: str) -> Message:
     return Message(id="summary", role=Role.SYSTEM, blocks=(block,), injected_by=COMPACTION_AUTHOR)
 
 
-async def opened(stage: Stage, *messages: Message, whole: bool = False) -> Session:
+async def open_stored(stage: Stage, *messages: Message, whole: bool = False) -> Session:
     record = await stage.shaky.store.create_conversation(title="t", model="m")
     await stage.shaky.store.commit(record.id, *messages)
-    return await opened_again(stage, record.id, whole=whole)
+    return await reopen(stage, record.id, whole=whole)
 
 
-async def opened_again(stage: Stage, id_: str, *, whole: bool = False) -> Session:
+async def reopen(stage: Stage, id_: str, *, whole: bool = False) -> Session:
     stage.session = await reopen_session(stage.shaky.store, id_, stage.session._runs._setup, whole=whole)
     return stage.session
 
@@ -90,7 +90,7 @@ def shown(items: Sequence[Item] | Transcript) -> list[tuple[type[Item], str, str
 
 @pytest.mark.parametrize("messages", [list(talk(9)), list(work(20))])
 async def test_it_is_opened_by_its_end_and_grows_at_its_beginning(shaky: Shaky, messages: list[Message]) -> None:
-    session = await opened(stage_for(shaky), *messages)
+    session = await open_stored(stage_for(shaky), *messages)
     loader, transcript = session.history_loader, session.transcript
     last = transcript[len(transcript) - 1]
     changes: list[Change] = []
@@ -110,7 +110,7 @@ async def test_it_is_opened_by_its_end_and_grows_at_its_beginning(shaky: Shaky, 
 
 async def test_what_goes_on_below_finds_its_items_after_others_were_prepended(shaky: Shaky) -> None:
     stage = stage_for(shaky, "new")
-    session = await opened(stage, *talk(5))
+    session = await open_stored(stage, *talk(5))
     changes: list[Change] = []
     await session.history_loader.load_all()
     session.subscribe(on_changes=changes.extend)
@@ -128,7 +128,7 @@ async def test_the_model_reads_the_same_as_if_all_were_in_memory(shaky: Shaky, p
     requests = []
     for whole in (True, False):
         stage = stage_for(shaky, "new")
-        session = await opened(stage, *messages, whole=whole)
+        session = await open_stored(stage, *messages, whole=whole)
         await stage.say("go")
         requests.append([(message.role, message.text) for message in stage.provider.requests[0].messages])
     assert requests[0] == requests[1]
@@ -140,7 +140,7 @@ async def test_the_prompt_of_summarised_work_is_read_too(shaky: Shaky) -> None:
     requests = []
     for whole in (True, False):
         stage = stage_for(shaky, "new")
-        await opened(stage, *messages, whole=whole)
+        await open_stored(stage, *messages, whole=whole)
         await stage.say("go")
         requests.append([(message.role, message.text) for message in stage.provider.requests[0].messages])
     assert requests[0] == requests[1]
@@ -152,7 +152,7 @@ async def test_where_nothing_was_summarised_all_is_read_in_large_parts(
 ) -> None:
     monkeypatch.setattr(history_loader, "_LARGE_PART", 12)
     stage = stage_for(shaky, "new")
-    await opened(stage, *talk(10))
+    await open_stored(stage, *talk(10))
     parts: list[int] = []
     load_above = shaky.store.branch_parts.load_above
 
@@ -173,7 +173,7 @@ INSTRUCTION = Message(id="i", role=Role.SYSTEM, blocks=(Text(text="Be brief."),)
 @pytest.mark.parametrize("messages", [[*talk(9)], [INSTRUCTION, *talk(9), summary("p7")], [*talk(9), summary("gone")]])
 async def test_all_is_loaded_where_the_model_reads_all_or_instructions(shaky: Shaky, messages: list[Message]) -> None:
     stage = stage_for(shaky, "new")
-    session = await opened(stage, *messages)
+    session = await open_stored(stage, *messages)
     assert session.history_loader.unloaded_count
     await stage.say("go")
     assert session.history_loader.unloaded_count == 0
@@ -188,7 +188,7 @@ async def test_hooks_see_all_of_it(shaky: Shaky) -> None:
         return None
 
     stage = stage_for(shaky, "new", hooks=Hooks(user_prompt_submit=(judge,)))
-    await opened(stage, *talk(9), summary("p7"))
+    await open_stored(stage, *talk(9), summary("p7"))
     await stage.say("go")
     assert lengths == [37]
 
@@ -196,7 +196,7 @@ async def test_hooks_see_all_of_it(shaky: Shaky) -> None:
 async def test_a_prompt_that_is_edited_where_the_part_begins_stays_on_its_branch(shaky: Shaky) -> None:
     stage = stage_for(shaky, "other")
     messages = [*talk(9)]
-    session = await opened(stage, *messages, summary("p8"))
+    session = await open_stored(stage, *messages, summary("p8"))
     await session.history_loader.load(2)
     first = session.history[0]
     assert session.history_loader.unloaded_count
@@ -208,7 +208,7 @@ async def test_a_prompt_that_is_edited_where_the_part_begins_stays_on_its_branch
     await stage.idle()
     edited = session.history[-2:]
     assert [message.text for message in edited] == ["edited", "other"]
-    for opened_session in (session, await opened_again(stage, session.record.id, whole=True)):
+    for opened_session in (session, await reopen(stage, session.record.id, whole=True)):
         await opened_session.history_loader.load_all()
         assert opened_session.history == (*messages[:above], *edited)
         assert opened_session.branches.versions[edited[0].id].ids == (first.id, edited[0].id)
@@ -217,7 +217,7 @@ async def test_a_prompt_that_is_edited_where_the_part_begins_stays_on_its_branch
 
 async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky: Shaky) -> None:
     stage = stage_for(shaky, "x", "y")
-    session = await opened(stage, *talk(9), whole=True)
+    session = await open_stored(stage, *talk(9), whole=True)
     before = session.history
     session.branches.edit_prompt("p2", Message.user("second way"))
     await stage.idle()
@@ -228,7 +228,7 @@ async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky:
     await session.branches.show("p8")
     await session.close()
     versions = session.branches.versions
-    reopened = await opened_again(stage, session.record.id)
+    reopened = await reopen(stage, session.record.id)
     known: set[int] = set()
     while reopened.history_loader.unloaded_count:
         assert reopened.branches.versions == {
@@ -237,7 +237,7 @@ async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky:
         known.add(len(reopened.branches.versions))
         await reopened.history_loader.load(1)
     assert known | {len(reopened.branches.versions)} == {0, 1, 2}
-    third = await opened_again(stage, session.record.id)
+    third = await reopen(stage, session.record.id)
     await third.branches.show(versions["p2"].ids[1])
     assert [message.text for message in third.history[-2:]] == ["second way", "x"]
     assert len(third.history) == 10
@@ -257,7 +257,7 @@ async def two_long_branches(stage: Stage) -> tuple[str, list[Message], list[Mess
 async def test_another_branch_is_loaded_by_its_end(shaky: Shaky) -> None:
     stage = stage_for(shaky)
     id_, first, second = await two_long_branches(stage)
-    session = await opened_again(stage, id_)
+    session = await reopen(stage, id_)
     await session.branches.show("a10", whole=False)
     assert first[: session.history_loader.unloaded_count] + list(session.history) == first
     assert session.history_loader.unloaded_count > 30
@@ -280,13 +280,13 @@ async def test_another_branch_is_loaded_by_its_end(shaky: Shaky) -> None:
 async def test_another_branch_meets_what_is_in_memory(shaky: Shaky) -> None:
     stage = stage_for(shaky)
     id_, first, second = await two_long_branches(stage)
-    session = await opened_again(stage, id_)
+    session = await reopen(stage, id_)
     assert await session.history_loader.load_until("p1")
     above = session.history_loader.unloaded_count
     assert above
     await session.branches.show("p2", whole=False)
     assert list(session.history) == first[above:]
-    session = await opened_again(stage, id_)
+    session = await reopen(stage, id_)
     # From its part on, the branch that is asked for has all that is in memory.
     await session.branches.show("p2", whole=False)
     await session.branches.show("p1", whole=False)
@@ -297,7 +297,7 @@ async def test_another_branch_meets_what_is_in_memory(shaky: Shaky) -> None:
 async def test_the_branch_that_was_seen_last_comes_back_where_it_was_left_in_part(shaky: Shaky) -> None:
     stage = stage_for(shaky, "new")
     id_, first, second = await two_long_branches(stage)
-    session = await opened_again(stage, id_)
+    session = await reopen(stage, id_)
     await session.branches.show("p10", whole=False)
     session.branches.edit_prompt("p10", Message.user("newer"))
     await stage.idle()
@@ -314,17 +314,17 @@ async def test_the_branch_that_was_seen_last_comes_back_where_it_was_left_in_par
 async def test_a_long_branch_comes_into_view_where_nothing_was(shaky: Shaky) -> None:
     stage = stage_for(shaky)
     messages = list(talk(10))
-    session = await opened(stage, *messages, whole=True)
+    session = await open_stored(stage, *messages, whole=True)
     session.edit_history(())
     await session.flush()
-    session = await opened_again(stage, session.record.id)
+    session = await reopen(stage, session.record.id)
     assert session.history == ()
     assert session.branches.continuations == ("p0",)
     await session.branches.show("p0", whole=False)
     assert session.history == tuple(messages)
     session.edit_history(())
     await session.flush()
-    session = await opened_again(stage, session.record.id)
+    session = await reopen(stage, session.record.id)
     await session.branches.show("a9", whole=False)
     assert session.history_loader.unloaded_count
     assert messages[: session.history_loader.unloaded_count] + list(session.history) == messages
@@ -338,7 +338,7 @@ async def test_the_ids_of_a_branch_that_is_left_are_those_it_has_alone(shaky: Sh
 
 async def test_an_answer_whose_prompt_is_not_loaded_is_asked_for_anew_once_it_is(shaky: Shaky) -> None:
     stage = stage_for(shaky, "again")
-    session = await opened(stage, *talk(2), *work(20))
+    session = await open_stored(stage, *talk(2), *work(20))
     with pytest.raises(WrongUse, match="not in memory"):
         session.branches.regenerate("done")
     await session.history_loader.load_turn("done")
@@ -354,7 +354,7 @@ async def test_an_answer_whose_prompt_is_not_loaded_is_asked_for_anew_once_it_is
 
 
 async def test_a_message_is_found_far_above(shaky: Shaky) -> None:
-    session = await opened(stage_for(shaky), *talk(9))
+    session = await open_stored(stage_for(shaky), *talk(9))
     assert await session.history_loader.load_until("c3")
     assert 0 < session.history_loader.unloaded_count <= 13
     above = session.history_loader.unloaded_count
@@ -372,7 +372,7 @@ async def test_what_broke_off_is_recovered_by_its_end(shaky: Shaky) -> None:
         envelope(3, ContentDelta("half")),
     ]
     await shaky.store.append_journal(record.id, begun)
-    session = await opened_again(stage, record.id)
+    session = await reopen(stage, record.id)
     assert session.history_loader.unloaded_count == 33
     assert [message.text for message in session.history[-2:]] == ["go", "half"]
     await session.history_loader.load_all()
@@ -381,7 +381,7 @@ async def test_what_broke_off_is_recovered_by_its_end(shaky: Shaky) -> None:
 
 
 async def test_what_two_load_at_once_is_taken_in_once(shaky: Shaky) -> None:
-    session = await opened(stage_for(shaky), *talk(9))
+    session = await open_stored(stage_for(shaky), *talk(9))
     await asyncio.gather(*(session.history_loader.load() for _ in range(3)))
     await session.history_loader.load_all()
     assert [message.id for message in session.history] == [message.id for message in talk(9)]
@@ -389,10 +389,10 @@ async def test_what_two_load_at_once_is_taken_in_once(shaky: Shaky) -> None:
 
 async def test_a_deletion_and_its_plan_have_all_of_the_branch(shaky: Shaky) -> None:
     stage = stage_for(shaky)
-    session = await opened(stage, *talk(5))
+    session = await open_stored(stage, *talk(5))
     plan = await session.branches.plan_deletion("a1")
     assert (plan.head, plan.following) == ("p1", 6)
-    session = await opened_again(stage, session.record.id)
+    session = await reopen(stage, session.record.id)
     assert session.history_loader.unloaded_count
     assert (await session.branches.load_tree()).deletion("a1") == plan
     await session.branches.delete("a1")
@@ -404,7 +404,7 @@ async def test_a_deletion_and_its_plan_have_all_of_the_branch(shaky: Shaky) -> N
 
 async def test_the_head_is_known_where_the_first_messages_in_memory_are_left(shaky: Shaky) -> None:
     stage = stage_for(shaky, "new")
-    session = await opened(stage, *talk(3))
+    session = await open_stored(stage, *talk(3))
     above = session._writer.above
     assert above is not None
     first = session.history[0]
@@ -421,7 +421,7 @@ async def test_the_head_is_known_where_the_first_messages_in_memory_are_left(sha
 async def test_no_title_is_asked_for_while_the_first_prompt_is_not_in_memory(shaky: Shaky) -> None:
     requests: list[object] = []
     stage = stage_for(shaky, "one", "two", title_model=requests.append)
-    session = await opened(stage, *talk(5), summary("p4"))
+    session = await open_stored(stage, *talk(5), summary("p4"))
     await stage.say("more")
     assert session.history_loader.unloaded_count
     assert not requests

@@ -21,27 +21,27 @@ HARMLESS = {"description": "Looks."}
 READS, WRITES = ({"annotations": {"readOnlyHint": only_reads}} for only_reads in (True, False))
 
 
-def write(folder: Path, *about: dict[str, object]) -> None:
+def write_tool(folder: Path, *about: dict[str, object]) -> None:
     whole: dict[str, object] = {}
     for part in about:
         whole |= part
     (folder / "turn.json").write_text(json.dumps(whole))
 
 
-async def seen(here: Stand, folder: Path) -> McpToolInfo:
+async def listed_tool(setup: Stand, folder: Path) -> McpToolInfo:
     """The tool as the settings show it."""
-    state = await here.servers.test("own", folder)
+    state = await setup.servers.test("own", folder)
     assert state.reason is None
     return next(tool for tool in state.tools if tool.name == "turn")
 
 
-def class_now(here: Stand, folder: Path) -> ToolClass:
+def current_class(setup: Stand, folder: Path) -> ToolClass:
     """Return the class of the tool as a run gets it."""
-    return next(tool for tool in here.servers.tools(folder) if tool.name == "own__turn").tool_class
+    return next(tool for tool in setup.servers.tools(folder) if tool.name == "own__turn").tool_class
 
 
-def notices(here: Stand) -> list[str]:
-    return [str(notice) for notice in here.servers.notices]
+def notices(setup: Stand) -> list[str]:
+    return [str(notice) for notice in setup.servers.notices]
 
 
 @pytest.mark.parametrize(
@@ -59,98 +59,98 @@ def notices(here: Stand) -> list[str]:
     ids=["description", "schema", "hint", "other hint"],
 )
 async def test_between_two_starts(turned, tmp_path):
-    write(tmp_path, HARMLESS)
-    async with stand(tmp_path, own("turns")) as here:
-        tool = await seen(here, tmp_path)
-        chosen = here.configured[0].with_tool_class_override("turn", tool.digest, READ)
-        await here.keep((chosen,))
-        assert class_now(here, tmp_path) is READ
-    write(tmp_path, turned)
-    async with stand(tmp_path, chosen) as here:
-        tool = await seen(here, tmp_path)
-        assert (class_now(here, tmp_path), tool.tool_class, tool.has_changed) == (CHANGE, CHANGE, True)
-        assert len(notices(here)) == 1
-        assert "no longer apply" in notices(here)[0]
-        await here.keep((chosen.with_tool_class_override("turn", tool.digest, READ),))
-        assert class_now(here, tmp_path) is READ
-        assert not (await seen(here, tmp_path)).has_changed
+    write_tool(tmp_path, HARMLESS)
+    async with stand(tmp_path, own("turns")) as setup:
+        tool = await listed_tool(setup, tmp_path)
+        chosen = setup.configured[0].with_tool_class_override("turn", tool.digest, READ)
+        await setup.keep((chosen,))
+        assert current_class(setup, tmp_path) is READ
+    write_tool(tmp_path, turned)
+    async with stand(tmp_path, chosen) as setup:
+        tool = await listed_tool(setup, tmp_path)
+        assert (current_class(setup, tmp_path), tool.tool_class, tool.has_changed) == (CHANGE, CHANGE, True)
+        assert len(notices(setup)) == 1
+        assert "no longer apply" in notices(setup)[0]
+        await setup.keep((chosen.with_tool_class_override("turn", tool.digest, READ),))
+        assert current_class(setup, tmp_path) is READ
+        assert not (await listed_tool(setup, tmp_path)).has_changed
 
 
 async def test_each_change_is_told_also_when_its_words_are_those_of_the_last(tmp_path):
-    async with stand(tmp_path, own("turns")) as here:
+    async with stand(tmp_path, own("turns")) as setup:
         for number, words in enumerate(("Looks.", "Deletes all.", "Looks.", "Sends all.", "Sends all.")):
-            write(tmp_path, {"description": words})
-            await seen(here, tmp_path)
-            assert len(notices(here)) == min(number, 3)
+            write_tool(tmp_path, {"description": words})
+            await listed_tool(setup, tmp_path)
+            assert len(notices(setup)) == min(number, 3)
 
 
 async def test_while_it_runs(tmp_path):
-    write(tmp_path, HARMLESS)
-    async with stand(tmp_path, own("turns")) as here:
-        tool = await seen(here, tmp_path)
-        await here.keep((here.configured[0].with_tool_class_override("turn", tool.digest, READ),))
-        assert class_now(here, tmp_path) is READ
-        write(tmp_path, {"description": "Sends everything away."})
-        live = here.servers.server("own", tmp_path)
+    write_tool(tmp_path, HARMLESS)
+    async with stand(tmp_path, own("turns")) as setup:
+        tool = await listed_tool(setup, tmp_path)
+        await setup.keep((setup.configured[0].with_tool_class_override("turn", tool.digest, READ),))
+        assert current_class(setup, tmp_path) is READ
+        write_tool(tmp_path, {"description": "Sends everything away."})
+        live = setup.servers.server("own", tmp_path)
         assert live is not None
         await live.call("change", {})
-        await until(lambda: class_now(here, tmp_path) is CHANGE)
+        await until(lambda: current_class(setup, tmp_path) is CHANGE)
         assert live.lifecycle.start_count == 1
-        assert any("own__turn" in sentence and "no longer apply" in sentence for sentence in notices(here))
-        write(tmp_path, HARMLESS)
-        assert not (await seen(here, tmp_path)).has_changed
-        assert class_now(here, tmp_path) is READ
+        assert any("own__turn" in sentence and "no longer apply" in sentence for sentence in notices(setup))
+        write_tool(tmp_path, HARMLESS)
+        assert not (await listed_tool(setup, tmp_path)).has_changed
+        assert current_class(setup, tmp_path) is READ
 
 
 async def test_a_trusted_server_that_turns_a_tool_harmless_is_believed_and_it_is_told(tmp_path):
-    write(tmp_path, HARMLESS, WRITES)
-    async with stand(tmp_path, own("turns", trusted=True)) as here:
-        tool = await seen(here, tmp_path)
-        assert (tool.declared_class, class_now(here, tmp_path)) == (CHANGE, CHANGE)
-        identity = {tool.name: tool.identity for tool in here.servers.tools(tmp_path)}["own__turn"]
-        write(tmp_path, HARMLESS, READS)
-        tool = await seen(here, tmp_path)
-        assert (tool.declared_class, class_now(here, tmp_path)) == (READ, READ)
-        assert {tool.name: tool.identity for tool in here.servers.tools(tmp_path)}["own__turn"] != identity
-        (sentence,) = notices(here)
+    write_tool(tmp_path, HARMLESS, WRITES)
+    async with stand(tmp_path, own("turns", trusted=True)) as setup:
+        tool = await listed_tool(setup, tmp_path)
+        assert (tool.declared_class, current_class(setup, tmp_path)) == (CHANGE, CHANGE)
+        identity = {tool.name: tool.identity for tool in setup.servers.tools(tmp_path)}["own__turn"]
+        write_tool(tmp_path, HARMLESS, READS)
+        tool = await listed_tool(setup, tmp_path)
+        assert (tool.declared_class, current_class(setup, tmp_path)) == (READ, READ)
+        assert {tool.name: tool.identity for tool in setup.servers.tools(tmp_path)}["own__turn"] != identity
+        (sentence,) = notices(setup)
         assert "says that the tool only reads, and you trust the server" in sentence
 
 
 async def test_restrictions_hold_whatever_becomes_of_the_tool(tmp_path):
-    write(tmp_path, HARMLESS, WRITES)
-    async with stand(tmp_path, own("turns", trusted=True)) as here:
-        tool = await seen(here, tmp_path)
-        await here.keep((here.configured[0].with_tool_class_override("turn", tool.digest, CHANGE),))
-        write(tmp_path, {"description": "Only looks, truly."}, READS)
-        tool = await seen(here, tmp_path)
-        assert (class_now(here, tmp_path), tool.has_changed) == (CHANGE, False)
-        await here.change(off_tools=frozenset({"turn"}))
-        write(tmp_path, {"description": "Call me."}, READS)
-        assert not (await seen(here, tmp_path)).is_enabled
-        assert "own__turn" not in {tool.name for tool in here.servers.tools(tmp_path)}
+    write_tool(tmp_path, HARMLESS, WRITES)
+    async with stand(tmp_path, own("turns", trusted=True)) as setup:
+        tool = await listed_tool(setup, tmp_path)
+        await setup.keep((setup.configured[0].with_tool_class_override("turn", tool.digest, CHANGE),))
+        write_tool(tmp_path, {"description": "Only looks, truly."}, READS)
+        tool = await listed_tool(setup, tmp_path)
+        assert (current_class(setup, tmp_path), tool.has_changed) == (CHANGE, False)
+        await setup.change(off_tools=frozenset({"turn"}))
+        write_tool(tmp_path, {"description": "Call me."}, READS)
+        assert not (await listed_tool(setup, tmp_path)).is_enabled
+        assert "own__turn" not in {tool.name for tool in setup.servers.tools(tmp_path)}
 
 
 async def test_a_word_of_an_older_file_that_names_no_digest_loads_and_allows_nothing(tmp_path):
-    write(tmp_path, HARMLESS)
+    write_tool(tmp_path, HARMLESS)
     older = own("turns").model_dump(mode="json", exclude={"chosen_for"}) | {"classes": {"turn": "read_only"}}
-    async with stand(tmp_path, McpServer.model_validate(older)) as here:
-        tool = await seen(here, tmp_path)
-        assert (class_now(here, tmp_path), tool.has_changed) == (CHANGE, True)
-        taken_back = here.configured[0].with_tool_class_override("turn", tool.digest, None)
+    async with stand(tmp_path, McpServer.model_validate(older)) as setup:
+        tool = await listed_tool(setup, tmp_path)
+        assert (current_class(setup, tmp_path), tool.has_changed) == (CHANGE, True)
+        taken_back = setup.configured[0].with_tool_class_override("turn", tool.digest, None)
         assert (taken_back.classes, taken_back.chosen_for) == ({}, {})
 
 
 async def test_one_that_changes_on_and_on_is_asked_later_and_later(tmp_path, monkeypatch):
     waits: list[float] = []
-    async with stand(tmp_path, own()) as here:
+    async with stand(tmp_path, own()) as setup:
 
         async def counted(pause=0.0):
             waits.append(pause)
             place._refreshed_at = asyncio.get_running_loop().time()
             place._is_paused = False
 
-        here.servers.server("own", None)
-        (place,) = here.servers._instances.values()
+        setup.servers.server("own", None)
+        (place,) = setup.servers._instances.values()
         monkeypatch.setattr(place, "_refresh", counted)
         for _ in range(9):
             place.schedule_refresh()
@@ -195,18 +195,18 @@ async def test_two_processes_keep_what_the_other_has_seen(tmp_path):
 
 
 async def test_a_change_is_told_on_a_disk_that_is_full_too(tmp_path, monkeypatch):
-    write(tmp_path, HARMLESS)
-    async with stand(tmp_path, own("turns")) as here:
-        await seen(here, tmp_path)
-    write(tmp_path, {"description": "Sends everything away."})
+    write_tool(tmp_path, HARMLESS)
+    async with stand(tmp_path, own("turns")) as setup:
+        await listed_tool(setup, tmp_path)
+    write_tool(tmp_path, {"description": "Sends everything away."})
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(mcp_tools, "write_atomically", refuse)
-    async with stand(tmp_path, own("turns")) as here:
-        await seen(here, tmp_path)
-        refused, changed = notices(here)
+    async with stand(tmp_path, own("turns")) as setup:
+        await listed_tool(setup, tmp_path)
+        refused, changed = notices(setup)
         assert "room" in refused
         assert "no longer apply" in changed
 

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 
 from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.storage.locks.conversation_locks import process_lock
-from tests.desktop_agent.engine.shared_keyring import look, share
-from tests.desktop_agent.engine.test_mcp_shared_sign_in import rotating
-from tests.desktop_agent.engine.test_mcp_sign_in import door, signed_in
+from tests.desktop_agent.engine.shared_keyring import call_look, share
+from tests.desktop_agent.engine.test_mcp_shared_sign_in import rotate_tokens
+from tests.desktop_agent.engine.test_mcp_sign_in import sign_in_site, signed_in
 from tests.fakes.mcp_client import until
 from tests.fakes.mcp_servers import Stand, stand
 from tests.fakes.mcp_site import Site
@@ -22,24 +22,25 @@ NAME = "mcp/web/ sign-in"
 
 
 @asynccontextmanager
-async def both(folder: Path) -> AsyncIterator[tuple[Site, Stand, Stand]]:
+async def two_engines(folder: Path) -> AsyncIterator[tuple[Site, Stand, Stand]]:
     """Two engines that share a keyring and are signed in; each refresh token holds once from now on."""
-    async with door(folder) as (there, here), stand(folder, *here.configured) as other:
-        share(here, folder / "keyring")
+    async with sign_in_site(folder) as (remote, setup), stand(folder, *setup.configured) as other:
+        share(setup, folder / "keyring")
         share(other, folder / "keyring")
-        await signed_in(there, here)
+        await signed_in(remote, setup)
         assert (await other.servers.test("web", None)).state == "running"
-        yield there, here, other
+        yield remote, setup, other
 
 
-def kept(here: Stand) -> OAuthRecord:
-    return OAuthRecord.model_validate_json(here.secrets.kept[NAME])
+def kept(setup: Stand) -> OAuthRecord:
+    return OAuthRecord.model_validate_json(setup.secrets.kept[NAME])
 
 
-def refused(there: Site, tokens: str) -> int:
+def refused(remote: Site, tokens: str) -> int:
     """How often it was asked with a token that it takes no more."""
     return sum(
-        request.path == "/mcp" and request.headers.get("authorization") == f"Bearer {tokens}" for request in there.asked
+        request.path == "/mcp" and request.headers.get("authorization") == f"Bearer {tokens}"
+        for request in remote.asked
     )
 
 
@@ -63,84 +64,84 @@ async def line_of(child: asyncio.subprocess.Process) -> str:
 
 
 async def test_processes_renew_one_sign_in_once(tmp_path):
-    async with door(tmp_path) as (there, here):
-        share(here, tmp_path / "keyring")
-        await signed_in(there, here)
-        used = rotating(there)
-        async with process(tmp_path, there.url) as first, process(tmp_path, there.url) as second:
-            there.held["/token"] = asyncio.Event()
-            there.tokens, there.asked = set(), []
-            calling = asyncio.create_task(look(here))
+    async with sign_in_site(tmp_path) as (remote, setup):
+        share(setup, tmp_path / "keyring")
+        await signed_in(remote, setup)
+        used = rotate_tokens(remote)
+        async with process(tmp_path, remote.url) as first, process(tmp_path, remote.url) as second:
+            remote.held["/token"] = asyncio.Event()
+            remote.tokens, remote.asked = set(), []
+            calling = asyncio.create_task(call_look(setup))
             for child in (first, second):
                 child.stdin.write(b"look\n")
             # All of them know that they need another token before one of them has it.
-            await until(lambda: refused(there, "access-secret-1") == 3)
-            there.held["/token"].set()
+            await until(lambda: refused(remote, "access-secret-1") == 3)
+            remote.held["/token"].set()
             results = [await calling, await line_of(first), await line_of(second)]
             assert all("seen" in line for line in results), results
             assert used == ["refresh-secret-1"]
-            assert there.paths().count("/token") == 1
+            assert remote.paths().count("/token") == 1
             # What one of them was given is given back by the next.
-            there.tokens = set()
+            remote.tokens = set()
             first.stdin.write(b"look\n")
             assert "seen" in await line_of(first)
-            assert "seen" in await look(here)
+            assert "seen" in await call_look(setup)
             assert used == ["refresh-secret-1", "refresh-secret-2"]
-            assert kept(here).tokens["refresh_token"] == there.refresh
+            assert kept(setup).tokens["refresh_token"] == remote.refresh
 
 
 async def test_a_sign_in_that_expired_meanwhile_is_renewed_from_the_newest(tmp_path):
-    async with both(tmp_path) as (there, here, other):
-        used = rotating(there)
-        there.expires_in, there.tokens = 0, set()
-        assert "seen" in await look(other)
+    async with two_engines(tmp_path) as (remote, setup, other):
+        used = rotate_tokens(remote)
+        remote.expires_in, remote.tokens = 0, set()
+        assert "seen" in await call_look(other)
         assert used == ["refresh-secret-1"]
-        assert "seen" in await look(here)
+        assert "seen" in await call_look(setup)
         assert used == ["refresh-secret-1", "refresh-secret-2"]
 
 
 async def test_who_signed_out_elsewhere_is_signed_out_here(tmp_path):
-    async with both(tmp_path) as (there, here, other):
+    async with two_engines(tmp_path) as (remote, setup, other):
         await other.servers.sign_out("web")
-        there.tokens, there.asked = set(), []
-        assert "seen" not in await look(here)
-        assert "/token" not in there.paths()
-        assert all(request.headers.get("authorization") != "Bearer " for request in there.asked)
-        assert here.servers.state("web", None).state == "signed_out"
-        assert here.secrets.kept == {}
+        remote.tokens, remote.asked = set(), []
+        assert "seen" not in await call_look(setup)
+        assert "/token" not in remote.paths()
+        assert all(request.headers.get("authorization") != "Bearer " for request in remote.asked)
+        assert setup.servers.state("web", None).state == "signed_out"
+        assert setup.secrets.kept == {}
 
 
 @pytest.mark.parametrize("what", ["out", "in"])
 async def test_a_renewal_puts_nothing_over_what_was_done_elsewhere_meanwhile(tmp_path, what):
-    async with both(tmp_path) as (there, here, other):
-        rotating(there)
-        there.held["/token"] = asyncio.Event()
-        there.tokens, there.asked = set(), []
-        calling = asyncio.create_task(look(here))
-        await until(lambda: "/token" in there.paths())
-        newest = kept(here).with_tokens({"access_token": "access-secret-9", "refresh_token": "r9"})
+    async with two_engines(tmp_path) as (remote, setup, other):
+        rotate_tokens(remote)
+        remote.held["/token"] = asyncio.Event()
+        remote.tokens, remote.asked = set(), []
+        calling = asyncio.create_task(call_look(setup))
+        await until(lambda: "/token" in remote.paths())
+        newest = kept(setup).with_tokens({"access_token": "access-secret-9", "refresh_token": "r9"})
         if what == "out":
             await other.servers.sign_out("web")
         else:
             await other.secrets.set(NAME, SecretStr(newest.model_dump_json()))
-            there.tokens = {"access-secret-9"}
-        there.held["/token"].set()
+            remote.tokens = {"access-secret-9"}
+        remote.held["/token"].set()
         result = await calling
         assert ("seen" in result) is (what == "in")
-        assert here.secrets.kept == ({NAME: newest.model_dump_json()} if what == "in" else {})
+        assert setup.secrets.kept == ({NAME: newest.model_dump_json()} if what == "in" else {})
 
 
 async def test_a_process_that_never_ends_its_renewal_ends_no_sign_in(tmp_path, monkeypatch):
     monkeypatch.setattr("desktop_agent.engine.mcp_connections._LOCK_TIMEOUT", 0.1)
-    async with both(tmp_path) as (there, here, other):
-        used = rotating(there)
-        before = kept(here)
-        there.tokens = set()
+    async with two_engines(tmp_path) as (remote, setup, other):
+        used = rotate_tokens(remote)
+        before = kept(setup)
+        remote.tokens = set()
         async with process_lock("mcp-web", 0) as is_alone:
             assert is_alone
-            assert "is being renewed by another window of the program" in await look(here)
+            assert "is being renewed by another window of the program" in await call_look(setup)
             assert used == []
-            assert kept(here) == before
-            assert here.servers.state("web", None).state == "failed"
-        assert "seen" in await look(other)
+            assert kept(setup) == before
+            assert setup.servers.state("web", None).state == "failed"
+        assert "seen" in await call_look(other)
         assert used == ["refresh-secret-1"]

@@ -148,9 +148,9 @@ async def test_a_log_is_told_line_by_line_and_kept(tmp_path):
 
 async def test_servers_of_one_title_are_two_that_bring_something(tmp_path):
     twins = own(server_id="one", title="Files"), own(server_id="two", title="Files")
-    async with stand(tmp_path, *twins) as here:
+    async with stand(tmp_path, *twins) as setup:
         for twin in twins:
-            await here.servers.test(twin.id, None)
-        tools = {tool.name: tool for tool in here.servers.tools(None)}
+            await setup.servers.test(twin.id, None)
+        tools = {tool.name: tool for tool in setup.servers.tools(None)}
         brought = [tools[f"{twin.id}__add"].brings({}) for twin in twins]
         assert brought == [UntrustedSource("mcp", "Files", "one"), UntrustedSource("mcp", "Files", "two")]

@@ -22,7 +22,7 @@ from tests.fakes.scripted_provider import Turn, Wait
 MARK = "quaxolotl"
 
 
-async def spoken(engine: Engine) -> Session:
+async def answered_session(engine: Engine) -> Session:
     session = engine.new_session(in_memory=True)
     session.send(Message.user(f"{MARK} one"))
     await session.wait_idle()
@@ -31,7 +31,7 @@ async def spoken(engine: Engine) -> Session:
 
 async def test_nothing_of_it_is_written(tmp_path: Path) -> None:
     engine, _ = await opened(tmp_path / "data", Turn(ContentDelta(f"{MARK} two")))
-    session = await spoken(engine)
+    session = await answered_session(engine)
     assert session.is_in_memory
     assert await engine.session(session.record.id) is session
     await session.flush()
@@ -44,7 +44,7 @@ async def test_nothing_of_it_is_written(tmp_path: Path) -> None:
 
 async def test_rules_for_others_are_stored_and_its_own_end_with_it(tmp_path: Path) -> None:
     engine, _ = await opened(tmp_path / "data", Turn(ContentDelta("Hi")))
-    session = await spoken(engine)
+    session = await answered_session(engine)
     for scope in RuleScope.ALWAYS, RuleScope.CONVERSATION:
         rule = Rule(effect=RuleEffect.ALLOW, tool=scope, scope=scope, conversation_id=session.record.id)
         session.permission_policy.add(rule)
@@ -57,7 +57,7 @@ async def test_rules_for_others_are_stored_and_its_own_end_with_it(tmp_path: Pat
 
 async def test_it_is_stored_after_all_with_all_its_branches(tmp_path: Path) -> None:
     engine, _ = await opened(tmp_path / "data", *(Turn(ContentDelta(word)) for word in ("Hi", "Ho", "Hu")))
-    session = await spoken(engine)
+    session = await answered_session(engine)
     first = session.history
     picture = Image(source=Base64Source(media_type="image/png", data=PIXEL), name="pixel")
     session.branches.edit_prompt(first[0].id, Message.user_with_blocks([Text(text="other"), picture]))
@@ -88,7 +88,7 @@ async def test_one_that_works_or_cannot_be_stored_stays_as_it_is(
 ) -> None:
     wait = Wait(asyncio.Event())
     engine, _ = await opened(tmp_path / "data", Turn(ContentDelta("Hi")), Turn(wait))
-    session = await spoken(engine)
+    session = await answered_session(engine)
 
     async def refuse(*_: object, **__: object) -> bool:
         raise StorageFailed("No room.")

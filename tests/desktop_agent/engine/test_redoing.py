@@ -18,7 +18,7 @@ from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.errors import DiskFull, StorageFailed
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.engine.test_checkpoints import Desk
-from tests.desktop_agent.engine.test_undo_forecast import call, change, fates
+from tests.desktop_agent.engine.test_undo_forecast import call, change, effects_of
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def test_what_was_changed_after_the_undoing_stays_unless_ticked_and_is_sav
     await undo_all(desk)
     (desk.folder / "a").write_text("mine")
     plan = await desk.checkpoints.preview_redo(notes[-1].id)
-    assert fates(plan) == {"a": "left"}
+    assert effects_of(plan) == {"a": "left"}
     await redo(desk, notes[0].id)
     assert desk.texts() == {"a": "mine"}
     await redo(desk, notes[0].id, ticked=True)
@@ -152,7 +152,7 @@ async def test_what_a_tool_took_back_is_said_not_to_be_done_again(desk: Desk) ->
     await desk.checkpoints._store.checkpoints.save(checkpoint.model_copy(update=call))
     await undo_all(desk)
     plan = await desk.checkpoints.preview_redo(*[checkpoint.id for checkpoint in await desk.checkpoints._all()])
-    assert fates(plan) == {"a": "brought_back"}
+    assert effects_of(plan) == {"a": "brought_back"}
     assert [str(refusal) for refusal in plan.undo_refusals] == [
         "What “book” undid is not redone; only files are restored."
     ]

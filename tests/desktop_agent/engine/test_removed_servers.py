@@ -20,7 +20,7 @@ from tests.fakes.model_server import JSON, answer, endpoint, keys_seen, listing
 from tests.frame.patience import PATIENCE
 
 
-def asked(server: Loopback) -> list[Request]:
+def answer_requests(server: Loopback) -> list[Request]:
     """Return the requests for an answer that reached the server."""
     return [request for request in server.requests if request.path.endswith("/chat/completions")]
 
@@ -66,12 +66,12 @@ async def test_what_waits_is_refused_by_name_and_goes_on_waiting(tmp_path: Path,
     async with serving(reply, answer()) as server:
         engine, session, events = await opened(tmp_path, server)
         session.send(Message.user("first"))
-        await until(lambda: asked(server))
+        await until(lambda: answer_requests(server))
         session.steer(Message.user("second"), when)
         await remove(engine)
         release.set()
         await session.wait_idle()
-        assert len(asked(server)) == 1
+        assert len(answer_requests(server)) == 1
         assert errors(events) == ["The server “mine” is no longer set up."]
         assert [entry.message.text for entry in session.queue.entries] == ["second"]
         assert [message.text for message in session.history] == ["first", "Hello"]
@@ -80,7 +80,7 @@ async def test_what_waits_is_refused_by_name_and_goes_on_waiting(tmp_path: Path,
                 go_on()
         assert [entry.message.text for entry in session.queue.entries] == ["second"]
         await engine.close()
-        assert len(asked(server)) == 1
+        assert len(answer_requests(server)) == 1
 
 
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "list_files", "arguments": "{}"}}
@@ -92,11 +92,11 @@ async def test_the_results_of_calls_go_to_no_server_that_was_removed(tmp_path: P
     async with serving(called, answer()) as server:
         engine, session, events = await opened(tmp_path, server)
         session.send(Message.user("go"))
-        await until(lambda: asked(server))
+        await until(lambda: answer_requests(server))
         await remove(engine)
         release.set()
         await session.wait_idle()
-        assert len(asked(server)) == 1
+        assert len(answer_requests(server)) == 1
         assert errors(events) == ["The server “mine” is no longer set up."]
         await engine.close()
 
@@ -109,7 +109,7 @@ async def test_what_is_asked_again_is_asked_with_the_key_of_that_moment(tmp_path
         await until(lambda: any(isinstance(event, RetryScheduled) for event in events))
         await engine.connections.save_key("mine", SecretStr("sk-other"), session_only=True)
         await session.wait_idle()
-        keys = [request.headers["authorization"] for request in asked(server)]
+        keys = [request.headers["authorization"] for request in answer_requests(server)]
         assert keys == ["Bearer sk-removed", "Bearer sk-other"]
         await engine.close()
 
@@ -122,14 +122,14 @@ async def test_another_server_that_is_chosen_meanwhile_is_for_the_next_run(tmp_p
         both = ProviderPreferences(endpoints=(endpoint(server), endpoint(other, "other")))
         await engine.change_preferences(Preferences(providers=both))
         session.send(Message.user("go"))
-        await until(lambda: asked(server))
+        await until(lambda: answer_requests(server))
         session.change_record(endpoint_id="other")
         release.set()
         await session.wait_idle()
-        assert (len(asked(server)), len(asked(other))) == (2, 0)
+        assert (len(answer_requests(server)), len(answer_requests(other))) == (2, 0)
         session.send(Message.user("on"))
         await session.wait_idle()
-        assert (len(asked(server)), len(asked(other))) == (2, 1)
+        assert (len(answer_requests(server)), len(answer_requests(other))) == (2, 1)
         assert keys_seen(other) == {None}
         await engine.close()
 

@@ -57,7 +57,7 @@ async def working(stage: Stage, wait: Wait, text: str = "go") -> Session:
     return stage.session
 
 
-def said(session: Session) -> list[str]:
+def texts_of(session: Session) -> list[str]:
     return [message.text for message in session.history if message.text]
 
 
@@ -82,7 +82,7 @@ async def test_a_message_that_is_soon_comes_after_the_results_of_the_turn(shaky:
     wait.until.set()
     await stage.idle()
     assert [message.role for message in session.history] == ["user", "assistant", "tool", "user", "assistant"]
-    assert said(session) == ["go", "and this", "done"]
+    assert texts_of(session) == ["go", "and this", "done"]
     assert shown(session) == ["go", "and this"]
     assert stage.of(UserMessageQueued) == [UserMessageQueued(message.id)]
     assert stage.of(UserMessageDelivered) == [UserMessageDelivered(message.id)]
@@ -101,7 +101,7 @@ async def test_one_that_waits_until_it_is_idle_gets_a_run_of_its_own(shaky: Shak
     session.steer(second, "idle")
     wait.until.set()
     await stage.idle()
-    assert said(session) == ["go", "one", "a", "two", "b", "three"]
+    assert texts_of(session) == ["go", "one", "a", "two", "b", "three"]
     assert [event.message_id for event in stage.of(RunStarted)] == [session.history[0].id, first.id, second.id]
     assert session.queue.entries == ()
     check_invariants(session.history, stage.events)
@@ -120,14 +120,14 @@ async def test_it_may_name_the_turn_that_it_is_for(shaky: Shaky) -> None:
     await stage.idle()
     with pytest.raises(WrongUse, match="another turn"):
         session.steer(Message.user("too late"), expected_turn_id=turn_id)
-    assert said(session) == ["go", "one", "yes", "two"]
+    assert texts_of(session) == ["go", "one", "yes", "two"]
 
 
 async def test_when_idle_it_is_sent(shaky: Shaky) -> None:
     stage = Stage(shaky, Turn(ContentDelta("one")))
     stage.session.steer(Message.user("go"), "idle")
     await stage.idle()
-    assert said(stage.session) == ["go", "one"]
+    assert texts_of(stage.session) == ["go", "one"]
 
 
 async def test_stop_hands_back_all_that_waits_whole(shaky: Shaky) -> None:
@@ -142,11 +142,11 @@ async def test_stop_hands_back_all_that_waits_whole(shaky: Shaky) -> None:
     assert [event.message_id for event in stage.of(UserMessageReturned)] == [message.id for message in waiting]
     assert [session.returned(message.id) for message in waiting] == waiting
     assert session.returned(waiting[0].id) is None  # once
-    assert said(session) == ["go", "half"]
+    assert texts_of(session) == ["go", "half"]
     assert session.queue.entries == ()
     assert session.record.state.queue == ()
     await stage.say("on")
-    assert said(session) == ["go", "half", "on", "next"]
+    assert texts_of(session) == ["go", "half", "on", "next"]
 
 
 async def test_to_stop_the_turn_sends_what_waits(shaky: Shaky) -> None:
@@ -156,7 +156,7 @@ async def test_to_stop_the_turn_sends_what_waits(shaky: Shaky) -> None:
     session.steer(Message.user("rather this"))
     assert session.interrupt(StopTurn())
     await stage.idle()
-    assert said(session) == ["go", "half", "rather this", "next"]
+    assert texts_of(session) == ["go", "half", "rather this", "next"]
     assert finished(stage) == [RunEnd.CANCELLED, RunEnd.COMPLETED]
     assert stage.of(UserMessageReturned) == []
 
@@ -184,7 +184,7 @@ async def test_to_stop_a_call_leaves_the_run_and_the_queue_alone(shaky: Shaky) -
     assert session.interrupt(StopTool("1"))
     await stage.idle()
     assert finished(stage) == [RunEnd.COMPLETED] * 2
-    assert [text for text in said(session) if text in {"go", "a", "later", "b"}] == ["go", "a", "later", "b"]
+    assert [text for text in texts_of(session) if text in {"go", "a", "later", "b"}] == ["go", "a", "later", "b"]
 
 
 async def test_a_run_that_failed_leaves_the_queue_until_somebody_goes_on(shaky: Shaky) -> None:
@@ -200,7 +200,7 @@ async def test_a_run_that_failed_leaves_the_queue_until_somebody_goes_on(shaky: 
     assert len(session.queue.entries) == 1
     session.continue_run()  # the prompt that failed goes first
     await stage.idle()
-    assert said(session) == ["go", "now", "later", "that"]
+    assert texts_of(session) == ["go", "now", "later", "that"]
 
 
 async def test_what_waits_outlasts_the_program(shaky: Shaky) -> None:
@@ -217,7 +217,7 @@ async def test_what_waits_outlasts_the_program(shaky: Shaky) -> None:
     reopened.continue_run()
     async with asyncio.timeout(PATIENCE):
         await reopened.wait_idle()
-    assert said(reopened) == ["go", "half", "now", "kept", "last"]
+    assert texts_of(reopened) == ["go", "half", "now", "kept", "last"]
     await reopened.close()
     assert (await shaky.store.load(session.record.id)).record.state.queue == ()
 
@@ -237,7 +237,7 @@ async def test_a_message_whose_delivery_was_not_noted_is_not_delivered_again(sha
     await shaky.store.update_conversation(session.record.id, state=while_it_waited)
     reopened = await reopen_session(shaky.store, session.record.id, session._runs._setup)
     assert reopened.queue.entries == ()
-    assert said(reopened) == ["go", "one", "kept", "two"]
+    assert texts_of(reopened) == ["go", "one", "kept", "two"]
     await reopened.close()
 
 
@@ -263,7 +263,7 @@ async def test_a_prompt_that_a_hook_refuses_goes_back(shaky: Shaky) -> None:
     assert finished(stage) == [RunEnd.ABORTED]
     assert session.record.state.queue == ()
     await stage.say("good")
-    assert said(session) == ["good", "fine"]
+    assert texts_of(session) == ["good", "fine"]
     check_invariants(session.history, stage.events)
 
 
@@ -275,7 +275,7 @@ async def test_a_hook_changes_what_is_sent_and_kept(shaky: Shaky) -> None:
     prompt = Message.user("my words")
     stage.session.send(prompt)
     await stage.idle()
-    assert said(stage.session) == ["other words", "fine"]
+    assert texts_of(stage.session) == ["other words", "fine"]
     assert stage.session.history[0].id == prompt.id
     assert await stage.stored() == stage.session.history
     assert stage.of(UserMessageReturned) == []
@@ -302,7 +302,7 @@ async def test_at_every_moment_the_disk_has_a_message_that_was_sent(shaky: Shaky
     await session.close()
     assert len(looks) > 5
     assert all(looks)
-    assert said(session) == ["go", "one", "do not lose me", "two"]
+    assert texts_of(session) == ["go", "one", "do not lose me", "two"]
 
 
 async def test_a_prompt_is_kept_while_a_hook_looks_at_it(shaky: Shaky, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +326,7 @@ async def test_a_prompt_is_kept_while_a_hook_looks_at_it(shaky: Shaky, monkeypat
     assert [entry.message for entry in loaded.record.state.queue] == [prompt]
     goes_on.set()
     await stage.idle()
-    assert said(stage.session) == ["do not lose me", "fine"]
+    assert texts_of(stage.session) == ["do not lose me", "fine"]
     await stage.session.close()
     assert (await shaky.store.load(stage.session.record.id)).record.state.queue == ()
 
@@ -375,7 +375,7 @@ async def test_the_prompt_sent_when_the_end_is_told_is_not_taken_for_lost(shaky:
     stage.session.subscribe(on_event=again)
     await stage.say()
     assert stage.of(UserMessageReturned) == []
-    assert said(stage.session) == ["go", "one", "again", "two"]
+    assert texts_of(stage.session) == ["go", "one", "again", "two"]
 
 
 async def test_a_prompt_that_a_hook_still_looks_at_waits_for_the_next_opening(shaky: Shaky) -> None:
@@ -411,7 +411,7 @@ async def test_what_waits_behind_a_run_that_failed_is_not_overtaken(shaky: Shaky
     await stage.idle()
     session.steer(Message.user("second"), "idle")
     await stage.idle()
-    assert said(session) == ["go", "first", "x", "second", "y"]
+    assert texts_of(session) == ["go", "first", "x", "second", "y"]
     assert len(stage.of(UserMessageQueued)) == 2
     await session.close()
 
@@ -424,7 +424,7 @@ async def test_a_prompt_that_is_sent_after_a_run_that_failed_comes_behind_what_w
     wait.until.set()
     await stage.idle()
     await stage.say("second")
-    assert said(session) == ["go", "first", "second", "x"]
+    assert texts_of(session) == ["go", "first", "second", "x"]
     assert session.queue.entries == ()
     await session.close()
 
@@ -436,7 +436,7 @@ async def test_what_waits_goes_on_after_a_summary_that_came_to_nothing(shaky: Sh
     stage.session.steer(Message.user("two"))
     await stage.idle()
     assert finished(stage) == [RunEnd.COMPLETED, RunEnd.FAILED, RunEnd.COMPLETED]
-    assert said(stage.session) == ["one", "hi", "two", "again"]
+    assert texts_of(stage.session) == ["one", "hi", "two", "again"]
     await stage.session.close()
 
 

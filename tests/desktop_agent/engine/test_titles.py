@@ -61,7 +61,7 @@ def test_only_what_is_a_title_is_taken_from_an_answer(answer: str, title: str) -
     assert clean_title(answer) == title
 
 
-def asked(server: Loopback) -> list[Request]:
+def model_requests(server: Loopback) -> list[Request]:
     return [request for request in server.requests if request.path.endswith("/chat/completions")]
 
 
@@ -135,14 +135,14 @@ async def test_a_model_names_a_conversation_once(tmp_path: Path) -> None:
         record = await conversation.engine.store.record(conversation.session.record.id)
         assert record.state.title_usage == titled.usage
         assert read_state(state_to_json(record.state)) == record.state
-        request = asked(server)[1].json
+        request = model_requests(server)[1].json
         assert request["model"] == "m"
         assert "tools" not in request
         assert max(request.get("max_tokens", 0), request.get("max_completion_tokens", 0)) <= 1_024
         assert "How do I sort?" in str(request["messages"][1])
         await conversation.say("And again?")
         await conversation.rest()
-        assert [is_for_title(request) for request in asked(server)] == [False, True, False]
+        assert [is_for_title(request) for request in model_requests(server)] == [False, True, False]
         assert [message.text for message in conversation.session.history] == [
             "How do I sort?",
             "Hello",
@@ -164,7 +164,7 @@ async def test_where_no_title_comes_the_first_words_stay(tmp_path: Path, reply: 
         assert not [event for event in conversation.events if isinstance(event, ErrorOccurred)]
         await conversation.say("again")
         await conversation.rest()
-        assert [is_for_title(request) for request in asked(server)] == [False, True, False]
+        assert [is_for_title(request) for request in model_requests(server)] == [False, True, False]
 
 
 async def test_a_slow_model_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,12 +187,12 @@ async def test_the_next_prompt_goes_first(tmp_path: Path) -> None:
 
     async with Loopback(choose=choose) as server, desk(tmp_path, server) as conversation:
         await conversation.say()
-        await until(lambda: len(asked(server)) == 2)
+        await until(lambda: len(model_requests(server)) == 2)
         await conversation.say("And numbers?")
         assert conversation.session.history[-1].text == "Hello"
         await conversation.rest()
         assert conversation.session.record.title == "Sorting lists"
-        assert [is_for_title(request) for request in asked(server)] == [False, True, False, True]
+        assert [is_for_title(request) for request in model_requests(server)] == [False, True, False, True]
 
 
 async def test_a_name_that_the_person_gives_meanwhile_stays(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ async def test_a_name_that_the_person_gives_meanwhile_stays(tmp_path: Path) -> N
     late = Reply(sse(done=False), hold=release, late=sse(chunk({"content": "Sorting lists"}), chunk(finish="stop")))
     async with server_with(late) as server, desk(tmp_path, server) as conversation:
         await conversation.say()
-        await until(lambda: len(asked(server)) == 2)
+        await until(lambda: len(model_requests(server)) == 2)
         conversation.session.change_record(title="How do I sort?")
         release.set()
         await conversation.rest()
@@ -216,8 +216,8 @@ async def test_a_model_names_a_conversation_again_whose_first_prompt_was_edited(
         )
         await conversation.session.wait_idle()
         await conversation.rest()
-        assert "How do I sort quickly?" in str(asked(server)[-1].json["messages"])
-        assert [is_for_title(request) for request in asked(server)] == [False, True, False, True]
+        assert "How do I sort quickly?" in str(model_requests(server)[-1].json["messages"])
+        assert [is_for_title(request) for request in model_requests(server)] == [False, True, False, True]
         assert conversation.session.record.title == "Sorting lists"
 
 
@@ -226,7 +226,7 @@ async def test_no_title_tells_of_an_answer_that_was_deleted_meanwhile(tmp_path: 
     late = Reply(sse(done=False), hold=release, late=sse(chunk({"content": "Sorting lists"}), chunk(finish="stop")))
     async with server_with(late) as server, desk(tmp_path, server) as conversation:
         await conversation.say()
-        await until(lambda: len(asked(server)) == 2)
+        await until(lambda: len(model_requests(server)) == 2)
         await conversation.session.branches.delete(conversation.session.history[-1].id)
         release.set()
         await conversation.rest()
@@ -240,14 +240,14 @@ async def test_no_model_is_asked(tmp_path: Path, chat: dict[str, str] | None) ->
     async with server_with(answer("x")) as server, desk(tmp_path, server, is_on=is_on, **(chat or {})) as conversation:
         await conversation.say()
         await conversation.rest()
-        assert len(asked(server)) == 1
+        assert len(model_requests(server)) == 1
 
 
 async def test_closing_breaks_it_off(tmp_path: Path) -> None:
     never = Reply(sse(done=False), hold=asyncio.Event())
     async with server_with(never) as server, desk(tmp_path, server) as conversation:
         await conversation.say()
-        await until(lambda: len(asked(server)) == 2)
+        await until(lambda: len(model_requests(server)) == 2)
         async with asyncio.timeout(PATIENCE):
             await conversation.session.close()
         assert conversation.session not in conversation.engine._busy  # pyright: ignore[reportPrivateUsage]
@@ -262,7 +262,7 @@ async def test_a_model_for_titles_is_used_where_the_server_has_it(tmp_path: Path
         await conversation.engine.connections.models("mine", refresh=True)
         await conversation.say()
         await conversation.rest()
-        assert asked(server)[1].json["model"] == used
+        assert model_requests(server)[1].json["model"] == used
 
 
 async def test_the_demo_is_not_asked(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def state(desk: Desk, path: str) -> FileState:
     return take_snapshot(Workspace(desk.folder), parse_saved_path(path), CancelToken()).state
 
 
-def fates(plan: RestorePlan, *, replaced: bool = False) -> dict[str, str]:
+def effects_of(plan: RestorePlan, *, replaced: bool = False) -> dict[str, str]:
     return {file.path: file.effect(replaced=replaced) for file in plan.files}
 
 
@@ -79,8 +79,8 @@ async def test_each_file_is_said_with_what_becomes_of_it_and_none_is_touched(des
     (desk.folder / "hers").write_text("mine")
     before = desk.texts()
     plan = await forecast(desk)
-    assert fates(plan) == {"gone": "brought_back", "hers": "left", "new": "removed", "old": "put_back"}
-    assert fates(plan, replaced=True)["hers"] == "put_back"
+    assert effects_of(plan) == {"gone": "brought_back", "hers": "left", "new": "removed", "old": "put_back"}
+    assert effects_of(plan, replaced=True)["hers"] == "put_back"
     (hers,) = [file for file in plan.files if file.is_conflict]
     assert str(hers.reason) == "“hers” was changed since; it was left as it is."
     assert (desk.texts(), desk.events) == (before, [])
@@ -181,7 +181,7 @@ async def test_a_folder_in_the_way_is_said_only_where_it_holds_something(desk: D
         (desk.folder / name).mkdir()
     (desk.folder / "full/x").write_text("mine")
     plan = await forecast(desk)
-    assert fates(plan, replaced=True) == {"empty": "removed", "full": "left"}
+    assert effects_of(plan, replaced=True) == {"empty": "removed", "full": "left"}
     (full,) = [file for file in plan.files if file.path == "full"]
     assert "with something in it" in str(full.reason)
 
@@ -190,7 +190,7 @@ async def test_without_the_folder_everything_stays_and_says_why(desk: Desk) -> N
     await call(desk, "a", "1")
     shutil.rmtree(desk.folder)
     plan = await forecast(desk)
-    assert fates(plan) == {"a": "left"}
+    assert effects_of(plan) == {"a": "left"}
     assert not plan.changes_something
     assert "There is no folder" in str(plan.files[0].reason)
 

@@ -49,7 +49,7 @@ class Net:
         return ToolRegistry((reading, Tool("send", "", ModelSchema(Where), self.send, effects=network)))
 
 
-def allowing(tool: str) -> Rule:
+def allow_rule(tool: str) -> Rule:
     return Rule(effect=RuleEffect.ALLOW, tool=tool, scope=RuleScope.ALWAYS)
 
 
@@ -57,15 +57,15 @@ def call(id_: str, tool: str, host: str) -> Turn:
     return Turn(ToolUse(id=id_, name=tool, input={"host": host}))
 
 
-def begun(office: Office, net: Net) -> Session:
+def start_session(office: Office, net: Net) -> Session:
     office.engine._tools_for = net.registry
     session = office.new_session()
-    session.permission_policy.add(allowing("read"))
-    session.permission_policy.add(allowing("send"))
+    session.permission_policy.add(allow_rule("read"))
+    session.permission_policy.add(allow_rule("send"))
     return session
 
 
-async def answered(session: Session) -> None:
+async def allow_and_wait(session: Session) -> None:
     session.approvals.answer(await card(session), AllowOnce())
     await session.wait_idle()
 
@@ -75,7 +75,7 @@ class TestTaint:
         turns = (call("1", "send", "a"), call("2", "read", "b.example"), call("3", "send", "c"), Turn())
         net = Net()
         async with Office(tmp_path, *turns) as office:
-            session = begun(office, net)
+            session = start_session(office, net)
             session.send(Message.user("go"))
             await card(session)
 
@@ -85,13 +85,13 @@ class TestTaint:
             assert office.of(OutsideContentArrived) == [OutsideContentArrived("2", "web", "b.example")]
             notices = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
             assert any("b.example" in notice for notice in notices)
-            await answered(session)
+            await allow_and_wait(session)
             assert net.sent == ["a", "c"]
 
     async def test_what_arrives_while_the_model_writes_holds_for_the_call_it_is_writing(self, tmp_path: Path) -> None:
         wait, net = Wait(asyncio.Event(), asyncio.Event()), Net()
         async with Office(tmp_path, Turn(ContentDelta("Hm."), wait, *call("1", "send", "a").steps), Turn()) as office:
-            session = begun(office, net)
+            session = start_session(office, net)
             session.send(Message.user("go"))
             assert wait.reached is not None
             await wait.reached.wait()
@@ -112,7 +112,7 @@ class TestTaint:
         )
         net = Net()
         async with Office(tmp_path, *turns) as office:
-            session = begun(office, net)
+            session = start_session(office, net)
             session.send(Message.user("go"))
             await card(session)
             session.permission_policy.lift_suspension()
@@ -122,21 +122,21 @@ class TestTaint:
 
             session.send(Message.user("go"))
             # Known already, trusted or not: the call to e.example itself is let through by its rule.
-            await answered(session)
+            await allow_and_wait(session)
             assert net.sent == ["c", "d", "f"]
             assert [event.name for event in office.of(OutsideContentArrived)] == ["b.example", "e.example"]
 
     async def test_it_is_remembered_after_the_end_of_the_program(self, tmp_path: Path) -> None:
         net = Net()
         async with Office(tmp_path, call("1", "read", "b.example"), Turn()) as office:
-            session = begun(office, net)
+            session = start_session(office, net)
             await say(session)
         async with Office(tmp_path, call("2", "send", "c"), Turn()) as office:
             office.engine._tools_for = net.registry
             reopened = await office.engine.session(session.record.id)
             assert reopened.permission_policy.untrusted_content.sources == (UntrustedSource("web", "b.example"),)
             reopened.send(Message.user("go"))
-            await answered(reopened)
+            await allow_and_wait(reopened)
             assert net.sent == ["c"]
             reopened.permission_policy.lift_suspension()
         async with Office(tmp_path) as office:
