@@ -336,5 +336,5 @@ async def test_stop_ends_it_and_closes_the_connection() -> None:
         (Usage(total_tokens=80), None, False),
     ],
 )
-def test_when_it_is_due(usage: Usage | None, window: int | None, *, due: bool) -> None:
+def test_compaction_is_due_at_its_share_of_the_window(usage: Usage | None, window: int | None, *, due: bool) -> None:
     assert is_compaction_due(usage, known(window), 0.8) is due

@@ -103,7 +103,7 @@ async def test_an_error_is_kept_beside_what_came_before_it() -> None:
     assert (response.text, response.error, response.is_complete) == ("a", error, False)
 
 
-def test_calls_from_pieces() -> None:
+def test_calls_are_assembled_from_their_pieces() -> None:
     assembler = ToolCallAssembler()
     assembler.add(ToolArgsDelta("c1", "add", '{"a": '))
     assembler.add(ToolArgsDelta("c2", "now", ""))

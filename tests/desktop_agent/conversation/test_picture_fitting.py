@@ -67,7 +67,7 @@ def test_webp_goes_as_what_is_read() -> None:
         ({"max_edge": 20, "many_images_max_edge": 30, "crowded": True}, (20, 13)),
     ],
 )
-def test_edges(limits: dict[str, object], size: tuple[int, int]) -> None:
+def test_pictures_are_scaled_to_the_longest_edge_that_fits(limits: dict[str, object], size: tuple[int, int]) -> None:
     fitting = fitted(saved(noise(), "JPEG"), **limits)  # type: ignore[arg-type]
     assert opened(fitting.data).size == size
     assert fitting.media_type == "image/jpeg"

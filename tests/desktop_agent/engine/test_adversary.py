@@ -126,7 +126,7 @@ async def test_a_flood_of_anything_ends_at_the_length_of_one_answer(tmp_path: Pa
     assert not place.of(ToolStarted)
 
 
-async def test_very_many_empty_pieces(tmp_path: Path) -> None:
+async def test_very_many_empty_pieces_within_the_limit_complete_the_run(tmp_path: Path) -> None:
     pieces = EMPTY_PIECES
     limits = Limits(answer_characters=2 * pieces)
 
@@ -163,7 +163,7 @@ async def test_done_is_the_end_whatever_comes_behind_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reason", [StopReason.PAUSE_TURN, StopReason.CONTINUATION])
-async def test_pauses_without_end(tmp_path: Path, reason: StopReason) -> None:
+async def test_pauses_without_end_reach_a_limit(tmp_path: Path, reason: StopReason) -> None:
     limits = SMALL.model_copy(update={"turns": 100})
     for number, word in enumerate(("", "and ")):
         outcome, _ = await fought(
@@ -172,7 +172,7 @@ async def test_pauses_without_end(tmp_path: Path, reason: StopReason) -> None:
         assert outcome == Outcome(RunEnd.LIMIT, ["pauses of the server in a row"], [])
 
 
-async def test_calls_that_nobody_can_read_again_and_again(tmp_path: Path) -> None:
+async def test_malformed_calls_are_asked_for_again_once(tmp_path: Path) -> None:
     outcome, place = await fought(tmp_path, lambda *_: stream_of(MessageDelta(StopReason.MALFORMED_TOOL_CALL), Done()))
     assert outcome.end is RunEnd.COMPLETED
     assert place.enemy.requests == 2
@@ -181,7 +181,7 @@ async def test_calls_that_nobody_can_read_again_and_again(tmp_path: Path) -> Non
 # Calls
 
 
-async def test_calls_turn_after_turn(tmp_path: Path) -> None:
+async def test_calls_turn_after_turn_reach_a_limit(tmp_path: Path) -> None:
     def new_ids(_: ModelRequest, n: int) -> Any:
         return stream_of(call(f"c{n}", "read", str(n)), Done())
 
@@ -241,7 +241,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-async def test_odd_ids_and_names(tmp_path: Path, odd: str) -> None:
+async def test_calls_with_odd_ids_and_names_each_get_their_result(tmp_path: Path, odd: str) -> None:
     limits = Limits(tool_iterations=2)
     text = ODD[odd]
     ids = [ToolUse(id=text, name="read", input={"word": "x"}), ToolUse(id="c", name=text, input={text: text})]
@@ -299,7 +299,7 @@ async def test_fifty_megabytes_of_arguments_where_they_are_wanted(tmp_path: Path
     assert len(str(result.content)) < limits.result_characters + 1_000
 
 
-async def test_results_that_never_fit(tmp_path: Path) -> None:
+async def test_results_that_never_fit_reach_a_limit(tmp_path: Path) -> None:
     async def huge(_: str) -> str:
         return "x" * (10 * MEGABYTE)
 
@@ -318,7 +318,7 @@ def is_summary(request: ModelRequest) -> bool:
     return "You summarise" in (request.config.system_prompt or "")
 
 
-async def test_what_is_too_long_for_ever(tmp_path: Path) -> None:
+async def test_what_stays_too_long_fails_after_few_requests(tmp_path: Path) -> None:
     def always(*_: Any) -> Any:
         return stream_of(ContextLengthExceeded("too long"))
 
@@ -443,7 +443,7 @@ class Unclosable:
         "about pictures",
     ],
 )
-async def test_whatever_it_raises_at_whatever_moment(tmp_path: Path, moment: str) -> None:
+async def test_whatever_it_raises_at_whatever_moment_ends_the_run(tmp_path: Path, moment: str) -> None:
     enemy = Raising(moment)
     async with arena(tmp_path, enemy, tools=(READ,)) as place:
         for name, error in RAISED.items():
@@ -471,12 +471,12 @@ class Bare:
 @pytest.mark.parametrize(
     "answer", [lambda *_: Bare(), lambda *_: Unclosable(asyncio.Event().wait)], ids=["has no end", "waits for ever"]
 )
-async def test_what_cannot_be_closed(tmp_path: Path, answer: Answer) -> None:
+async def test_a_stream_that_cannot_be_closed_ends_at_the_limit(tmp_path: Path, answer: Answer) -> None:
     outcome, _ = await fought(tmp_path, answer)
     assert outcome == ONE_ANSWER
 
 
-async def test_what_goes_on_when_it_is_closed(tmp_path: Path) -> None:
+async def test_a_stream_that_goes_on_when_closed_ends_at_the_limit(tmp_path: Path) -> None:
     async def ignoring() -> Any:
         try:
             for number in count():
@@ -492,7 +492,7 @@ async def test_what_goes_on_when_it_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", [None, 5, [ContentDelta("a")], stream_of], ids=["None", "5", "a list", "a function"])
-async def test_what_is_no_stream(tmp_path: Path, stream: Any) -> None:
+async def test_what_is_no_stream_fails_the_run(tmp_path: Path, stream: Any) -> None:
     outcome, _ = await fought(tmp_path, lambda *_: stream)
     assert outcome == Outcome(RunEnd.FAILED, [], ["error"])
 
@@ -512,7 +512,7 @@ NO_EVENTS: dict[str, Any] = {
 }
 
 
-async def test_what_is_no_event(tmp_path: Path) -> None:
+async def test_what_is_no_event_fails_the_run(tmp_path: Path) -> None:
     enemy = Enemy(lambda *_: None)
     async with arena(tmp_path, enemy, tools=(READ,)) as place:
         for name, event in NO_EVENTS.items():
@@ -523,7 +523,7 @@ async def test_what_is_no_event(tmp_path: Path) -> None:
         assert not place.of(ToolStarted)
 
 
-async def test_absurd_usage(tmp_path: Path) -> None:
+async def test_absurd_usage_is_kept_and_counts_for_limits(tmp_path: Path) -> None:
     reports = [Usage(total_tokens=10**30, cost=1e300), Usage(total_tokens=3, cost=0.0), Usage(output_tokens=10**18)]
 
     def absurd(_: ModelRequest, n: int) -> Any:
@@ -545,7 +545,7 @@ async def go_on(_: GuardMoment) -> GuardContinue:
     return GuardContinue("Go on.")
 
 
-async def test_a_guard_that_always_goes_on(tmp_path: Path) -> None:
+async def test_a_guard_that_always_goes_on_reaches_a_limit(tmp_path: Path) -> None:
     def done(_: ModelRequest, n: int) -> Any:
         return stream_of(ContentDelta(f"Done {n}."), *END)
 

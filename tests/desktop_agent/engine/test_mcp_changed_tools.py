@@ -58,7 +58,7 @@ def notices(setup: Stand) -> list[str]:
     ),
     ids=["description", "schema", "hint", "other hint"],
 )
-async def test_between_two_starts(turned, tmp_path):
+async def test_a_class_chosen_for_a_tool_ends_when_it_changes_between_two_starts(turned, tmp_path):
     write_tool(tmp_path, HARMLESS)
     async with stand(tmp_path, own("turns")) as setup:
         tool = await listed_tool(setup, tmp_path)
@@ -84,7 +84,7 @@ async def test_each_change_is_told_also_when_its_words_are_those_of_the_last(tmp
             assert len(notices(setup)) == min(number, 3)
 
 
-async def test_while_it_runs(tmp_path):
+async def test_a_class_chosen_for_a_tool_ends_when_it_changes_at_run_time(tmp_path):
     write_tool(tmp_path, HARMLESS)
     async with stand(tmp_path, own("turns")) as setup:
         tool = await listed_tool(setup, tmp_path)

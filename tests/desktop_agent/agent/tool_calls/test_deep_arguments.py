@@ -54,7 +54,7 @@ CALL = ToolUse(id="c", name="echo", input={})
 
 
 @pytest.mark.parametrize("levels", [190, 300, 5_000])
-async def test_said_by_a_model(tmp_path: Path, levels: int) -> None:
+async def test_deep_arguments_of_a_model_do_not_end_the_conversation(tmp_path: Path, levels: int) -> None:
     use = CALL.model_copy(update={"input": nested(levels)})
     async with shaky_store(tmp_path) as shaky:
         stage = Open(shaky, Turn(use), *([Turn()] if levels < 200 else []), HERE, THERE, tools=(echo(),))
@@ -66,7 +66,7 @@ async def test_said_by_a_model(tmp_path: Path, levels: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [300, 5_000])
-async def test_made_by_a_hook(tmp_path: Path, levels: int) -> None:
+async def test_deep_arguments_of_a_hook_do_not_end_the_conversation(tmp_path: Path, levels: int) -> None:
     async def edit(_: PreToolUse) -> HookEdit:
         return HookEdit(input=nested(levels))
 
@@ -81,7 +81,7 @@ async def test_made_by_a_hook(tmp_path: Path, levels: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [300, 5_000])
-async def test_edited_by_a_person(tmp_path: Path, levels: int) -> None:
+async def test_deep_arguments_of_a_person_do_not_end_the_conversation(tmp_path: Path, levels: int) -> None:
     async with shaky_store(tmp_path) as shaky:
         stage = Open(shaky, Turn(CALL), Turn(), HERE, THERE, tools=(echo(ToolClass.MUTATING),))
         stage.session.send(Message.user("go"))
