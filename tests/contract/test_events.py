@@ -14,7 +14,7 @@ from desktop_agent.api.client import Client
 from desktop_agent.api.provider import Provider
 from desktop_agent.types import engine_events as engine
 from desktop_agent.types import provider_events as provided
-from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
+from desktop_agent.types.blocks import Image, ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.errors import RateLimited, Sentence, Truncated
 from desktop_agent.types.messages import Message
@@ -109,9 +109,9 @@ def test_provider_events__are_a_closed_union_of_frozen_values() -> None:
     named = {"ContentDelta", "ThinkingDelta", "ThinkingBlock", "ToolArgsDelta", "MessageDelta", "UsageUpdate", "Done"}
     union = set(get_args(provided.ProviderEvent))
     assert named | {"ToolUse"} <= {member.__name__ for member in union}
-    assert {ToolUse, ServerStep, Unknown} <= union
+    assert {ToolUse, ServerStep, Image, Unknown} <= union
     engine_events = get_args(engine.EngineEvent)
-    for kind in {*union, *engine_events} - {ToolUse, ServerStep, Unknown}:
+    for kind in {*union, *engine_events} - {ToolUse, ServerStep, Image, Unknown}:
         assert kind.__dataclass_params__.frozen, kind
         assert "type" in {field.name for field in fields(kind)}, kind
 
