@@ -3,6 +3,7 @@
 import base64
 import re
 import uuid
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -178,10 +179,9 @@ def _image_source(kind: type[Base64Source | UrlSource], **values: object) -> Ima
         raise ImageRefused.unsupported() from None
 
 
-_HEAD = re.compile(
-    r"\[(?:The file “(?P<file>[^\n]*)”|“(?P<title>[^\n]*)”, (?P<uri>[^\n]*), from the server “(?P<server>[^\n]*)”)"
-    r", up to (?P<sign>[0-9a-f]{8}):\]\n"
-)
+# Each is one line, so that however many there are, they are found in one go.
+_HEAD = re.compile(r"(?m)^\[(?P<file>The file )?“(?P<words>[^\n]*)”, up to (?P<sign>[0-9a-f]{8}):\]\n")
+_END = re.compile(r"(?m)^\[(?P<sign>[0-9a-f]{8}): end of “(?P<title>[^\n]*)”\.\](?:\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,18 +218,30 @@ def split_attached(text: str) -> tuple[str, tuple[AttachedText, ...]]:
 
 def _find_attached(text: str) -> Iterator[tuple[int, int, AttachedText]]:
     """Yield where each label begins, where the end mark is over, and what is between them."""
-    position = 0
-    while (head := _HEAD.search(text, position)) is not None:
-        title = head["title"] if head["file"] is None else head["file"]
-        tail = f"\n[{head['sign']}: end of “{title}”.]\n"
+    heads, ends, position = list(_HEAD.finditer(text)), defaultdict[str, deque[re.Match[str]]](deque), 0
+    for end in _END.finditer(text) if heads else ():
+        ends[end["sign"]].append(end)
+    for head in heads:
+        waiting = ends[head["sign"]]
         # Of an empty text, too: two line ends follow the label.
-        end = text.find(tail, head.end())
-        if end < 0:
-            position = head.end()
+        while waiting and waiting[0].start() <= head.end():
+            waiting.popleft()
+        if head.start() < position or not waiting:
             continue
-        position = end + len(tail)
-        attached = AttachedText(title, text[head.end() : end], head["uri"] or "", head["server"] or "")
-        yield head.start(), position, attached
+        end = waiting[0]
+        if (source := _read_label(head, end["title"])) is not None:
+            position = end.end()
+            yield head.start(), position, AttachedText(end["title"], text[head.end() : end.start() - 1], *source)
+
+
+def _read_label(head: re.Match[str], title: str) -> tuple[str, str] | None:
+    """Return the address and the server in a label; None where it is not that of the title in the end mark."""
+    words = head["words"]
+    if head["file"]:
+        return ("", "") if words == title else None
+    about, separator, server = words.rpartition(", from the server “")
+    uri = about.removeprefix(f"{title}”, ")
+    return (uri, server) if separator and uri != about else None
 
 
 def _on_one_line(words: str) -> str:
