@@ -163,8 +163,8 @@ class UntrustedSource:
     id: str = ""
 
     def is_same(self, other: "UntrustedSource") -> bool:
-        """Return whether both are the same source, whatever their names are now."""
-        return (self.kind, self.id, self.id or self.name) == (other.kind, other.id, other.id or other.name)
+        """Return whether this is the other one, whatever their names are now; without an id the name decides."""
+        return self.kind == other.kind and (self.id == other.id if self.id else self.name == other.name)
 
 
 @dataclass(frozen=True, slots=True)

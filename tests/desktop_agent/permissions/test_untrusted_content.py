@@ -59,3 +59,13 @@ def test_what_a_specialist_reads_marks_the_whole_conversation() -> None:
 
     root.nested().lift_suspension()
     assert root.untrusted_content.trusted == (SITE,)
+
+
+def test_a_source_of_which_only_the_name_is_known_is_the_known_one_of_that_name() -> None:
+    known, named = UntrustedSource("mcp", "Notes", "1"), UntrustedSource("mcp", "Notes")
+    for content in (UntrustedContent((known,)), UntrustedContent((), (known,))):
+        assert content.with_source(named) is content
+        assert content.with_source(UntrustedSource("mcp", "Other")).sources[-1].name == "Other"
+    # The other way round it may be another server of that name.
+    trusted = UntrustedContent((), (named,))
+    assert trusted.with_source(known).sources == (known,)
