@@ -19,7 +19,7 @@ from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.engine_events import ConversationTitled
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.hidden_characters import find_deceptive
-from desktop_agent.types.messages import Message, MessageState, Role, new_id, now, split_attached
+from desktop_agent.types.messages import Message, MessageState, Role, new_id, now, prompt_words
 from desktop_agent.types.preferences import ChatPreferences
 from desktop_agent.types.provider_events import StopReason, Usage
 from desktop_agent.types.providers import Capabilities, ModelRequest, PromptCaching, ProviderConfig, ReasoningDisabled
@@ -41,9 +41,7 @@ _WORD = re.compile(r"\w+")
 
 def title_of(prompt: Message) -> str:
     """Return the first line of a prompt that says something, without Markdown, cut at a word; or what is attached."""
-    typed, attached = split_attached(prompt.text)
-    text = typed if typed.strip() or not attached else attached[0].title
-    lines = [_on_one_line(line) for line in without_signs(text[:_READ]).splitlines()]
+    lines = [_on_one_line(line) for line in without_signs(prompt_words(prompt.text)[:_READ]).splitlines()]
     lines = [line for line in lines if _WORD.search(line)] or [line for line in lines if line]
     if not lines:
         return "Picture"

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.frozen_model import FrozenModel
-from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.messages import Message, Role, prompt_words
 
 FOUND_PREFIX = "found-"
 """The prefix of the ids of conversations that are only in another program's files. Nothing stored has it."""
@@ -82,6 +82,8 @@ def outline_of(text: str) -> str:
     """Return the first line of a text that is not empty, cut to the length of an outline."""
     # Most lines are short, and a text may be of megabytes.
     begin = text[: 4 * MAX_OUTLINE_LENGTH].lstrip() or text.lstrip()
+    # It may be a file that is attached.
+    begin = prompt_words(text).lstrip() if begin.startswith("[") else begin
     return begin[:MAX_OUTLINE_LENGTH].partition("\n")[0].rstrip()
 
 

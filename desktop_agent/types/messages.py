@@ -216,6 +216,12 @@ def split_attached(text: str) -> tuple[str, tuple[AttachedText, ...]]:
     return "".join((*typed, text[end:])), tuple(attached)
 
 
+def prompt_words(text: str) -> str:
+    """Return what was typed in a prompt, or the name of what is attached where that is all."""
+    typed, attached = split_attached(text)
+    return typed if typed.strip() or not attached else attached[0].title
+
+
 def _find_attached(text: str) -> Iterator[tuple[int, int, AttachedText]]:
     """Yield where each label begins, where the end mark is over, and what is between them."""
     heads, ends, position = list(_HEAD.finditer(text)), defaultdict[str, deque[re.Match[str]]](deque), 0

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.types.checkpoints import FileRestorePlan, RestorePlan
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import prompt_words
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.session_controls import UndoRequest, UndoResult
@@ -262,7 +263,7 @@ class UndoPresenter(QObject):
             return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")
         if isinstance(item, ToolCallItem):
             return self.tr("Undo what “{0}” changed").format(shorten(tool_title(item.name)))
-        text = shorten(item.text) if isinstance(item, UserItem) else ""
+        text = shorten(prompt_words(item.text)) if isinstance(item, UserItem) else ""
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 
     def _show_result(self, request: UndoRequest, result: UndoResult) -> None:

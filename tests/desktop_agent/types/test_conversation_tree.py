@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
-from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.conversation_tree import ConversationTree, MessageOutline, TreeMessage
+from desktop_agent.types.messages import AttachedText, Message, Role, label_attached
 
 _AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -46,3 +46,9 @@ def test_a_tree_that_is_none_is_refused(nodes: tuple[TreeMessage, ...], head: st
 def test_json_keeps_everything() -> None:
     tree = _tree(_node("a"), _node("b", "a"), head="b")
     assert ConversationTree.model_validate_json(tree.model_dump_json()) == tree
+
+
+def test_the_outline_of_a_prompt_that_is_only_a_file_has_its_name() -> None:
+    label = label_attached(AttachedText("notes.txt", "# Shopping"))
+    assert MessageOutline.of(Message.user(label), None).line == "notes.txt"
+    assert MessageOutline.of(Message.user("[x]: what?"), None).line == "[x]: what?"

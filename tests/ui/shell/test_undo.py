@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QPushButton, QTreeWidget
 from desktop_agent.conversation.items import CallState, NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript_notices import is_undo_note
 from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.messages import AttachedText, label_attached
 from desktop_agent.types.permissions import Rule
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import SpecialistPreferences
@@ -424,6 +425,17 @@ def test_the_command_is_about_the_prompt_at_hand(on_screen, folder):
         opened.reject()
 
     on_screen(work, Turn(write(1)), DONE, DONE)
+
+
+def test_a_prompt_that_is_only_a_file_is_called_by_its_name(on_screen, folder):
+    async def work(screen):
+        screen.editor.setPlainText(label_attached(AttachedText("notes.txt", "words")))
+        await worked(screen, folder, "")
+        opened = await since(screen)
+        assert "Undo all changes since “notes.txt”" in opened.words
+        opened.reject()
+
+    on_screen(work, Turn(write(1)), DONE)
 
 
 def banner_button(screen, text):

@@ -12,6 +12,7 @@ from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.items import AnswerItem, Item, NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.errors import RemedyAction
+from desktop_agent.types.messages import prompt_words
 from ui.style.text import one_line, truncate
 from ui.transcript.blocks.message_footer import MessageCommand, MessageFooter
 from ui.transcript.rows.notice_rows import remedy_label
@@ -106,7 +107,7 @@ def offer_at_end(items: Transcript) -> tuple[str, RemedyAction] | None:
 def _subject_of(item: Item) -> str:
     match item:
         case UserItem():
-            text = str(item.text)
+            text = prompt_words(item.text)
         case AnswerItem():
             # It is read aloud, without the marks of headings, code and emphasis.
             text = _MARKS.sub("", str(item.text)[:_MAX_READ])

@@ -257,7 +257,7 @@ class UserRow(Row):
         """Put the images above the text, as most messengers do."""
         if self.render_context.is_edited(self._message):
             height = self.render_context.editor_height + self.render_context.style.px(_GAP_BELOW_EDITOR)
-            self.add(_EditedTextBlock(self._message.text, height))
+            self.add(_EditedTextBlock("\n\n".join(self._texts()), height))
             return
         images = self.render_context.image_blocks(self._message.images, self.item.id)
         self._image_texts = [block.plain() for block in images]
@@ -348,9 +348,14 @@ class UserRow(Row):
     def source(self) -> str:
         """Return the images, the text as it was typed, and what is attached in fences below its names."""
         images = [block.markdown() for block in self.render_context.image_blocks(self._message.images, self.item.id)]
-        typed = [self._typed] if self._typed else []
-        attached = (part for file in self._attached for part in (file.title, code_markdown(file.text, "")))
-        return "\n\n".join([*images, *typed, *attached])
+        return "\n\n".join([*images, *self._texts()])
+
+    def _texts(self) -> Iterator[str]:
+        if self._typed:
+            yield self._typed
+        for file in self._attached:
+            yield file.title
+            yield code_markdown(file.text, "")
 
 
 def _displayed_line(text: str) -> Line:

@@ -12,7 +12,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ToolFinished, TurnStarted
 from desktop_agent.types.errors import RemedyAction, Sentence
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import AttachedText, Message, label_attached
 from desktop_agent.types.provider_events import ContentDelta, TextClosed
 from tests.fakes.transcript_feed import Feed
 from tests.fakes.transcript_view import Standing
@@ -162,6 +162,14 @@ def test_keys_and_buttons_say_which_message(standing):
         ("branch", "last"),
         ("delete", "last"),
     ]
+
+
+def test_a_message_that_is_only_a_file_is_called_by_its_name(qtbot):
+    label = label_attached(AttachedText("notes.txt", "words"))
+    standing = Standing(qtbot, [Message.user(label)])
+    standing.view.set_message_actions(MessageActions())
+    standing.rows.settle()
+    assert standing.rows.row(0).footer.subject() == "notes.txt"
 
 
 def test_keys_that_count_as_keypad_are_commands_too(standing):

@@ -87,3 +87,9 @@ def test_a_bubble_with_a_file_is_no_wider_than_its_lines(render_context):
 def test_a_copied_message_has_no_marks_around_a_file(render_context):
     row = make_row(with_files(AttachedText("a.txt", "one")), render_context, 700)
     assert row.source() == "Read these\n\na.txt\n\n```\none\n```"
+
+
+def test_while_it_is_edited_it_is_copied_without_the_marks_too(render_context):
+    render_context.edited_message = "m"
+    row = make_row(with_files(AttachedText("a.txt", "one")), render_context, 700)
+    assert row.blocks[0].plain() == "Read these\n\na.txt\n\n```\none\n```"
