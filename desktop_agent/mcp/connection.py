@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import mcp_types
@@ -26,8 +27,14 @@ Result = TypeVar("Result")
 
 # Under this name the library's session logs what a server sent that is no message, secrets too.
 _SESSION_LOGGER = "client"
+_SESSION_FILE = ("mcp", "client", "session.py")
 # Seconds that a cancelled call gets to notify the server.
 _CANCEL_GRACE = 2.0
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Return whether something else logged this by the library's name, which is a common one."""
+    return Path(record.pathname).parts[-len(_SESSION_FILE) :] != _SESSION_FILE
 
 
 class ServerConnection:
@@ -159,8 +166,7 @@ class ServerConnection:
         _log.info("an MCP server is gone: %s", type(error).__name__)
 
     def _client(self) -> Client:
-        # Each time: whoever configures logging afterwards may turn it on again.
-        logging.getLogger(_SESSION_LOGGER).disabled = True
+        logging.getLogger(_SESSION_LOGGER).addFilter(_is_of_others)
         handler = self._request_handler
         return Client(
             _watch_messages(self._transport, self._log, self._closing.set),

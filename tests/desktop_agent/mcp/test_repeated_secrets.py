@@ -69,6 +69,9 @@ async def test_it_is_hidden_in_all_that_is_told_kept_or_sent(tmp_path, caplog):
         everything = (offer.tools, offer.listed, offer.unusable, told, parts, failure.value, kept)
         assert SECRET not in repr(everything)
         assert SECRET not in str([each.tool.schema.json_schema for each in offer.described])
+        # A program that uses this one as a library may log by the same name.
+        logging.getLogger("client").warning("of another program")
+        assert "of another program" in caplog.text
 
 
 def test_the_environment_of_a_server_is_in_no_repr(tmp_path):
