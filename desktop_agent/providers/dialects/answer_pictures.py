@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from desktop_agent.providers.transport.json_codec import repair_text
 from desktop_agent.types.blocks import (
     Base64Source,
     Image,
@@ -29,7 +30,7 @@ def parse_picture(text: Any, provider: str, metadata: JsonObject | None = None) 
 def _parse_source(text: str) -> ImageSource | None:
     try:
         if text[:8].lower().startswith(("http://", "https://")):
-            return UrlSource(url=text)
+            return UrlSource(url=repair_text(text))
         prefix = _DATA_URL.match(text)
         data = text[prefix.end() :] if prefix else text
         media_type = detect_media_type(decode_base64(data))

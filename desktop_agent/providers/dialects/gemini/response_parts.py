@@ -265,7 +265,7 @@ def _is_empty_call(call: Any) -> bool:
 def _parse_block(part: dict[str, Any]) -> ServerStep | Image | Unknown:
     """Parse what is neither text nor a call: kept whole, with its signature."""
     signature = part.get("thoughtSignature")
-    metadata = {"thoughtSignature": signature} if isinstance(signature, str) and signature else {}
+    metadata = {"thoughtSignature": repair_text(signature)} if isinstance(signature, str) and signature else {}
     picture = parse_picture(object_in(part, "inlineData").get("data"), PROVIDER, metadata)
     if picture is not None:
         return picture

@@ -26,7 +26,7 @@ from desktop_agent.providers.transport.json_codec import (
     text_in,
 )
 from desktop_agent.providers.transport.sse import DONE, Frame
-from desktop_agent.types.blocks import Citation, Unknown
+from desktop_agent.types.blocks import Citation, Image, Unknown
 from desktop_agent.types.provider_events import StopReason, Usage
 
 _XAI_TICKS_PER_DOLLAR = 10_000_000_000  # docs.x.ai, cost tracking
@@ -146,6 +146,7 @@ class FrameReader(BaseFrameReader):
         self._lists = 0
         self._has_deltas = False
         self._citations: list[Citation] = []
+        self._pictures: list[Image | Unknown] = []
         self._details: list[dict[str, Any]] = []
         self._blocks: list[dict[str, Any]] = []
 
@@ -264,7 +265,7 @@ class FrameReader(BaseFrameReader):
         if annotations and is_array(annotations):
             self._citations += parse_citations(annotations)
         # Pictures that a model made (OpenRouter, LiteLLM).
-        for picture in () if is_whole else objects_in(delta, "images"):
+        for picture in objects_in(delta, "images"):
             self._picture(picture)
         if delta.get("tool_calls"):
             self._calls(delta["tool_calls"], is_whole=is_whole)
@@ -364,11 +365,14 @@ class FrameReader(BaseFrameReader):
                 self._picture(part)
 
     def _picture(self, part: dict[str, Any]) -> None:
-        """Add a picture; a part that is none is kept as unknown."""
+        """Add a picture, unless it is repeated; a part that is none is kept as unknown."""
         address = part.get("image_url")
         text = address.get("url") if is_object(address) else address
         picture = parse_picture(text, self._builder.provider) if part.get("type") in ("image_url", None) else None
-        self._builder.add_block(picture or Unknown(raw=repair_json(part), provider=self._builder.provider))
+        block = picture or Unknown(raw=repair_json(part), provider=self._builder.provider)
+        if block not in self._pictures:
+            self._pictures.append(block)
+            self._builder.add_block(block)
 
     def _call(self, call: dict[str, Any], *, is_listed: bool) -> None:
         index, call_id = call.get("index"), call.get("id")

@@ -597,10 +597,19 @@ def test_pictures_that_the_model_made_are_pictures(address: Any, place: str) -> 
     assert end.details is None  # it is not empty
 
 
-def test_a_picture_by_its_address_stays_one() -> None:
-    picture = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}
+@pytest.mark.parametrize("place", ["images", "content"])
+def test_a_picture_that_is_repeated_in_the_whole_message_comes_once(place: str) -> None:
+    pictures = [{"type": "image_url", "image_url": {"url": f"https://example.org/{name}.png"}} for name in "ab"]
+    whole = {"choices": [{"message": {"role": "assistant", place: pictures}}]}
+    found = events(chunk({"content": "Here:"}), chunk({place: pictures[:1]}), whole, END, provider="p")
+    assert [event.source.url[-5] for event in found if isinstance(event, Image)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("name", "read"), [("cat", "cat"), ("\ud800", "\ufffd")])
+def test_a_picture_by_its_address_stays_one(name: str, read: str) -> None:
+    picture = {"type": "image_url", "image_url": {"url": f"https://example.org/{name}.png"}}
     assert events(chunk({"images": [picture]}), END, provider="p")[0] == Image(
-        source=UrlSource(url="https://example.org/cat.png"), provider="p"
+        source=UrlSource(url=f"https://example.org/{read}.png"), provider="p"
     )
 
 
