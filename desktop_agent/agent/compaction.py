@@ -304,7 +304,11 @@ class Compaction:
         room = int((window - max_tokens) / (1 + ESTIMATE_MARGIN)) - weigh(INSTRUCTIONS) - weigh(mark) * 3
         text = f"<{mark}>\n{conversation_as_text(split.older, room, weigh)}\n</{mark}>\n\nSummarise this."
         return ModelRequest(
-            settings.model, (Message.user(text),), config=config, conversation_id=settings.conversation_id
+            settings.model,
+            (Message.user(text),),
+            config=config,
+            conversation_id=settings.conversation_id,
+            text_only=True,
         )
 
     def _tokens(self, provider: Provider, messages: tuple[Message, ...]) -> int:

@@ -427,7 +427,7 @@ class SamplingHandler:
         provider = await self._connections.provider(endpoint_id)
         config = ProviderConfig(max_tokens=request.max_tokens, system_prompt=request.system_prompt or None)
         model_request = ModelRequest(
-            model, _to_messages(request), request.tools, ToolChoice(request.tool_choice), config
+            model, _to_messages(request), request.tools, ToolChoice(request.tool_choice), config, text_only=True
         )
         answer = AnswerBuilder(new_id(), model)
         try:

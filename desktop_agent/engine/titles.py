@@ -118,7 +118,8 @@ def title_request(
         extra_options=config.extra_options,
         timeouts=config.timeouts,
     )
-    return ModelRequest(model, (Message.user(f"<{mark}>\n{material}\n</{mark}>\n\nThe title:"),), config=title_config)
+    messages = (Message.user(f"<{mark}>\n{material}\n</{mark}>\n\nThe title:"),)
+    return ModelRequest(model, messages, config=title_config, text_only=True)
 
 
 def title_model(record: ConversationRecord, preferences: ChatPreferences, connections: Connections) -> str | None:

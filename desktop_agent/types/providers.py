@@ -180,7 +180,10 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request to a model: the whole history, images as bytes or web addresses, never as stored files."""
+    """One request to a model: the whole history, images as bytes or web addresses, never as stored files.
+
+    `text_only`: also a model that makes images is asked for none.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -188,6 +191,7 @@ class ModelRequest:
     tool_choice: ToolChoice = ToolChoice()
     config: ProviderConfig = field(default_factory=ProviderConfig)
     conversation_id: str | None = None
+    text_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

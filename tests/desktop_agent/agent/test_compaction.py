@@ -304,6 +304,7 @@ async def test_a_second_summary_summarises_the_first() -> None:
     assert first is not None
     more = [answer("The door is red."), Message.user("And the roof?")]
     second = await desk.compact(*HISTORY, first, *more)
+    assert all(request.text_only for request in desk.provider.requests)
     question = desk.provider.requests[1].messages[0].text
     assert "The shed is red." in question
     assert "And the door?" in question

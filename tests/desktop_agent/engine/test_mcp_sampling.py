@@ -85,6 +85,7 @@ async def test_the_person_sees_who_would_answer_and_then_what_it_said(tmp_path):
             Price(input=1, output=2),
         )
         (request,) = provider.requests
+        assert request.text_only
         assert [(message.role, message.text) for message in request.messages] == [
             (Role.USER, "Name a colour."),
             (Role.ASSISTANT, "Which kind?"),

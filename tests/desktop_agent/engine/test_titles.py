@@ -1,6 +1,7 @@
 """Titles of conversations: from the first prompt, and from a model that is asked beside the runs."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -278,3 +279,18 @@ def test_a_prompt_that_is_only_a_file_has_its_name_as_title() -> None:
     label = label_attached(AttachedText("notes.txt", "# Shopping"))
     assert title_of(Message.user(label)) == "notes.txt"
     assert title_of(Message.user(f"What is in it?{label}")) == "What is in it?"
+
+
+async def test_a_model_that_makes_images_is_asked_for_no_image_as_title(tmp_path: Path) -> None:
+    entry = {"id": "m", "object": "model", "architecture": {"output_modalities": ["image", "text"]}}
+    models = Reply(json.dumps({"object": "list", "data": [entry]}).encode(), framing="length")
+
+    def choose(request: Request) -> Reply:
+        return answer("Sorting lists") if request.path.endswith("/chat/completions") else models
+
+    # OpenAI's own types know no images in answers.
+    async with Loopback(choose=choose, judged=False) as server, desk(tmp_path, server) as at:
+        await at.engine.connections.models("mine", refresh=True)
+        await at.say()
+        await at.rest()
+        assert [request.json.get("modalities") for request in asked(server)] == [["image", "text"], None]

@@ -212,7 +212,7 @@ def build_body(
     fields |= {"stream": True, **format_fields.fields}
     fields |= _limits(request, quirks, known, setting.refused | without, notes)
     optional = _sampling(request, quirks, known, setting.refused, notes)
-    if known.makes_images:
+    if known.makes_images and not request.text_only:
         # OpenRouter and Vercel's gateway: some models want it, and those that paint only refuse “text” in it.
         optional["modalities"] = list(known.outputs or ())
     optional |= {**setting.fields, **_stream_options(quirks), **caching_fields(request, quirks, notes)}

@@ -292,6 +292,7 @@ def test_a_model_that_makes_images_is_asked_for_what_it_makes() -> None:
     assert body(request(), known=Capabilities(outputs=("image",)))["modalities"] == ["image"]
     for plain in (Capabilities(outputs=("text",)), Capabilities()):
         assert "modalities" not in body(request(), known=plain)
+    assert "modalities" not in body(request(text_only=True), known=Capabilities(outputs=("image", "text")))
     painter = Capabilities(outputs=("image",))
     refused = build_body(request(), Recipient(STRANGER), painter, frozenset({"modalities"}))
     assert ("modalities" in refused.fields, refused.adjustments) == (False, ())
