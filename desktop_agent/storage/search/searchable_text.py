@@ -74,7 +74,7 @@ def searchable_text(message: Message) -> SearchableText:
 
 
 def has_image(message: Message) -> bool:
-    """Return whether the person attached a picture, or a call returned one."""
+    """Return whether the person attached a picture, the model made one, or a call returned one."""
     parts = [part for block in message.blocks if isinstance(block, ToolResult) for part in block.content]
     return any(isinstance(item, Image) for item in (*message.blocks, *parts))
 
