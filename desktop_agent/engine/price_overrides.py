@@ -131,7 +131,9 @@ def _set_price(text: str, vendor: str, model: str, changes: Price | None) -> str
         price = {**old, **numbers} if changes is not None else {}
         if price == old:
             return text
-        after = _edit_lines(text.split("\n") if text else [], vendor, model, price)
+        lines = text.removesuffix("\n").split("\n") if text else []
+        # A file may hold only comments so far.
+        after = _edit_lines(lines if before else [*lines, "version = 1"], vendor, model, price)
         expected = _expected_table(before, vendor, model, price)
         return after if _without_empty_tables(tomllib.loads(after)) == _without_empty_tables(expected) else None
     except (ValueError, RecursionError, TypeError, OverflowError):
@@ -174,8 +176,7 @@ def _edit_lines(lines: list[str], vendor: str, model: str, price: JsonObject) ->
     entry = [f"price = {_inline_table(price)}"] if price else []
     heading = _find_heading(lines, vendor, model)
     if heading is None:
-        begin = [*lines, ""] if lines else ["version = 1", ""]
-        return _join_lines([*begin, f"[{vendor}.{json.dumps(model, ensure_ascii=False)}]", *entry])
+        return _join_lines([*lines, "", f"[{vendor}.{json.dumps(model, ensure_ascii=False)}]", *entry])
     end = next((index for index in range(heading + 1, len(lines)) if _TABLE_HEADING.match(lines[index])), len(lines))
     body = lines[heading + 1 : end]
     index = next((number for number, line in enumerate(body) if _PRICE_LINE.match(line)), None)

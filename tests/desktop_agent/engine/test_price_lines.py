@@ -39,6 +39,17 @@ def test_a_first_price_makes_the_file() -> None:
     assert text == 'version = 1\n\n[openrouter."maker/mo\\"del:free"]\nprice = { input = 0.25, cache_read = 0 }\n'
 
 
+def test_a_first_price_goes_below_a_file_of_comments() -> None:
+    entry = '\nversion = 1\n\n[a."b"]\nprice = { input = 1 }\n'
+    assert set_price_in_text("# mine\n", "a", "b", Price(input=1)) == f"# mine{entry}"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_one_empty_line_is_above_a_new_entry(newline: str) -> None:
+    text = set_price_in_text(OWN.replace("\n", newline), "a", "b", Price(input=1))
+    assert text == (OWN + '\n[a."b"]\nprice = { input = 1 }\n').replace("\n", newline)
+
+
 def test_one_number_changes_and_everything_else_stays() -> None:
     text = set_price_in_text(OWN, "openai", "gpt-9", Price(output=20.5))
     assert text == OWN.replace("output = 15", "output = 20.5")
