@@ -129,6 +129,14 @@ def test_a_picture_that_the_model_made_stands_in_its_answer_and_opens(tmp_path, 
     assert shown.source == image.source
 
 
+def test_a_picture_that_the_model_named_by_its_address_is_copied_as_markdown(tmp_path, qtbot):
+    view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
+    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    answer = Message(role=Role.ASSISTANT, blocks=(Image(source=UrlSource(url="https://x.org/a.png")),))
+    view.set_transcript(Transcript([answer]))
+    assert view.row_viewport.rows.row(0).source() == "![](<https://x.org/a.png>)"
+
+
 def test_a_closed_workshop_delivers_nothing_and_takes_nothing(qapp, qtbot):
     workshop, told = JobQueue(), []
     workshop.submit("a", lambda: 1, told.append)

@@ -111,6 +111,11 @@ class PictureRow(Row):
         for block in self.render_context.image_blocks((self._picture.image,), self.item.id):
             self.add(block)
 
+    def source(self) -> str:
+        """Return the picture as Markdown."""
+        images = self.render_context.image_blocks((self._picture.image,), self.item.id)
+        return "\n\n".join(block.markdown() for block in images)
+
 
 class ThinkingRow(Row):
     """Reasoning: unfolded while it runs and folded when it is done, unless the person chose."""
