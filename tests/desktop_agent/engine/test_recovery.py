@@ -19,7 +19,18 @@ from desktop_agent.engine.recovery import recover
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import event_to_json, read_event
 from desktop_agent.storage.store import Store
-from desktop_agent.types.blocks import Citation, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
+from desktop_agent.types.blocks import (
+    Citation,
+    Image,
+    Outcome,
+    ServerStep,
+    StoredSource,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+)
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -89,6 +100,8 @@ def test_everything_that_an_answer_holds_survives_the_journal() -> None:
     step, unknown = ServerStep(provider="p", name="search", text="x", raw={"q": [1]}), Unknown(raw=7, provider="p")
     citation = Citation(title="t", url="https://x.example", start=0, end=2)
     use = ToolUse(id="1", name="f", provider="p", metadata={"arguments": "{ }"})
+    source = StoredSource(digest="0" * 64, media_type="image/png", size=9, width=3, height=2)
+    made = Image(source=source, provider="p", metadata={"thoughtSignature": "S"})
     events = (
         RequestAdjusted((picture,)),
         AnswerStarted(Origin(provider="p", account="a", prefix="b", request_id="q"), (Sentence("Stop left out."),)),
@@ -96,6 +109,7 @@ def test_everything_that_an_answer_holds_survives_the_journal() -> None:
         ContentDelta("Hi", "commentary"),
         TextClosed("p", {"id": "m1"}, (citation,)),
         step,
+        made,
         unknown,
         use,
         MessageDelta(StopReason.UNKNOWN, "weird", {"a": 1}),
@@ -104,7 +118,7 @@ def test_everything_that_an_answer_holds_survives_the_journal() -> None:
     assert read == list(events)
     (message, _) = recovered_messages((PROMPT,), turn("a", *read))
     closed = Text(text="Hi", provider="p", metadata={"id": "m1"}, citations=(citation,))
-    assert message.blocks == (closed, step, unknown, use)
+    assert message.blocks == (closed, step, made, unknown, use)
     assert message.origin == Origin(provider="p", account="a", prefix="b", request_id="q", response_id="r")
     assert message.adjustments == (picture, Sentence("Stop left out."))
     assert message.stop_details == {"raw": "weird", "a": 1}
