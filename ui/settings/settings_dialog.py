@@ -56,7 +56,10 @@ _ROW_SPACE = 5
 
 
 def _keep_in_view(scroll: QScrollArea, row: QWidget, control: QWidget) -> None:
-    """Scroll to a row, and again whenever the page has become longer or shorter while its control has the keyboard."""
+    """Scroll to a row, and again whenever the page has become longer or shorter while its control has the keyboard.
+
+    Until the person scrolls: what they read then stays.
+    """
     bar = scroll.verticalScrollBar()
 
     def scroll_later() -> None:
@@ -68,10 +71,15 @@ def _keep_in_view(scroll: QScrollArea, row: QWidget, control: QWidget) -> None:
         if scroll.window().focusWidget() is control:
             scroll_later()
         else:
-            bar.rangeChanged.disconnect(follow)
+            stop()
+
+    def stop() -> None:
+        bar.rangeChanged.disconnect(follow)
+        bar.actionTriggered.disconnect(stop)
 
     scroll_later()
     bar.rangeChanged.connect(follow)
+    bar.actionTriggered.connect(stop)
 
 
 class SettingsDialog(QDialog):

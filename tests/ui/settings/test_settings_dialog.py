@@ -4,6 +4,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
+    QAbstractSlider,
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
@@ -160,7 +161,8 @@ def test_a_dialog_that_is_opened_again_shows_all_pages_and_types_into_no_setting
     assert driver.dialog._rows[driver.part(QListWidget, "Sections").currentRow()] == "usage"
 
 
-def test_a_setting_that_was_found_stays_in_view_when_the_page_above_it_grows(driver):
+@pytest.mark.parametrize("is_scrolled", [False, True])
+def test_a_setting_that_was_found_stays_in_view_when_the_page_above_it_grows_until_one_scrolls(driver, is_scrolled):
     def is_in_view():
         scroll, row = driver.dialog._pages.currentWidget(), driver.dialog._forms["usage"].rows["tokens_per_month"]
         top = row.mapTo(scroll.viewport(), QPoint(0, 0)).y()
@@ -169,6 +171,10 @@ def test_a_setting_that_was_found_stays_in_view_when_the_page_above_it_grows(dri
     driver.dialog.resize(820, 500)
     driver.dialog.show_field("usage", "tokens_per_month")
     driver.bot.waitUntil(is_in_view)
+    bar = driver.dialog._pages.currentWidget().verticalScrollBar()
+    if is_scrolled:
+        bar.triggerAction(QAbstractSlider.SliderAction.SliderToMinimum)
+    before = bar.value()
     figures = UsageFigures(answers=1, tokens=7, input_tokens=7)
     rows = tuple(UsageRow(f"2026-03-{day:02}", figures) for day in range(1, 20))
     driver.dialog.usage.show_report(UsageReport("day", rows))
@@ -176,7 +182,8 @@ def test_a_setting_that_was_found_stays_in_view_when_the_page_above_it_grows(dri
     # What it shows is longer by now; the page is laid out next.
     for _ in range(5):
         QCoreApplication.processEvents()
-    assert is_in_view()
+    assert is_in_view() != is_scrolled
+    assert (bar.value() == before) == is_scrolled
 
 
 def test_in_a_narrow_dialog_what_is_found_is_in_place_of_the_page(driver):
