@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QCoreApplication
 
-from desktop_agent.conversation.items import AnswerItem
+from desktop_agent.conversation.items import AnswerItem, PictureItem
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.input.context_menu import ContextMenu
 from ui.transcript.rows.message_actions import carrier_of
@@ -56,7 +56,7 @@ class LastAnswer:
         rows = self._viewport.rows
         for index in range(rows.count - 1, -1, -1):
             item = rows.transcript[index]
-            if isinstance(item, AnswerItem) and item.text.length:
+            if isinstance(item, PictureItem) or (isinstance(item, AnswerItem) and item.text.length):
                 yield index
 
     def _last_code_block(self) -> CodeBlock | None:

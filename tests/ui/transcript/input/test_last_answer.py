@@ -3,10 +3,10 @@
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.blocks import Image, Outcome, Text, ToolResult, ToolUse, UrlSource
 from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.transcript_view import Standing
 from ui.transcript.input import context_menu
@@ -41,6 +41,13 @@ def call():
     use = ToolUse(id="1", name="look", input={"code": "x = 1"})
     result = ToolResult(tool_use_id="1", content=(Text(text="```\nof a tool\n```"),), outcome=Outcome.SUCCEEDED)
     return answer.model_copy(update={"blocks": (*answer.blocks, use)}), Message.tool_results([result])
+
+
+def test_an_answer_that_is_only_a_picture_is_the_last_one_too(qtbot):
+    picture = Image(source=UrlSource(url="https://x.org/a.png"))
+    drawn = Message(role=Role.ASSISTANT, blocks=(picture,))
+    copies = Copies(qtbot, Message.user("a"), Message.assistant("Older."), Message.user("Draw."), drawn)
+    assert copies.copied(copies.answer.copy) == "https://x.org/a.png"
 
 
 def test_the_last_answer_is_copied_as_by_its_button(qtbot):
