@@ -5,7 +5,7 @@ dark, at 100 and 200 percent. The pictures are gallery/NAME-THEME-SCALEx.png. A 
 Nothing confines root, so its dialogs say “Not confined”. Root sees those of everybody else with
 `python -m tests.frame.unprivileged tests.gallery --folder DIR …`, where everybody may write in DIR.
 `--language de` draws with a translation, `--language pseudo` with every translated text in ⟦…⟧ and a third longer: what
-is bare never went through a translation, what has no end is cut. `--right-to-left` mirrors the window.
+has no brackets never went through a translation, what has no end is cut. `--right-to-left` mirrors the window.
 With `--zoom 229 --room 480x600` text is so large (24 pt) and the screen so small; what is cut or out of reach there is
 an error, too.
 """
@@ -52,27 +52,27 @@ def load_screens() -> None:
 
 
 def is_blank(picture: QImage) -> bool:
-    """One colour all over."""
+    """Whether the picture has one colour all over."""
     small = picture.scaled(64, 64)
     return len({small.pixel(x, y) for x in range(64) for y in range(64)}) == 1
 
 
 def picture_of(window: QWidget) -> QImage:
-    """The window as it is now, with the dialogs and lists that stand in front of it."""
-    shown = [each for each in QApplication.topLevelWidgets() if each.isVisible() and each is not window]
-    if not shown:
+    """Return the window as it is now, with the dialogs and lists in front of it."""
+    in_front = [widget for widget in QApplication.topLevelWidgets() if widget.isVisible() and widget is not window]
+    if not in_front:
         return window.grab().toImage()
     whole = window.geometry()
-    for each in shown:
-        whole = whole.united(each.geometry().adjusted(-1, -1, 1, 1))
+    for widget in in_front:
+        whole = whole.united(widget.geometry().adjusted(-1, -1, 1, 1))
     ratio = window.devicePixelRatioF()
     picture = QImage(whole.size() * ratio, QImage.Format.Format_RGB32)
     picture.setDevicePixelRatio(ratio)
     picture.fill(QColor("#808080"))
     painter = QPainter(picture)
-    for each in (window, *shown):
-        place = QRect(each.geometry().topLeft() - whole.topLeft(), each.size())
-        painter.drawPixmap(place.topLeft(), each.grab())
+    for widget in (window, *in_front):
+        place = QRect(widget.geometry().topLeft() - whole.topLeft(), widget.size())
+        painter.drawPixmap(place.topLeft(), widget.grab())
         painter.setPen(QColor("#808080"))
         painter.drawRect(place.adjusted(-1, -1, 0, 0))
     painter.end()
@@ -80,20 +80,20 @@ def picture_of(window: QWidget) -> QImage:
 
 
 async def settled_picture(window: QWidget) -> QImage:
-    """The window once two pictures in a row are the same, or after SETTLE seconds as it is then."""
-    until = time.monotonic() + SETTLE
-    before = QImage()
+    """Return a picture of the window once two in a row are the same, or the last one after SETTLE seconds."""
+    deadline = time.monotonic() + SETTLE
+    previous = QImage()
     while True:
         await asyncio.sleep(0.2)
         picture = picture_of(window)
-        if picture == before or time.monotonic() > until:
+        if picture == previous or time.monotonic() > deadline:
             return picture
-        before = picture
+        previous = picture
 
 
 @asynccontextmanager
 async def shown(screen: Screen, source: ThemeSource) -> AsyncIterator[QWidget]:
-    """Its window, on the screen."""
+    """Show the window of the screen."""
     built = screen.build(source)
     if isinstance(built, AbstractAsyncContextManager):
         async with built as window:
@@ -108,7 +108,7 @@ async def shown(screen: Screen, source: ThemeSource) -> AsyncIterator[QWidget]:
 
 
 async def take_all(names: list[str], source: ThemeSource, folder: Path, suffix: str) -> int:
-    """All pictures of one theme and scale; returns how many failed."""
+    """Take all pictures of one theme and scale; return how many failed."""
     failed = 0
     for name in names:
         try:
@@ -123,13 +123,13 @@ async def take_all(names: list[str], source: ThemeSource, folder: Path, suffix: 
         picture.save(str(file))
         blank = is_blank(picture)
         failed += blank or bool(problems)
-        sys.stderr.writelines(f"{name}{suffix}: {each}\n" for each in problems)
+        sys.stderr.writelines(f"{name}{suffix}: {problem}\n" for problem in problems)
         sys.stdout.write(f"{file}{'  BLANK' if blank else ''}\n")
     return failed
 
 
 def speak(app: QApplication, language: str, *, is_mirrored: bool) -> None:
-    """The language and direction of all that is made from now on."""
+    """Set the language and the direction of all widgets created from now on."""
     if language == "pseudo":
         QCoreApplication.installTranslator(PseudoLanguage(app))
     elif language != "en":
@@ -140,7 +140,7 @@ def speak(app: QApplication, language: str, *, is_mirrored: bool) -> None:
 
 
 def render(arguments: argparse.Namespace, names: list[str]) -> int:
-    """In a process of its own: the scale is fixed when Qt starts."""
+    """Take the pictures. Runs in a process of its own: the scale is fixed when Qt starts."""
     app = QApplication(["desktop-agent-gallery"])
     speak(app, arguments.language, is_mirrored=arguments.right_to_left)
     theme, scale, folder = arguments.theme, arguments.scale, arguments.folder
@@ -154,7 +154,7 @@ def render(arguments: argparse.Namespace, names: list[str]) -> int:
 
 
 def screen_for(room: tuple[int, int] | None) -> str:
-    """With the frame that the window manager puts around each window; else with room for the largest at 200 percent."""
+    """Return the size of the display: `room` and the frame of a window, or enough for the largest at 200 percent."""
     return "3200x2800" if room is None else f"{room[0] + 2}x{room[1] + 26}"
 
 
@@ -183,7 +183,7 @@ def main() -> int:
     if arguments.render:
         return 1 if render(arguments, names) else 0
     failed = 0
-    same = [
+    options = [
         f"--zoom={arguments.zoom}",
         f"--folder={arguments.folder.absolute()}",
         f"--language={arguments.language}",
@@ -202,7 +202,7 @@ def main() -> int:
                     theme,
                     "--scale",
                     str(scale),
-                    *same,
+                    *options,
                 ]
                 environment = {**shown, "QT_SCALE_FACTOR": str(scale)}
                 failed += subprocess.run([*command, *names], env=environment, check=False).returncode != 0

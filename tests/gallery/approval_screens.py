@@ -28,7 +28,7 @@ SERVER = str(Path(__file__).with_name("tickets_server.py"))
 async def ask(
     desk: Desk, *calls: ToolUse, outsider: UntrustedSource | None = None, tools: tuple[AnyTool, ...] = ()
 ) -> None:
-    """The model asks for these, and the dialog has settled. `outsider`: whose content came in before."""
+    """Let the model request these calls and wait for the dialog. `outsider`: whose content was read before."""
     registry = ToolRegistry(tools or ProjectTools(desk.folder / "project").all())
     desk.engine._tools_for = lambda _: registry
     desk.play(Turn(), Turn(*calls))
@@ -89,7 +89,7 @@ async def several(desk: Desk) -> None:
 
 @scene("approval-others-too")
 async def others_too(desk: Desk) -> None:
-    await ask(desk, *(running(at, f"git push origin v{at}") for at in range(3)))
+    await ask(desk, *(running(number, f"git push origin v{number}") for number in range(3)))
     desk.window.approvals._dialog._bar._for_others.setChecked(True)
 
 
@@ -103,8 +103,8 @@ async def invalid_edit(desk: Desk) -> None:
 
 @scene("approval-arguments")
 async def arguments(desk: Desk) -> None:
-    given = {"to": "team@example.org", "subject": "The import is faster now", "lines": ["one pass", "batches"]}
-    await ask(desk, ToolUse(id="call-1", name="send_report", input=given))
+    report = {"to": "team@example.org", "subject": "The import is faster now", "lines": ["one pass", "batches"]}
+    await ask(desk, ToolUse(id="call-1", name="send_report", input=report))
 
 
 @scene("approval-narrow", 560, 760)
@@ -145,14 +145,14 @@ async def command_hosts(desk: Desk) -> None:
 
 @scene("approval-command-any-host")
 async def command_any_host(desk: Desk) -> None:
-    held_by_less = run_command(Workspace(desk.folder / "project"), confinement=landlock_sandbox)
-    await ask(desk, FROM_HOSTS, tools=(held_by_less,))
+    tool = run_command(Workspace(desk.folder / "project"), confinement=landlock_sandbox)
+    await ask(desk, FROM_HOSTS, tools=(tool,))
 
 
 @scene("approval-powershell")
 async def powershell(desk: Desk) -> None:
-    of_windows = run_powershell(Workspace(desk.folder / "project"), lambda: None)
-    await ask(desk, running(1, "Get-ChildItem *.log | Remove-Item -Recurse -Force"), tools=(of_windows,))
+    tool = run_powershell(Workspace(desk.folder / "project"), lambda: None)
+    await ask(desk, running(1, "Get-ChildItem *.log | Remove-Item -Recurse -Force"), tools=(tool,))
 
 
 @scene("approval-many-commands")
@@ -230,16 +230,16 @@ async def delete_file(desk: Desk) -> None:
 
 @scene("approval-move-file")
 async def move_file(desk: Desk) -> None:
-    moved = {"source": "jobs/import.py", "target": "jobs/importing.py"}
-    await ask(desk, ToolUse(id="call-1", name="move_file", input=moved))
+    paths = {"source": "jobs/import.py", "target": "jobs/importing.py"}
+    await ask(desk, ToolUse(id="call-1", name="move_file", input=paths))
 
 
 @scene("approval-tool-of-server")
 async def tool_of_server(desk: Desk) -> None:
     connection = StdioConnection(command=sys.executable, args=(SERVER,))
     server = McpServer(id="tickets", title="Tickets", connection=connection, effects=frozenset({Effect.NETWORK}))
-    with_server = desk.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(server,))})
-    await desk.engine.change_preferences(with_server)
+    preferences = desk.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(server,))})
+    await desk.engine.change_preferences(preferences)
     await desk.engine.mcp.test("tickets", desk.folder / "project")
     comment = {"number": 4711, "text": "The import reads in batches now; please try it."}
     desk.play(Turn(ToolUse(id="call-1", name="tickets__write_comment", input=comment)))

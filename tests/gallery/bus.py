@@ -49,9 +49,9 @@ class BusNode:
 class _Bus:
     """One connection to the accessibility bus, for one reading of this process."""
 
-    def __init__(self, connection: DBusConnection, most: int, most_in_table: int) -> None:
+    def __init__(self, connection: DBusConnection, max_children: int, most_in_table: int) -> None:
         self._connection = connection
-        self._most, self._most_in_table = most, most_in_table
+        self._max_children, self._most_in_table = max_children, most_in_table
 
     def windows(self) -> list[Reference]:
         """Return the windows of this process, in the order in which they are read."""
@@ -66,12 +66,12 @@ class _Bus:
         if depth and ("visible" not in states or self._ask(part, COMPONENT, "GetSize")[1] == 0):
             return
         role = self._ask(part, ACCESSIBLE, "GetRoleName")[0]
-        name, description = (self._property(part, ACCESSIBLE, each) for each in ("Name", "Description"))
+        name, description = (self._property(part, ACCESSIBLE, key) for key in ("Name", "Description"))
         is_found_again = place is None or place == self._place_of(part)
         yield BusNode(role, name, description, self._value(part), states, depth, is_found_again)
         if role == "combo box" and "expanded" not in states:
             return
-        children = self._children(part)[: self._most_in_table if role == "table" else self._most]
+        children = self._children(part)[: self._most_in_table if role == "table" else self._max_children]
         for index, child in enumerate(children):
             yield from self.nodes(child, depth + 1, (part, index))
 
@@ -108,8 +108,8 @@ class _Bus:
         return unwrap_msg(self._connection.send_and_get_reply(message, timeout=PATIENCE))
 
 
-def read_windows(numbers: list[int], most: int, most_in_table: int) -> list[list[BusNode]]:
-    """Return what is visible of the windows with these numbers, and no more than `most` children of each part.
+def read_windows(numbers: list[int], max_children: int, most_in_table: int) -> list[list[BusNode]]:
+    """Return what is visible of the windows with these numbers, and no more than `max_children` children of each part.
 
     Blocks until the program has answered, which it does in another thread.
     """
@@ -117,6 +117,6 @@ def read_windows(numbers: list[int], most: int, most_in_table: int) -> list[list
         question = new_method_call(DBusAddress("/org/a11y/bus", "org.a11y.Bus", "org.a11y.Bus"), "GetAddress")
         address = unwrap_msg(session.send_and_get_reply(question, timeout=PATIENCE))[0]
     with closing(open_dbus_connection(address)) as connection:
-        bus = _Bus(connection, most, most_in_table)
+        bus = _Bus(connection, max_children, most_in_table)
         windows = bus.windows()
         return [list(bus.nodes(windows[number])) for number in numbers]

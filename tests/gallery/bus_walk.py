@@ -68,34 +68,36 @@ async def read(name: str, expected: Path | None) -> tuple[list[str], list[str]]:
 
     After SETTLE seconds, as they are then.
     """
-    windows, until = spoken.windows_in_front(), time.monotonic() + SETTLE
+    windows, deadline = spoken.windows_in_front(), time.monotonic() + SETTLE
     recorded = None if expected is None else (expected / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     while True:
-        before = [list(_on_screen(window)) for window in windows]
+        nodes_before = [list(_on_screen(window)) for window in windows]
         numbers = spoken.numbers_of(windows)
         trees = await asyncio.to_thread(read_windows, numbers, spoken.MOST_CHILDREN, spoken.MOST_IN_TABLE)
-        after = [list(_on_screen(window)) for window in windows]
-        lines = list(bus_lines(trees, with_conversations=name.startswith(spoken.OF_THE_LIST)))
-        differences = [fault for own, tree in zip(after, trees, strict=True) for fault in bus_faults(own, tree)]
-        is_same = before == after and not differences and recorded in (None, lines)
-        if is_same or time.monotonic() > until:
+        nodes_after = [list(_on_screen(window)) for window in windows]
+        lines = list(bus_lines(trees, with_conversations=name.startswith(spoken.CONVERSATION_LIST_SCREENS)))
+        differences = [
+            fault for nodes, tree in zip(nodes_after, trees, strict=True) for fault in bus_faults(nodes, tree)
+        ]
+        is_same = nodes_before == nodes_after and not differences and recorded in (None, lines)
+        if is_same or time.monotonic() > deadline:
             return lines, differences
         await asyncio.sleep(0.1)
 
 
 def _on_screen(window: QWidget) -> Iterator[Node]:
     """Yield what is not scrolled away: Qt's bridge calls that invisible, like what is hidden."""
-    away = None
+    hidden_depth = None
     for node in spoken.nodes_of(window):
-        if away is not None and node.depth > away:
+        if hidden_depth is not None and node.depth > hidden_depth:
             continue
-        away = node.depth if node.is_offscreen else None
-        if away is None:
+        hidden_depth = node.depth if node.is_offscreen else None
+        if hidden_depth is None:
             yield node
 
 
 def bus_line(node: BusNode) -> str:
-    """Name, role, states, value and description, each said once, without what changes."""
+    """Return name, role, states, value and description in one line, masked and without repetitions."""
     states = [state for state in ("focusable", *spoken.SAID_STATES) if state in node.states]
     states += [] if "enabled" in node.states else ["disabled"]
     return spoken.line_of(node.name, node.role, states, node.value, node.description)
@@ -114,48 +116,48 @@ def bus_lines(trees: list[list[BusNode]], *, with_conversations: bool) -> Iterat
                 yield "  " * node.depth + bus_line(node)
 
 
-def bus_faults(own: list[Node], found: list[BusNode]) -> Iterator[str]:
+def bus_faults(nodes: list[Node], bus_nodes: list[BusNode]) -> Iterator[str]:
     """Yield where the bus says something else than Qt's tree, and where a part is lost on the way back."""
-    for node, other in zip(own, found, strict=False):
+    for node, bus_node in zip(nodes, bus_nodes, strict=False):
         expected = (node.depth, node.name, node.description, bus_role(node.role))
-        said = (other.depth, other.name, other.description, other.role)
-        if said != expected:
-            yield f"the bus says {said}, Qt {expected}"
-        if said[:2] != expected[:2]:
+        actual = (bus_node.depth, bus_node.name, bus_node.description, bus_node.role)
+        if actual != expected:
+            yield f"the bus says {actual}, Qt {expected}"
+        if actual[:2] != expected[:2]:
             return
-        yield from _told_otherwise(node, other)
-        if not other.is_found_again:
-            yield f"does not lead back: {other.role} {other.name!r} in {node.parents[-2:]}"
-    if len(own) != len(found):
-        yield f"the bus has {len(found)} parts, Qt {len(own)}"
+        yield from _state_and_value_faults(node, bus_node)
+        if not bus_node.is_found_again:
+            yield f"does not lead back: {bus_node.role} {bus_node.name!r} in {node.parents[-2:]}"
+    if len(nodes) != len(bus_nodes):
+        yield f"the bus has {len(bus_nodes)} parts, Qt {len(nodes)}"
 
 
-def _told_otherwise(node: Node, other: BusNode) -> Iterator[str]:
+def _state_and_value_faults(node: Node, bus_node: BusNode) -> Iterator[str]:
     states = {*node.states, "visible", "enabled"}
     states -= {"disabled", "enabled"} if "disabled" in states else set()
     states |= {"focusable"} if node.is_focusable else set()
-    if states != other.states:
-        yield f"the bus says {sorted(other.states)} of {other.role} {other.name!r}, Qt {sorted(states)}"
+    if states != bus_node.states:
+        yield f"the bus says {sorted(bus_node.states)} of {bus_node.role} {bus_node.name!r}, Qt {sorted(states)}"
     # AT-SPI has a value only where there is text or a number: others have it in their description.
     # A field for a number has its text there, with the unit.
-    heard = (other.name, other.description)
-    if node.value and not other.value and not any(node.value in words for words in heard):
-        yield f"the bus does not say {node.value!r} of {other.role} {other.name!r}"
+    texts = (bus_node.name, bus_node.description)
+    if node.value and not bus_node.value and not any(node.value in words for words in texts):
+        yield f"the bus does not say {node.value!r} of {bus_node.role} {bus_node.name!r}"
 
 
 async def walk(names: list[str], source: ThemeSource, folder: Path | None, expected: Path | None) -> int:
     """Print the faults of each screen; returns how many have some."""
     failed = 0
     for name in names:
-        began = time.monotonic()
+        start = time.monotonic()
         async with shown(SCREENS[name], source):
             await settled(name, None)
-            lines, found = await read(name, expected)
+            lines, faults = await read(name, expected)
         if folder is not None:
             (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        failed += bool(found)
-        sys.stderr.writelines(f"{name}: {line}\n" for line in found)
-        sys.stdout.write(f"{name} {time.monotonic() - began:.1f} s\n")
+        failed += bool(faults)
+        sys.stderr.writelines(f"{name}: {line}\n" for line in faults)
+        sys.stdout.write(f"{name} {time.monotonic() - start:.1f} s\n")
         sys.stdout.flush()
     return failed
 
@@ -177,9 +179,9 @@ def main() -> int:
     command = [sys.executable, "-m", "tests.gallery.bus_walk", "--render", *sys.argv[1:]]
     with (
         tempfile.TemporaryDirectory(prefix="desktop-agent-bus-") as home,
-        displays.readable_display(Path(home)) as there,
+        displays.readable_display(Path(home)) as environment,
     ):
-        return subprocess.run(command, env=there, check=False).returncode
+        return subprocess.run(command, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

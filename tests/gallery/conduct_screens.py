@@ -46,7 +46,7 @@ REVIEWER = Specialist(
 
 
 async def summarised(desk: Desk) -> str:
-    """A conversation that was summarised; the id of its notice."""
+    """Show a conversation that was summarised; return the id of the notice."""
     last = Message.user("Now write it, please.")
     summary = Message(role=Role.SYSTEM, blocks=(Summary(text=SUMMARY, first_kept_id=last.id),))
     session = await desk.show_stored(
@@ -99,12 +99,12 @@ async def specialist_steps(desk: Desk) -> None:
     tools = ProjectTools(desk.folder / "project")
     desk.engine._tools_for = lambda _: ToolRegistry(tools.all())
     desk.change_setup(specialists=lambda: (REVIEWER,))
-    found = "Rows are written one by one; each is a transaction of its own."
+    review = "Rows are written one by one; each is a transaction of its own."
     desk.play(
         Turn(ContentDelta("A second pair of eyes first."), asks(1, "reviewer", task="Review jobs/import.py")),
         Turn(asks(2, "list_files", path="jobs"), asks(3, "read_file", path="jobs/import.py")),
         Turn(asks(4, "read_file", path="jobs/imports.py")),
-        Turn(ContentDelta(found)),
+        Turn(ContentDelta(review)),
         Turn(ContentDelta("Now whether the tests hold."), asks(5, "reviewer", task="Run the tests, say what fails")),
         Turn(asks(6, "read_file", path="jobs/import.py"), asks(7, "run_tests", folder="tests")),
     )

@@ -88,11 +88,11 @@ async def waiting_messages(desk: Desk) -> None:
     session = await desk.converse("Make the import faster.", workspace=True, title="Refactor the import job")
     await until(lambda: any("run_tests" in str(item) for item in session.transcript))
     picture = await desk.image("profile.png")
-    shown = desk.library.current
-    shown.send(Message.user("Leave README.md as it is, please."))
+    conversation = desk.library.current
+    conversation.send(Message.user("Leave README.md as it is, please."))
     words = Message.user("Here is the profile of the last run: most of the time goes into single commits.")
-    shown.send(Message.user_with_blocks([*words.blocks, picture]))
-    shown.send(Message.user("Then write the changelog entry."), "idle")
+    conversation.send(Message.user_with_blocks([*words.blocks, picture]))
+    conversation.send(Message.user("Then write the changelog entry."), "idle")
     desk.window.page.composer.set_draft("And one more thing")
     desk.window.page.session_controls.queue.take_focus()
     await until(lambda: is_read(desk.window.page.transcript, "tests/test_store.py"))

@@ -24,7 +24,7 @@ def said(text: str, thought: str = "", seconds: float = 4.2) -> Message:
 
 
 def no_listener(address: str) -> ConnectionFailed:
-    """What is said of an address where nothing listens."""
+    """Return the error for an address where nothing listens."""
     where = Sentence("nothing listens at {where}", {"where": address})
     return ConnectionFailed(where, retryable=False, detail="ConnectError: refused")
 
@@ -32,8 +32,8 @@ def no_listener(address: str) -> ConnectionFailed:
 def called(number: int, name: str, outcome: Outcome, result: str, **arguments: object) -> tuple[Message, Message]:
     use = ToolUse(id=f"call-{number}", name=name, input=dict(arguments))
     content = (Text(text=result),) if result else ()
-    ended = ToolResult(tool_use_id=use.id, content=content, outcome=outcome)
-    return Message(role=Role.ASSISTANT, blocks=(use,)), Message.tool_results([ended])
+    tool_result = ToolResult(tool_use_id=use.id, content=content, outcome=outcome)
+    return Message(role=Role.ASSISTANT, blocks=(use,)), Message.tool_results([tool_result])
 
 
 @scene("conversation-empty")
@@ -44,7 +44,7 @@ async def empty(desk: Desk) -> None:
 @scene("conversation-streaming")
 async def streaming(desk: Desk) -> None:
     never = asyncio.Event()
-    pieces = [ContentDelta(answers.HALF[at : at + 7]) for at in range(0, len(answers.HALF), 7)]
+    pieces = [ContentDelta(answers.HALF[start : start + 7]) for start in range(0, len(answers.HALF), 7)]
     words = "Rayleigh scattering, in simple words."
     thought = (ThinkingDelta(words), ThinkingBlock(words, "scripted"))
     arrived = asyncio.Event()
@@ -90,7 +90,7 @@ async def thinking_folded(desk: Desk) -> None:
 
 
 def unfold(desk: Desk, item_id: str) -> None:
-    """As a click on the head would."""
+    """Unfold the item, as a click on its head would."""
     view = desk.window.page.transcript
     view._render_context.choices.set(item_id, "unfolded", value=True)
     view._on_theme()

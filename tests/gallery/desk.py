@@ -135,7 +135,7 @@ class Desk:
         )
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
-        """What the model says next."""
+        """Let the model play these turns next."""
         model = ScriptedProvider(*turns, models=tuple(models))
         self.engine.connections._providers[STUDIO.id] = model
         self.engine.connections._listings.forget(STUDIO.id)
@@ -143,8 +143,8 @@ class Desk:
 
     def change_setup(self, **changes: object) -> None:
         """Let conversations that begin from now on have other parts."""
-        made = self.engine._setup
-        self.engine._setup = lambda store: replace(made(store), **changes)
+        original_setup = self.engine._setup
+        self.engine._setup = lambda store: replace(original_setup(store), **changes)
 
     async def converse(self, *prompts: Message | str, workspace: bool = False, title: str | None = None) -> Session:
         """Open a new conversation and send the prompts one after the other, without waiting for the last."""
@@ -158,7 +158,7 @@ class Desk:
         return session
 
     def begin(self, *, workspace: bool = False) -> Session:
-        """An empty conversation on the screen."""
+        """Show an empty conversation."""
         place = str(self.folder / "project") if workspace else None
         session = self.engine.new_session(endpoint_id=STUDIO.id, model=MODELS[0].id, workspace=place)
         self.library._show(session)
@@ -166,7 +166,7 @@ class Desk:
         return session
 
     async def show_stored(self, *messages: Message, title: str, workspace: bool = False) -> Session:
-        """A conversation as the store has it."""
+        """Store a conversation and show it."""
         place = str(self.folder / "project") if workspace else None
         record = await self.engine.store.create_conversation(
             title=title, endpoint_id=STUDIO.id, model=MODELS[0].id, workspace=place, title_is_automatic=False
@@ -178,21 +178,21 @@ class Desk:
         return session
 
     async def image(self, name: str, width: int = 1200, height: int = 800, seed: int = 1) -> Image:
-        """A picture in the picture files."""
-        taken = await import_picture_async(painting(width, height, seed), name)
-        return await self.pictures.save(taken, name)
+        """Save a painted picture among the picture files."""
+        imported = await import_picture_async(painting(width, height, seed), name)
+        return await self.pictures.save(imported, name)
 
     async def fill_list(self, titles: Sequence[tuple[str, int]] = TITLES) -> None:
-        """Conversations in the sidebar: titles, and how many days ago."""
-        for place, (title, days) in enumerate(titles):
+        """Fill the sidebar; each title comes with the number of days since its last change."""
+        for index, (title, days) in enumerate(titles):
             record = await self.engine.store.create_conversation(title=title)
-            at = now() - timedelta(days=days, minutes=17 * place)
-            row = (int(at.timestamp() * 1e6), record.id)
+            updated_at = now() - timedelta(days=days, minutes=17 * index)
+            row = (int(updated_at.timestamp() * 1e6), record.id)
             await self.engine.store._run(lambda db, row=row: db.execute(AGE, row))
         self.library.refresh()
 
     async def close(self) -> None:
-        """In the program's own order."""
+        """Close everything in the order in which the program does."""
         self.settings.close()
         self.help.close()
         await self.schedules.close()
@@ -214,9 +214,9 @@ class Desk:
 
 @asynccontextmanager
 async def desk(themes: ThemeSource, *, connected: bool = True, listed: bool = True) -> AsyncIterator[Desk]:
-    """A desk; everything of it is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="desktop-agent-gallery-", ignore_cleanup_errors=True) as place:
-        folder = Path(place)
+    """Open a desk in a temporary folder, and close it afterwards."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-gallery-", ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
         (folder / "project").mkdir()
         engine = await Engine.open(folder / "data")
         if connected:
@@ -224,18 +224,18 @@ async def desk(themes: ThemeSource, *, connected: bool = True, listed: bool = Tr
                 update={"endpoints": (STUDIO,), "endpoint_id": STUDIO.id, "model": MODELS[0].id}
             )
             await engine.change_preferences(engine.preferences.model_copy(update={"providers": providers}))
-        made = Desk(themes, engine, folder)
-        made.play()
+        new_desk = Desk(themes, engine, folder)
+        new_desk.play()
         if listed:
-            await made.fill_list()
+            await new_desk.fill_list()
         try:
-            yield made
+            yield new_desk
         finally:
-            await made.close()
+            await new_desk.close()
 
 
-async def until(true: Callable[[], object]) -> None:
-    """Wait for something to happen. Raises TimeoutError."""
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until `condition()` is true. Raises TimeoutError."""
     async with asyncio.timeout(PATIENCE):
-        while not true():
+        while not condition():
             await asyncio.sleep(0.02)

@@ -20,7 +20,7 @@ LAST_FRAME_MS = 3_000
 
 
 class Camera:
-    """Takes pictures of a screen, in a thread. A picture that equals the one before it makes that one last longer."""
+    """A recorder of a screen, in a thread. A picture that equals the one before it makes that one last longer."""
 
     def __init__(self, display: str) -> None:
         self._display = display
@@ -65,7 +65,7 @@ class Camera:
 
 
 def act(screen: Screen) -> None:
-    """What a person does in the film, with the pauses of one who reads."""
+    """Do what a person does in the film, with pauses for reading."""
     screen.focus("Message")
     screen.type_text("Write a file and check it")
     time.sleep(0.8)

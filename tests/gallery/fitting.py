@@ -36,7 +36,7 @@ def unreachable() -> list[str]:
 def _problems_of(window: QWidget) -> Iterator[str]:
     screen = window.screen().availableGeometry()
     if not screen.adjusted(-_FRAME, -_FRAME, _FRAME, _FRAME).contains(window.geometry()):
-        yield f"{_name(window)}: {_said(window.geometry())} leaves the screen {_said(screen)}"
+        yield f"{_name(window)}: {_format_rect(window.geometry())} leaves the screen {_format_rect(screen)}"
     if isinstance(window, QMenu):
         return
     for part in window.findChildren(QWidget):
@@ -52,7 +52,7 @@ def _problems_with(part: QWidget, window: QWidget) -> Iterator[str]:
     if isinstance(part, _WORDS) and part.text() and part.width() < part.minimumSizeHint().width():
         yield f"{_name(part)}: {part.width()} wide, and wants {part.minimumSizeHint().width()}"
     if isinstance(part, (*_CONTROLS, QLabel)) and not _is_reachable(part, window):
-        yield f"{_name(part)}: {_said(_area(part, window))} is out of reach in {_said(window.rect())}"
+        yield f"{_name(part)}: {_format_rect(_area(part, window))} is out of reach in {_format_rect(window.rect())}"
 
 
 def _is_low(part: QLabel) -> bool:
@@ -62,27 +62,29 @@ def _is_low(part: QLabel) -> bool:
 def _is_reachable(part: QWidget, window: QWidget) -> bool:
     """Whether all of it is inside everything around it; a scroll area scrolls up and down, and sideways if it may."""
     inside = part
-    around = part.parentWidget()
-    while around is not None and inside is not window:
-        scrolled = around.parentWidget()
-        if isinstance(scrolled, QAbstractScrollArea) and scrolled.viewport() is around:
+    container = part.parentWidget()
+    while container is not None and inside is not window:
+        scrolled = container.parentWidget()
+        if isinstance(scrolled, QAbstractScrollArea) and scrolled.viewport() is container:
             if not isinstance(scrolled, QScrollArea):
                 return True
-            area = _area(part, around)
-            if (area.left() < 0 or area.right() >= around.width()) and not scrolled.horizontalScrollBar().isVisible():
+            area = _area(part, container)
+            if (
+                area.left() < 0 or area.right() >= container.width()
+            ) and not scrolled.horizontalScrollBar().isVisible():
                 return False
             part = scrolled
-        elif not around.rect().contains(_area(part, around)):
+        elif not container.rect().contains(_area(part, container)):
             return False
-        inside, around = around, around.parentWidget() if around is not window else None
+        inside, container = container, container.parentWidget() if container is not window else None
     return True
 
 
-def _area(part: QWidget, around: QWidget) -> QRect:
-    return QRect(part.mapTo(around, QPoint(0, 0)), part.size())
+def _area(part: QWidget, container: QWidget) -> QRect:
+    return QRect(part.mapTo(container, QPoint(0, 0)), part.size())
 
 
-def _said(area: QRect) -> str:
+def _format_rect(area: QRect) -> str:
     return f"{area.x()},{area.y()} {area.width()} x {area.height()}"
 
 

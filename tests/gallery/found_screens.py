@@ -47,7 +47,7 @@ def write_home(home: Path) -> None:
         write_webui,
     ):
         write(home)
-    when = {"timestamp": "2026-11-26T09:30:00.000Z"}
+    stamp = {"timestamp": "2026-11-26T09:30:00.000Z"}
     edits = [
         {"old_string": "import pages", "new_string": "from pages import pages"},
         {"old_string": "assert pages(10, 3) == 3", "new_string": "assert pages(10, 3) == 4"},
@@ -65,20 +65,20 @@ def write_home(home: Path) -> None:
         result("c3", "2 edits."),
         result("c4", "3 passed in 0.12s"),
     ]
-    asked = "The last page is missing when the list is not full. Find out why, and write a test."
-    done = "The division lost the last page. It is **rounded up** now, and `test_pages.py` says so."
+    question = "The last page is missing when the list is not full. Find out why, and write a test."
+    answer = "The division lost the last page. It is **rounded up** now, and `test_pages.py` says so."
     entries = [
-        claude_entry("user", "p1", None, asked, **when),
-        claude_entry("assistant", "p2", "p1", [{"type": "text", "text": "I look at the file first."}, *calls], **when),
-        claude_entry("user", "p3", "p2", results, **when),
-        claude_entry("assistant", "p4", "p3", [{"type": "text", "text": done}], **when),
+        claude_entry("user", "p1", None, question, **stamp),
+        claude_entry("assistant", "p2", "p1", [{"type": "text", "text": "I look at the file first."}, *calls], **stamp),
+        claude_entry("user", "p3", "p2", results, **stamp),
+        claude_entry("assistant", "p4", "p3", [{"type": "text", "text": answer}], **stamp),
     ]
     write_lines(home / SESSION, entries)
 
 
 @contextmanager
 def home_of_others() -> Iterator[Path]:
-    """A home folder with the conversations of every program."""
+    """Set up a home folder with conversations of every program."""
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="desktop-agent-home-") as place:
         for name in [name for name in os.environ if name.startswith("XDG_")]:

@@ -21,7 +21,7 @@ ASKING = (
 
 
 async def ask(desk: Desk) -> list[Session]:
-    """A call waits in each of several conversations, whose dialogs were put away."""
+    """Have a call wait in each of several conversations, with their dialogs closed."""
     registry = ToolRegistry(ProjectTools(desk.folder / "project").all())
     desk.engine._tools_for = lambda _: registry
     desk.play(*(Turn(use) for _, use in ASKING))

@@ -28,7 +28,7 @@ _CONTROLS = {
     Role.Link,
 }
 _LISTS = {Role.List, Role.Table, Role.Tree, Role.PageTabList, Role.PopupMenu, Role.MenuBar}
-"""The arrows go through what is inside, but for widgets that lie on a row."""
+"""The arrows go through the items inside, but not through widgets laid over a row."""
 _FIELDS = {Role.ComboBox, Role.SpinBox, Role.EditableText}
 """Keys do what the buttons inside do."""
 _BY_OTHER_KEYS = {"Menu: Conversation", "Menu: Folder"}
@@ -52,9 +52,13 @@ async def activate() -> None:
 def keyboard_faults() -> list[str]:
     """Return a line for each control of the windows in front that no key reaches, and for each that keeps Tab."""
     windows = windows_in_front()
-    found = [fault for window in windows for fault in _faults_of(window)]
-    others = [each for each in windows_in_front() if each not in windows and each.windowType() != Qt.WindowType.ToolTip]
-    return [*found, *(f"Tab leads to another window: {_told(other)}" for other in others)]
+    faults = [fault for window in windows for fault in _faults_of(window)]
+    later_windows = [
+        window
+        for window in windows_in_front()
+        if window not in windows and window.windowType() != Qt.WindowType.ToolTip
+    ]
+    return [*faults, *(f"Tab leads to another window: {_label(window)}" for window in later_windows)]
 
 
 def _faults_of(window: QWidget) -> Iterator[str]:
@@ -80,36 +84,36 @@ def _faults_of(window: QWidget) -> Iterator[str]:
 def _unreached_by_tab(window: QWidget, stops: set[QWidget], trap: QWidget | None) -> Iterator[str]:
     unreached = [node for node in _nodes_in_front(window) if not _is_reached(node, stops)]
     if unreached and trap is not None:
-        yield f"keeps Tab: {_told(trap)}"
+        yield f"keeps Tab: {_label(trap)}"
     elif unreached:
         # The way back ends higher up in a text, and there is now what leads to its end: it was hidden there.
-        again, _ = _tab_stops(window, Qt.Key.Key_Backtab)
-        unreached = [node for node in unreached if not _is_reached(node, {*stops, *again})]
+        backward, _ = _tab_stops(window, Qt.Key.Key_Backtab)
+        unreached = [node for node in unreached if not _is_reached(node, {*stops, *backward})]
     for node in unreached:
         yield f"no key reaches: {type(node.widget).__name__} {node.role.name} {node.name!r} in {node.parents[-2:]}"
 
 
 def _nodes_in_front(window: QWidget) -> list[Node]:
-    """The commands lie over the window, and keep the keyboard until they are closed."""
-    over = [each for each in window.findChildren(CommandPalette) if each.isVisible()]
-    return [node for node in nodes_of(window) if not over or any(each is over[0] for _, each in node.above)]
+    """Return the parts of the window, or only those of the command palette while it is open: it keeps the keyboard."""
+    palettes = [palette for palette in window.findChildren(CommandPalette) if palette.isVisible()]
+    return [node for node in nodes_of(window) if not palettes or any(widget is palettes[0] for _, widget in node.above)]
 
 
 def _tab_stops(window: QWidget, key: Qt.Key) -> tuple[list[QWidget], QWidget | None]:
-    """Press Tab or Backtab until it comes around. Returns where it stopped, and what it could not leave."""
+    """Press Tab or Backtab until it comes around. Return where it stopped, and the widget it could not leave."""
     stops: list[QWidget] = []
-    stays = 0
+    repeats = 0
     for _ in range(MOST_STOPS):
-        before = window.focusWidget()
-        QTest.keyClick(before or window, key)
-        at = window.focusWidget()
-        if at is None or (len(stops) > 1 and at is stops[0] and at is not before):
+        previous = window.focusWidget()
+        QTest.keyClick(previous or window, key)
+        focused = window.focusWidget()
+        if focused is None or (len(stops) > 1 and focused is stops[0] and focused is not previous):
             break
-        stays = stays + 1 if at is before else 0
-        if stays > MOST_STOPS // 4:
-            return stops, at
-        if at not in stops:
-            stops.append(at)
+        repeats = repeats + 1 if focused is previous else 0
+        if repeats > MOST_STOPS // 4:
+            return stops, focused
+        if focused not in stops:
+            stops.append(focused)
     return stops, None
 
 
@@ -118,23 +122,23 @@ def _faults_backwards(window: QWidget, order: list[QWidget]) -> Iterator[str]:
 
     What is hidden once the keyboard has gone on, as the filters of a search are, is left out.
     """
-    back, trap = _tab_stops(window, Qt.Key.Key_Backtab)
+    backward, trap = _tab_stops(window, Qt.Key.Key_Backtab)
     if trap is not None:
-        yield f"keeps Shift+Tab: {_told(trap)}"
-    forth, back = ([stop for stop in stops if stop.isVisible()] for stops in (reversed(order), back))
-    if trap is None and forth and forth != _turned(back, forth[0]):
-        names = (", ".join(map(_told, stops)) for stops in (back, forth))
+        yield f"keeps Shift+Tab: {_label(trap)}"
+    forward, backward = ([stop for stop in stops if stop.isVisible()] for stops in (reversed(order), backward))
+    if trap is None and forward and forward != _rotated(backward, forward[0]):
+        names = (", ".join(map(_label, stops)) for stops in (backward, forward))
         yield "Shift+Tab goes another way than Tab: {}; and not: {}".format(*names)
 
 
-def _told(part: QWidget) -> str:
+def _label(part: QWidget) -> str:
     return f"{type(part).__name__} {nodes_of(part)[0].name!r}"
 
 
-def _turned(stops: list[QWidget], first: QWidget) -> list[QWidget]:
-    """Return the round with another beginning."""
-    begin = stops.index(first) if first in stops else 0
-    return stops[begin:] + stops[:begin]
+def _rotated(stops: list[QWidget], first: QWidget) -> list[QWidget]:
+    """Return the stops, rotated to begin at `first`."""
+    start = stops.index(first) if first in stops else 0
+    return stops[start:] + stops[:start]
 
 
 def _by_arrows(window: QWidget, stops: list[QWidget]) -> Iterator[QWidget]:
@@ -150,9 +154,9 @@ def _by_arrows(window: QWidget, stops: list[QWidget]) -> Iterator[QWidget]:
 
 
 def _is_reached(node: Node, stops: set[QObject]) -> bool:
-    """Whether Tab stops at it, or at what passes its keys on to it, or it is no control."""
+    """Whether Tab stops at it or at the widget that passes keys on to it, or it is no control."""
     is_off = "disabled" in node.states or any(
-        isinstance(each, QWidget) and not each.isEnabled() for _, each in node.above
+        isinstance(widget, QWidget) and not widget.isEnabled() for _, widget in node.above
     )
     if is_off or node.depth == 0 or node.widget in stops or node.name in _BY_OTHER_KEYS:
         return True
@@ -179,25 +183,25 @@ def _takes_clicks_alone(part: QWidget) -> bool:
 
 def _unreached_actions(menu: QMenu) -> Iterator[str]:
     """Press Down until it comes around."""
-    wanted = [
+    actions = [
         action for action in menu.actions() if action.isVisible() and action.isEnabled() and not action.isSeparator()
     ]
-    seen = []
-    for _ in range(2 * len(wanted) + 2):
+    reached = []
+    for _ in range(2 * len(actions) + 2):
         QTest.keyClick(menu, Qt.Key.Key_Down)
-        seen.append(menu.activeAction())
-    for action in wanted:
-        if action not in seen:
+        reached.append(menu.activeAction())
+    for action in actions:
+        if action not in reached:
             yield f"no key reaches: QAction {action.text()!r} in {menu.accessibleName()!r}"
 
 
 def _unreached_rows(view: QAbstractItemView) -> Iterator[str]:
     """Press Down in a list that is a popup of its own until it comes around."""
-    left = set(range(view.model().rowCount()))
+    unreached = set(range(view.model().rowCount()))
     for _ in range(view.model().rowCount() + 1):
         QTest.keyClick(view, Qt.Key.Key_Down)
-        left.discard(view.currentIndex().row())
-    for row in sorted(left):
+        unreached.discard(view.currentIndex().row())
+    for row in sorted(unreached):
         yield f"no key reaches: row {view.model().index(row, 0).data()!r} in {view.accessibleName()!r}"
 
 
@@ -208,29 +212,29 @@ def _unreached_in(view: TranscriptView) -> Iterator[str]:
     for row in rows[-MOST_MESSAGES:]:
         interface = QAccessible.queryAccessibleInterface(row.widget)
         interface.actionInterface().doAction("SetFocus")
-        inside = [
+        controls = [
             node
             for node in nodes_of(row.widget)
             if node.role in {Role.Button, Role.Link} and "disabled" not in node.states
         ]
-        left = list(inside)
-        forth, back = [view.row_viewport.focused], []
+        unreached = list(controls)
+        forward, backward = [view.row_viewport.focused], []
         for _ in range(MOST_STOPS):
             QTest.keyClick(view, Qt.Key.Key_Tab)
-            left = [
+            unreached = [
                 node
-                for node in left
+                for node in unreached
                 if not (isinstance(node.widget, AccessibleNode) and node.widget.has_keyboard_focus())
             ]
             if view.window().focusWidget() is not view:
                 break
-            forth.append(view.row_viewport.focused)
-        for _ in forth:
+            forward.append(view.row_viewport.focused)
+        for _ in forward:
             QTest.keyClick(view.window().focusWidget(), Qt.Key.Key_Backtab)
-            back.append(view.row_viewport.focused)
+            backward.append(view.row_viewport.focused)
         # A caret is not taken from its place.
-        if forth != back[::-1] and not view.caret.is_on:
-            yield f"Shift+Tab goes another way than Tab: {back}, not {forth[::-1]} in {row.name!r}"
+        if forward != backward[::-1] and not view.caret.is_on:
+            yield f"Shift+Tab goes another way than Tab: {backward}, not {forward[::-1]} in {row.name!r}"
         view.setFocus()
-        for node in left:
+        for node in unreached:
             yield f"no key reaches: {node.role.name} {node.name!r} in {row.name!r}"

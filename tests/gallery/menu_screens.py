@@ -48,7 +48,7 @@ def menu(name: str, width: int = 1180, height: int = 800) -> Callable[[Open], Op
 
 
 def ask_for_menu(widget: QWidget) -> None:
-    """As the Menu key does."""
+    """Ask for the context menu, as the Menu key does."""
     place = widget.rect().center()
     event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, place, widget.mapToGlobal(place))
     QApplication.sendEvent(widget, event)
@@ -79,10 +79,10 @@ OF_BAR = tuple(of_bar())
 @menu("go-to")
 async def go_to(desk: Desk) -> None:
     for number in range(len(OF_BAR)):
-        opened = await open_bar(desk, number)
-        inner = [action for action in opened.actions() if action.menu() is not None]
+        bar_menu = await open_bar(desk, number)
+        inner = [action for action in bar_menu.actions() if action.menu() is not None]
         if inner:
-            opened.setActiveAction(inner[0])
+            bar_menu.setActiveAction(inner[0])
             await until(inner[0].menu().isVisible)
             return
 
@@ -91,8 +91,8 @@ async def go_to(desk: Desk) -> None:
 async def folder(desk: Desk) -> None:
     await organise(desk)
     view = desk.window.sidebar.view
-    await until(lambda: any(view.rows.place_at(at) is not None for at in range(view.rows.rowCount())))
-    row = next(at for at in range(view.rows.rowCount()) if view.rows.place_at(at) is not None)
+    await until(lambda: any(view.rows.place_at(number) is not None for number in range(view.rows.rowCount())))
+    row = next(number for number in range(view.rows.rowCount()) if view.rows.place_at(number) is not None)
     view.customContextMenuRequested.emit(view.visualRect(view.rows.index(row)).center())
 
 
@@ -182,8 +182,8 @@ async def branch(desk: Desk) -> None:
     dialog.tree.customContextMenuRequested.emit(dialog.tree.visualRect(dialog.tree.currentIndex()).center())
 
 
-async def over(desk: Desk, name: str, talks: Open = talk, of: str = "") -> None:
-    """Open the context menu of the first link or button of this name in messages; `of` is what stands in the name."""
+async def open_context_menu(desk: Desk, name: str, talks: Open = talk, of: str = "") -> None:
+    """Open the context menu of the first link or button of this name; `of` fills the placeholder in the name."""
     await talks(desk)
     name = QCoreApplication.translate("Transcript", name).format(of)
     view = desk.window.page.transcript
@@ -192,18 +192,20 @@ async def over(desk: Desk, name: str, talks: Open = talk, of: str = "") -> None:
     view.context_menu.popup_by_key(view)
 
 
-menu("link")(partial(over, name="Sintra"))
-menu("code")(partial(over, name="Copy code"))
-menu("picture")(partial(over, name="Open image: {0}", of="harbour.png", talks=pictures))
-menu("picture-elsewhere")(partial(over, name="Load image", talks=pictures_remote))
+menu("link")(partial(open_context_menu, name="Sintra"))
+menu("code")(partial(open_context_menu, name="Copy code"))
+menu("picture")(partial(open_context_menu, name="Open image: {0}", of="harbour.png", talks=pictures))
+menu("picture-elsewhere")(partial(open_context_menu, name="Load image", talks=pictures_remote))
 
 
 @menu("table")
 async def table(desk: Desk) -> None:
     await talk(desk)
     view = desk.window.page.transcript
-    row = next(at for at, item in enumerate(view.row_viewport.rows.transcript) if "| Room" in str(item))
-    block = next(at for at, block in enumerate(view.row_viewport.rows.row(row).blocks) if isinstance(block, TableBlock))
+    row = next(index for index, item in enumerate(view.row_viewport.rows.transcript) if "| Room" in str(item))
+    block = next(
+        index for index, block in enumerate(view.row_viewport.rows.row(row).blocks) if isinstance(block, TableBlock)
+    )
     view.caret.toggle()
     view.caret.move_to(TextPosition(row, block, 0))
     view.context_menu.popup_by_key(view)
@@ -229,6 +231,6 @@ async def tray(desk: Desk) -> None:
     startup.raise_window = desk.window.raise_
     startup.window = SimpleNamespace(left_in_tray=startup.left, sidebar=desk.window.sidebar, quit=desk.window.close)
     settings = SimpleNamespace(preferences=desk.engine.preferences)
-    shown = TrayPresenter(startup, desk.library, settings, lambda: None, lambda: None)
-    shown._menu.aboutToHide.connect(shown.close)
-    shown._menu.popup(desk.window.mapToGlobal(QPoint(40, 40)))
+    presenter = TrayPresenter(startup, desk.library, settings, lambda: None, lambda: None)
+    presenter._menu.aboutToHide.connect(presenter.close)
+    presenter._menu.popup(desk.window.mapToGlobal(QPoint(40, 40)))

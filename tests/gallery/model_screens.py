@@ -28,7 +28,7 @@ from tests.gallery.screens import placed, scene
 from ui.bridge.model_servers import ModelGroup
 from ui.settings.conversation_settings import ConversationSettingsDialog
 
-OPENROUTER = next(each for each in CLOUD_PROVIDERS if each.id == "openrouter")
+OPENROUTER = next(candidate for candidate in CLOUD_PROVIDERS if candidate.id == "openrouter")
 MANY = (
     *MODELS,
     ModelInfo(
@@ -65,7 +65,7 @@ async def all_facts(desk: Desk) -> None:
 async def reasoning_menu(desk: Desk) -> None:
     desk.begin()
     switch = desk.window.page.models.reasoning
-    await until(lambda: any(each.hint for each in switch.choices))
+    await until(lambda: any(choice.hint for choice in switch.choices))
     desk.library.current.change(reasoning=ReasoningEffort(level="max"))
     await asyncio.sleep(0.3)
     switch.open_menu()
@@ -76,18 +76,18 @@ async def reasoning_fell_back(desk: Desk) -> None:
     desk.begin()
     await until(lambda: desk.window.page.models.reasoning.choices)
     desk.library.current.change(reasoning=ReasoningEffort(level="max"))
-    odd = Capabilities(reasoning_modes=frozenset({"effort"}), efforts=("low", "high"))
-    desk.play(models=(ModelInfo("aurora-tiny", "Aurora Tiny", odd),))
+    capabilities = Capabilities(reasoning_modes=frozenset({"effort"}), efforts=("low", "high"))
+    desk.play(models=(ModelInfo("aurora-tiny", "Aurora Tiny", capabilities),))
     desk.servers.refresh_models()
-    await until(lambda: desk.servers.capabilities(STUDIO.id, "aurora-tiny") == odd)
+    await until(lambda: desk.servers.capabilities(STUDIO.id, "aurora-tiny") == capabilities)
     desk.window.page.model_picker.model_chosen.emit(STUDIO.id, "aurora-tiny")
 
 
 def costing(*usages: Usage) -> list[Message]:
     return [
-        each
+        message
         for number, usage in enumerate(usages)
-        for each in (
+        for message in (
             Message.user(f"Question {number + 1}"),
             Message(role=Role.ASSISTANT, blocks=(Text(text="An answer."),), usage=usage, model="aurora-large"),
         )

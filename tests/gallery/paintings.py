@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 
 def painting(width: int, height: int, seed: int = 1) -> bytes:
-    """A landscape at dusk as PNG; another `seed` has other colours and hills."""
+    """Return a landscape at dusk as PNG; `seed` varies its colours and hills."""
     sky = Image.new("RGB", (1, height))
     for y in range(height):
         share = y / height

@@ -29,9 +29,9 @@ async def talk(desk: Desk) -> None:
 
 
 async def prefer(desk: Desk, **appearance: object) -> None:
-    now = desk.engine.preferences
-    wanted = now.appearance.model_copy(update=appearance)
-    await desk.engine.change_preferences(now.model_copy(update={"appearance": wanted}))
+    preferences = desk.engine.preferences
+    new_appearance = preferences.appearance.model_copy(update=appearance)
+    await desk.engine.change_preferences(preferences.model_copy(update={"appearance": new_appearance}))
 
 
 @scene("reading-find")
@@ -107,7 +107,7 @@ async def compact_notices(desk: Desk) -> None:
 
 @scene("tool-call-live", height=700)
 async def live(desk: Desk) -> None:
-    async def run(_wanted: RunTestsInput, call: RunningCall) -> tuple[Text, ...]:
+    async def run(_input: RunTestsInput, call: RunningCall) -> tuple[Text, ...]:
         call.progress(written.COLOURED)
         await asyncio.Event().wait()
         return (Text(text="never"),)

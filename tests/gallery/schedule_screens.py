@@ -33,17 +33,17 @@ PROMPTS = (
 
 
 async def fill(desk: Desk) -> None:
-    """Several prompts, of which some have run."""
+    """Show the page with several prompts, of which some have run."""
     desk.begin()
     rows = desk.engine.store.schedules
     now = datetime.now(UTC)
     for prompt in PROMPTS:
         await rows.save(prompt, now)
-    stored = {known.prompt.id: known for known in await rows.all()}
+    stored = {stored_prompt.prompt.id: stored_prompt for stored_prompt in await rows.all()}
     # Nothing that is due lies between these runs and now: the scheduler of the window would run it.
     for id_, result, minutes in (("news", "completed", 1), ("bill", "failed", 2)):
-        at = now - timedelta(minutes=minutes)
-        assert await rows.runs.claim(stored[id_], at.isoformat(), "c", f"m-{id_}", at, is_due=True)
+        moment = now - timedelta(minutes=minutes)
+        assert await rows.runs.claim(stored[id_], moment.isoformat(), "c", f"m-{id_}", moment, is_due=True)
         (run,) = await rows.runs.unfinished()
         await rows.runs.end(run, result)
     desk.scheduled.show()
@@ -52,7 +52,7 @@ async def fill(desk: Desk) -> None:
 
 
 def cards(desk: Desk) -> list[object]:
-    """The cards of the prompts."""
+    """Return the cards of the prompts."""
     from ui.settings.schedule_form import ScheduleCard
 
     return desk.scheduled._dialog.findChildren(ScheduleCard)
@@ -70,15 +70,15 @@ async def budget(desk: Desk) -> None:
     await desk.engine.store.usage.add(used)
     budgets = UsagePreferences(tokens_per_day=5_000)
     await desk.engine.change_preferences(desk.engine.preferences.model_copy(update={"usage": budgets}))
-    rows, begun = desk.engine.store.schedules, datetime.now(UTC) - timedelta(minutes=100)
+    rows, start = desk.engine.store.schedules, datetime.now(UTC) - timedelta(minutes=100)
     for prompt in (PROMPTS[2], PROMPTS[2].model_copy(update={"id": "mail", "title": "Sort my mail", "missed": "skip"})):
-        timing = Interval(minutes=30, start=begun)
-        await rows.save(prompt.model_copy(update={"is_on": True, "timing": timing}), begun)
+        timing = Interval(minutes=30, start=start)
+        await rows.save(prompt.model_copy(update={"is_on": True, "timing": timing}), start)
     desk.begin()
     desk.scheduled.show()
     buttons = desk.scheduled._dialog.findChildren
     words = QCoreApplication.translate("ScheduleCard", "Usage and budgets")
-    await until(lambda: [each.text() for each in buttons(QPushButton)].count(words) == 2)
+    await until(lambda: [button.text() for button in buttons(QPushButton)].count(words) == 2)
     await asyncio.sleep(0.3)
 
 

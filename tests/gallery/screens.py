@@ -31,7 +31,7 @@ ROOM: tuple[int, int] | None = None
 
 
 def size_of(screen: Screen) -> QSize:
-    """How large its window is made."""
+    """Return the size of its window."""
     wanted = QSize(screen.width, screen.height)
     return wanted if ROOM is None else wanted.boundedTo(QSize(*ROOM))
 

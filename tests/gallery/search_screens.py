@@ -82,7 +82,7 @@ async def search_results_narrow(desk: Desk) -> None:
 
 
 async def search_found(desk: Desk) -> None:
-    """Own conversations, and two of other programs."""
+    """Search own conversations and those of other programs."""
     await write_harbours(desk)
     with home_of_others():
         await show_found(desk)
@@ -90,7 +90,9 @@ async def search_found(desk: Desk) -> None:
         sidebar = desk.window.sidebar
         sidebar.focus_search()
         QTest.keyClicks(sidebar._search, "the list")
-        await until(lambda: any(sidebar._results.rows.row(at).detail for at in range(sidebar._results.rows.rowCount())))
+        await until(
+            lambda: any(sidebar._results.rows.row(index).detail for index in range(sidebar._results.rows.rowCount()))
+        )
 
 
 @scene("search-found")

@@ -115,30 +115,30 @@ OFFERED = (
 
 
 def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequests]:
-    """Servers in the window, as the program puts them there."""
-    asking, offers = desk.library.requests, McpCatalog(desk.engine, desk.tasks, desk.window)
+    """Servers in the window, as the program adds them."""
+    asking, catalog = desk.library.requests, McpCatalog(desk.engine, desk.tasks, desk.window)
     desk.engine.consent_handlers = asking.consent_handlers
     window = desk.window
     if offered:
-        offers._catalogs = {each.server_id: each for each in OFFERED}
-        offers.refresh = lambda _: None
-    made = McpPresenter(
+        catalog._catalogs = {server.server_id: server for server in OFFERED}
+        catalog.refresh = lambda _: None
+    presenter = McpPresenter(
         window._themes,
-        (offers, McpNotices(desk.engine, window)),
+        (catalog, McpNotices(desk.engine, window)),
         window.page.composer,
         window.page.banners,
         desk.tasks,
         desk.library,
         window,
     )
-    return made, asking
+    return presenter, asking
 
 
 async def set_up(desk: Desk) -> None:
-    """Two servers that are on, and never started: what they offer is given."""
+    """Add two servers that are on but never started; OFFERED is what they offer."""
     servers = tuple(
-        McpServer(id=each.server_id, title=each.title, connection=StdioConnection(command=sys.executable))
-        for each in OFFERED
+        McpServer(id=server.server_id, title=server.title, connection=StdioConnection(command=sys.executable))
+        for server in OFFERED
     )
     await desk.engine.change_preferences(
         desk.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=servers)})
@@ -147,21 +147,21 @@ async def set_up(desk: Desk) -> None:
     await asyncio.sleep(0.1)
 
 
-async def asked(desk: Desk, *requests: ElicitationRequest) -> McpPresenter:
-    made, asking = work(desk)
+async def elicit(desk: Desk, *requests: ElicitationRequest) -> McpPresenter:
+    presenter, asking = work(desk)
     desk.begin()
     await asyncio.sleep(0.3)
-    for each in requests:
-        desk.tasks.start(asking._elicit(each))
+    for request in requests:
+        desk.tasks.start(asking._elicit(request))
     await asyncio.sleep(0.8)
-    return made
+    return presenter
 
 
 @scene("server-form")
 async def form(desk: Desk) -> None:
-    words = "I found two trains on Friday at 9:04.\nTell me for whom, and I book them."
-    made = await asked(desk, ElicitationRequest("Train tickets", words, BOOKING))
-    page = made.elicitation._dialog.current
+    message = "I found two trains on Friday at 9:04.\nTell me for whom, and I book them."
+    presenter = await elicit(desk, ElicitationRequest("Train tickets", message, BOOKING))
+    page = presenter.elicitation._dialog.current
     name, mail = (row.findChild(QLineEdit) for row in page.view.rows[:2])
     name.insert("Ada Lovelace")
     mail.insert("ada at example.org")
@@ -170,8 +170,8 @@ async def form(desk: Desk) -> None:
 
 @scene("server-form-end", height=900)
 async def form_end(desk: Desk) -> None:
-    made = await asked(desk, ElicitationRequest("Train tickets", "Two seats are left.", BOOKING))
-    bar = made.elicitation._dialog.current.view.verticalScrollBar()
+    presenter = await elicit(desk, ElicitationRequest("Train tickets", "Two seats are left.", BOOKING))
+    bar = presenter.elicitation._dialog.current.view.verticalScrollBar()
     bar.setValue(bar.maximum())
 
 
@@ -179,7 +179,7 @@ async def form_end(desk: Desk) -> None:
 async def page(desk: Desk) -> None:
     words = "To read your calendar I need you to sign in with your provider."
     address = "https://accounts.xn--exmple-cua.org/authorize?client=tickets&state=81723&scope=calendar.read"
-    await asked(desk, ElicitationRequest("Train tickets", words, {}, address))
+    await elicit(desk, ElicitationRequest("Train tickets", words, {}, address))
 
 
 @scene("server-several")
@@ -188,7 +188,7 @@ async def several(desk: Desk) -> None:
     other = desk.engine.new_session()
     other.change_record(title="Sum up the week for the mail")
     desk.library.activity._working[other.record.id] = other
-    await asked(
+    await elicit(
         desk,
         ElicitationRequest("Project notes", "Which week?", form, conversation_id=other.record.id),
         ElicitationRequest("Train tickets", "Please pay.", {}, "http://pay.example.org@198.51.100.7/now"),
@@ -230,8 +230,10 @@ async def answer_with_tools(desk: Desk) -> None:
     desk.begin()
     await asyncio.sleep(0.3)
     calls = (ToolUse(id="2", name="search_notes", input={"words": "invoices kept", "since": "2024-01-01"}),)
-    said = SamplingAnswer("I look for what was decided about invoices.", "aurora-large", Usage(cost=0.001), calls=calls)
-    desk.tasks.start(asking._approve_answer(WITH_TOOLS, said))
+    answer = SamplingAnswer(
+        "I look for what was decided about invoices.", "aurora-large", Usage(cost=0.001), calls=calls
+    )
+    desk.tasks.start(asking._approve_answer(WITH_TOOLS, answer))
     await asyncio.sleep(0.8)
 
 
@@ -240,30 +242,30 @@ async def answer(desk: Desk) -> None:
     _, asking = work(desk)
     desk.begin()
     await asyncio.sleep(0.3)
-    said = (
+    text = (
         "The import reads each file once now and takes half the time. Invoices stay for ten years. "
         "Records of people who left in 2019 are deleted in March."
     )
     usage = Usage(input_tokens=120, output_tokens=40, cost=0.001)
-    desk.tasks.start(asking._approve_answer(REVIEW, SamplingAnswer(said, "aurora-large", usage)))
+    desk.tasks.start(asking._approve_answer(REVIEW, SamplingAnswer(text, "aurora-large", usage)))
     await asyncio.sleep(0.8)
 
 
 @scene("offers-popup")
 async def offers(desk: Desk) -> None:
     await set_up(desk)
-    made, _ = work(desk, offered=True)
-    made.catalog.open()
+    presenter, _ = work(desk, offered=True)
+    presenter.catalog.open()
 
 
 @scene("offers-arguments")
 async def arguments(desk: Desk) -> None:
     await set_up(desk)
-    made, _ = work(desk, offered=True)
-    made.catalog.open()
-    rows = made.catalog._popup.panel.rows
-    place = next(at for at in range(rows.rowCount()) if rows.row(at).text == "Review a change")
-    made.catalog._popup.panel.choose(rows.index(place))
+    presenter, _ = work(desk, offered=True)
+    presenter.catalog.open()
+    rows = presenter.catalog._popup.panel.rows
+    row = next(index for index in range(rows.rowCount()) if rows.row(index).text == "Review a change")
+    presenter.catalog._popup.panel.choose(rows.index(row))
 
 
 @scene("offers-chips")

@@ -26,9 +26,11 @@ MANY = tuple(Citation(title=f"Source of the day {n}", url=f"https://news-{n}.exa
 
 
 def searched(citations: tuple[Citation, ...]) -> Message:
-    asked = ServerStep(provider="p", name="web_search", text="vasco da gama bridge length opening tolls", raw={})
-    found = ServerStep(provider="p", name="web_search_result", text="\n".join(str(each.url) for each in MANY), raw={})
-    return Message(role=Role.ASSISTANT, blocks=(asked, found, Text(text=ANSWER, citations=citations)))
+    search_step = ServerStep(provider="p", name="web_search", text="vasco da gama bridge length opening tolls", raw={})
+    result_step = ServerStep(
+        provider="p", name="web_search_result", text="\n".join(str(source.url) for source in MANY), raw={}
+    )
+    return Message(role=Role.ASSISTANT, blocks=(search_step, result_step, Text(text=ANSWER, citations=citations)))
 
 
 @scene("conversation-sources")

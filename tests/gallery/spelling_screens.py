@@ -50,7 +50,7 @@ async def menu(desk: Desk) -> None:
     place = editor.cursorRect().center()
     event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, place, editor.viewport().mapToGlobal(place))
     QApplication.sendEvent(editor, event)
-    await until(lambda: any(each.isVisible() for each in editor.findChildren(QMenu)))
+    await until(lambda: any(menu.isVisible() for menu in editor.findChildren(QMenu)))
     await presenter.checker.close()
 
 

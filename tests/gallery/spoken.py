@@ -1,4 +1,4 @@
-"""What a screen reader finds in the windows that are open: the lines it reads, and what it could not tell."""
+"""What a screen reader finds in the windows that are open: the lines it reads, and what it could not tell apart."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QApplication, QComboBox, QMainWindow, QWidget
 
 Role, Text = QAccessible.Role, QAccessible.Text
-OF_THE_LIST = ("list", "folders")
+CONVERSATION_LIST_SCREENS = ("list", "folders")
 """The screens that show the list of conversations."""
 SAID_STATES = ("checked", "checkStateMixed", "selected", "expanded", "collapsed", "disabled")
 _SILENT = {Role.Client, Role.Border, Role.Splitter, Role.LayeredPane, Role.Grouping, Role.ScrollBar}
@@ -52,18 +52,18 @@ class Node:
 
     @property
     def depth(self) -> int:
-        """Below the window."""
+        """Return how many levels it is below the window."""
         return len(self.above)
 
     @property
     def line(self) -> str:
-        """As it is read."""
+        """Return the line that is read for it."""
         name = f"{self.name} [{self.keys}]" if self.keys else self.name
         return line_of(name, self.role.name, self.states, self.value, self.description)
 
 
 def line_of(name: str, role: str, states: Iterable[str], value: str, description: str) -> str:
-    """Return all of it, each said once; numbers and dates change, and are left out."""
+    """Return all of it in one line, without repetitions; numbers and dates change, and are masked."""
     words = [name, role, *states]
     words += [f"= {value}"] if value not in {"", name} else []
     words += [f"({description})"] if description not in {"", name, value} else []
@@ -89,8 +89,8 @@ def read_lines(*, with_conversations: bool = False) -> list[str]:
 
 def _mask(words: str) -> str:
     """Leave out what differs from machine to machine and from run to run."""
-    here = words.replace(sys.executable, "PYTHON").replace(str(_ROOT), "PROGRAM")
-    without_folders = re.sub(r"[^\s“(]*desktop-agent-gallery-\w+", "FOLDER", here)
+    without_paths = words.replace(sys.executable, "PYTHON").replace(str(_ROOT), "PROGRAM")
+    without_folders = re.sub(r"[^\s“(]*desktop-agent-gallery-\w+", "FOLDER", without_paths)
     without_numbers = re.sub(r"\d[\d.,:]*", "#", _DAY.sub("DAY", without_folders))
     without_units = re.sub(r"# ?([kKMGT]?B|bytes?|ms|s|min|h)\b", "# UNIT", without_numbers)
     # Two backups of one second have a number.
@@ -101,15 +101,17 @@ def _mask(words: str) -> str:
 
 def open_windows() -> list[QWidget]:
     """Return the windows of the program, open menus and popups too: main windows first, the others by their names."""
-    shown = [(child.object(), child.text(QAccessible.Text.Name)) for child in _children_of_program()]
-    windows = [(window, name) for window, name in shown if isinstance(window, QWidget)]
-    return [window for window, _ in sorted(windows, key=lambda each: (not isinstance(each[0], QMainWindow), each[1]))]
+    children = [(child.object(), child.text(QAccessible.Text.Name)) for child in _children_of_program()]
+    windows = [(window, name) for window, name in children if isinstance(window, QWidget)]
+    return [
+        window for window, _ in sorted(windows, key=lambda entry: (not isinstance(entry[0], QMainWindow), entry[1]))
+    ]
 
 
 def numbers_of(windows: list[QWidget]) -> list[int]:
     """Return where Qt has these windows now, which is where the bus has them; any other window may change it."""
-    every = [child.object() for child in _children_of_program()]
-    return [every.index(window) for window in windows]
+    open_windows = [child.object() for child in _children_of_program()]
+    return [open_windows.index(window) for window in windows]
 
 
 def _children_of_program() -> list[QAccessibleInterface]:
@@ -145,7 +147,7 @@ def _walk(
         interface.text(Text.Accelerator) if interface.role() == Role.MenuItem else "",
         interface.text(Text.Description),
         interface.text(Text.Value),
-        tuple(each for each in SAID_STATES if getattr(state, each)),
+        tuple(state_name for state_name in SAID_STATES if getattr(state, state_name)),
         bool(state.focusable),
         bool(state.offscreen),
         parents,
@@ -154,8 +156,8 @@ def _walk(
     )
     if isinstance(widget, QComboBox) and not state.expanded:
         return
-    inside = (*parents, name) if name else parents
-    within = (*above, (interface.role(), widget))
+    inner_parents = (*parents, name) if name else parents
+    inner_above = (*above, (interface.role(), widget))
     most = MOST_IN_TABLE if interface.role() == Role.Table else MOST_CHILDREN
     for index in range(min(interface.childCount(), most)):
         child = interface.child(index)
@@ -165,7 +167,7 @@ def _walk(
             continue
         if child.role() == Role.Pane and child.rect().isEmpty():
             continue  # Qt lists the corner of a table that has none
-        yield from _walk(child, inside, within)
+        yield from _walk(child, inner_parents, inner_above)
 
 
 def faults() -> list[str]:
@@ -174,31 +176,31 @@ def faults() -> list[str]:
 
 
 def _faults_of(window: QWidget) -> Iterator[str]:
-    seen: set[tuple[Role, str, str, tuple[str, ...], QObject | None]] = set()
+    keys_seen: set[tuple[Role, str, str, tuple[str, ...], QObject | None]] = set()
     for node in nodes_of(window):
         if not node.name and (node.role == Role.PopupMenu or node.depth == 0):
             yield f"no name: a window or a menu, {type(node.widget).__name__} {node.parents[-2:]}"
         if not node.is_focusable or node.role in _READ or "disabled" in node.states or node.depth == 0:
             continue
-        what = f"{type(node.widget).__name__} {node.role.name} {node.name!r}"
+        description = f"{type(node.widget).__name__} {node.role.name} {node.name!r}"
         if not node.name:
-            yield f"no name: {what} in {node.parents[-2:]}"
+            yield f"no name: {description} in {node.parents[-2:]}"
         if node.role in {Role.NoRole, Role.Client, Role.Border} and not _is_passed_on(node.widget):
-            yield f"no role: {what}"
+            yield f"no role: {description}"
         if _COUNT.search(node.name) or _has_value(node):
-            yield f"value in the name: {what} {node.value!r}"
+            yield f"value in the name: {description} {node.value!r}"
         # Two messages with the same words are told apart by their place.
         row = next((part for role, part in reversed(node.above) if role == Role.ListItem), None)
         key = (node.role, node.name, node.description, node.parents, row)
-        if node.name and key in seen:
-            yield f"twice: {what} in {node.parents[-2:]}"
-        seen.add(key)
+        if node.name and key in keys_seen:
+            yield f"twice: {description} in {node.parents[-2:]}"
+        keys_seen.add(key)
 
 
 def _has_value(node: Node) -> bool:
     """“Title of Ada” names a field of what is called Ada, and an address in a text is a link to itself."""
-    is_told = len(node.value) > 1 and node.value in node.name and node.role not in {Role.Document, Role.Link}
-    return is_told and not node.name.endswith(f" of {node.value}")
+    is_repeated = len(node.value) > 1 and node.value in node.name and node.role not in {Role.Document, Role.Link}
+    return is_repeated and not node.name.endswith(f" of {node.value}")
 
 
 def _is_passed_on(widget: QObject | None) -> bool:

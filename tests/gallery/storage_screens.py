@@ -49,7 +49,7 @@ async def unstored_closing(desk: Desk) -> None:
     await unstored(desk)
     buttons = desk.window.findChildren(QPushButton)
     name = QCoreApplication.translate("UnstoredBar", "Close this conversation")
-    close = next(each for each in buttons if each.accessibleName() == name)
+    close = next(button for button in buttons if button.accessibleName() == name)
     close.click()
     await until(lambda: desk.window.unstored._question is not None)
     await asyncio.sleep(0.3)
@@ -82,7 +82,7 @@ async def storage_full(desk: Desk) -> None:
 async def storage_copies(desk: Desk) -> None:
     page = await storage_page(desk)
     bars = [
-        each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)
+        area.verticalScrollBar() for area in desk.settings.show().findChildren(QScrollArea) if area.isAncestorOf(page)
     ]
     bars[0].setValue(bars[0].maximum())
     await asyncio.sleep(0.3)

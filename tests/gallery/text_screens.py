@@ -13,9 +13,9 @@ from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
 
 
-async def answer(desk: Desk, text: str, asked: str = "Show me.") -> None:
-    """One answer, seen from its beginning."""
-    await desk.show_stored(Message.user(asked), said(text), title="What Markdown becomes")
+async def answer(desk: Desk, text: str, question: str = "Show me.") -> None:
+    """Show one answer from its beginning."""
+    await desk.show_stored(Message.user(question), said(text), title="What Markdown becomes")
     await asyncio.sleep(0.3)
     desk.window.page.transcript.scroller.scroll_to_start()
 
@@ -26,7 +26,7 @@ def one_of_text(name: str, text: str, height: int) -> None:
         await answer(desk, text)
 
 
-for each, its_text, its_height in (
+for name, its_text, its_height in (
     ("lists", written.LISTS, 1120),
     ("headings", written.HEADINGS, 1240),
     ("code", written.CODE, 1240),
@@ -34,7 +34,7 @@ for each, its_text, its_height in (
     ("formulas", written.FORMULAS, 1240),
     ("footnotes", written.FOOTNOTES, 640),
 ):
-    one_of_text(each, its_text, its_height)
+    one_of_text(name, its_text, its_height)
 
 
 @scene("text-code-wrapped", height=1240)
@@ -92,8 +92,8 @@ async def picture_viewer(desk: Desk) -> None:
     await asyncio.sleep(0.6)
 
 
-def press(desk: Desk, name: str, at: int = 0) -> None:
-    """A control of the answer, by its name; the one of that name that comes `at` so many others."""
+def press(desk: Desk, name: str, index: int = 0) -> None:
+    """Press the control of the answer with this name; `index` counts those of the same name."""
     rows = desk.window.page.transcript.row_viewport.rows
     name = QCoreApplication.translate("Transcript", name)
-    [control for _, control in rows.row(1).controls() if control.name.startswith(name)][at].press()
+    [control for _, control in rows.row(1).controls() if control.name.startswith(name)][index].press()

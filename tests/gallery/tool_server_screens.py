@@ -36,7 +36,7 @@ def tickets(*words: str, server_id: str = "tickets", title: str = "Tickets", **c
     return McpServer(id=server_id, title=title, connection=connection, **changes)
 
 
-async def opened(desk: Desk, *servers: McpServer) -> McpServersForm:
+async def open_servers(desk: Desk, *servers: McpServer) -> McpServersForm:
     await desk.tool_servers.imports.save(servers)
     dialog = desk.settings.show()
     dialog.resize(820, desk.window.height() - 40)
@@ -52,12 +52,12 @@ async def try_out(desk: Desk, form: McpServersForm, server_id: str, state: str =
 
 @scene("settings-tool-servers-none")
 async def none(desk: Desk) -> None:
-    await opened(desk)
+    await open_servers(desk)
 
 
 @scene("settings-tool-servers", height=1100)
 async def several(desk: Desk) -> None:
-    form = await opened(
+    form = await open_servers(
         desk,
         tickets(trusted=True),
         tickets("refuses", server_id="staging", title="Tickets, staging"),
@@ -77,13 +77,13 @@ async def several(desk: Desk) -> None:
 
 @scene("settings-tool-server-tools", height=1000)
 async def tools(desk: Desk) -> None:
-    form = await opened(desk, tickets(trusted=True, off_tools=frozenset({"close_ticket"})))
+    form = await open_servers(desk, tickets(trusted=True, off_tools=frozenset({"close_ticket"})))
     await try_out(desk, form, "tickets")
 
 
 @scene("settings-tool-server-arguments", height=1300)
 async def arguments(desk: Desk) -> None:
-    form = await opened(desk, tickets(trusted=True))
+    form = await open_servers(desk, tickets(trusted=True))
     await try_out(desk, form, "tickets")
     form.card("tickets").tools._arguments._toggle()
     form.card("tickets").tools._arguments._toggle_raw()
@@ -91,7 +91,7 @@ async def arguments(desk: Desk) -> None:
 
 @scene("settings-tool-server-log", height=900)
 async def log(desk: Desk) -> None:
-    form = await opened(desk, tickets())
+    form = await open_servers(desk, tickets())
     await try_out(desk, form, "tickets")
     card = form.card("tickets")
     card._toggle_tools()
@@ -112,27 +112,27 @@ async def log(desk: Desk) -> None:
 @scene("settings-tool-server-program", height=1000)
 async def program(desk: Desk) -> None:
     connection = FILES.model_copy(update={"env": {"LOG": "warn"}, "secret_env": ("FILES_TOKEN",)})
-    form = await opened(desk, McpServer(id="files", title="Files", connection=connection))
+    form = await open_servers(desk, McpServer(id="files", title="Files", connection=connection))
     form.edit("files")
 
 
 def field_of(form: QWidget, editor: str, name: str) -> QLineEdit:
-    """The field that the class `editor` calls so."""
+    """Return the field with this name in the texts of the class `editor`."""
     name = QCoreApplication.translate(editor, name)
-    return next(each for each in form.findChildren(QLineEdit) if each.accessibleName() == name)
+    return next(field for field in form.findChildren(QLineEdit) if field.accessibleName() == name)
 
 
 @scene("settings-tool-server-address", height=1000)
 async def address(desk: Desk) -> None:
     connection = HttpConnection(url="https://mcp.sentry.dev/mcp", headers=("X-Project",), sign_in=True)
-    form = await opened(desk, McpServer(id="sentry", title="Sentry", connection=connection))
+    form = await open_servers(desk, McpServer(id="sentry", title="Sentry", connection=connection))
     form.edit("sentry")
     field_of(form, "HttpFields", "Address").setText("http://mcp.example.org/mcp")
 
 
 @scene("settings-tool-server-line", height=900)
 async def whole_line(desk: Desk) -> None:
-    form = await opened(desk)
+    form = await open_servers(desk)
     form.add("program")
     field_of(form, "ServerEditor", "Title").setText("Files")
     field_of(form, "StdioFields", "Program").setText('npx -y server-files --token=abc "/home/ada/My notes"')
@@ -140,6 +140,6 @@ async def whole_line(desk: Desk) -> None:
 
 @scene("settings-tool-servers-import", height=1100)
 async def imported(desk: Desk) -> None:
-    form = await opened(desk)
+    form = await open_servers(desk)
     form.start_import()
     form._import.show_text(json.dumps(FOREIGN, indent=2))

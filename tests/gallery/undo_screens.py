@@ -29,14 +29,16 @@ def writes(number: int, path: str, content: str) -> ToolUse:
     return asks(number, "write_file", path=path, content=content)
 
 
-async def worked(desk: Desk, *calls: ToolUse, wait: bool = False) -> Session:
-    """A conversation whose calls ran unasked."""
+async def run_calls(desk: Desk, *calls: ToolUse, wait: bool = False) -> Session:
+    """Run the calls without approval in a new conversation."""
     tools = ToolRegistry(ProjectTools(desk.folder / "project").all())
     desk.engine._tools_for = lambda _: tools
     (desk.folder / "project/notes.md").write_text("# Notes\n\nThe import is slow.\n")
     (desk.folder / "project/old.csv").write_text("1;2\n")
-    end = (ContentDelta("And now the tests."), Wait(asyncio.Event())) if wait else (ContentDelta("All of it is done."),)
-    desk.play(Turn(ContentDelta("I change the import and say so in the notes."), *calls), Turn(*end))
+    last_deltas = (
+        (ContentDelta("And now the tests."), Wait(asyncio.Event())) if wait else (ContentDelta("All of it is done."),)
+    )
+    desk.play(Turn(ContentDelta("I change the import and say so in the notes."), *calls), Turn(*last_deltas))
     session = desk.begin(workspace=True)
     session.change_record(title="Make the import faster", title_is_automatic=False)
     for tool in ("write_file", "delete_file", "send_report"):
@@ -62,17 +64,17 @@ CALLS = (
 
 @scene("undo-cards")
 async def undo_cards(desk: Desk) -> None:
-    session = await worked(desk, *CALLS[:3])
-    second = [each for each in session.transcript if isinstance(each, ToolCallItem)][1]
+    session = await run_calls(desk, *CALLS[:3])
+    second = [item for item in session.transcript if isinstance(item, ToolCallItem)][1]
     desk.window.page.undo.undo_call(second.id)
     await until(lambda: second.is_undone)
 
 
 @scene("undo-dialog")
 async def undo_dialog(desk: Desk, *, wait: bool = False) -> None:
-    session = await worked(desk, *CALLS, wait=wait)
+    session = await run_calls(desk, *CALLS, wait=wait)
     (desk.folder / "project/notes.md").write_text("# Notes\n\nThe import is fast. Thank you!\n")
-    prompt = next(each for each in session.transcript if isinstance(each, UserItem))
+    prompt = next(item for item in session.transcript if isinstance(item, UserItem))
     desk.window.page.undo.undo_since(prompt.id)
     await until(lambda: desk.window.page.undo._created_dialog is not None)
     await asyncio.sleep(0.3)
@@ -115,15 +117,15 @@ async def undo_banner(desk: Desk) -> None:
 
 @scene("redo-dialog")
 async def redo_dialog(desk: Desk) -> None:
-    session = await worked(desk, *CALLS[:4])
-    prompt = next(each for each in session.transcript if isinstance(each, UserItem))
+    session = await run_calls(desk, *CALLS[:4])
+    prompt = next(item for item in session.transcript if isinstance(item, UserItem))
     page = desk.window.page
     page.undo.undo_since(prompt.id)
     await until(lambda: page.undo._created_dialog is not None)
     page.undo._created_dialog._press()
-    await until(lambda: any(isinstance(each, NoticeItem) and each.can_be_redone for each in session.transcript))
+    await until(lambda: any(isinstance(item, NoticeItem) and item.can_be_redone for item in session.transcript))
     (desk.folder / "project/notes.md").write_text("# Notes\n\nI do it otherwise.\n")
-    line = next(each for each in session.transcript if isinstance(each, NoticeItem) and each.can_be_redone)
+    line = next(item for item in session.transcript if isinstance(item, NoticeItem) and item.can_be_redone)
     await asyncio.sleep(0.5)
     page.undo.redo(line.id)
     await until(lambda: page.undo._created_dialog is not None)

@@ -19,17 +19,17 @@ PROJECTS = ("/home/ada/code/importer", "/home/ada/letters", "/home/ada/code/webs
 
 
 async def spend(desk: Desk, days: int = 240) -> None:
-    """Work of so many days, the same each time and on every date: little on two of seven days, some without a price."""
-    dice, used, today = random.Random(7), {}, local_today()
-    for back in range(days):
-        day = today - timedelta(days=back)
-        for _ in range(dice.randint(0, 1) if back % 7 > 4 else dice.randint(1, 4)):
+    """Record usage of so many days, the same in every run: little on two of seven days, some without a price."""
+    dice, usage, today = random.Random(7), {}, local_today()
+    for days_ago in range(days):
+        day = today - timedelta(days=days_ago)
+        for _ in range(dice.randint(0, 1) if days_ago % 7 > 4 else dice.randint(1, 4)):
             model, project = dice.choice(list(PRICES)), dice.choice(PROJECTS)
             read, written, answers = dice.randint(20_000, 900_000), dice.randint(2_000, 40_000), dice.randint(1, 30)
             price, cached = PRICES[model], int(read * dice.uniform(0.1, 0.8))
             cost = 0 if price is None else round((read - cached * 0.9) * price * NANOS / 1e6)
             saved = 0 if price is None else round(cached * 0.9 * price * NANOS / 1e6)
-            used[UsageKey(day, model, project)] = UsageFigures(
+            usage[UsageKey(day, model, project)] = UsageFigures(
                 answers=answers,
                 unpriced=answers if price is None else 0,
                 tokens=read + written,
@@ -39,7 +39,7 @@ async def spend(desk: Desk, days: int = 240) -> None:
                 cost_nanos=cost,
                 saved_nanos=saved,
             )
-    await desk.engine.store.usage.add(used)
+    await desk.engine.store.usage.add(usage)
 
 
 async def prefer(desk: Desk, **budgets: float) -> None:
@@ -60,7 +60,7 @@ async def usage_page(desk: Desk) -> UsageSettings:
 
 def scroll_down(desk: Desk, page: UsageSettings) -> None:
     bars = [
-        each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)
+        area.verticalScrollBar() for area in desk.settings.show().findChildren(QScrollArea) if area.isAncestorOf(page)
     ]
     bars[0].setValue(bars[0].maximum())
 

@@ -17,7 +17,7 @@ SHORT = "Because air scatters blue light more than red light."
 
 
 async def versions(desk: Desk) -> None:
-    """Two prompts; the second in its second version, whose answer is the third one."""
+    """Show two prompts: the second one in its second version, with its third answer."""
     desk.play(
         Turn(ContentDelta("Light from the sun is white: a mixture of all colours.")),
         Turn(ContentDelta("It is blue.")),
@@ -115,9 +115,9 @@ async def gone_back(desk: Desk) -> None:
 
 @scene("versions-files")
 async def files(desk: Desk) -> None:
-    written = {"path": "notes/hello.txt", "content": "Hello from the model!"}
+    arguments = {"path": "notes/hello.txt", "content": "Hello from the model!"}
     desk.play(
-        Turn(ToolUse(id="1", name="write_file", input=written)),
+        Turn(ToolUse(id="1", name="write_file", input=arguments)),
         Turn(ContentDelta("It is written.")),
         Turn(ContentDelta("What should the greeting say?")),
     )
@@ -144,7 +144,7 @@ async def editing(desk: Desk) -> None:
 
 @scene("versions-editing-first")
 async def editing_the_first(desk: Desk) -> None:
-    """By keys: the message has the focus of the transcript too."""
+    """Edit the first message by keys: it has the focus of the transcript too."""
     await versions(desk)
     view = desk.window.page.transcript
     view.setFocus()

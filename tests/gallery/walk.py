@@ -18,7 +18,7 @@ from desktop_agent.sandbox import backends
 from tests.gallery.__main__ import load_screens, shown
 from tests.gallery.keyboard import activate, keyboard_faults
 from tests.gallery.screens import SCREENS
-from tests.gallery.spoken import OF_THE_LIST, faults, open_windows, read_lines
+from tests.gallery.spoken import CONVERSATION_LIST_SCREENS, faults, open_windows, read_lines
 from ui.approval.guarded_dialog import GuardedDialog
 from ui.bridge.event_loop import run_event_loop
 from ui.style.accessibility import install_accessibility
@@ -30,13 +30,13 @@ SETTLE = 30.0
 
 
 async def settled(name: str, expected: Path | None) -> list[str]:
-    """Return the lines once they are the expected ones, or after SETTLE seconds as they are then.
+    """Return the lines once they are the expected ones, or after SETTLE seconds as they are by then.
 
     Without a folder of expected ones, once they are the same three times.
     """
     recorded = None if expected is None else (expected / f"{name}.txt").read_text(encoding="utf-8").splitlines()
-    with_conversations = name.startswith(OF_THE_LIST)
-    until, before, same = time.monotonic() + SETTLE, [""], 0
+    with_conversations = name.startswith(CONVERSATION_LIST_SCREENS)
+    deadline, previous, repeats = time.monotonic() + SETTLE, [""], 0
     while True:
         await asyncio.sleep(0.1)
         lines = read_lines(with_conversations=with_conversations)
@@ -45,31 +45,31 @@ async def settled(name: str, expected: Path | None) -> list[str]:
             for window in open_windows()
             if isinstance(window, GuardedDialog)
         )
-        same = same + 1 if lines == before and not is_locked else 0
-        is_done = same == 2 if recorded is None else lines == recorded
-        if is_done or time.monotonic() > until:
+        repeats = repeats + 1 if lines == previous and not is_locked else 0
+        is_done = repeats == 2 if recorded is None else lines == recorded
+        if is_done or time.monotonic() > deadline:
             return lines
-        before = lines
+        previous = lines
 
 
 async def walk(names: list[str], source: ThemeSource, folder: Path | None, expected: Path | None) -> int:
     """Print the faults of each screen; returns how many have some."""
     failed = 0
     for name in names:
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             async with shown(SCREENS[name], source):
                 lines = await settled(name, expected)
-                found = faults()
+                problems = faults()
                 await activate()
-                found += keyboard_faults()
+                problems += keyboard_faults()
         except Exception as error:  # one broken screen must not hide the others
-            lines, found = [], [f"broken: {error!r}"]
+            lines, problems = [], [f"broken: {error!r}"]
         if folder is not None:
             (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        failed += bool(found)
-        sys.stderr.writelines(f"{name}: {line}\n" for line in found)
-        sys.stdout.write(f"{name} {time.monotonic() - began:.1f} s\n")
+        failed += bool(problems)
+        sys.stderr.writelines(f"{name}: {line}\n" for line in problems)
+        sys.stdout.write(f"{name} {time.monotonic() - start:.1f} s\n")
         sys.stdout.flush()
     return failed
 

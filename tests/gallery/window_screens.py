@@ -48,13 +48,14 @@ async def welcome_no_server(desk: Desk) -> None:
 
 @scene("call-edited")
 async def call_edited(desk: Desk) -> None:
-    asked = {"path": "notes/hello.txt", "content": "Hello from the model!"}
+    requested = {"path": "notes/hello.txt", "content": "Hello from the model!"}
     desk.play(
-        Turn(ToolUse(id="1", name="write_file", input=asked)), Turn(ContentDelta("It was written as you changed it."))
+        Turn(ToolUse(id="1", name="write_file", input=requested)),
+        Turn(ContentDelta("It was written as you changed it.")),
     )
     session = await desk.converse("Write a greeting into a file.", workspace=True)
     await until(lambda: session.approvals.open_approvals)
-    edited = {**asked, "content": "Hello from me!"}
+    edited = {**requested, "content": "Hello from me!"}
     session.approvals.answer(session.approvals.open_approvals[0].approval_id, AllowOnce(edited_input=edited))
     await session.wait_idle()
 
@@ -162,8 +163,8 @@ async def settings_storage(desk: Desk) -> None:
 
 @scene("found-histories")
 async def found_histories(desk: Desk) -> None:
-    found = (("claude-code", "Claude Code", 213), ("codex", "Codex", 48), ("lm-studio", "LM Studio", 7))
-    desk.exchange._offer_found([FoundProgram(*each) for each in found])
+    programs = (("claude-code", "Claude Code", 213), ("codex", "Codex", 48), ("lm-studio", "LM Studio", 7))
+    desk.exchange._offer_found([FoundProgram(*program) for program in programs])
     await asyncio.sleep(0.3)
 
 
@@ -202,10 +203,10 @@ async def welcome_servers(desk: Desk) -> None:
     welcome = desk.window._welcome.welcome
     # What is really found here must not come after what is shown.
     await until(welcome._searching.isHidden)
-    found = [FoundServer(each, None) for each in LOCAL_SERVERS]
-    found[0] = FoundServer(LOCAL_SERVERS[0], MODELS)
-    found[2] = FoundServer(LOCAL_SERVERS[2], MODELS[:1])
-    desk.servers.local_servers_changed.emit(found)
+    servers = [FoundServer(server, None) for server in LOCAL_SERVERS]
+    servers[0] = FoundServer(LOCAL_SERVERS[0], MODELS)
+    servers[2] = FoundServer(LOCAL_SERVERS[2], MODELS[:1])
+    desk.servers.local_servers_changed.emit(servers)
     refused = no_listener("127.0.0.1:8080")
     wrong_key = AuthenticationFailed("Incorrect API key provided: sk-…4f2a.")
     for id_, problem in (("llamacpp", refused), (CLOUD_PROVIDERS[0].id, wrong_key)):
@@ -267,7 +268,7 @@ async def banners_narrow(desk: Desk) -> None:
 
 @scene("followed")
 async def followed(desk: Desk) -> None:
-    """Another process works in the conversation, and in another one a call waits that a dead process left."""
+    """Show a conversation in which another process works, while a call of a dead process waits in a second one."""
     record = await desk.engine.store.create_conversation(title="Count the lighthouses", endpoint_id=STUDIO.id)
     said_so_far = (
         Message.user("How many lighthouses has Portugal?"),
@@ -304,7 +305,9 @@ async def composer_pictures(desk: Desk) -> None:
 async def composer_long(desk: Desk) -> None:
     desk.begin()
     await asyncio.sleep(0.2)
-    desk.window.page.composer.editor.setPlainText("\n".join(f"Line {each} of a long message." for each in range(1, 60)))
+    desk.window.page.composer.editor.setPlainText(
+        "\n".join(f"Line {number} of a long message." for number in range(1, 60))
+    )
 
 
 @scene("model-picker")
@@ -372,7 +375,7 @@ async def licences(desk: Desk) -> None:
     desk.help.show_licences()
     lists = desk.window.findChildren(QListView)
     name = QCoreApplication.translate("LicencesPage", "Components")
-    components = next(each for each in lists if each.accessibleName() == name)
+    components = next(view for view in lists if view.accessibleName() == name)
     await until(lambda: components.model().rowCount() > 0)
 
 
@@ -488,15 +491,15 @@ async def closing_unsaved(desk: Desk) -> None:
     session = await desk.converse("Why is the sky blue?")
     await session.wait_idle()
     full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
-    left = UnsavedContent(
+    unsaved = UnsavedContent(
         (UnsavedConversation(session.record, session.history, (), full),),
         ComposerDraft(Draft("and why is it red in the evening?")),
     )
 
-    async def leftover() -> UnsavedContent:
-        return left
+    async def collect_unsaved() -> UnsavedContent:
+        return unsaved
 
-    closing = CloseConfirmation(desk.window.unstored, leftover, lambda: True)
+    closing = CloseConfirmation(desk.window.unstored, collect_unsaved, lambda: True)
 
     async def ask() -> None:
         await closing.confirm()
@@ -512,17 +515,17 @@ def settings_page(name: str) -> None:
 
 
 async def decide_something(desk: Desk) -> None:
-    """Rules stand, and calls were allowed and denied."""
+    """Add rules, and have calls allowed and denied."""
     status, push = (
-        ToolUse(id=f"call-{at}", name="run_command", input={"command": line})
-        for at, line in enumerate(("git status --short", "git push origin main"))
+        ToolUse(id=f"call-{number}", name="run_command", input={"command": line})
+        for number, line in enumerate(("git status --short", "git push origin main"))
     )
-    looking = ToolUse(id="call-3", name="list_files", input={"path": "."})
-    desk.play(Turn(looking, status, push), Turn())
+    listing = ToolUse(id="call-3", name="list_files", input={"path": "."})
+    desk.play(Turn(listing, status, push), Turn())
     session = await desk.converse("What is changed?", workspace=True, title="Refactor the import job")
-    here = {"workspace": session.record.workspace, "scope": RuleScope.WORKSPACE}
+    in_workspace = {"workspace": session.record.workspace, "scope": RuleScope.WORKSPACE}
     words = CommandPattern(words=("git", "status"))
-    session.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=words, **here))
+    session.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=words, **in_workspace))
     host = HostPattern(host="*.example.org")
     session.permission_policy.add(Rule(effect=RuleEffect.DENY, tool="fetch_page", pattern=host, scope=RuleScope.ALWAYS))
     await until(lambda: len(session.approvals.open_approvals) == 1)
