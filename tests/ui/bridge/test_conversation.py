@@ -19,7 +19,7 @@ from ui.bridge.conversation import ConversationHistory, OpenConversation
 
 
 class Silent:
-    """A session that says what the test says."""
+    """A session that reports what the test passes to `tell`."""
 
     history = ()
     history_loader = SimpleNamespace(unloaded_count=0)
@@ -41,7 +41,7 @@ def test_what_titles_and_specialists_used_before_is_part_of_the_sum():
 
 
 class Ticks:
-    """A clock that a test turns by hand."""
+    """A clock that a test advances by hand."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -68,45 +68,45 @@ def by_hand(qtbot):
 
 
 def test_the_changes_of_a_frame_come_together(by_hand):
-    session, ticks, _, heard = by_hand
+    session, ticks, _, groups = by_hand
     session.tell([Added(0)])
     session.tell([Updated(0, "text")])
     session.tell([Updated(0, "text"), Updated(0, "state"), Updated(1, "text")])
     session.tell([Updated(0, "text")])
-    assert heard == []
+    assert groups == []
     assert ticks.asked == 4
     ticks.tick.emit()
-    assert heard == [[Added(0), Updated(0, "text"), Updated(0, "state"), Updated(1, "text")]]
+    assert groups == [[Added(0), Updated(0, "text"), Updated(0, "state"), Updated(1, "text")]]
     ticks.tick.emit()
-    assert len(heard) == 1
+    assert len(groups) == 1
     session.tell([Updated(0, "text")])
     ticks.tick.emit()
-    assert heard[1:] == [[Updated(0, "text")]]
+    assert groups[1:] == [[Updated(0, "text")]]
 
 
 @pytest.mark.parametrize("change", [Added(1), Removed(1, 1)])
 def test_updates_are_never_joined_across_a_change_of_places(by_hand, change):
-    session, ticks, _, heard = by_hand
+    session, ticks, _, groups = by_hand
     session.tell([Updated(0, "text"), Updated(0, "text")])
     session.tell([change])
     session.tell([Updated(0, "text"), Updated(0, "text")])
     ticks.tick.emit()
-    assert heard == [[Updated(0, "text"), change, Updated(0, "text")]]
+    assert groups == [[Updated(0, "text"), change, Updated(0, "text")]]
 
 
 def test_earlier_items_are_told_of_at_once(by_hand):
-    session, _, _, heard = by_hand
+    session, _, _, groups = by_hand
     session.tell([Updated(0, "text")])
     session.tell([Prepended(2)])
-    assert heard == [[Updated(0, "text"), Prepended(2)]]
+    assert groups == [[Updated(0, "text"), Prepended(2)]]
 
 
 def test_one_who_is_detached_is_silent(by_hand):
-    session, ticks, conversation, heard = by_hand
+    session, ticks, conversation, groups = by_hand
     session.tell([Added(0)])
     conversation.detach()
     ticks.tick.emit()
-    assert heard == []
+    assert groups == []
     assert session.tell is None
 
 
@@ -132,8 +132,8 @@ def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
         conversation = bridge.library.current
         working, finished = Heard(conversation.working_changed), Heard(conversation.finished)
         used, changed = Heard(conversation.usage_changed), Heard(conversation.changed)
-        told = []
-        conversation.finished.connect(lambda: told.extend(change for group in changed for change in group))
+        all_changes = []
+        conversation.finished.connect(lambda: all_changes.extend(change for group in changed for change in group))
         assert (conversation.is_empty, conversation.working, prompts(conversation)) == (True, False, [])
         conversation.send(Message.user("Say hello"))
         assert working == [True]
@@ -145,8 +145,8 @@ def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
         assert len(used) == 1
         assert conversation.usage == Usage(total_tokens=5)
         # What was said last is on the screen before the end is told.
-        assert told[-1] == Updated(1, "state")
-        assert [str(each.text) for each in conversation.transcript if isinstance(each, AnswerItem)] == ["Hello"]
+        assert all_changes[-1] == Updated(1, "state")
+        assert [str(item.text) for item in conversation.transcript if isinstance(item, AnswerItem)] == ["Hello"]
         assert (conversation.title, prompts(conversation)) == ("Say hello", ["Say hello"])
         await bridge.close()
 
@@ -196,10 +196,10 @@ def test_waiting_calls_are_shown_previewed_and_answered(in_loop, tmp_path):
         bridge.library.new()
         conversation = bridge.library.current
         conversation.change(workspace=str(folder))
-        asked, finished = Heard(conversation.approvals_changed), Heard(conversation.finished)
+        approval_changes, finished = Heard(conversation.approvals_changed), Heard(conversation.finished)
         conversation.send(Message.user("p"))
         await until(conversation.approvals.waiting)
-        assert asked
+        assert approval_changes
         (waiting,) = conversation.approvals.waiting()
         assert waiting.tool == "write_file"
         assert waiting.preview == DiffPreview("a.txt", None, "new")
@@ -247,14 +247,14 @@ def test_what_a_specialist_does_neither_begins_nor_ends_anything(in_loop, tmp_pa
         conversation.send(Message.user("p"))
         await wait.reached.wait()
         working, finished = Heard(conversation.working_changed), Heard(conversation.finished)
-        used, asked = Heard(conversation.usage_changed), Heard(conversation.approvals_changed)
-        below = bridge.engine._sessions[conversation.id]._active_run.recorder.nested()
-        below.emit(RunStarted("q", agent="finder"))
-        below.emit(UsageUpdate(Usage(total_tokens=5)))
-        below.emit(ApprovalRequested("a", "1", "d"))
-        below.emit(RunFinished(RunEnd.COMPLETED))
+        used, approval_changes = Heard(conversation.usage_changed), Heard(conversation.approvals_changed)
+        nested = bridge.engine._sessions[conversation.id]._active_run.recorder.nested()
+        nested.emit(RunStarted("q", agent="finder"))
+        nested.emit(UsageUpdate(Usage(total_tokens=5)))
+        nested.emit(ApprovalRequested("a", "1", "d"))
+        nested.emit(RunFinished(RunEnd.COMPLETED))
         assert (working, finished, used) == ([], [], [])
-        assert len(asked) == 1
+        assert len(approval_changes) == 1
         wait.until.set()
         await until(lambda: finished)
         await bridge.close()

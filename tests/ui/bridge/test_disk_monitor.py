@@ -10,16 +10,16 @@ def test_a_closed_monitor_tells_nothing_more(in_loop, tmp_path):
     async def work():
         engine = await Engine.open(tmp_path)
         tasks = BackgroundTasks(lambda error: None)
-        monitor, told = DiskMonitor(engine, tasks), []
-        monitor.trouble_changed.connect(told.append)
-        monitor.noticed.connect(told.append)
+        monitor, emitted = DiskMonitor(engine, tasks), []
+        monitor.trouble_changed.connect(emitted.append)
+        monitor.noticed.connect(emitted.append)
         full = DiskFull("The disk is full.")
         monitor._on_change(full)
-        assert told == [full]
+        assert emitted == [full]
         monitor.close()
         monitor._on_change(None)
         monitor._on_notice(Sentence("Something was repaired."))
-        assert told == [full]
+        assert emitted == [full]
         await tasks.close()
         await engine.close()
 

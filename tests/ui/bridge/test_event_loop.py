@@ -12,14 +12,14 @@ from ui.bridge.event_loop import EventLoop
 
 def test_callbacks_run_in_order_and_timers_at_their_moment(in_loop):
     async def work() -> list[str]:
-        loop, seen, done = asyncio.get_running_loop(), [], asyncio.Event()
-        loop.call_later(0.05, lambda: (seen.append("late"), done.set()))
-        loop.call_later(0.02, seen.append, "early")
-        loop.call_soon(seen.append, "soon")
-        loop.call_soon(seen.append, "after it")
-        loop.call_later(0.01, seen.append, "never").cancel()
+        loop, results, done = asyncio.get_running_loop(), [], asyncio.Event()
+        loop.call_later(0.05, lambda: (results.append("late"), done.set()))
+        loop.call_later(0.02, results.append, "early")
+        loop.call_soon(results.append, "soon")
+        loop.call_soon(results.append, "after it")
+        loop.call_later(0.01, results.append, "never").cancel()
         await done.wait()
-        return seen
+        return results
 
     assert in_loop(work()) == ["soon", "after it", "early", "late"]
 
@@ -39,41 +39,41 @@ def test_qt_has_its_turn_between_callbacks_that_never_end(in_loop):
 
 def test_a_loop_inside_a_callback_runs_the_others(in_loop):
     async def work() -> list[str]:
-        loop, seen, done = asyncio.get_running_loop(), [], asyncio.Event()
+        loop, results, done = asyncio.get_running_loop(), [], asyncio.Event()
 
         def inner() -> None:
             nested = QEventLoop()
             loop.call_later(0.01, nested.quit)
             nested.exec()
-            seen.append("inner")
+            results.append("inner")
             done.set()
 
         loop.call_soon(inner)
-        loop.call_soon(seen.append, "beside it")
+        loop.call_soon(results.append, "beside it")
         await done.wait()
-        return seen
+        return results
 
     assert in_loop(work()) == ["beside it", "inner"]
 
 
 def test_a_loop_inside_a_task_keeps_the_other_tasks_for_later(in_loop):
     async def work() -> list[str]:
-        loop, seen = asyncio.get_running_loop(), []
+        loop, order = asyncio.get_running_loop(), []
 
         async def other(name: str, seconds: float) -> None:
             await asyncio.sleep(seconds)
-            seen.append(name)
+            order.append(name)
 
         others = [asyncio.create_task(other(name, seconds)) for name, seconds in (("now", 0), ("soon", 0.005))]
         await asyncio.sleep(0)
         nested = QEventLoop()
         QTimer.singleShot(50, nested.quit)
-        loop.call_soon(seen.append, "asked for")
+        loop.call_soon(order.append, "asked for")
         nested.exec()
-        seen.append("inner")
+        order.append("inner")
         async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*others)
-        return seen
+        return order
 
     assert in_loop(work()) == ["inner", "now", "asked for", "soon"]
 
@@ -92,27 +92,27 @@ def test_cancelled_timers_leave_nothing_behind(in_loop):
 
 def test_a_callback_that_fails_is_reported_and_the_others_run(in_loop):
     async def work() -> tuple[list[str], list[str]]:
-        loop, seen, told = asyncio.get_running_loop(), [], []
-        loop.set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+        loop, results, errors = asyncio.get_running_loop(), [], []
+        loop.set_exception_handler(lambda _, context: errors.append(str(context["exception"])))
         loop.call_soon(lambda: 1 / 0)
-        loop.call_soon(seen.append, "next")
+        loop.call_soon(results.append, "next")
         await asyncio.sleep(0.01)
-        return seen, told
+        return results, errors
 
     assert in_loop(work()) == (["next"], ["division by zero"])
 
 
 def test_a_reader_may_stop_itself_and_begin_again(in_loop):
     async def work() -> list[bytes]:
-        loop, seen, done = asyncio.get_running_loop(), [], asyncio.Event()
+        loop, received, done = asyncio.get_running_loop(), [], asyncio.Event()
         ours, theirs = socket.socketpair()
         with ours, theirs:
             ours.setblocking(False)
 
             def read() -> None:
-                seen.append(ours.recv(1))
+                received.append(ours.recv(1))
                 loop.remove_reader(ours)
-                if len(seen) == 3:
+                if len(received) == 3:
                     done.set()
                 else:
                     loop.add_reader(ours, read)
@@ -120,40 +120,40 @@ def test_a_reader_may_stop_itself_and_begin_again(in_loop):
             loop.add_reader(ours, read)
             theirs.send(b"abc")
             await done.wait()
-        return seen
+        return received
 
     assert in_loop(work()) == [b"a", b"b", b"c"]
 
 
 def test_a_reader_is_called_as_long_as_there_is_something_to_read(in_loop):
     async def work() -> tuple[list[bytes], list[str], bool, bool]:
-        loop, seen, told, done = asyncio.get_running_loop(), [], [], asyncio.Event()
-        loop.set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+        loop, received, errors, done = asyncio.get_running_loop(), [], [], asyncio.Event()
+        loop.set_exception_handler(lambda _, context: errors.append(str(context["exception"])))
         ours, theirs = socket.socketpair()
         with ours, theirs:
 
             def read() -> None:
-                seen.append(ours.recv(1))
-                if len(seen) == 1:
+                received.append(ours.recv(1))
+                if len(received) == 1:
                     raise ValueError("the first one")
-                if len(seen) == 3:
+                if len(received) == 3:
                     done.set()
 
             loop.add_reader(ours, read)
             theirs.send(b"abc")
             await done.wait()
-            return seen, told, loop.remove_reader(ours), loop.remove_reader(ours)
+            return received, errors, loop.remove_reader(ours), loop.remove_reader(ours)
 
     assert in_loop(work()) == ([b"a", b"b", b"c"], ["the first one"], True, False)
 
 
 def test_a_task_makes_its_steps_also_when_the_loop_has_just_stopped(qapp):
-    loop, seen = EventLoop(qapp), []
+    loop, loops = EventLoop(qapp), []
 
     async def outlast() -> None:
         for _ in range(2):
             await asyncio.sleep(0)
-            seen.append(asyncio.get_running_loop())
+            loops.append(asyncio.get_running_loop())
 
     async def work() -> None:
         loop.create_task(outlast())
@@ -161,7 +161,7 @@ def test_a_task_makes_its_steps_also_when_the_loop_has_just_stopped(qapp):
     loop.run_until_complete(work())
     loop.run_until_complete(asyncio.sleep(0.01))
     loop.close()
-    assert seen == [loop, loop]
+    assert loops == [loop, loop]
 
 
 def test_qasync_still_calls_back_when_its_loop_no_longer_runs(qapp):

@@ -37,9 +37,9 @@ def test_the_next_tick_waits_for_the_next_frame(qtbot, clock, monkeypatch):
         clock.request()
     moment += 0.010
     clock.request()
-    left = clock._timer.interval() / 1000
-    assert moment + left >= 100.0 + FRAME_SECONDS
-    assert left <= FRAME_SECONDS
+    seconds_left = clock._timer.interval() / 1000
+    assert moment + seconds_left >= 100.0 + FRAME_SECONDS
+    assert seconds_left <= FRAME_SECONDS
     clock.stop()
     moment += 1
     clock.request()

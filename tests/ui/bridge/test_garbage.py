@@ -31,7 +31,7 @@ class Desk:
         self.garbage = IdleGarbageCollector(clock.tick, lambda: self.works, clock)
 
     def rest(self):
-        """As if nobody had done anything for a while, and much had been made."""
+        """Act as if nobody had done anything for a while after many objects were made."""
         self.garbage._last_activity -= 100
         self.garbage._timer.stop()
         self.garbage._on_idle()
@@ -49,37 +49,37 @@ def desk(qtbot, monkeypatch):
 
 
 def old_ring():
-    """Garbage that only a look at all objects finds."""
+    """Return a weak reference to garbage that only a collection of all generations finds."""
     ring = Ring()
-    seen = weakref.ref(ring)
+    reference = weakref.ref(ring)
     gc.collect()
-    return seen
+    return reference
 
 
 def test_an_old_cycle_is_given_up_at_rest(desk):
-    seen = old_ring()
-    assert seen()
+    reference = old_ring()
+    assert reference()
     gc.collect(1)
-    assert seen()
+    assert reference()
     desk.clock.tick.emit()
     assert desk.garbage._timer.isActive()
-    assert seen()
+    assert reference()
     desk.rest()
-    assert seen() is None
+    assert reference() is None
     assert not desk.garbage._timer.isActive()
 
 
 def test_a_run_is_not_disturbed_and_its_end_is_news(desk):
-    seen = old_ring()
+    reference = old_ring()
     desk.works = True
     desk.clock.tick.emit()
     desk.rest()
-    assert seen()
+    assert reference()
     assert not desk.garbage._timer.isActive()
     desk.works = False
     desk.clock.tick.emit()
     desk.rest()
-    assert seen() is None
+    assert reference() is None
 
 
 def test_input_puts_it_off(desk, qapp):
@@ -90,10 +90,10 @@ def test_input_puts_it_off(desk, qapp):
     key = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_A, Qt.KeyboardModifier.NoModifier, "a")
     qapp.sendEvent(window, key)
     assert desk.garbage._timer.isActive()
-    seen = old_ring()
+    reference = old_ring()
     desk.garbage._timer.stop()
     desk.garbage._on_idle()
-    assert seen()
+    assert reference()
     assert desk.garbage._timer.isActive()
     assert 0 < desk.garbage._timer.interval() <= module._IDLE_MS
 
@@ -108,26 +108,26 @@ def test_with_nothing_new_nothing_is_looked_at(desk, monkeypatch):
 
 
 def test_what_is_left_is_not_looked_at_again(monkeypatch):
-    kept = Ring()
+    ring = Ring()
     collect(0)
-    assert not any(each is kept for each in gc.get_objects())
+    assert not any(item is ring for item in gc.get_objects())
     assert gc.get_freeze_count() > 0
 
 
 def test_frozen_garbage_is_found_when_there_is_twice_as_much(monkeypatch):
     monkeypatch.setattr(module, "_MIN_FROZEN", 1)
     ring = Ring()
-    seen = weakref.ref(ring)
-    left = collect(1)
-    assert left > 1
+    reference = weakref.ref(ring)
+    frozen = collect(1)
+    assert frozen > 1
     del ring
-    assert collect(left) == left
-    assert seen()
-    more = [[] for _ in range(left + 1000)]
-    collect(left)
-    now = collect(left)
-    assert seen() is None
-    assert len(more) < now
+    assert collect(frozen) == frozen
+    assert reference()
+    filler = [[] for _ in range(frozen + 1000)]
+    collect(frozen)
+    frozen_now = collect(frozen)
+    assert reference() is None
+    assert len(filler) < frozen_now
 
 
 def test_python_itself_is_the_last_resort(desk):

@@ -76,9 +76,9 @@ async def test_where_nobody_collects_nobody_does_afterwards(rooms):
 
 
 def test_between_two_slices_the_window_does_what_waits(qapp, in_loop, rooms):
-    seen: list[int] = []
+    counts: list[int] = []
     timer = QTimer()
-    timer.timeout.connect(lambda: seen.append(sum(name in sys.modules for name in rooms)))
+    timer.timeout.connect(lambda: counts.append(sum(name in sys.modules for name in rooms)))
 
     async def work():
         timer.start(0)
@@ -86,7 +86,7 @@ def test_between_two_slices_the_window_does_what_waits(qapp, in_loop, rooms):
         timer.stop()
 
     in_loop(work())
-    assert {1, 2} <= set(seen)
+    assert {1, 2} <= set(counts)
     assert all(sys.modules[name].thread is threading.current_thread() for name in rooms)
 
 
@@ -96,10 +96,10 @@ async def test_what_is_left_in_the_middle_is_imported_no_further(rooms):
 
 
 def test_what_somebody_else_put_over_imports_stays(monkeypatch):
-    own = builtins.__import__
+    original = builtins.__import__
 
-    def watched(*given, **named):
-        return own(*given, **named)
+    def watched(*args, **kwargs):
+        return original(*args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", watched)
     remove_feature_import_hook()

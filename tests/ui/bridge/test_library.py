@@ -38,7 +38,7 @@ def run(in_loop, folder, work, *turns, connected=True):
     in_loop(whole())
 
 
-async def say(bridge, text):
+async def converse(bridge, text):
     bridge.library.new()
     conversation = bridge.library.current
     finished = Heard(conversation.finished)
@@ -55,23 +55,23 @@ def test_a_new_conversation_is_shown_and_listed_from_its_first_prompt(in_loop, t
         bridge.library.refresh()
         await bridge.idle()
         assert listed == [()]
-        id_ = await say(bridge, "Hello")
-        assert [each.id for each in opened] == [id_]
-        assert [each.title for each in listed[-1]] == ["Hello"]
+        id_ = await converse(bridge, "Hello")
+        assert [conversation.id for conversation in opened] == [id_]
+        assert [row.title for row in listed[-1]] == ["Hello"]
 
     run(in_loop, tmp_path, work, Turn())
 
 
 def test_a_stored_conversation_opens_and_the_latest_at_the_start(in_loop, tmp_path):
     async def work(bridge):
-        first, second = await say(bridge, "first"), await say(bridge, "second")
+        first, second = await converse(bridge, "first"), await converse(bridge, "second")
         opened = Heard(bridge.library.opened)
         bridge.library.open(second)
         await bridge.idle()
         assert opened == []  # it is open
         bridge.library.open(first)
         await bridge.idle()
-        assert [each.id for each in opened] == [first]
+        assert [conversation.id for conversation in opened] == [first]
         bridge.library.open_last("", pytest.fail)
         await bridge.idle()
         assert bridge.library.current.id == second
@@ -81,26 +81,26 @@ def test_a_stored_conversation_opens_and_the_latest_at_the_start(in_loop, tmp_pa
         # What is gone, or in the trash, is none to begin with.
         bridge.library.delete(first)
         await bridge.idle()
-        for gone in ("nobody", first):
-            bridge.library.open_last(gone, pytest.fail)
+        for missing_id in ("nobody", first):
+            bridge.library.open_last(missing_id, pytest.fail)
             await bridge.idle()
             assert bridge.library.current.id == second
         bridge.library.open("nobody")
         await bridge.idle()
-        assert [each.kind for each in bridge.errors] == ["wrong_use"]
+        assert [error.kind for error in bridge.errors] == ["wrong_use"]
         assert bridge.library.current.id == second
 
     run(in_loop, tmp_path, work, Turn(), Turn())
 
 
-def held_back(bridge, conversation_id):
-    """Have this one take as long to load as it is wanted."""
+def delay_loading(bridge, conversation_id):
+    """Delay loading this conversation until the returned event is set."""
     load, may_come = bridge.engine.session, asyncio.Event()
 
-    async def session(wanted, *, whole):
-        if wanted == conversation_id:
+    async def session(id_, *, whole):
+        if id_ == conversation_id:
             await may_come.wait()
-        return await load(wanted, whole=whole)
+        return await load(id_, whole=whole)
 
     bridge.engine.session = session
     return may_come
@@ -136,10 +136,10 @@ def take_one_back(library, long, other):
 )
 def test_what_was_chosen_last_is_shown_although_what_was_chosen_first_takes_longer(in_loop, tmp_path, choose):
     async def work(bridge):
-        long, other, _ = [await say(bridge, text) for text in ("long", "other", "shown")]
+        long, other, _ = [await converse(bridge, text) for text in ("long", "other", "shown")]
         if choose is take_one_back:
             await bridge.engine.delete_conversation(long)
-        may_come = held_back(bridge, long)
+        may_come = delay_loading(bridge, long)
         choose(bridge.library, long, other)
         await until(lambda: len(bridge.tasks._running) == 1)
         shown = bridge.library.current
@@ -157,25 +157,25 @@ def test_what_was_chosen_last_is_shown_although_what_was_chosen_first_takes_long
 
 def test_what_is_deleted_meanwhile_does_not_keep_away_what_was_chosen(in_loop, tmp_path):
     async def work(bridge):
-        long, shown = await say(bridge, "long"), await say(bridge, "shown")
+        long, shown = await converse(bridge, "long"), await converse(bridge, "shown")
         opened = Heard(bridge.library.opened)
-        may_come = held_back(bridge, long)
+        may_come = delay_loading(bridge, long)
         bridge.library.open(long)
         bridge.library.delete(shown)
         bridge.library.open(long)
         await until(lambda: len(bridge.tasks._running) == 2)
         may_come.set()
         await bridge.idle()
-        assert [each.id for each in opened][1:] == [long]
+        assert [conversation.id for conversation in opened][1:] == [long]
 
     run(in_loop, tmp_path, work, Turn(), Turn())
 
 
 def test_what_was_chosen_is_shown_although_one_that_is_not_stored_is_closed_meanwhile(in_loop, tmp_path):
     async def work(bridge):
-        long = await say(bridge, "long")
+        long = await converse(bridge, "long")
         bridge.library.new(in_memory=True)
-        may_come = held_back(bridge, long)
+        may_come = delay_loading(bridge, long)
         bridge.library.open(long)
         bridge.library.close_unstored(bridge.library.current.id)
         may_come.set()
@@ -187,19 +187,19 @@ def test_what_was_chosen_is_shown_although_one_that_is_not_stored_is_closed_mean
 
 def test_a_message_that_is_ready_only_when_another_one_is_shown_is_sent_all_the_same(in_loop, tmp_path):
     async def work(bridge):
-        id_ = await say(bridge, "Hello")
-        left = bridge.library.current
+        id_ = await converse(bridge, "Hello")
+        previous = bridge.library.current
         bridge.library.new()
-        await until(lambda: not isValid(left))
-        left.send(Message.user("with a picture"))
+        await until(lambda: not isValid(previous))
+        previous.send(Message.user("with a picture"))
         await bridge.engine._sessions[id_].wait_idle()
-        assert prompts(left)[-1] == "with a picture"
-        assert bridge.library.current is not left
+        assert prompts(previous)[-1] == "with a picture"
+        assert bridge.library.current is not previous
 
     run(in_loop, tmp_path, work, Turn(ContentDelta("a")), Turn(ContentDelta("b")))
 
 
-def test_without_any_the_other_thing_is_done(in_loop, tmp_path):
+def test_without_a_stored_conversation_the_fallback_is_called(in_loop, tmp_path):
     async def work(bridge):
         done = []
         bridge.library.open_last("", lambda: done.append(1))
@@ -219,7 +219,7 @@ def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, mon
         await stay_the_writer(lock)
 
     async def work(bridge):
-        id_ = await say(bridge, "Hello")
+        id_ = await converse(bridge, "Hello")
         if not is_shown:
             bridge.library.new()
             await bridge.idle()
@@ -235,7 +235,7 @@ def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, mon
 
 def test_deleting_can_be_undone(in_loop, tmp_path):
     async def work(bridge):
-        id_ = await say(bridge, "Hello")
+        id_ = await converse(bridge, "Hello")
         deleted, listed = Heard(bridge.library.deleted), Heard(bridge.library.listing.listed)
         bridge.library.delete(id_)
         await bridge.idle()
@@ -245,7 +245,7 @@ def test_deleting_can_be_undone(in_loop, tmp_path):
         bridge.library.restore(id_)
         await bridge.idle()
         assert bridge.library.current.id == id_
-        assert [each.id for each in listed[-1]] == [id_]
+        assert [row.id for row in listed[-1]] == [id_]
         assert len(bridge.library.current.transcript) == 2
 
     run(in_loop, tmp_path, work, Turn(ContentDelta("Hi")))
@@ -253,17 +253,17 @@ def test_deleting_can_be_undone(in_loop, tmp_path):
 
 def test_undoing_a_deletion_shows_only_what_was_shown(in_loop, tmp_path):
     async def work(bridge):
-        first = await say(bridge, "Hello")
+        first = await converse(bridge, "Hello")
         bridge.library.new()
         await bridge.idle()
-        second = await say(bridge, "And again")
+        second = await converse(bridge, "And again")
         listed = Heard(bridge.library.listing.listed)
         bridge.library.delete(first)
         await bridge.idle()
         bridge.library.restore(first, shows=False)
         await bridge.idle()
         assert bridge.library.current.id == second
-        assert {each.id for each in listed[-1]} == {first, second}
+        assert {row.id for row in listed[-1]} == {first, second}
         bridge.library.delete(second)
         await bridge.idle()
         bridge.library.restore(second)
@@ -282,7 +282,7 @@ def test_what_is_chosen_while_it_is_put_into_the_trash_is_refused_with_a_sentenc
             await delete(store, conversation_id)
 
         monkeypatch.setattr(Store, "delete_conversation", delete_later)
-        id_ = await say(bridge, "Hello")
+        id_ = await converse(bridge, "Hello")
         session = bridge.engine._sessions[id_]
         bridge.library.delete(id_)
         await until(lambda: session.is_closed)
@@ -306,7 +306,7 @@ def test_what_another_process_deleted_for_good_is_listed_no_more_once_it_is_chos
         bridge.library.new()
         bridge.library.refresh()
         await bridge.idle()
-        assert [each.id for each in listed[-1]] == [id_]
+        assert [row.id for row in listed[-1]] == [id_]
         await other.delete_conversation(id_)
         await other.purge_conversation(id_)
         await other.close()
@@ -325,11 +325,11 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
     Picture.new("RGB", (2, 2), "red").save(data, "PNG")
 
     async def work(bridge):
-        id_ = await say(bridge, "Hello")
-        spoken = bridge.library.current
-        taken = await import_picture_async(data.getvalue(), "red.png")
+        id_ = await converse(bridge, "Hello")
+        conversation = bridge.library.current
+        prepared = await import_picture_async(data.getvalue(), "red.png")
         half = Draft("half a", (), (NOTES,), (OUTSIDE,))
-        await bridge.library.drafts.save(spoken, ComposerDraft(half, ((taken, "red.png"),)))
+        await bridge.library.drafts.save(conversation, ComposerDraft(half, ((prepared, "red.png"),)))
         bridge.library.new()
         fresh = bridge.library.current
         assert await bridge.library.drafts.load(fresh) == ComposerDraft()
@@ -338,7 +338,7 @@ def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
         await bridge.idle()
         draft = await bridge.library.drafts.load(bridge.library.current)
         ((picture, name),) = draft.pictures
-        assert (draft.record.text, name, picture.data) == ("half a", "red.png", taken.data)
+        assert (draft.record.text, name, picture.data) == ("half a", "red.png", prepared.data)
         assert (draft.record.resources, draft.record.outside) == ((NOTES,), (OUTSIDE,))
         # A picture whose file is gone is left out.
         for path in (tmp_path / "pictures").rglob("*.png"):
@@ -432,7 +432,7 @@ def test_a_conversation_is_listed_while_its_first_answer_is_under_way(in_loop, t
         bridge.library.current.send(Message.user("p"))
         await wait.reached.wait()
         await bridge.idle()
-        assert [each.title for each in listed[-1]] == ["p"]
+        assert [row.title for row in listed[-1]] == ["p"]
         assert bridge.library.working_sessions
 
     run(in_loop, tmp_path, work)
@@ -442,30 +442,30 @@ def test_what_its_process_died_in_is_gone_on_with_when_it_is_opened(in_loop, tmp
     (tmp_path / "after").mkdir()
 
     async def work():
-        asked = call("1", "write_file").model_copy(update={"input": {"path": "a.txt", "content": "new"}})
-        before = await Bridge.open(tmp_path / "before", Turn(asked))
-        before.library.new()
-        conversation = before.library.current
+        write = call("1", "write_file").model_copy(update={"input": {"path": "a.txt", "content": "new"}})
+        old_bridge = await Bridge.open(tmp_path / "before", Turn(write))
+        old_bridge.library.new()
+        conversation = old_bridge.library.current
         (tmp_path / "work").mkdir()
         conversation.change(workspace=str(tmp_path / "work"))
         conversation.send(Message.user("p"))
         await until(conversation.approvals.waiting)
         (waiting,) = conversation.approvals.waiting()
-        await before.engine._sessions[conversation.id]._writer.flush()
-        await before.engine.store.snapshot(tmp_path / "after" / DATABASE_NAME)
+        await old_bridge.engine._sessions[conversation.id]._writer.flush()
+        await old_bridge.engine.store.snapshot(tmp_path / "after" / DATABASE_NAME)
         id_ = conversation.id
-        await before.close()
+        await old_bridge.close()
 
         bridge = await Bridge.open(tmp_path / "after", Turn(ContentDelta("done")))
-        heard = []
-        bridge.library.opened.connect(lambda shown: shown.approvals_changed.connect(lambda: heard.append(shown.id)))
+        shown_ids = []
+        bridge.library.opened.connect(lambda shown: shown.approvals_changed.connect(lambda: shown_ids.append(shown.id)))
         bridge.library.open(id_)
         await bridge.idle()
         conversation = bridge.library.current
         assert conversation.working
         await until(conversation.approvals.waiting)
-        await until(lambda: heard)  # so that somebody shows it
-        assert [each.approval_id for each in conversation.approvals.waiting()] == [waiting.approval_id]
+        await until(lambda: shown_ids)  # so that somebody shows it
+        assert [call.approval_id for call in conversation.approvals.waiting()] == [waiting.approval_id]
         finished = Heard(conversation.finished)
         conversation.approvals.answer(waiting.approval_id, AllowOnce())
         await until(lambda: finished)
@@ -478,16 +478,16 @@ def test_what_its_process_died_in_is_gone_on_with_when_it_is_opened(in_loop, tmp
 
 
 def test_a_message_that_waits_is_sent_when_the_person_wants_it(in_loop, tmp_path):
-    kept = []
+    ids = []
 
     async def before(bridge):
-        kept.append(await say(bridge, "first"))
-        await bridge.engine._sessions[kept[0]].close()
+        ids.append(await converse(bridge, "first"))
+        await bridge.engine._sessions[ids[0]].close()
         waiting = QueuedMessage(message=Message.user("kept"))
-        await bridge.engine.store.update_conversation(kept[0], state=ConversationState(queue=(waiting,)))
+        await bridge.engine.store.update_conversation(ids[0], state=ConversationState(queue=(waiting,)))
 
     async def work(bridge):
-        bridge.library.open(kept[0])
+        bridge.library.open(ids[0])
         await bridge.idle()
         conversation = bridge.library.current
         assert not conversation.working
@@ -502,7 +502,7 @@ def test_a_message_that_waits_is_sent_when_the_person_wants_it(in_loop, tmp_path
 
 def test_a_call_that_a_dead_process_left_waiting_is_told_until_its_conversation_is_opened(in_loop, tmp_path):
     async def work(bridge):
-        id_ = await say(bridge, "Hello")
+        id_ = await converse(bridge, "Hello")
         await bridge.engine._sessions[id_].close()
         rows = [RunStarted("m"), ApprovalRequested("a", "1", "digest")]
         envelopes = [Envelope(seq, "left", None, "t", now(), event) for seq, event in enumerate(rows, 1)]
@@ -522,7 +522,7 @@ def test_a_call_that_a_dead_process_left_waiting_is_told_until_its_conversation_
 
 def test_a_conversation_whose_deletion_the_disk_refuses_can_be_gone_on_with(in_loop, tmp_path, monkeypatch):
     async def work(bridge):
-        id_ = await say(bridge, "Hello")
+        id_ = await converse(bridge, "Hello")
 
         async def refuse(_self, _id):
             raise DiskFull("The disk is full.")
@@ -541,8 +541,8 @@ def test_a_conversation_whose_deletion_the_disk_refuses_can_be_gone_on_with(in_l
 
 def test_a_title_that_a_model_made_is_shown_in_the_list(in_loop, tmp_path):
     async def work():
-        said, named = Turn(ContentDelta("Hello")), Turn(ContentDelta("Sorting lists"))
-        bridge = await Bridge.open(tmp_path, said, named, titles=True)
+        answer, title = Turn(ContentDelta("Hello")), Turn(ContentDelta("Sorting lists"))
+        bridge = await Bridge.open(tmp_path, answer, title, titles=True)
         listed = Heard(bridge.library.listing.listed)
         bridge.library.new()
         conversation = bridge.library.current

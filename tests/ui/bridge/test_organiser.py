@@ -4,14 +4,14 @@ import pytest
 
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.test_library import held_back, run, say
+from tests.ui.bridge.test_library import converse, delay_loading, run
 from ui.bridge.organiser import Organiser
 
 
 def test_what_was_chosen_while_several_are_deleted_is_shown(in_loop, tmp_path):
     async def work(bridge):
-        long, other, shown = [await say(bridge, text) for text in ("long", "other", "shown")]
-        may_come = held_back(bridge, long)
+        long, other, shown = [await converse(bridge, text) for text in ("long", "other", "shown")]
+        may_come = delay_loading(bridge, long)
         Organiser(bridge.engine, bridge.library, bridge.tasks).trash([other, shown])
         bridge.library.open(long)
         await until(lambda: bridge.library.current.is_empty)
@@ -25,7 +25,7 @@ def test_what_was_chosen_while_several_are_deleted_is_shown(in_loop, tmp_path):
 @pytest.mark.parametrize("opens", [True, False])
 def test_what_was_chosen_while_a_copy_is_made_stays(in_loop, tmp_path, opens):
     async def work(bridge):
-        other, copied = [await say(bridge, text) for text in ("other", "copied")]
+        other, copied = [await converse(bridge, text) for text in ("other", "copied")]
         organiser = Organiser(bridge.engine, bridge.library, bridge.tasks)
         organiser.duplicate(copied, "{} (copy)".format)
         if opens:

@@ -29,7 +29,7 @@ class Counted(JsonSchema):
         return super().checked(arguments)
 
 
-async def _run(*_given):
+async def _run(*_arguments):
     return ()
 
 
@@ -56,45 +56,45 @@ async def _broken(_arguments):
     raise LookupError("secret")
 
 
-@pytest.mark.parametrize(("look", "kind"), [(_broken, "LookupError"), (_for_ever, "TimeoutError")])
-def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, look, kind):
+@pytest.mark.parametrize(("preview", "kind"), [(_broken, "LookupError"), (_for_ever, "TimeoutError")])
+def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, preview, kind):
     monkeypatch.setattr("ui.bridge.permissions._PREVIEW_SECONDS", 0.01)
-    tool = Tool("write", "Writes.", JsonSchema(TEXT), _run, preview=look)
+    tool = Tool("write", "Writes.", JsonSchema(TEXT), _run, preview=preview)
 
     async def ask():
         approval = Approval("a", ToolUse(id="c", name="write", input={}), tool, None, verdict=Ask("digest", ()))
         session = SimpleNamespace(approvals=SimpleNamespace(open_approvals=(approval,)))
         return await Approvals(session).preview("a", {"text": "edited"})
 
-    shown = asyncio.run(ask())
-    assert isinstance(shown, TextPreview)
-    assert str(shown.text) == f"The effect of this call cannot be shown ({kind})."
+    preview_shown = asyncio.run(ask())
+    assert isinstance(preview_shown, TextPreview)
+    assert str(preview_shown.text) == "The effect of this call cannot be shown ("
 
 
 def test_the_name_of_a_server_takes_no_look_at_the_arguments():
-    schema, heard = Counted(TEXT), []
+    schema, calls = Counted(TEXT), []
 
-    def brings(given):
-        heard.append(given)
+    def brings(arguments):
+        calls.append(arguments)
         return UntrustedSource("mcp", "Tickets", "tickets")
 
-    found = waiting(Tool("tickets__write", "Writes.", schema, _run, brings=brings), {"text": "x" * 1000})
-    assert (found.server, found.server_description) == ("Tickets", "Writes.")
-    assert (schema.checks, heard) == (0, [{"text": "x" * 1000}])
-    assert found.validate({"text": 1}) is not None
+    call = waiting(Tool("tickets__write", "Writes.", schema, _run, brings=brings), {"text": "x" * 1000})
+    assert (call.server, call.server_description) == ("Tickets", "Writes.")
+    assert (schema.checks, calls) == (0, [{"text": "x" * 1000}])
+    assert call.validate({"text": 1}) is not None
     assert schema.checks == 1
 
 
 def test_what_comes_from_the_web_is_of_no_server():
-    def look(url: str) -> None:
+    def get_page(url: str) -> None:
         """Looks."""
 
-    def brings(_given):
+    def brings(_arguments):
         return UntrustedSource("web", "example.org")
 
-    for schema in (JsonSchema(TEXT), schema_from_signature(look)):
-        found = waiting(Tool("look", "Looks.", schema, _run, brings=brings), {"url": "https://example.org"})
-        assert (found.server, found.server_description) == ("", "")
+    for schema in (JsonSchema(TEXT), schema_from_signature(get_page)):
+        call = waiting(Tool("look", "Looks.", schema, _run, brings=brings), {"url": "https://example.org"})
+        assert (call.server, call.server_description) == ("", "")
 
 
 def test_that_a_line_is_not_understood_is_said_once():
@@ -107,7 +107,7 @@ def test_that_a_line_is_not_understood_is_said_once():
 
 
 class OneWaits:
-    """As much of a session as the screens ask for the waiting calls."""
+    """The part of a session that the screens use for waiting calls."""
 
     is_in_memory = False
 
@@ -118,17 +118,17 @@ class OneWaits:
 
 
 def test_only_those_outside_who_were_shown_are_trusted():
-    first, later = (UntrustedSource("web", "a command that used the network", each) for each in ("1", "2"))
+    first, later = (UntrustedSource("web", "a command that used the network", name) for name in ("1", "2"))
 
-    async def trusted_after(*shown):
+    async def trusted_after(*sources):
         permission_policy = PermissionPolicy()
-        for each in shown:
-            permission_policy.mark_untrusted(each)
+        for source in sources:
+            permission_policy.mark_untrusted(source)
         tool = Tool("run_command", "Runs.", JsonSchema({"type": "object"}), _run)
         verdict = Ask("digest", (permission_policy.untrusted_content.suspension.why,))
         approval = Approval("a", ToolUse(id="c", name=tool.name, input={}), tool, verdict=verdict)
         approvals = Approvals(OneWaits(permission_policy, approval))
-        assert approvals.waiting()[0].untrusted_sources == tuple(each.name for each in shown)
+        assert approvals.waiting()[0].untrusted_sources == tuple(source.name for source in sources)
         permission_policy.mark_untrusted(later)
         approvals.trust()
         return permission_policy.untrusted_content.sources
@@ -138,16 +138,16 @@ def test_only_those_outside_who_were_shown_are_trusted():
 
 
 def test_edited_arguments_are_looked_at_as_the_decision_will_be():
-    def careless(given):
-        raise KeyError(given)
+    def careless(arguments):
+        raise KeyError(arguments)
 
     deep: object = 1
     for _ in range(250):
         deep = [deep]
     tool = Tool("tickets__write", "Writes.", JsonSchema({"type": "object"}), _run)
-    found = waiting(tool, {"text": "as asked"})
-    assert found.validate({"text": "edited"}) is None
-    assert "nested too deep" in str(found.validate({"text": deep}))
-    assert found.validate({"text": float("inf")}) is not None
+    call = waiting(tool, {"text": "as asked"})
+    assert call.validate({"text": "edited"}) is None
+    assert "nested too deep" in str(call.validate({"text": deep}))
+    assert call.validate({"text": float("inf")}) is not None
     schema = SimpleNamespace(json_schema={}, checked=careless)
     assert waiting(Tool("own", "Its check fails.", schema, _run), {}).validate({}) is not None

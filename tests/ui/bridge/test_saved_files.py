@@ -16,14 +16,14 @@ def mode(path):
 
 
 async def test_a_new_file_has_the_rights_of_new_files(tmp_path):
-    before = os.umask(0o027)
+    umask = os.umask(0o027)
     try:
         await save_file(tmp_path / "a.txt", b"text")
     finally:
-        os.umask(before)
+        os.umask(umask)
     assert (tmp_path / "a.txt").read_bytes() == b"text"
     assert mode(tmp_path / "a.txt") == 0o640
-    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
 async def test_a_replaced_file_keeps_its_rights_and_links_stay_links(tmp_path):
@@ -38,7 +38,7 @@ async def test_a_replaced_file_keeps_its_rights_and_links_stay_links(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "kind", "what", "remedy"),
+    ("number", "kind", "problem", "remedy"),
     [
         (errno.ENOSPC, DiskFull, "no room", "another disk"),
         (errno.EACCES, StorageFailed, "cannot be written", "another folder"),
@@ -47,7 +47,7 @@ async def test_a_replaced_file_keeps_its_rights_and_links_stay_links(tmp_path):
     ],
 )
 async def test_what_goes_wrong_leaves_the_old_file_and_says_what_to_do(
-    tmp_path, monkeypatch, number, kind, what, remedy
+    tmp_path, monkeypatch, number, kind, problem, remedy
 ):
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")
@@ -58,11 +58,11 @@ async def test_what_goes_wrong_leaves_the_old_file_and_says_what_to_do(
     monkeypatch.setattr(storage.os, "fsync", fail)
     with pytest.raises(kind) as caught:
         await save_file(path, b"new")
-    assert what in str(caught.value)
+    assert problem in str(caught.value)
     assert str(path) in str(caught.value)
     assert remedy in str(caught.value.remedy)
     assert path.read_bytes() == b"old"
-    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
 async def test_a_folder_that_is_gone(tmp_path):
@@ -77,4 +77,4 @@ async def test_a_folder_of_that_name(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(StorageFailed, match="cannot be saved"):
         await save_file(tmp_path / "a", b"x")
-    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

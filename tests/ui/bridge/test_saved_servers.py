@@ -16,23 +16,23 @@ KEY = SecretStr("sk-right")
 
 async def connect(bridge, server, **more):
     # A key in memory is none in the keyring.
-    mine = endpoint(server, has_key=False, **more)
-    await states_of(bridge, bridge.servers.connect_endpoint, mine, KEY, session_only=True)
+    server_endpoint = endpoint(server, has_key=False, **more)
+    await states_of(bridge, bridge.servers.connect_endpoint, server_endpoint, KEY, session_only=True)
     assert await bridge.servers.saved.servers_with_keys() == ("mine",)
-    return mine
+    return server_endpoint
 
 
 def test_another_title_or_dialect_keeps_the_key(in_loop, tmp_path):
     async def work(bridge):
         async with model_server("a", key="sk-right") as server:
-            mine = await connect(bridge, server)
-            changed = mine.model_copy(update={"title": "Work", "base_url": server.url})
-            listed, told = Heard(bridge.servers.models_changed), Heard(bridge.servers.endpoints_changed)
+            original = await connect(bridge, server)
+            changed = original.model_copy(update={"title": "Work", "base_url": server.url})
+            listed, endpoint_changes = Heard(bridge.servers.models_changed), Heard(bridge.servers.endpoints_changed)
             states, _ = await states_of(bridge, bridge.servers.edit, changed)
             assert states == [("mine", "busy"), ("mine", "ok")]
             assert bridge.servers.endpoints == (changed,)
             assert await bridge.servers.saved.servers_with_keys() == ("mine",)
-            assert len(told) == 1
+            assert len(endpoint_changes) == 1
             assert listed[-1][0].endpoint == changed
             assert keys_seen(server) == {"Bearer sk-right"}
 
@@ -92,47 +92,47 @@ def test_connecting_a_preset_anew_does_not_take_the_key_of_its_other_address(in_
 
 def test_an_address_whose_server_moved_gets_an_id_of_its_own(in_loop, tmp_path):
     async def work(bridge):
-        kept = bridge.servers.saved
-        here = "http://127.0.0.1:1/v1"
-        assert kept.id_for(here, (), "openai-chat") == f"custom:{here}"
-        moved = Endpoint(id=f"custom:{here}", title="t", base_url="http://127.0.0.1:2/v1")
-        await kept.use(moved, ModelInfo("m").id, has_new_key=True)
-        assert kept.id_for(here, (), "openai-chat") == f"custom:{here}#2"
-        same = Endpoint(id=f"custom:{here}#2", title="t", base_url=here)
-        await kept.use(same, "m", has_new_key=True)
-        assert kept.id_for(here, (), "openai-chat") == f"custom:{here}#2"
+        saved_servers = bridge.servers.saved
+        address = "http://127.0.0.1:1/v1"
+        assert saved_servers.id_for(address, (), "openai-chat") == f"custom:{address}"
+        moved = Endpoint(id=f"custom:{address}", title="t", base_url="http://127.0.0.1:2/v1")
+        await saved_servers.use(moved, ModelInfo("m").id, has_new_key=True)
+        assert saved_servers.id_for(address, (), "openai-chat") == f"custom:{address}#2"
+        second = Endpoint(id=f"custom:{address}#2", title="t", base_url=address)
+        await saved_servers.use(second, "m", has_new_key=True)
+        assert saved_servers.id_for(address, (), "openai-chat") == f"custom:{address}#2"
 
     run(in_loop, tmp_path, work)
 
 
 def test_addresses_that_were_completed_are_found_as_they_were_typed(in_loop, tmp_path):
     async def work(bridge):
-        kept = bridge.servers.saved
+        saved_servers = bridge.servers.saved
         mirrors = ("https://b.example/v1", "https://c.example/openai")
         saved = Endpoint(id="mine", title="t", base_url="https://a.example/v1", mirrors=mirrors)
-        await kept.use(saved, "m", has_new_key=False)
-        assert kept.id_for("https://a.example", ("https://b.example", mirrors[1]), "openai-chat") == "mine"
-        assert kept.id_for("https://a.example", mirrors[:1], "openai-chat") != "mine"
+        await saved_servers.use(saved, "m", has_new_key=False)
+        assert saved_servers.id_for("https://a.example", ("https://b.example", mirrors[1]), "openai-chat") == "mine"
+        assert saved_servers.id_for("https://a.example", mirrors[:1], "openai-chat") != "mine"
         # There is another one at the address that was typed.
         bare = saved.model_copy(update={"id": "bare", "base_url": "https://a.example", "models": ("m",)})
-        await kept.use(bare, "m", has_new_key=False)
-        assert kept.id_for(bare.base_url, mirrors, "openai-chat") == "bare"
-        assert kept.id_for(saved.base_url, mirrors, "openai-chat") == "mine"
+        await saved_servers.use(bare, "m", has_new_key=False)
+        assert saved_servers.id_for(bare.base_url, mirrors, "openai-chat") == "bare"
+        assert saved_servers.id_for(saved.base_url, mirrors, "openai-chat") == "mine"
 
     run(in_loop, tmp_path, work)
 
 
 def test_one_address_in_two_dialects_is_two_servers(in_loop, tmp_path):
     async def work(bridge):
-        kept = bridge.servers.saved
-        here = "http://127.0.0.1:1/v1"
+        saved_servers = bridge.servers.saved
+        address = "http://127.0.0.1:1/v1"
         ids = []
         for dialect in ("openai-chat", "anthropic", "openai-chat", "anthropic"):
-            ids.append(kept.id_for(here, (), dialect))
-            made = Endpoint(id=ids[-1], title="t", dialect=dialect, base_url=here)
-            await kept.use(made, "m", has_new_key=True)
-        assert ids == [f"custom:{here}", f"custom:{here}#2"] * 2
-        assert [each.dialect for each in bridge.servers.endpoints] == ["openai-chat", "anthropic"]
+            ids.append(saved_servers.id_for(address, (), dialect))
+            new_endpoint = Endpoint(id=ids[-1], title="t", dialect=dialect, base_url=address)
+            await saved_servers.use(new_endpoint, "m", has_new_key=True)
+        assert ids == [f"custom:{address}", f"custom:{address}#2"] * 2
+        assert [server.dialect for server in bridge.servers.endpoints] == ["openai-chat", "anthropic"]
 
     run(in_loop, tmp_path, work)
 
@@ -147,12 +147,12 @@ def test_one_who_is_gone_meanwhile_is_not_brought_back(in_loop, tmp_path):
 
 def test_a_key_that_was_entered_while_a_server_was_edited_stays(in_loop, tmp_path):
     async def work(bridge):
-        kept, before = bridge.servers.saved, Endpoint(id="mine", title="t", base_url="http://127.0.0.1:1/v1")
-        await kept.use(before, None, has_new_key=False)
-        await kept.use(before, None, has_new_key=True)
-        await kept.edit(before.model_copy(update={"title": "Work", "has_key": False}))
-        (now,) = bridge.servers.endpoints
-        assert (now.title, now.has_key) == ("Work", True)
+        saved_servers, original = bridge.servers.saved, Endpoint(id="mine", title="t", base_url="http://127.0.0.1:1/v1")
+        await saved_servers.use(original, None, has_new_key=False)
+        await saved_servers.use(original, None, has_new_key=True)
+        await saved_servers.edit(original.model_copy(update={"title": "Work", "has_key": False}))
+        (current,) = bridge.servers.endpoints
+        assert (current.title, current.has_key) == ("Work", True)
 
     run(in_loop, tmp_path, work)
 
@@ -174,20 +174,20 @@ def rename(bridge, server):
 def test_a_key_that_is_tried_undoes_no_change_of_its_server(in_loop, tmp_path, change, slow):
     async def work(bridge):
         async with model_server("a", key="sk-right") as server:
-            mine = endpoint(server, has_key=False)
-            await bridge.servers.saved.use(mine, "a", has_new_key=False)
-            ask, may_answer, is_asked = getattr(bridge.engine.connections, slow), asyncio.Event(), asyncio.Event()
+            original_endpoint = endpoint(server, has_key=False)
+            await bridge.servers.saved.use(original_endpoint, "a", has_new_key=False)
+            original, may_answer, is_asked = getattr(bridge.engine.connections, slow), asyncio.Event(), asyncio.Event()
 
-            async def ask_later(*given, **named):
+            async def ask_later(*args, **kwargs):
                 is_asked.set()
                 await may_answer.wait()
-                return await ask(*given, **named)
+                return await original(*args, **kwargs)
 
             setattr(bridge.engine.connections, slow, ask_later)
             bridge.servers.replace_key("mine", KEY, session_only=True)
             await is_asked.wait()
             changed = Heard(bridge.servers.endpoints_changed)
-            change(bridge, mine)
+            change(bridge, original_endpoint)
             await until(lambda: changed)
             servers = bridge.servers.endpoints
             may_answer.set()

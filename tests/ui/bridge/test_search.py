@@ -6,7 +6,7 @@ from ui.bridge.search import FIRST_SECONDS, SearchAsYouType
 
 
 class SlowSearch:
-    """Answers when it is told to: the real one is quicker than a test can type."""
+    """A search that answers when the test says so: the real one is quicker than a test can type."""
 
     def __init__(self):
         self.asked = []
@@ -23,7 +23,7 @@ def test_only_the_newest_query_is_answered(in_loop, tmp_path):
         bridge = await Bridge.open(tmp_path)
         slow = SlowSearch()
         searching = SearchAsYouType(slow, bridge.tasks)
-        found = Heard(searching.found)
+        answers = Heard(searching.found)
         first, second = SearchQuery("p"), SearchQuery("pl")
         searching.search(first)
         await until(lambda: len(slow.asked) == 1)
@@ -34,13 +34,13 @@ def test_only_the_newest_query_is_answered(in_loop, tmp_path):
         slow.asked[1][1].set_result(None)  # somebody else searched: asked again
         await until(lambda: len(slow.asked) == 3)
         slow.asked[2][1].set_result(results)
-        await found.next()
+        await answers.next()
         searching.search(first)
         await until(lambda: len(slow.asked) == 4)
         searching.stop()
         slow.asked[3][1].set_result(results)
         await bridge.idle()
-        assert found == [(second, results)]
+        assert answers == [(second, results)]
         await bridge.close()
 
     in_loop(work())
@@ -51,7 +51,7 @@ def test_what_is_found_at_first_is_shown_before_the_rest_is_looked_through(in_lo
         bridge = await Bridge.open(tmp_path)
         slow = SlowSearch()
         searching = SearchAsYouType(slow, bridge.tasks)
-        found = Heard(searching.found)
+        answers = Heard(searching.found)
         query = SearchQuery("p")
         searching.search(query)
         await until(lambda: len(slow.asked) == 1)
@@ -62,8 +62,8 @@ def test_what_is_found_at_first_is_shown_before_the_rest_is_looked_through(in_lo
         assert slow.seconds is None
         whole = SearchResults((ConversationHits("1", "Plums"), ConversationHits("2", "Pears")))
         slow.asked[1][1].set_result(whole)
-        await until(lambda: len(found) == 2)
-        assert found == [(query, first), (query, whole)]
+        await until(lambda: len(answers) == 2)
+        assert answers == [(query, first), (query, whole)]
         await bridge.close()
 
     in_loop(work())
@@ -75,13 +75,13 @@ def test_while_the_index_grows_the_query_is_asked_again(in_loop, tmp_path):
         slow = SlowSearch()
         searching = SearchAsYouType(slow, bridge.tasks)
         searching._timer.setInterval(0)
-        found = Heard(searching.found)
+        answers = Heard(searching.found)
         searching.search(SearchQuery("p"))
         await until(lambda: len(slow.asked) == 1)
         slow.asked[0][1].set_result(SearchResults(is_complete=False))
         await until(lambda: len(slow.asked) == 2)
         slow.asked[1][1].set_result(SearchResults())
-        await until(lambda: len(found) == 2)
+        await until(lambda: len(answers) == 2)
         assert not searching._timer.isActive()
         await bridge.close()
 

@@ -26,9 +26,9 @@ def run(in_loop, folder, work, *, connected=False):
     in_loop(whole())
 
 
-async def states_of(bridge, command, *given, **named):
+async def states_of(bridge, command, *args, **kwargs):
     states = Heard(bridge.servers.state_changed)
-    command(*given, **named)
+    command(*args, **kwargs)
     await bridge.idle()
     return [(id_, state) for id_, state, _ in states], [str(sentence) for *_, sentence in states]
 
@@ -76,8 +76,8 @@ def test_a_server_that_is_removed_while_it_is_asked_for_its_models_is_not_listed
 def test_a_wrong_key_says_so_and_keeps_nothing(in_loop, tmp_path):
     async def work(bridge):
         async with model_server("a", key="sk-right") as server:
-            given = (endpoint(server), SecretStr("sk-wrong"))
-            states, words = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
+            arguments = (endpoint(server), SecretStr("sk-wrong"))
+            states, words = await states_of(bridge, bridge.servers.connect_endpoint, *arguments, session_only=True)
             assert states == [("mine", "busy"), ("mine", "error")]
             assert "wrong key" in words[-1]
             assert "Check the API key" in words[-1]
@@ -90,11 +90,11 @@ def test_a_wrong_key_says_so_and_keeps_nothing(in_loop, tmp_path):
 def test_without_a_keyring_the_person_may_choose_memory(in_loop, tmp_path):
     async def work(bridge):
         async with model_server("a", key="sk-right") as server:
-            given = (endpoint(server), SecretStr("sk-right"))
-            states, _ = await states_of(bridge, bridge.servers.connect_endpoint, *given)
+            arguments = (endpoint(server), SecretStr("sk-right"))
+            states, _ = await states_of(bridge, bridge.servers.connect_endpoint, *arguments)
             assert states == [("mine", "busy"), ("mine", "no_keyring")]
             assert bridge.servers.endpoints == ()
-            states, _ = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
+            states, _ = await states_of(bridge, bridge.servers.connect_endpoint, *arguments, session_only=True)
             assert states[-1] == ("mine", "ok")
             assert keys_seen(server) == {"Bearer sk-right"}
             assert await bridge.servers.saved.servers_with_keys() == ("mine",)
@@ -105,8 +105,8 @@ def test_without_a_keyring_the_person_may_choose_memory(in_loop, tmp_path):
 def test_a_server_without_models_says_so_and_keeps_no_key(in_loop, tmp_path):
     async def work(bridge):
         async with model_server() as server:
-            given = (endpoint(server), SecretStr("sk-mine"))
-            states, words = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
+            arguments = (endpoint(server), SecretStr("sk-mine"))
+            states, words = await states_of(bridge, bridge.servers.connect_endpoint, *arguments, session_only=True)
             assert states[-1] == ("mine", "error")
             assert "no models yet" in words[-1]
             assert bridge.servers.endpoints == ()
@@ -122,8 +122,8 @@ def test_what_cannot_be_kept_is_said_beside_the_server(in_loop, tmp_path, monkey
 
         async with model_server("a") as server:
             monkeypatch.setattr(bridge.engine, "change_preferences", refuse)
-            given = (endpoint(server), SecretStr("sk-mine"))
-            states, words = await states_of(bridge, bridge.servers.connect_endpoint, *given, session_only=True)
+            arguments = (endpoint(server), SecretStr("sk-mine"))
+            states, words = await states_of(bridge, bridge.servers.connect_endpoint, *arguments, session_only=True)
             assert states == [("mine", "busy"), ("mine", "error")]
             assert "The disk is full." in words[-1]
 
@@ -159,10 +159,10 @@ def test_another_key_can_stay_in_memory(in_loop, tmp_path):
     async def work(bridge):
         async with model_server("a") as server:
             await states_of(bridge, bridge.servers.connect_endpoint, endpoint(server, "one"), None)
-            given = ("one", SecretStr("sk-new"))
-            states, _ = await states_of(bridge, bridge.servers.replace_key, *given)
+            arguments = ("one", SecretStr("sk-new"))
+            states, _ = await states_of(bridge, bridge.servers.replace_key, *arguments)
             assert states == [("one", "busy"), ("one", "no_keyring")]
-            states, _ = await states_of(bridge, bridge.servers.replace_key, *given, session_only=True)
+            states, _ = await states_of(bridge, bridge.servers.replace_key, *arguments, session_only=True)
             assert states == [("one", "busy"), ("one", "ok")]
             assert await bridge.servers.saved.servers_with_keys() == ("one",)
             bridge.servers.test("one")
@@ -175,12 +175,12 @@ def test_another_key_can_stay_in_memory(in_loop, tmp_path):
 def test_a_server_can_be_removed_without_a_keyring(in_loop, tmp_path):
     async def work(bridge):
         async with model_server("a") as one, model_server("b") as two:
-            for each in (endpoint(one, "one"), endpoint(two, "two")):
-                await states_of(bridge, bridge.servers.connect_endpoint, each, None)
+            for server in (endpoint(one, "one"), endpoint(two, "two")):
+                await states_of(bridge, bridge.servers.connect_endpoint, server, None)
             changed = Heard(bridge.servers.endpoints_changed)
             bridge.servers.remove("two")
             await bridge.idle()
-            assert [each.id for each in bridge.servers.endpoints] == ["one"]
+            assert [server.id for server in bridge.servers.endpoints] == ["one"]
             assert len(changed) == 1
             # What is gone is no longer the choice for new conversations.
             providers = bridge.engine.preferences.providers
@@ -192,14 +192,14 @@ def test_a_server_can_be_removed_without_a_keyring(in_loop, tmp_path):
     run(in_loop, tmp_path, work)
 
 
-@pytest.mark.parametrize(("models", "told"), [(("a",), "has one model."), (("a", "b"), "has 2 models.")])
-def test_a_test_tells_how_many_models_there_are(in_loop, tmp_path, models, told):
+@pytest.mark.parametrize(("models", "ending"), [(("a",), "has one model."), (("a", "b"), "has 2 models.")])
+def test_a_test_tells_how_many_models_there_are(in_loop, tmp_path, models, ending):
     async def work(bridge):
         async with model_server(*models) as server:
             await states_of(bridge, bridge.servers.connect_endpoint, endpoint(server), None)
             states, words = await states_of(bridge, bridge.servers.test, "mine")
             assert states == [("mine", "busy"), ("mine", "ok")]
-            assert words[-1].endswith(told)
+            assert words[-1].endswith(ending)
         states, words = await states_of(bridge, bridge.servers.test, "mine")
         assert states == [("mine", "busy"), ("mine", "error")]
         assert "could not be reached" in words[-1]
@@ -241,10 +241,10 @@ def test_local_servers_are_told(in_loop, tmp_path, monkeypatch):
         async with model_server("a") as server:
             nobody = Endpoint(id="nobody", title="Nobody", base_url="http://127.0.0.1:9/v1")
             monkeypatch.setattr(connections, "LOCAL_SERVERS", (endpoint(server, "here"), nobody))
-            found = Heard(bridge.servers.local_servers_changed)
+            changes = Heard(bridge.servers.local_servers_changed)
             bridge.servers.find_local()
             await bridge.idle()
-            assert [(each.endpoint.id, each.models is not None) for each in found[0]] == [
+            assert [(server.endpoint.id, server.models is not None) for server in changes[0]] == [
                 ("here", True),
                 ("nobody", False),
             ]

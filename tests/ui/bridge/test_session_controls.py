@@ -15,7 +15,7 @@ PICTURE = Image(source=UrlSource(url="https://example.org/a.png"))
 
 @pytest.fixture
 def working(in_loop, tmp_path):
-    """Runs `work(conversation)` while the model is silent."""
+    """Return a function that runs `work(conversation)` while the model is silent."""
 
     def run(work):
         async def whole():
@@ -55,69 +55,69 @@ def test_what_is_attached_to_a_waiting_message_stays_when_its_words_change(worki
 
 
 def waiting(conversation):
-    return [(each.text, each.when, each.pictures) for each in conversation.session_controls.queue]
+    return [(message.text, message.when, message.pictures) for message in conversation.session_controls.queue]
 
 
 def test_what_is_sent_meanwhile_waits_and_says_so(working):
     async def work(conversation):
-        told = Heard(conversation.session_controls.queue_changed)
+        changes = Heard(conversation.session_controls.queue_changed)
         conversation.send(Message.user("soon"))
         conversation.send(Message.user_with_blocks([Text(text="later"), PICTURE]), "idle")
         assert waiting(conversation) == [("soon", "soon", 0), ("later", "idle", 1)]
-        assert len(told) == 2
-        told.leave()
+        assert len(changes) == 2
+        changes.leave()
 
     working(work)
 
 
 def test_other_words_keep_the_pictures_and_no_words_at_all_are_refused(working):
     async def work(conversation):
-        conduct = conversation.session_controls
+        controls = conversation.session_controls
         conversation.send(Message.user_with_blocks([Text(text="one"), PICTURE]))
         conversation.send(Message.user("two"))
-        first, second = (each.id for each in conduct.queue)
-        conduct.edit_queued_message(first, "other")
+        first, second = (message.id for message in controls.queue)
+        controls.edit_queued_message(first, "other")
         assert waiting(conversation) == [("other", "soon", 1), ("two", "soon", 0)]
-        conduct.edit_queued_message(first, " ")
+        controls.edit_queued_message(first, " ")
         assert waiting(conversation)[0] == ("", "soon", 1)
         with pytest.raises(WrongUse):
-            conduct.edit_queued_message(second, " ")
+            controls.edit_queued_message(second, " ")
         with pytest.raises(WrongUse):
-            conduct.edit_queued_message("gone", "x")
+            controls.edit_queued_message("gone", "x")
 
     working(work)
 
 
 def test_what_was_taken_out_can_be_put_back_where_it_was(working):
     async def work(conversation):
-        conduct = conversation.session_controls
+        controls = conversation.session_controls
         for text in ("one", "two", "three"):
             conversation.send(Message.user(text), "idle")
-        removed = conduct.remove_message(conduct.queue[1].id)
-        assert [each.text for each in conduct.queue] == ["one", "three"]
-        conduct.restore_message(removed)
-        assert [each.text for each in conduct.queue] == ["one", "two", "three"]
+        removed = controls.remove_message(controls.queue[1].id)
+        assert [text_message.text for text_message in controls.queue] == ["one", "three"]
+        controls.restore_message(removed)
+        assert [text_message.text for text_message in controls.queue] == ["one", "two", "three"]
         with pytest.raises(WrongUse):
-            conduct.restore_message(removed)
+            controls.restore_message(removed)
         with pytest.raises(WrongUse):
-            conduct.remove_message("gone")
-        for each in conduct.queue:
-            conduct.remove_message(each.id)
+            controls.remove_message("gone")
+        for message in controls.queue:
+            controls.remove_message(message.id)
 
     working(work)
 
 
 def test_a_request_is_shown_once_it_was_announced(working):
     async def work(conversation):
-        conduct, modes = conversation.session_controls, conversation._session.modes
-        told = Heard(conduct.modes_changed)
+        controls, modes = conversation.session_controls, conversation._session.modes
+        changes = Heard(controls.modes_changed)
         modes.request_by_agent("plan")
-        assert conduct.requested_mode is None
+        assert controls.requested_mode is None
         modes.at_turn_boundary()
-        assert conduct.requested_mode.name == "plan"
-        assert len(told) == 1
-        conduct.reject_mode()
-        assert (conduct.requested_mode, conduct.mode.name) == (None, "default")
-        told.leave()
+        assert controls.requested_mode.name == "plan"
+        assert len(changes) == 1
+        controls.reject_mode()
+        assert (controls.requested_mode, controls.mode.name) == (None, "default")
+        changes.leave()
 
     working(work)

@@ -23,35 +23,35 @@ def server(**changes):
 
 @pytest.fixture
 def engine_with(tmp_path):
-    """Runs `work(engine, look)`, where `look` answers with what was found. No part of it needs Qt's loop."""
+    """Return a function that runs `work(engine, find)`; `find` returns the tool groups. Needs no Qt loop."""
 
     def run(work, *servers):
-        async def whole():
+        async def run_all():
             engine = await Engine.open(tmp_path / "data")
             tasks = BackgroundTasks(pytest.fail)
             try:
                 await engine.change_preferences(Preferences(mcp=McpPreferences(servers=servers)))
                 tools = AvailableTools(engine, tasks)
-                found = Heard(tools.found)
+                groups = Heard(tools.found)
 
-                async def look(conversation=None):
+                async def find(conversation=None):
                     tools.find(conversation)
-                    return await found.next()
+                    return await groups.next()
 
-                await work(engine, look)
+                await work(engine, find)
             finally:
                 await tasks.close()
                 await engine.close()
 
-        asyncio.run(whole())
+        asyncio.run(run_all())
 
     return run
 
 
 def test_what_is_built_in_is_known_without_any_conversation(engine_with):
-    async def work(_engine, look):
-        (built_in,) = await look()
-        tools = {each.name: each for each in built_in.tools}
+    async def work(_engine, find):
+        (built_in,) = await find()
+        tools = {tool.name: tool for tool in built_in.tools}
         assert built_in.title == ""
         assert {"calculate", "read_file", "write_file", "run_command", "fetch_page"} <= set(tools)
         assert (tools["read_file"].changes, tools["write_file"].changes) == (False, True)
@@ -64,15 +64,15 @@ def test_what_is_built_in_is_known_without_any_conversation(engine_with):
 def test_those_of_servers_stand_under_their_titles_and_are_allowed_only_as_they_are(engine_with, tmp_path):
     (tmp_path / "work").mkdir()
 
-    async def work(engine, look):
+    async def work(engine, find):
         session = engine.new_session(workspace=str(tmp_path / "work"))
-        assert [group.title for group in await look(session.record.id)] == [""]
+        assert [group.title for group in await find(session.record.id)] == [""]
         await engine.mcp.test("own", tmp_path / "work")
-        _, own = await look(session.record.id)
-        tools = {each.name: each for each in own.tools}
+        _, own = await find(session.record.id)
+        tools = {tool.name: tool for tool in own.tools}
         assert own.title == "Own tools"
         assert "own__die" not in tools
-        (running,) = [each for each in engine.mcp.tools(tmp_path / "work") if each.name == "own__add"]
+        (running,) = [tool for tool in engine.mcp.tools(tmp_path / "work") if tool.name == "own__add"]
         assert tools["own__add"].identity == running.identity
         assert running.identity != "own__add"
 

@@ -49,9 +49,9 @@ def test_a_later_start_hands_over_what_it_was_asked_for(qtbot, tmp_path):
     first.listen()
     # The name of a file need not be a text, and all of it may be long.
     targets = [os.fsdecode(b"/a\xff b"), "desktop-agent://new?prompt=" + "a" * 100_000]
-    with qtbot.waitSignal(first.requested, timeout=60_000) as heard:
+    with qtbot.waitSignal(first.requested, timeout=60_000) as signal:
         later = start_later(tmp_path, targets)
-    assert heard.args == [StartRequest(tuple(targets))]
+    assert signal.args == [StartRequest(tuple(targets))]
     assert later.communicate(timeout=60)[0] == "False True\n"
     first.close()
 
@@ -60,9 +60,9 @@ def test_a_later_start_waits_until_the_first_one_listens(qtbot, tmp_path):
     first = SingleInstance(tmp_path)
     assert first.is_first()
     later = start_later(tmp_path, ["/a"])
-    with qtbot.waitSignal(first.requested, timeout=60_000) as heard:
+    with qtbot.waitSignal(first.requested, timeout=60_000) as signal:
         first.listen()
-    assert heard.args == [StartRequest(("/a",))]
+    assert signal.args == [StartRequest(("/a",))]
     assert later.communicate(timeout=60)[0] == "False True\n"
     first.close()
 
@@ -77,8 +77,8 @@ def test_one_who_says_nothing_or_too_much_is_let_go(qtbot, tmp_path):
     first = SingleInstance(tmp_path)
     assert first.is_first()
     first.listen()
-    heard = []
-    first.requested.connect(heard.append)
+    requests = []
+    first.requested.connect(requests.append)
     holder = FileLock(lock_path(tmp_path, "window")).holder()
     assert holder is not None
     with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as loud:
@@ -98,7 +98,7 @@ def test_one_who_says_nothing_or_too_much_is_let_go(qtbot, tmp_path):
 
         qtbot.waitUntil(is_let_go, timeout=60_000)
         qtbot.waitUntil(lambda: not first._server.children()[1:], timeout=60_000)
-    assert heard == []
+    assert requests == []
     first.close()
 
 
@@ -118,8 +118,8 @@ def test_the_second_start_raises_the_first(qtbot, tmp_path):
     assert elsewhere.is_first()
     first.close()
     assert again.is_first()
-    for each in (first, by_link, again, elsewhere):
-        each.close()
+    for instance in (first, by_link, again, elsewhere):
+        instance.close()
 
 
 def test_where_the_folder_for_temporary_files_is_lies_nothing_that_counts(qtbot, tmp_path, monkeypatch):
@@ -130,8 +130,8 @@ def test_where_the_folder_for_temporary_files_is_lies_nothing_that_counts(qtbot,
     monkeypatch.setenv("TMPDIR", str(tmp_path / "other"))
     with qtbot.waitSignal(first.requested):
         assert not second.is_first()
-    for each in (first, second):
-        each.close()
+    for instance in (first, second):
+        instance.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there it is a pipe, which is no file")
@@ -151,16 +151,16 @@ def test_only_the_same_user_reaches_the_window_and_nothing_is_left_of_its_socket
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there it is a pipe, whose name may be as long")
 def test_where_a_socket_cannot_be_it_is_the_first_window_all_the_same(qtbot, tmp_path, monkeypatch):
-    far = tmp_path / ("long" * 40)
-    far.mkdir()
-    monkeypatch.setenv("TMPDIR", str(far))
+    long_folder = tmp_path / ("long" * 40)
+    long_folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long_folder))
     first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
     assert first.is_first()
     first.listen()
     assert not second.is_first()
     assert not second.is_raised
-    for each in (first, second):
-        each.close()
+    for instance in (first, second):
+        instance.close()
 
 
 def test_a_window_that_is_not_painted_yet_comes_to_the_front_by_itself(qtbot, tmp_path):
@@ -168,8 +168,8 @@ def test_a_window_that_is_not_painted_yet_comes_to_the_front_by_itself(qtbot, tm
     assert first.is_first()
     assert not second.is_first()
     assert second.is_raised
-    for each in (first, second):
-        each.close()
+    for instance in (first, second):
+        instance.close()
 
 
 def test_one_that_does_not_answer_is_named_and_no_second_window_opens(qtbot, tmp_path):

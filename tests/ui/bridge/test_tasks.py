@@ -22,13 +22,13 @@ def test_errors_reach_who_asked_for_them(in_loop, caplog):
             done.set()
 
         done = asyncio.Event()
-        for each in (wrong(), broken(), fine()):
-            tasks.start(each)
+        for error in (wrong(), broken(), fine()):
+            tasks.start(error)
         await done.wait()
         await tasks.close()
 
     in_loop(work())
-    assert [each.kind for each in errors] == ["wrong_use", "error"]
+    assert [error.kind for error in errors] == ["wrong_use", "error"]
     assert "KeyError" in str(errors[1])
     assert "secret detail" not in str(errors[1])
     assert "secret detail" in caplog.text
@@ -65,29 +65,29 @@ def test_close_cancels_what_runs_and_what_that_starts(in_loop):
 
 
 def test_work_that_is_closed_before_it_began_complains_about_nothing(in_loop):
-    began = []
+    started = []
 
     async def work():
-        tasks = BackgroundTasks(began.append)
+        tasks = BackgroundTasks(started.append)
 
         async def late():
-            began.append("late")
+            started.append("late")
 
         tasks.start(late())
         await tasks.close()
 
     in_loop(work())
-    assert began == []  # and no warning of a coroutine that was never awaited
+    assert started == []  # and no warning of a coroutine that was never awaited
 
 
 def test_nothing_begins_after_the_end(in_loop):
-    began = []
+    started = []
 
     async def work():
-        tasks = BackgroundTasks(began.append)
+        tasks = BackgroundTasks(started.append)
 
         async def late():
-            began.append("late")
+            started.append("late")
 
         await tasks.close()
         tasks.start(late())
@@ -95,14 +95,14 @@ def test_nothing_begins_after_the_end(in_loop):
         await asyncio.sleep(0)
 
     in_loop(work())
-    assert began == []  # and no warning of a coroutine that was never awaited
+    assert started == []  # and no warning of a coroutine that was never awaited
 
 
 def test_a_part_tells_when_it_is_idle_and_ends_with_all(in_loop):
-    told, ended = [], []
+    idle_calls, endings = [], []
 
     async def work():
-        tasks = BackgroundTasks(told.append)
+        tasks = BackgroundTasks(idle_calls.append)
         go_on = asyncio.Event()
         first, second = tasks.create_group(), tasks.create_group()
 
@@ -110,17 +110,17 @@ def test_a_part_tells_when_it_is_idle_and_ends_with_all(in_loop):
             try:
                 await asyncio.Event().wait()
             finally:
-                ended.append("second")
+                endings.append("second")
 
         first.start(go_on.wait())
         second.start(waits())
-        first.when_idle(lambda: told.append("idle"))
+        first.when_idle(lambda: idle_calls.append("idle"))
         await asyncio.sleep(0)
-        assert told == []
+        assert idle_calls == []
         go_on.set()
         await asyncio.sleep(0.01)
-        assert told == ["idle"]
+        assert idle_calls == ["idle"]
         await tasks.close()
-        assert ended == ["second"]
+        assert endings == ["second"]
 
     in_loop(work())

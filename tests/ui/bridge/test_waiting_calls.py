@@ -90,19 +90,19 @@ def test_the_calls_of_a_conversation_that_is_deleted_or_closed_wait_no_longer(in
 
 
 def test_what_a_dead_process_left_waits_until_it_is_decided_here(in_loop, tmp_path):
-    left = tmp_path / "left"
+    left_folder = tmp_path / "left"
 
     async def leave(bridge):
         session = await ask(bridge, tmp_path / "work", "Boats")
         (row,) = bridge.library.waiting.rows
         await session.flush()
         # What a process has written that dies now.
-        shutil.copytree(tmp_path / "data", left)
+        shutil.copytree(tmp_path / "data", left_folder)
         rows.append(row)
 
     async def find(bridge):
         waiting = bridge.library.waiting
-        told = Heard(waiting.interrupted_changed)
+        changes = Heard(waiting.interrupted_changed)
         waiting.find_interrupted()
         await bridge.idle()
         assert waiting.rows == tuple(rows)
@@ -111,7 +111,7 @@ def test_what_a_dead_process_left_waits_until_it_is_decided_here(in_loop, tmp_pa
         assert waiting.details(rows[0].approval_id) is None
         bridge.library.open(rows[0].conversation_id)
         await until(lambda: waiting.live_calls == {rows[0].approval_id: rows[0].conversation_id})
-        assert told == [(rows[0].conversation_id, True), (rows[0].conversation_id, False)]
+        assert changes == [(rows[0].conversation_id, True), (rows[0].conversation_id, False)]
         # It is the same call, and waits since then.
         assert waiting.rows == tuple(rows)
         waiting.answer(rows[0].approval_id, Deny())
@@ -130,8 +130,8 @@ def test_what_a_dead_process_left_waits_until_it_is_decided_here(in_loop, tmp_pa
 
     rows = []
     run(in_loop, tmp_path / "data", leave, Turn(write("1", "a.txt")))
-    shutil.copytree(left, tmp_path / "again")
-    run(in_loop, left, find, DONE)
+    shutil.copytree(left_folder, tmp_path / "again")
+    run(in_loop, left_folder, find, DONE)
     run(in_loop, tmp_path / "again", delete)
 
 
@@ -160,14 +160,14 @@ def test_a_conversation_opens_where_its_times_cannot_be_read(in_loop, tmp_path, 
             raise StorageFailed("The disk is tired.")
 
         monkeypatch.setattr(bridge.engine.store, "find_interrupted_runs", fail)
-        bridge.library.open(left.conversation_id)
+        bridge.library.open(left_call.conversation_id)
         await until(lambda: bridge.library.waiting.count)
         (row,) = bridge.library.waiting.rows
-        assert row.since > left.since
+        assert row.since > left_call.since
         bridge.library.current.stop()
         await until(lambda: bridge.library.waiting.count == 0)
 
-    (left,) = leave_a_call(in_loop, tmp_path)
+    (left_call,) = leave_a_call(in_loop, tmp_path)
     run(in_loop, tmp_path / "left", find)
 
 
@@ -234,16 +234,16 @@ def test_a_call_that_is_resumed_while_it_is_looked_for_is_listed_once(in_loop, t
     rows = leave_a_call(in_loop, tmp_path)
 
     async def find(bridge):
-        waiting, look = bridge.library.waiting, bridge.engine.interrupted_conversations
+        waiting, find_interrupted = bridge.library.waiting, bridge.engine.interrupted_conversations
         has_looked, resumed = asyncio.Event(), asyncio.Event()
 
-        async def look_late():
-            found = await look()
+        async def find_late():
+            conversations = await find_interrupted()
             has_looked.set()
             await resumed.wait()
-            return found
+            return conversations
 
-        bridge.engine.interrupted_conversations = look_late
+        bridge.engine.interrupted_conversations = find_late
         waiting.find_interrupted()
         await has_looked.wait()
         bridge.library.open(rows[0].conversation_id)

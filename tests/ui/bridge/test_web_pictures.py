@@ -8,11 +8,11 @@ from tests.ui.transcript.test_pictures import png
 from ui.bridge.storage import WebPictures
 
 
-async def refused(web, address, **how):
-    with pytest.raises(ImageRefused) as caught:
-        await web.load(address, **how)
-    assert caught.value.kind == "private_address"
-    return caught.value
+async def refused(web, address, **options):
+    with pytest.raises(ImageRefused) as error_info:
+        await web.load(address, **options)
+    assert error_info.value.kind == "private_address"
+    return error_info.value
 
 
 async def test_insisting_counts_for_what_was_refused(qapp):

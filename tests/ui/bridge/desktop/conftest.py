@@ -11,7 +11,7 @@ __all__ = ["in_loop"]
 
 @pytest.fixture
 def bus(monkeypatch):
-    """The environment with a bus of its own, which this process has too."""
+    """Return an environment with a bus of its own, and let this process use it too."""
     if sys.platform != "linux":
         pytest.skip("D-Bus is on Linux")
     with displays.session_bus(os.environ) as environment:

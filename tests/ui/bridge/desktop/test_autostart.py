@@ -20,7 +20,7 @@ def entry(tmp_path, monkeypatch):
 
 
 def command_of(entry):
-    """The words of Exec, read back as the specification says."""
+    """Return the words of Exec, parsed as the specification says."""
     parser = configparser.RawConfigParser()
     parser.optionxform = str
     parser.read(entry, encoding="utf-8")

@@ -13,11 +13,11 @@ FAULT = 'Desktop Agent 1, Qt 6\n\nFatal Python error: Segmentation fault\n\n  Fi
 
 @pytest.fixture
 def log(tmp_path):
-    """A log. Afterwards pytest's own handler of faults is there again."""
+    """Return a log. Afterwards pytest's own fault handler is restored."""
     was_enabled = faulthandler.is_enabled()
-    made = CrashLog(tmp_path)
-    yield made
-    made.close()
+    crash_log = CrashLog(tmp_path)
+    yield crash_log
+    crash_log.close()
     if was_enabled:
         faulthandler.enable(sys.__stderr__)
 

@@ -35,7 +35,7 @@ def test_the_desktop_is_asked_and_its_key_opens(in_loop, bus, keys, trigger):
             # Its words are read by a thread, later than its answer.
             await until(lambda: portal.of("bound"))
             assert portal.of("registered") == ["desktop-agent"]
-            assert [about.get("preferred_trigger") for about in portal.of("bound")] == [trigger]
+            assert [options.get("preferred_trigger") for options in portal.of("bound")] == [trigger]
             portal.press()
             await until(lambda: len(pressed) == 1)
             # Of nobody else on the bus.
@@ -106,9 +106,9 @@ def test_new_keys_in_the_settings_of_the_desktop_and_its_end_are_noticed(in_loop
 def test_without_a_portal_the_remedy_is_a_command(in_loop, bus, monkeypatch):
     async def work(shortcut, pressed):
         assert not await has_portal()
-        with pytest.raises(KeysUnavailable, match="no portal for global shortcuts") as caught:
+        with pytest.raises(KeysUnavailable, match="no portal for global shortcuts") as error_info:
             await shortcut.grab(parse_keys(KEYS))
-        assert "desktop-agent --quick-ask" in str(caught.value.remedy)
+        assert "desktop-agent --quick-ask" in str(error_info.value.remedy)
         with desktop_portal(bus) as portal:
             # One without this interface.
             assert not await has_portal()

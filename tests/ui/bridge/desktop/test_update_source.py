@@ -15,7 +15,7 @@ BY_SYSTEM = "New versions come with your system's software updates."
 
 @pytest.fixture
 def built(tmp_path, monkeypatch):
-    """A built program's folder of resources."""
+    """Return the resource folder of a built program."""
     for name in ("FLATPAK_ID", "SNAP"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)

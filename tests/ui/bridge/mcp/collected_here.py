@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def collected_here():
-    """Qt's objects of the tests before must not be destroyed in another thread: their timers would live on."""
+    """Collect Qt's objects of earlier tests in this thread: destroyed in another one, their timers would live on."""
     gc.collect()
     gc.disable()
     yield

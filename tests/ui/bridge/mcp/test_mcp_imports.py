@@ -20,7 +20,7 @@ def text(**servers):
 
 def test_one_that_cannot_be_taken_does_not_keep_the_others_away():
     preview = preview_of(text(old=OLD, files=GOOD, broken=7), ())
-    assert [each.server.title for each in preview.found] == ["files"]
+    assert [entry.server.title for entry in preview.found] == ["files"]
     assert len(preview.refused) == 2
     assert "old" in str(preview.refused[0])
     assert "broken" in str(preview.refused[1])
@@ -29,7 +29,7 @@ def test_one_that_cannot_be_taken_does_not_keep_the_others_away():
 
 def test_ids_are_new_each():
     preview = preview_of(text(**{"files": GOOD, "Files!": GOOD, "old": OLD}), {"files"})
-    assert [each.server.id for each in preview.found] == ["files-2", "files-3"]
+    assert [entry.server.id for entry in preview.found] == ["files-2", "files-3"]
 
 
 def test_what_the_other_program_would_fill_in_is_left_to_the_person():
@@ -42,9 +42,9 @@ def test_what_the_other_program_would_fill_in_is_left_to_the_person():
 
 def test_only_what_is_wanted_is_taken_with_its_own_secrets():
     preview = preview_of(text(one=GOOD, two=GOOD), ())
-    wanted = preview.only({"two"})
-    assert [each.id for each in wanted.servers] == ["two"]
-    assert [*wanted.secrets] == ["mcp/two/API_TOKEN"]
+    chosen = preview.only({"two"})
+    assert [server.id for server in chosen.servers] == ["two"]
+    assert [*chosen.secrets] == ["mcp/two/API_TOKEN"]
 
 
 @pytest.mark.parametrize("wrong", ["", "{", "[]", "7", "{}", '{"mcpServers": {}}', '{"command": "x"}'])
@@ -54,12 +54,12 @@ def test_a_text_that_is_no_list_of_servers_is_refused(wrong):
 
 
 def test_comments_and_commas_of_editors_are_read():
-    written = '{ // of Code\n "servers": {"a": {"url": "https://a.example//x", /* two\nlines */ "headers": {},},}, }'
-    assert json.loads(strip_comments(written)) == {
+    config = '{ // of Code\n "servers": {"a": {"url": "https://a.example//x", /* two\nlines */ "headers": {},},}, }'
+    assert json.loads(strip_comments(config)) == {
         "servers": {"a": {"url": "https://a.example//x", "headers": {}}},
     }
-    assert strip_comments(written).count("\n") == written.count("\n")
-    assert [each.server.id for each in preview_of(written, ()).found] == ["a"]
+    assert strip_comments(config).count("\n") == config.count("\n")
+    assert [entry.server.id for entry in preview_of(config, ()).found] == ["a"]
 
 
 @pytest.mark.parametrize("plain", ['"//"', r'"\\"', r'"a\"//b"', '"/* */ ,}"'])
@@ -68,7 +68,7 @@ def test_texts_stay_as_they_are(plain):
 
 
 @asynccontextmanager
-async def opened(folder):
+async def open_imports(folder):
     bridge = await Bridge.open(folder, connected=False)
     imports = McpImports(bridge.engine, bridge.tasks)
     try:
@@ -77,8 +77,8 @@ async def opened(folder):
     finally:
         await bridge.close()
         # Here and not by the garbage collector, which may run in another thread.
-        for each in (imports, bridge.library, bridge.servers, bridge.settings, bridge.clock):
-            each.deleteLater()
+        for item in (imports, bridge.library, bridge.servers, bridge.settings, bridge.clock):
+            item.deleteLater()
         await asyncio.sleep(0)
 
 
@@ -93,11 +93,11 @@ def test_only_files_that_exist_are_offered(home):
     assert find_config_files() == ()
     code = home / "config" / "Code" / "User" / "mcp.json"
     cursor = home / ".cursor" / "mcp.json"
-    for each in (code, cursor):
-        each.parent.mkdir(parents=True)
-        each.write_text("{}")
+    for config_file in (code, cursor):
+        config_file.parent.mkdir(parents=True)
+        config_file.write_text("{}")
     (home / "config" / "Claude" / "claude_desktop_config.json").mkdir(parents=True)
-    assert [(each.program, each.path) for each in find_config_files()] == [
+    assert [(config_file.program, config_file.path) for config_file in find_config_files()] == [
         ("Visual Studio Code", code),
         ("Cursor", cursor),
     ]
@@ -105,12 +105,12 @@ def test_only_files_that_exist_are_offered(home):
 
 def test_files_are_found_and_read(in_loop, home):
     async def work():
-        async with opened(home / "data") as (_, imports):
-            found, read = Heard(imports.files_found), Heard(imports.file_read)
+        async with open_imports(home / "data") as (_, imports):
+            files, texts = Heard(imports.files_found), Heard(imports.file_read)
             imports.find_files()
-            ((only,),) = [await found.next()]
+            ((only,),) = [await files.next()]
             imports.read(only.path)
-            assert await read.next() == text(files=GOOD)
+            assert await texts.next() == text(files=GOOD)
 
     cursor = home / ".cursor" / "mcp.json"
     cursor.parent.mkdir()
@@ -121,9 +121,9 @@ def test_files_are_found_and_read(in_loop, home):
 @pytest.mark.parametrize("name", ["missing.json", "folder", "large.json"])
 def test_a_file_that_cannot_be_taken_is_refused_in_words(in_loop, home, name):
     async def work():
-        async with opened(home / "data") as (_, imports):
-            refused, read = Heard(imports.refused), Heard(imports.file_read)
-            read._signal.connect(imports.preview)
+        async with open_imports(home / "data") as (_, imports):
+            refused, texts = Heard(imports.refused), Heard(imports.file_read)
+            texts._signal.connect(imports.preview)
             imports.read(home / name)
             assert name in str(await refused.next()) or "too long" in str(refused[-1])
 
@@ -134,14 +134,14 @@ def test_a_file_that_cannot_be_taken_is_refused_in_words(in_loop, home, name):
 
 def test_nothing_is_there_before_it_is_taken(in_loop, home, kept):
     async def work():
-        async with opened(home / "data") as (bridge, imports):
-            looked, taken, refused = Heard(imports.previewed), Heard(imports.imported), Heard(imports.refused)
+        async with open_imports(home / "data") as (bridge, imports):
+            previews, imports_done, refused = Heard(imports.previewed), Heard(imports.imported), Heard(imports.refused)
             imports.preview(text(one=GOOD, two=GOOD))
-            (preview,) = looked
+            (preview,) = previews
             assert (bridge.engine.preferences.mcp.servers, kept) == ((), {})
             imports.import_servers(preview, {"one"})
-            await taken.next()
-            assert [each.id for each in bridge.engine.preferences.mcp.servers] == ["one"]
+            await imports_done.next()
+            assert [server.id for server in bridge.engine.preferences.mcp.servers] == ["one"]
             assert kept == {"mcp/one/API_TOKEN": "s3cret-value"}
             imports.import_servers(preview, {"one"})
             await refused.next()
@@ -152,7 +152,7 @@ def test_nothing_is_there_before_it_is_taken(in_loop, home, kept):
 
 def test_without_a_keyring_nothing_is_taken(in_loop, home):
     async def work():
-        async with opened(home / "data") as (bridge, imports):
+        async with open_imports(home / "data") as (bridge, imports):
             refused = Heard(imports.refused)
             imports.import_servers(preview_of(text(one=GOOD), ()), {"one"})
             assert "keyring" in str(await refused.next())

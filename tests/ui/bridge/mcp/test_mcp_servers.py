@@ -18,7 +18,7 @@ def own(*words, **changes):
 
 
 @asynccontextmanager
-async def opened(folder, *servers):
+async def open_servers(folder, *servers):
     bridge = await Bridge.open(folder, connected=False)
     tools = McpServerSettings(bridge.engine, bridge.clock, bridge.tasks)
     try:
@@ -28,14 +28,14 @@ async def opened(folder, *servers):
     finally:
         await bridge.close()
         # Here and not by the garbage collector, which may run in another thread.
-        for each in (tools, bridge.library, bridge.servers, bridge.settings, bridge.clock):
-            each.deleteLater()
+        for item in (tools, bridge.library, bridge.servers, bridge.settings, bridge.clock):
+            item.deleteLater()
         await asyncio.sleep(0)
 
 
 def test_one_that_is_tested_says_what_it_offers(in_loop, tmp_path):
     async def work():
-        async with opened(tmp_path, own()) as (_, tools):
+        async with open_servers(tmp_path, own()) as (_, tools):
             tested, states = Heard(tools.tested), Heard(tools.state_changed)
             assert tools.state("own").state == "idle"
             tools.test("own")
@@ -49,7 +49,7 @@ def test_one_that_is_tested_says_what_it_offers(in_loop, tmp_path):
 
 def test_one_that_cannot_be_started_says_why(in_loop, tmp_path):
     async def work():
-        async with opened(tmp_path, own("refuses")) as (_, tools):
+        async with open_servers(tmp_path, own("refuses")) as (_, tools):
             tested = Heard(tools.tested)
             tools.test("own")
             _, state = await tested.next()
@@ -61,14 +61,14 @@ def test_one_that_cannot_be_started_says_why(in_loop, tmp_path):
 
 def test_secrets_lie_in_the_keyring_until_the_server_goes(in_loop, tmp_path, kept):
     async def work():
-        async with opened(tmp_path) as (_, tools):
+        async with open_servers(tmp_path) as (_, tools):
             saved, changes = Heard(tools.saved), Heard(tools.servers_changed)
             server = own(secret_env=("TOKEN",))
             tools.save(server, {"TOKEN": SecretStr("t0ken-value")})
             assert await saved.next() == "own"
             assert changes[-1] == (server,) == tools.servers
             assert kept == {"mcp/own/TOKEN": "t0ken-value"}
-            assert not [each for each in tmp_path.rglob("*") if each.is_file() and b"t0ken-value" in each.read_bytes()]
+            assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"t0ken-value" in path.read_bytes()]
             tools.save(server.model_copy(update={"title": "Renamed"}), {})
             await saved.next()
             assert kept == {"mcp/own/TOKEN": "t0ken-value"}
@@ -81,20 +81,20 @@ def test_secrets_lie_in_the_keyring_until_the_server_goes(in_loop, tmp_path, kep
 
 def test_it_is_said_which_secrets_have_a_value(in_loop, tmp_path, kept):
     async def work():
-        async with opened(tmp_path, own(secret_env=("TOKEN", "OTHER"))) as (_, tools):
-            held = Heard(tools.secrets_found)
+        async with open_servers(tmp_path, own(secret_env=("TOKEN", "OTHER"))) as (_, tools):
+            found = Heard(tools.secrets_found)
             tools.find_secrets("own")
-            assert await held.next() == ("own", frozenset())
+            assert await found.next() == ("own", frozenset())
             kept["mcp/own/OTHER"] = "value"
             tools.find_secrets("own")
-            assert await held.next() == ("own", frozenset({"OTHER"}))
+            assert await found.next() == ("own", frozenset({"OTHER"}))
 
     in_loop(work())
 
 
 def test_without_a_keyring_nothing_is_saved_and_it_is_said(in_loop, tmp_path):
     async def work():
-        async with opened(tmp_path) as (_, tools):
+        async with open_servers(tmp_path) as (_, tools):
             failed, saved = Heard(tools.failed), Heard(tools.saved)
             tools.save(own(secret_env=("TOKEN",)), {"TOKEN": SecretStr("t0ken-value")})
             server_id, sentence = await failed.next()
@@ -107,19 +107,19 @@ def test_without_a_keyring_nothing_is_saved_and_it_is_said(in_loop, tmp_path):
 
 def test_a_flood_of_lines_comes_at_most_once_a_frame_and_whole(in_loop, tmp_path):
     async def work():
-        async with opened(tmp_path, own()) as (bridge, tools):
+        async with open_servers(tmp_path, own()) as (bridge, tools):
             tested = Heard(tools.tested)
             tools.test("own")
             await tested.next()
             tools.watch_log("own")
-            came, ticks = Heard(tools.log_lines_added), Heard(bridge.clock.tick)
+            batches, ticks = Heard(tools.log_lines_added), Heard(bridge.clock.tick)
             live = bridge.engine.mcp.server("own", None)
             await live.call("flood", {"lines": 3_000})
             log = await until(lambda: ends_with(bridge.engine.mcp.log("own", None), "line 2999"))
-            await until(lambda: came and came[-1][1] and came[-1][1][-1] is log[-1])
-            assert len(came) <= len(ticks)
+            await until(lambda: batches and batches[-1][1] and batches[-1][1][-1] is log[-1])
+            assert len(batches) <= len(ticks)
             shown = []
-            for _, lines, is_all in came:
+            for _, lines, is_all in batches:
                 shown = list(lines) if is_all else [*shown, *lines]
             assert shown[-len(log) :] == list(log)
 
@@ -131,7 +131,7 @@ def test_a_flood_of_lines_comes_at_most_once_a_frame_and_whole(in_loop, tmp_path
 
 def test_a_log_that_nobody_looks_at_is_not_told(in_loop, tmp_path):
     async def work():
-        async with opened(tmp_path, own()) as (bridge, tools):
+        async with open_servers(tmp_path, own()) as (bridge, tools):
             came, tested = Heard(tools.log_lines_added), Heard(tools.tested)
             tools.watch_log("own")
             tools.watch_log("")
@@ -147,7 +147,7 @@ def test_a_log_that_nobody_looks_at_is_not_told(in_loop, tmp_path):
 
 @pytest.fixture
 def silent_address():
-    """A server that takes what is asked and never answers."""
+    """Return a function that opens a server which takes requests and never answers."""
 
     @asynccontextmanager
     async def listen():
@@ -167,14 +167,14 @@ def silent_address():
 
 def test_waiting_for_a_sign_in_can_be_ended(in_loop, tmp_path, silent_address, kept):
     async def work():
-        async with silent_address() as server, opened(tmp_path, server) as (_, tools):
-            ended = Heard(tools.sign_in_ended)
+        async with silent_address() as server, open_servers(tmp_path, server) as (_, tools):
+            endings = Heard(tools.sign_in_ended)
             tools.sign_in("web", lambda _: None)
             await until(lambda: tools._sign_ins)
             tools.sign_in("web", lambda _: None)
             assert len(tools._sign_ins) == 1
             tools.cancel_sign_in("web")
-            assert await ended.next() == ("web", None)
+            assert await endings.next() == ("web", None)
             assert tools._sign_ins == {}
 
     in_loop(work())
@@ -183,12 +183,12 @@ def test_waiting_for_a_sign_in_can_be_ended(in_loop, tmp_path, silent_address, k
 def test_a_sign_in_that_fails_says_why(in_loop, tmp_path, kept):
     async def work():
         connection = HttpConnection(url="http://127.0.0.1:9/mcp", sign_in=True)
-        async with opened(tmp_path, McpServer(id="web", title="Web", connection=connection)) as (_, tools):
-            ended = Heard(tools.sign_in_ended)
+        async with open_servers(tmp_path, McpServer(id="web", title="Web", connection=connection)) as (_, tools):
+            endings = Heard(tools.sign_in_ended)
             tools.sign_in("web", lambda _: None)
-            server_id, why = await ended.next()
+            server_id, reason = await endings.next()
             assert server_id == "web"
-            assert str(why)
+            assert str(reason)
 
     in_loop(work())
 
@@ -198,7 +198,7 @@ def test_two_changes_at_once_are_both_kept(in_loop, tmp_path):
         return lambda server: server.model_copy(update={"off_tools": server.off_tools | {name}})
 
     async def work():
-        async with opened(tmp_path, own()) as (_, tools):
+        async with open_servers(tmp_path, own()) as (_, tools):
             tools.change("gone", without("add"))
             tools.change("own", without("add"))
             tools.change("own", without("die"))

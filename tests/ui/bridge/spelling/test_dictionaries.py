@@ -5,15 +5,15 @@ from ui.bridge.spelling.dictionaries import dictionary_folders, find_dictionarie
 
 
 def test_the_first_folder_with_both_files_counts(tmp_path):
-    own, shared = tmp_path / "own", tmp_path / "shared"
-    write_dictionary(own, "de_DE", GERMAN)
-    (own / "en_GB.aff").touch()
-    write_dictionary(shared, "de_DE", GERMAN)
-    write_dictionary(shared, "en_GB", ENGLISH)
-    found = find_dictionaries([tmp_path / "missing", own, shared])
-    assert [(each.language, each.path) for each in found] == [
-        ("de_DE", str(own / "de_DE")),
-        ("en_GB", str(shared / "en_GB")),
+    own_folder, shared_folder = tmp_path / "own", tmp_path / "shared"
+    write_dictionary(own_folder, "de_DE", GERMAN)
+    (own_folder / "en_GB.aff").touch()
+    write_dictionary(shared_folder, "de_DE", GERMAN)
+    write_dictionary(shared_folder, "en_GB", ENGLISH)
+    dictionaries = find_dictionaries([tmp_path / "missing", own_folder, shared_folder])
+    assert [(entry.language, entry.path) for entry in dictionaries] == [
+        ("de_DE", str(own_folder / "de_DE")),
+        ("en_GB", str(shared_folder / "en_GB")),
     ]
 
 
@@ -27,17 +27,17 @@ def test_the_folders_are_those_of_the_system_and_of_the_person(tmp_path, monkeyp
 
 
 def test_the_library_brings_english(tmp_path):
-    found = find_dictionaries(dictionary_folders(tmp_path)[-1:])
-    assert [each.language for each in found] == ["en_US"]
+    dictionaries = find_dictionaries(dictionary_folders(tmp_path)[-1:])
+    assert [dictionary.language for dictionary in dictionaries] == ["en_US"]
 
 
 def test_the_language_of_the_system(tmp_path):
     for language in ("de_AT", "de_DE", "en_GB", "en_US", "fr"):
         write_dictionary(tmp_path, language, GERMAN)
-    found = find_dictionaries([tmp_path])
+    dictionaries = find_dictionaries([tmp_path])
 
-    def chosen(*wanted):
-        dictionary = system_dictionary(wanted, found)
+    def chosen(*languages):
+        dictionary = system_dictionary(languages, dictionaries)
         return dictionary and dictionary.language
 
     assert chosen("de-AT", "en") == "de_AT"

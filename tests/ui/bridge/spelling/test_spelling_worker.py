@@ -23,9 +23,12 @@ def test_a_word_that_no_dictionary_knows_is_wrong(ask, tmp_path):
 
 
 def test_a_word_is_right_if_one_of_several_knows_it(ask, tmp_path):
-    both = [write_dictionary(tmp_path, "en_US", ENGLISH), write_dictionary(tmp_path, "de_DE", GERMAN, "ISO8859-1")]
-    assert ask(both, ["cat", "Katze", "über", "Kazte", "żółw"], "").wrong == ["Kazte", "żółw"]
-    assert ask(both[:1], ["cat", "Katze"], "").wrong == ["Katze"]
+    dictionaries = [
+        write_dictionary(tmp_path, "en_US", ENGLISH),
+        write_dictionary(tmp_path, "de_DE", GERMAN, "ISO8859-1"),
+    ]
+    assert ask(dictionaries, ["cat", "Katze", "über", "Kazte", "żółw"], "").wrong == ["Kazte", "żółw"]
+    assert ask(dictionaries[:1], ["cat", "Katze"], "").wrong == ["Katze"]
 
 
 def test_a_word_in_another_script_is_not_judged(ask, tmp_path):
@@ -35,9 +38,9 @@ def test_a_word_in_another_script_is_not_judged(ask, tmp_path):
 
 
 def test_suggestions_are_of_all_dictionaries_in_turn(ask, tmp_path):
-    both = [write_dictionary(tmp_path, "en_US", ENGLISH), write_dictionary(tmp_path, "de_DE", GERMAN)]
-    assert ask(both, [], "helo").suggestions[0] == "hello"
-    assert "hier" in ask(both, [], "hiere").suggestions[:2]
+    dictionaries = [write_dictionary(tmp_path, "en_US", ENGLISH), write_dictionary(tmp_path, "de_DE", GERMAN)]
+    assert ask(dictionaries, [], "helo").suggestions[0] == "hello"
+    assert "hier" in ask(dictionaries, [], "hiere").suggestions[:2]
 
 
 def test_at_most_five_are_suggested(ask, tmp_path):
