@@ -293,4 +293,4 @@ async def test_a_model_that_makes_images_is_asked_for_no_image_as_title(tmp_path
         await at.engine.connections.models("mine", refresh=True)
         await at.say()
         await at.rest()
-        assert [request.json.get("modalities") for request in request(server)] == [["image", "text"], None]
+        assert [request.json.get("modalities") for request in model_requests(server)] == [["image", "text"], None]

@@ -14,20 +14,20 @@ SPENT = UsageUpdate(Usage(input_tokens=100, output_tokens=5, total_tokens=105, c
 
 
 def spoken_of(widget):
-    made = QAccessible.queryAccessibleInterface(widget)
-    return [made.text(what) for what in (QAccessible.Text.Name, QAccessible.Text.Description)] if made else []
+    interface = QAccessible.queryAccessibleInterface(widget)
+    return [interface.text(what) for what in (QAccessible.Text.Name, QAccessible.Text.Description)] if interface else []
 
 
 def test_no_name_or_description_has_markup_or_figures(on_screen):
     async def work(screen):
         await screen.say("Hello")
         await until(lambda: screen.find(QWidget, "Tokens and cost"))
-        widgets = [each for each in screen.window.findChildren(QWidget) if each.isVisible()]
+        widgets = [widget for widget in screen.window.findChildren(QWidget) if widget.isVisible()]
         assert len(widgets) > 30
-        found = [(each, words) for each in widgets for words in spoken_of(each)]
-        assert [words for _, words in found if MARKUP.search(words)] == []
-        buttons = [each for each in widgets if each.inherits("QAbstractButton")]
-        assert [each.accessibleName() for each in buttons if re.search(r"\d", each.accessibleName())] == []
-        assert [each for each in buttons if not spoken_of(each)[0]] == []
+        texts = [(widget, words) for widget in widgets for words in spoken_of(widget)]
+        assert [words for _, words in texts if MARKUP.search(words)] == []
+        buttons = [widget for widget in widgets if widget.inherits("QAbstractButton")]
+        assert [button.accessibleName() for button in buttons if re.search(r"\d", button.accessibleName())] == []
+        assert [button for button in buttons if not spoken_of(button)[0]] == []
 
     on_screen(work, Turn(ContentDelta("Hi"), SPENT))

@@ -51,8 +51,8 @@ class Walk:
 
 @pytest.fixture(scope="module")
 def walk(request, tmp_path_factory):
-    here = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
-    return Walk(tmp_path_factory.mktemp("walk"), [item.callspec.params["name"] for item in here])
+    items = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    return Walk(tmp_path_factory.mktemp("walk"), [item.callspec.params["name"] for item in items])
 
 
 @pytest.mark.parametrize("name", few(SCREENS, 14, "test_it_is_reached_told_apart_and_read_in_order: other screens"))

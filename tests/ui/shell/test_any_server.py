@@ -11,12 +11,12 @@ from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.model_server import JSON, answer, endpoint, listing, model_server, refusal
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
-from tests.ui.shell.test_origin import from_program, opened
+from tests.ui.shell.test_origin import from_program, open_tree
 
 
 def without_listing(status=404):
-    """Answers questions, and does not say which models it has."""
-    return Loopback(choose=lambda each: answer() if each.path.endswith("/chat/completions") else refusal(status))
+    """Return a server that answers questions but lists no models."""
+    return Loopback(choose=lambda request: answer() if request.path.endswith("/chat/completions") else refusal(status))
 
 
 def fill(screen, name, text):
@@ -44,11 +44,11 @@ def test_a_server_that_lists_no_models_is_connected_with_a_typed_name(on_screen,
             await screen.idle()
             await screen.say("Hello")
             assert screen.answers() == ["Hello"]
-            asked = [each for each in server.requests if each.path.endswith("/chat/completions")]
-            assert b'"my-model"' in asked[-1].body
+            chat_requests = [request for request in server.requests if request.path.endswith("/chat/completions")]
+            assert b'"my-model"' in chat_requests[-1].body
             # Asked again for its models, it has the one that was typed.
             models = await screen.engine.connections.models(screen.conversation.endpoint_id, refresh=True)
-            assert [each.id for each in models] == ["my-model"]
+            assert [model.id for model in models] == ["my-model"]
 
     on_screen(work, connected=False)
 
@@ -79,7 +79,7 @@ def test_an_edited_address_without_v1_is_completed_by_its_test(on_screen):
             await screen.idle()
             (saved,) = screen.desk.servers.endpoints
             states = []
-            screen.desk.servers.state_changed.connect(lambda *each: states.append(each))
+            screen.desk.servers.state_changed.connect(lambda *values: states.append(values))
             shorter = saved.model_copy(update={"base_url": server.url.removesuffix("/v1")})
             screen.desk.servers.edit(shorter)
             await screen.idle()
@@ -101,37 +101,37 @@ def test_connecting_a_server_leads_back_to_the_conversation(on_screen):
     async def work(screen):
         async with model_server("a") as server:
             await screen.say("Hello")
-            before, model = screen.conversation, screen.conversation.model
+            conversation, model = screen.conversation, screen.conversation.model
             await connect(screen, server)
-            assert screen.conversation is before
-            assert before.model == model
+            assert screen.conversation is conversation
+            assert conversation.model == model
             assert screen.engine.preferences.providers.model == "a"
             assert "is connected. Its models are in the list" in " ".join(screen.words(screen.banners))
             # Nothing was asked in this one yet.
             screen.desk.library.new()
-            before = screen.conversation
-            async with model_server("b") as other:
-                await connect(screen, other)
-                assert screen.conversation is before
-                assert before.model == "b"
+            conversation = screen.conversation
+            async with model_server("b") as second_server:
+                await connect(screen, second_server)
+                assert screen.conversation is conversation
+                assert conversation.model == "b"
 
     on_screen(work, Turn(ContentDelta("One")))
 
 
 def test_a_conversation_without_a_model_uses_the_server_that_is_connected(on_screen):
     async def work(screen):
-        await opened(screen, from_program("chatgpt"))
-        before = screen.conversation
-        assert before.endpoint_id is None
-        async with model_server("a") as server, model_server("b") as other:
+        await open_tree(screen, from_program("chatgpt"))
+        conversation = screen.conversation
+        assert conversation.endpoint_id is None
+        async with model_server("a") as server, model_server("b") as second_server:
             await connect(screen, server)
-            assert screen.conversation is before
-            assert before.model == "a"
-            screen.desk.servers.remove(before.endpoint_id)
+            assert screen.conversation is conversation
+            assert conversation.model == "a"
+            screen.desk.servers.remove(conversation.endpoint_id)
             await screen.idle()
-            await connect(screen, other)
-            assert screen.conversation is before
-            assert before.model == "b"
+            await connect(screen, second_server)
+            assert screen.conversation is conversation
+            assert conversation.model == "b"
 
     on_screen(work)
 
@@ -144,7 +144,7 @@ def test_a_typed_name_goes_before_those_that_are_listed(on_screen):
             QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
             await until(lambda: screen.conversation is not None and screen.conversation.model == "typed")
             models = await screen.engine.connections.models(screen.conversation.endpoint_id)
-            assert [each.id for each in models] == ["typed", "listed"]
+            assert [model.id for model in models] == ["typed", "listed"]
             await screen.idle()
 
     on_screen(work, connected=False)
@@ -178,7 +178,9 @@ def test_the_same_address_in_two_dialects_is_two_servers(on_screen):
                 while box.currentData() != dialect:
                     QTest.keyClick(box, Qt.Key.Key_Down)
                 QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
-                await until(lambda dialect=dialect: dialect in [each.dialect for each in screen.desk.servers.endpoints])
+                await until(
+                    lambda dialect=dialect: dialect in [server.dialect for server in screen.desk.servers.endpoints]
+                )
                 await screen.idle()
             first, second = screen.desk.servers.endpoints
             assert first.base_url == second.base_url
@@ -207,7 +209,7 @@ def test_names_are_given_and_taken_back_in_the_settings(on_screen):
             await until(lambda: screen.desk.servers.endpoints[0].models == ("one", "two"))
             await screen.idle()
             models = await screen.engine.connections.models(screen.conversation.endpoint_id)
-            assert [each.id for each in models] == ["one", "two"]
+            assert [model.id for model in models] == ["one", "two"]
             dialog.hide()
 
     on_screen(work, connected=False)

@@ -42,12 +42,12 @@ def test_a_rule_for_one_call_lets_the_others_run_once(on_screen, tmp_path):
         dialog, approvals = await ask(screen, tmp_path / "work")
         screen.find(QCheckBox, "Also for the other call of “Write a file”").setChecked(True)
         screen.press("Always allow…")
-        rules = await until(lambda: [each for each in dialog.findChildren(QRadioButton) if each.isVisible()])
+        rules = await until(lambda: [button for button in dialog.findChildren(QRadioButton) if button.isVisible()])
         rules[0].click()
         screen.press("Allow and keep this rule")
         await until(lambda: not approvals.open_approvals)
         await until(lambda: screen.answers() == ["Done"])
-        assert {each.name for each in (tmp_path / "work").iterdir()} == {"a.txt", "b.txt"}
+        assert {path.name for path in (tmp_path / "work").iterdir()} == {"a.txt", "b.txt"}
         await screen.idle()
 
     on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
@@ -83,7 +83,7 @@ def test_a_rule_that_is_made_while_settings_are_open_is_listed_there(on_screen, 
         dialog, approvals = await ask(screen, tmp_path / "work")
         assert not settings.rules.findChildren(RuleCard)
         screen.press("Always allow…")
-        rules = await until(lambda: [each for each in dialog.findChildren(QRadioButton) if each.isVisible()])
+        rules = await until(lambda: [button for button in dialog.findChildren(QRadioButton) if button.isVisible()])
         rules[0].click()
         screen.press("Allow and keep this rule")
         await until(lambda: settings.rules.findChildren(RuleCard))
@@ -101,17 +101,17 @@ def test_a_rule_that_is_made_while_settings_are_open_is_listed_there(on_screen, 
 def test_a_decision_that_is_refused_leaves_its_call_to_be_decided(on_screen, tmp_path):
     async def work(screen):
         dialog, approvals = await ask(screen, tmp_path / "work")
-        first, second = (each.approval_id for each in approvals.open_approvals)
+        first, second = (approval.approval_id for approval in approvals.open_approvals)
         # The others wait with it: it was one answer.
         screen.find(QCheckBox, "Also for the other call of “Write a file”").setChecked(True)
         dialog._decide(AllowAlways(rule_id="unknown"), True)
-        assert [each.approval_id for each in approvals.open_approvals] == [first, second]
+        assert [approval.approval_id for approval in approvals.open_approvals] == [first, second]
         assert dialog.isVisible()
         assert dialog.current.approval_id == first
-        assert any("not proposed for this call" in each for each in screen.words(dialog))
+        assert any("not proposed for this call" in text for text in screen.words(dialog))
         await ready(screen)
         screen.press("Allow once")
-        await until(lambda: [each.approval_id for each in approvals.open_approvals] == [second])
+        await until(lambda: [approval.approval_id for approval in approvals.open_approvals] == [second])
         await ready(screen)
         screen.press("Allow once")
         await until(lambda: screen.answers() == ["Done"])
@@ -130,11 +130,11 @@ def test_edited_arguments_that_are_refused_can_be_written_again(on_screen, tmp_p
         dialog._decide(AllowOnce(edited_input={"path": "b.txt", "content": float("inf")}), False)
         assert len(approvals.open_approvals) == 1
         assert not screen.find(QPushButton, "Allow once").isEnabled()
-        assert any("cannot be used" in each.text() for each in dialog.findChildren(QLabel) if each.isVisible())
+        assert any("cannot be used" in label.text() for label in dialog.findChildren(QLabel) if label.isVisible())
         editor.setPlainText('{"path": "c.txt", "content": "Edited"}')
         screen.press("Allow once")
         await until(lambda: screen.answers() == ["Done"])
-        assert [each.name for each in (tmp_path / "work").iterdir()] == ["c.txt"]
+        assert [path.name for path in (tmp_path / "work").iterdir()] == ["c.txt"]
         await screen.idle()
 
     on_screen(work, Turn(write("1", "a.txt")), DONE)
@@ -151,6 +151,6 @@ def test_rules_are_offered_from_the_narrowest_to_the_widest():
         for scope in scopes
     ]
     order = [next(rule for rule in rules if rule.id == offer.rule_id) for offer in offer_rules(rules)]
-    assert [each.workspace is None for each in order] == [False] * 4 + [True] * 4
+    assert [offered.workspace is None for offered in order] == [False] * 4 + [True] * 4
     narrowest_first = [patterns[2], patterns[0], several, None]
-    assert [each.pattern for each in order] == narrowest_first * 2
+    assert [offered.pattern for offered in order] == narrowest_first * 2

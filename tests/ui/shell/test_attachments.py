@@ -12,7 +12,7 @@ from desktop_agent.types.blocks import Base64Source, Image
 from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.qt_loop import until
 from tests.frame.patience import PATIENCE
-from tests.ui.shell.told import told
+from tests.ui.shell.shown_answer import show_answer
 from tests.ui.transcript.test_pictures import png
 from ui.shell.attachments import safe_file_name
 from ui.shell.pictures.picture_viewer import PictureViewer
@@ -40,21 +40,21 @@ class Reader:
 
     async def dialog(self):
         return await until(
-            lambda: next((each for each in self.window.findChildren(QFileDialog) if each.isVisible()), None)
+            lambda: next((dialog for dialog in self.window.findChildren(QFileDialog) if dialog.isVisible()), None)
         )
 
     async def save_to(self, path):
         dialog = await self.dialog()
         suggested = dialog.findChild(QLineEdit).text()
         dialog.findChild(QLineEdit).setText(str(path))
-        save = next(each for each in dialog.findChildren(QPushButton) if "Save" in each.text())
+        save = next(button for button in dialog.findChildren(QPushButton) if "Save" in button.text())
         QTest.mouseClick(save, Qt.MouseButton.LeftButton)
         return suggested
 
 
 def test_code_is_saved(on_screen, tmp_path):
     async def work(screen):
-        reader = await told(screen, Reader, "```python\nprint('hello')\n```")
+        reader = await show_answer(screen, Reader, "```python\nprint('hello')\n```")
         await reader.press("Save code as")
         assert await reader.save_to(tmp_path / "mine.py") == "code.py"
         await until((tmp_path / "mine.py").exists)
@@ -69,7 +69,7 @@ def test_a_folder_that_takes_nothing(on_screen, tmp_path):
     async def work(screen):
         closed = tmp_path / "closed"
         closed.mkdir(mode=0o500)
-        reader = await told(screen, Reader, "```python\nx\n```")
+        reader = await show_answer(screen, Reader, "```python\nx\n```")
         await reader.press("Save code as")
         await reader.save_to(closed / "mine.py")
         await until(lambda: any("cannot be written to" in words for words in screen.words()))
@@ -80,7 +80,7 @@ def test_a_folder_that_takes_nothing(on_screen, tmp_path):
 def test_what_cannot_be_saved_is_said_with_a_remedy(on_screen, tmp_path):
     async def work(screen):
         (tmp_path / "gone").mkdir()
-        reader = await told(screen, Reader, "```python\nx\n```")
+        reader = await show_answer(screen, Reader, "```python\nx\n```")
         await reader.press("Save code as")
         dialog = await reader.dialog()
         (tmp_path / "gone").rmdir()
@@ -93,14 +93,14 @@ def test_what_cannot_be_saved_is_said_with_a_remedy(on_screen, tmp_path):
 
 
 def picture(screen):
-    viewers = [each for each in screen.window.findChildren(PictureViewer) if each.isVisible()]
+    viewers = [viewer for viewer in screen.window.findChildren(PictureViewer) if viewer.isVisible()]
     return viewers[0] if viewers and viewers[0].canvas.image is not None else None
 
 
 def test_a_thumbnail_opens_its_picture_among_those_of_the_conversation(on_screen, tmp_path):
     async def work(screen):
-        sent = [Image(source=base64_of(20 + n, 10), name=f"{n}.png") for n in range(3)]
-        reader = await told(screen, Reader, "![x](https://x.org/x.png)", images=sent)
+        images = [Image(source=base64_of(20 + n, 10), name=f"{n}.png") for n in range(3)]
+        reader = await show_answer(screen, Reader, "![x](https://x.org/x.png)", images=images)
         await reader.press("Open image: 1.png")
         viewer = await until(lambda: picture(screen))
         assert viewer._place.text() == "2 of 3"
@@ -125,7 +125,7 @@ def base64_of(width, height):
 def test_a_picture_of_the_web_is_loaded_when_the_person_says_so(on_screen):
     async def work(screen):
         async with Loopback(Reply(png(40, 20)), judged=False) as server:
-            reader = await told(screen, Reader, f"![A chart]({server.root}/a.png)")
+            reader = await show_answer(screen, Reader, f"![A chart]({server.root}/a.png)")
             await asyncio.sleep(0.1)
             assert server.connections == 0
             await reader.press("Load image")
@@ -138,7 +138,7 @@ def test_a_picture_of_the_web_is_loaded_when_the_person_says_so(on_screen):
             viewer.close()
             screen.desk.library.new()
             await screen.idle()
-            reader = await told(screen, Reader, f"![Again]({server.root}/a.png)")
+            reader = await show_answer(screen, Reader, f"![Again]({server.root}/a.png)")
             await until(lambda: reader.find("Open image: Again"))
             assert len(server.requests) == 1
 
@@ -158,7 +158,7 @@ async def close_all(_reader, desk):
 def test_loading_that_is_given_up_leaves_nothing(on_screen, give_up):
     async def work(screen):
         async with Loopback(Reply(png(40, 20), hold=asyncio.Event()), judged=False) as server:
-            reader = await told(screen, Reader, f"![A chart]({server.root}/a.png)")
+            reader = await show_answer(screen, Reader, f"![A chart]({server.root}/a.png)")
             await reader.press("Load image")
             await reader.press("Load anyway")
             await asyncio.wait_for(server.asked.wait(), PATIENCE)
@@ -177,7 +177,7 @@ def test_what_cannot_be_loaded_is_said_in_its_place(on_screen, size, words):
         async with Loopback(
             Reply(png(40, 20)[:size] + b"<html>nothing here</html>"), Reply(png(40, 20)), judged=False
         ) as server:
-            reader = await told(screen, Reader, f"![A chart]({server.root}/a.png)")
+            reader = await show_answer(screen, Reader, f"![A chart]({server.root}/a.png)")
             await reader.press("Load image")
             await reader.press("Load anyway")
             await until(lambda: reader.find("Try again"))

@@ -16,12 +16,14 @@ class Driver:
 
     @property
     def words(self):
-        shown = [each for each in self.area.findChildren(BannerFrame) if each.isVisible()]
-        return [label.text() for frame in shown for label in frame.findChildren(QLabel) if label.text()]
+        frames = [frame for frame in self.area.findChildren(BannerFrame) if frame.isVisible()]
+        return [label.text() for frame in frames for label in frame.findChildren(QLabel) if label.text()]
 
     def click(self, name, kind=QPushButton):
-        shown = [each for each in self.area.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
-        self.bot.mouseClick(shown[0], Qt.MouseButton.LeftButton)
+        widgets = [
+            widget for widget in self.area.findChildren(kind) if widget.accessibleName() == name and widget.isVisible()
+        ]
+        self.bot.mouseClick(widgets[0], Qt.MouseButton.LeftButton)
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_that_another_process_holds_it_is_not_said_for_ever(driver, monkeypatch)
     monkeypatch.setattr(banners, "IN_USE_MS", 1)
     driver.area.show_error(ConnectionFailed("refused"))
     driver.area.show_error(ConversationInUse("It is worked on by “ask”."))
-    driver.bot.waitUntil(lambda: not any("worked on" in each for each in driver.words))
+    driver.bot.waitUntil(lambda: not any("worked on" in text for text in driver.words))
     assert "refused" in driver.words[0]
 
 
@@ -107,16 +109,16 @@ def test_an_undo_that_has_the_keyboard_stays(driver, monkeypatch):
     with driver.bot.waitExposed(driver.area):
         driver.area.show()
     driver.area.show_undo("first", lambda: None)
-    (undo,) = [each for each in driver.area.findChildren(QPushButton) if each.text() == "Undo"]
-    undo.setFocus()
-    assert undo.hasFocus()
+    (undo_button,) = [button for button in driver.area.findChildren(QPushButton) if button.text() == "Undo"]
+    undo_button.setFocus()
+    assert undo_button.hasFocus()
     # It ends after this one: its time began later.
-    with driver.bot.waitSignal(driver.area.closed) as given:
+    with driver.bot.waitSignal(driver.area.closed) as signal:
         driver.area.show_banner(Banner("later", Sentence("Second"), level="remark", duration_ms=30))
-    assert given.args == ["later"]
+    assert signal.args == ["later"]
     assert driver.words == ["first"]
     with driver.bot.waitSignal(driver.area.closed):
-        undo.clearFocus()
+        undo_button.clearFocus()
 
 
 def test_a_button_may_show_the_next_banner(driver):
@@ -129,9 +131,9 @@ def test_a_button_may_show_the_next_banner(driver):
 def test_a_lasting_banner_ends(driver):
     # In this window the button that closes it may be given the keyboard, and it would stay.
     QLineEdit(driver.area).setFocus()
-    with driver.bot.waitSignal(driver.area.closed) as given:
+    with driver.bot.waitSignal(driver.area.closed) as signal:
         driver.area.show_banner(Banner("short", Sentence("Soon gone"), level="undo", duration_ms=1))
-    assert given.args == ["short"]
+    assert signal.args == ["short"]
     assert driver.area.keys == []
 
 

@@ -99,7 +99,7 @@ def dialog(screen):
     return screen.window.page.branches.tree._dialog
 
 
-async def opened(screen):
+async def open_tree(screen):
     screen.window.page.branches.tree.open()
     await until(dialog(screen).tree.rows.rowCount)
     return dialog(screen).tree
@@ -109,7 +109,7 @@ def test_branches_are_opened_deleted_and_branched_from_by_keyboard(on_screen):
     async def work(screen):
         await screen.say("a")
         await run(screen, "Regenerate")
-        tree = await opened(screen)
+        tree = await open_tree(screen)
         assert words_of(tree.rows) == ["You: a", "Assistant: two"]
         assert tree.currentIndex().row() == 1
         tree.setFocus()
@@ -142,7 +142,7 @@ def test_why_nothing_can_be_shown_is_said_in_the_dialog(on_screen):
     async def work(screen):
         await screen.say("a")
         await run(screen, "Regenerate")
-        tree = await opened(screen)
+        tree = await open_tree(screen)
         screen.write("b")
         screen.press("Send")
         await until(lambda: reached.is_set() and tree.rows.rowCount() > 2)
@@ -159,7 +159,7 @@ def test_why_nothing_can_be_shown_is_said_in_the_dialog(on_screen):
 def test_the_dialog_follows_the_conversation_that_is_shown(on_screen):
     async def work(screen):
         await screen.say("a")
-        tree = await opened(screen)
+        tree = await open_tree(screen)
         screen.window.sidebar.new_requested.emit()
         await until(lambda: tree.rows.rowCount() == 0)
         assert not dialog(screen)._show.isEnabled()
@@ -189,7 +189,7 @@ def test_a_conversation_that_is_chosen_while_a_branch_loads_stays(on_screen):
     async def work(screen):
         await screen.say("a")
         await run(screen, "Regenerate")
-        tree = await opened(screen)
+        tree = await open_tree(screen)
         tree.setCurrentIndex(tree.rows.index(0, 0, tree.rows.index(1, 0)))
         tree.setFocus()
         is_called, may_go_on = held(screen.conversation.branches, "show")

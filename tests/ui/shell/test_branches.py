@@ -17,7 +17,7 @@ from desktop_agent.types.providers import ModelInfo
 from tests.fakes.qt_loop import SCRIPTED, until
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.shell.test_models import let_go
-from tests.ui.shell.test_undo import dialog, press, rows_of, said, worked
+from tests.ui.shell.test_undo import banner_texts, dialog, press, rows_of, run_calls
 from ui.bridge.model_servers import ModelGroup
 from ui.composer.pickers import ModelRow
 from ui.transcript.rows.message_actions import commands_at
@@ -53,7 +53,7 @@ async def run(screen, name, row=-1):
 
 
 async def settled(screen):
-    """Nothing works, and what changed is shown."""
+    """Wait until nothing runs and every change is shown."""
     await until(lambda: not screen.conversation.working)
     await screen.idle()
     await until(lambda: len(view(screen).row_viewport.rows) == len(screen.conversation.transcript))
@@ -82,16 +82,16 @@ def test_the_view_follows_the_new_answer_and_stays_at_the_prompt_of_another_vers
         assert view(screen).row_viewport.rows.following
         view(screen).scroller.scroll_to_start()
         view(screen).scroller.scroll_by(20)
-        before = view(screen).row_viewport.row_box(0).top()
+        bottom = view(screen).row_viewport.row_box(0).top()
         view(screen).row_viewport.focus((1, ""))
         await run(screen, "Previous version")
         assert screen.answers() == [LONG]
-        assert view(screen).row_viewport.row_box(0).top() == before
+        assert view(screen).row_viewport.row_box(0).top() == bottom
         assert view(screen).row_viewport.focused == (1, "")
         view(screen).scroller.scroll_to_end()
-        before = view(screen).row_viewport.row_box(1).bottom()
+        bottom = view(screen).row_viewport.row_box(1).bottom()
         await run(screen, "Next version")
-        assert view(screen).row_viewport.row_box(1).bottom() == before
+        assert view(screen).row_viewport.row_box(1).bottom() == bottom
 
     on_screen(work, *turns(LONG, LONG + LONG))
 
@@ -193,20 +193,20 @@ def folder(tmp_path):
 
 def test_what_another_version_did_to_files_is_said_and_undone_on_wish(on_screen, folder):
     async def work(screen):
-        await worked(screen, folder)
+        await run_calls(screen, folder)
         assert (folder / "a.txt").read_text() == "agent"
         await run(screen, "Regenerate")
-        assert said(screen) == ["Files that the other version changed stay as they are."]
+        assert banner_texts(screen) == ["Files that the other version changed stay as they are."]
         assert (folder / "a.txt").read_text() == "agent"
         screen.press("Undo the files too…")
-        opened = await until(lambda: dialog(screen))
-        assert rows_of(opened).keys() == {"a.txt"}
-        assert any("other version" in words for words in screen.words(opened))
-        press(opened, "Undo")
+        undo_dialog = await until(lambda: dialog(screen))
+        assert rows_of(undo_dialog).keys() == {"a.txt"}
+        assert any("other version" in words for words in screen.words(undo_dialog))
+        press(undo_dialog, "Undo")
         await until(lambda: (folder / "a.txt").read_text() == "mine")
         await until(lambda: dialog(screen) is None)
         await screen.idle()
-        assert said(screen) == []
+        assert banner_texts(screen) == []
 
     on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done"))
 
@@ -218,17 +218,16 @@ def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on
         screen.conversation.session_controls.set_mode("accept-edits")
         await screen.say("a")
         await run(screen, "Regenerate")
-        assert said(screen) == ["What these tools did for the other version is not undone: Run a command."]
+        assert banner_texts(screen) == ["What these tools did for the other version is not undone: Run a command."]
         assert screen.find(QWidget, "Undo the files too…") is None
         await run(screen, "Previous version")
-        assert said(screen) == []
+        assert banner_texts(screen) == []
         await run(screen, "Next version")
-        assert [words[:42] for words in said(screen)] == ["What these tools did for the other version"]
+        assert [words[:42] for words in banner_texts(screen)] == ["What these tools did for the other version"]
         await run(screen, "Regenerate")
         await run(screen, "Regenerate")
-        assert said(screen) == [
-            "Files that the other version changed stay as they are. What these tools did is not undone "
-            "either: Run a command."
+        assert banner_texts(screen) == [
+            "Files that the other version changed stay as they are. What these tools did is not undone either: Run a command."
         ]
         assert screen.find(QWidget, "Undo the files too…")
 
@@ -241,18 +240,18 @@ def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on
 
 def test_nothing_is_said_where_the_files_are_those_of_the_version_in_view(on_screen, folder):
     async def work(screen):
-        await worked(screen, folder)
+        await run_calls(screen, folder)
         await run(screen, "Regenerate")
         await run(screen, "Previous version")
-        assert said(screen) == []
+        assert banner_texts(screen) == []
         view(screen).undo_since_requested.emit(screen.conversation.transcript[0].id)
-        opened = await until(lambda: dialog(screen))
-        press(opened, "Undo")
+        undo_dialog = await until(lambda: dialog(screen))
+        press(undo_dialog, "Undo")
         await until(lambda: (folder / "a.txt").read_text() == "mine")
         await until(lambda: dialog(screen) is None)
         await screen.idle()
         await run(screen, "Regenerate", 2)
-        assert said(screen) == []
+        assert banner_texts(screen) == []
 
     on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done", "nor now"))
 
@@ -261,7 +260,7 @@ def test_the_window_has_actions_for_it(on_screen):
     async def work(screen):
         screen.action("Regenerate answer").trigger()
         screen.action("Previous version").trigger()
-        assert said(screen)[-1] == "There is no other version."
+        assert banner_texts(screen)[-1] == "There is no other version."
         await screen.say("a")
         screen.action("Regenerate answer").trigger()
         await settled(screen)
@@ -306,7 +305,7 @@ def test_nothing_is_changed_in_a_conversation_of_another_process(on_screen, tmp_
         await until(lambda: screen.conversation.id != first)
         await screen.say("b")
         other = await Engine.open(tmp_path / "data", RunDefaults(program="ask"))
-        held = await let_go(other, first)
+        conversation = await let_go(other, first)
         screen.desk.library.open(first)
         await until(lambda: screen.conversation.id == first)
         await until(lambda: len(view(screen).row_viewport.rows) == 2)
@@ -319,7 +318,7 @@ def test_nothing_is_changed_in_a_conversation_of_another_process(on_screen, tmp_
         await until(lambda: any("Your prompts can be edited as soon as" in words for words in screen.words()))
         assert screen.answers() == ["one"]
         assert screen.editor.toPlainText() == ""
-        assert held.record.id == first
+        assert conversation.record.id == first
         await other.close()
 
     on_screen(work, *turns("one", "two"), folder=tmp_path / "data")

@@ -27,19 +27,19 @@ def no_local_servers(monkeypatch):
 
 
 @contextmanager
-def gone(screen, tmp_path):
-    """The folder is somewhere else meanwhile."""
-    folder, elsewhere = screen.engine.folder, tmp_path / "elsewhere"
-    folder.rename(elsewhere)
+def moved_folder(screen, tmp_path):
+    """Have the data folder somewhere else meanwhile."""
+    folder, target = screen.engine.folder, tmp_path / "elsewhere"
+    folder.rename(target)
     try:
         yield
     finally:
         assert not folder.exists(), "made again, it would stand in the way of the one that is put back"
-        elsewhere.rename(folder)
+        target.rename(folder)
 
 
-class Staying:
-    """The window from its opening to its agreed end, in the background."""
+class RunToEnd:
+    """A task that runs the window until its closing is confirmed."""
 
     def __init__(self, screen):
         self.over = False
@@ -50,30 +50,30 @@ class Staying:
         self.over = True
 
 
-async def asked(screen):
+async def ask_to_close(screen):
     screen.window.close()
     return await until(screen.question)
 
 
 def test_what_could_not_be_written_is_asked_about_and_saved_elsewhere(on_screen, tmp_path):
     async def work(screen):
-        staying = Staying(screen)
-        with gone(screen, tmp_path):
-            await until(lambda: staying)
+        run_to_end = RunToEnd(screen)
+        with moved_folder(screen, tmp_path):
+            await until(lambda: run_to_end)
             screen.write("precious")
             screen.press("Send")
             await until(lambda: screen.answers() == ["gold"])
             await until(lambda: not screen.conversation.working)
-            box = await asked(screen)
+            box = await ask_to_close(screen)
             assert "precious" in " ".join(screen.words(box))
             assert "gone" in " ".join(screen.words(box))
             screen.answer_question("Save elsewhere…")
             dialog = await until(lambda: screen.window.findChild(QFileDialog))
             assert dialog.findChild(QLineEdit).text().startswith("Unsaved conversations")
             dialog.findChild(QLineEdit).setText(str(tmp_path / "rest.md"))
-            save = next(each for each in dialog.findChildren(QPushButton) if "Save" in each.text())
+            save = next(button for button in dialog.findChildren(QPushButton) if "Save" in button.text())
             QTest.mouseClick(save, Qt.MouseButton.LeftButton)
-            await until(lambda: staying.over)
+            await until(lambda: run_to_end.over)
             text = (tmp_path / "rest.md").read_text()
             assert "precious" in text
             lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -85,15 +85,15 @@ def test_what_could_not_be_written_is_asked_about_and_saved_elsewhere(on_screen,
 
 def test_trying_again_when_the_disk_is_back_ends_in_peace(on_screen, tmp_path):
     async def work(screen):
-        staying = Staying(screen)
-        with gone(screen, tmp_path):
+        run_to_end = RunToEnd(screen)
+        with moved_folder(screen, tmp_path):
             screen.write("precious")
             screen.press("Send")
             await until(lambda: screen.answers() == ["gold"])
             await until(lambda: not screen.conversation.working)
-            await asked(screen)
+            await ask_to_close(screen)
         screen.answer_question("Try again")
-        await until(lambda: staying.over)
+        await until(lambda: run_to_end.over)
         assert await screen.desk.exit_code() == 0
 
     on_screen(work, Turn(ContentDelta("gold")))
@@ -101,21 +101,21 @@ def test_trying_again_when_the_disk_is_back_ends_in_peace(on_screen, tmp_path):
 
 def test_keeping_it_open_keeps_it_open_and_quitting_without_fails(on_screen, tmp_path, capsys):
     async def work(screen):
-        staying = Staying(screen)
-        with gone(screen, tmp_path):
+        run_to_end = RunToEnd(screen)
+        with moved_folder(screen, tmp_path):
             screen.write("precious")
             screen.press("Send")
             await until(lambda: screen.answers() == ["gold"])
             await until(lambda: not screen.conversation.working)
-            await asked(screen)
+            await ask_to_close(screen)
             screen.answer_question("Keep open")
             await until(lambda: not screen.desk.closed.done())
             assert screen.question() is None
             assert not screen.front.is_ended
-            assert not staying.over
-            await asked(screen)
+            assert not run_to_end.over
+            await ask_to_close(screen)
             screen.answer_question("Quit without saving")
-            await until(lambda: staying.over)
+            await until(lambda: run_to_end.over)
             assert await screen.desk.exit_code() == 1
             assert "“precious” could not be saved" in capsys.readouterr().err
 
@@ -124,14 +124,14 @@ def test_keeping_it_open_keeps_it_open_and_quitting_without_fails(on_screen, tmp
 
 def test_a_draft_that_could_not_be_kept_is_asked_about(on_screen, tmp_path):
     async def work(screen):
-        staying = Staying(screen)
-        with gone(screen, tmp_path):
+        run_to_end = RunToEnd(screen)
+        with moved_folder(screen, tmp_path):
             screen.write("half a thought")
             await until(lambda: screen.banners.keys)
-            box = await asked(screen)
+            box = await ask_to_close(screen)
             assert "message that you are writing" in " ".join(screen.words(box))
             screen.answer_question("Quit without saving")
-            await until(lambda: staying.over)
+            await until(lambda: run_to_end.over)
             assert await screen.desk.exit_code() == 1
 
     on_screen(work)
@@ -141,7 +141,7 @@ def test_a_draft_that_is_just_being_refused_is_not_taken_for_kept(on_screen, tmp
     async def work(screen):
         # It has a place on the disk, and its draft is there.
         await screen.say("first")
-        with gone(screen, tmp_path):
+        with moved_folder(screen, tmp_path):
             screen.editor.setPlainText("half a thought")
             screen.window.page._drafts.save_soon()
             await screen.desk._save_draft()
@@ -153,13 +153,13 @@ def test_a_draft_that_is_just_being_refused_is_not_taken_for_kept(on_screen, tmp
 
 def test_what_comes_after_the_question_is_in_the_file_too(on_screen, tmp_path):
     async def work(screen):
-        staying = Staying(screen)
-        with gone(screen, tmp_path):
+        run_to_end = RunToEnd(screen)
+        with moved_folder(screen, tmp_path):
             screen.write("precious")
             screen.press("Send")
             await until(lambda: screen.answers() == ["silver"])
             await until(lambda: not screen.conversation.working)
-            await asked(screen)
+            await ask_to_close(screen)
             screen.answer_question("Save elsewhere…")
             dialog = await until(lambda: screen.window.findChild(QFileDialog))
             # A prompt that waited, a program of the person's own: the engine goes on behind the question.
@@ -167,9 +167,9 @@ def test_what_comes_after_the_question_is_in_the_file_too(on_screen, tmp_path):
             await until(lambda: screen.answers() == ["silver", "gold"])
             await until(lambda: not screen.conversation.working)
             dialog.findChild(QLineEdit).setText(str(tmp_path / "rest.md"))
-            save = next(each for each in dialog.findChildren(QPushButton) if "Save" in each.text())
+            save = next(button for button in dialog.findChildren(QPushButton) if "Save" in button.text())
             QTest.mouseClick(save, Qt.MouseButton.LeftButton)
-            await until(lambda: staying.over)
+            await until(lambda: run_to_end.over)
             assert "gold" in (tmp_path / "rest.md").read_text()
             # And what comes while everything ends.
             screen.conversation._session.change_record(title="named at the end")
@@ -186,24 +186,24 @@ def test_what_comes_after_the_question_is_in_the_file_too(on_screen, tmp_path):
 
 def test_a_draft_and_its_picture_are_named_and_saved_beside_conversations(on_screen, tmp_path):
     async def work(screen):
-        staying = Staying(screen)
-        with gone(screen, tmp_path):
+        run_to_end = RunToEnd(screen)
+        with moved_folder(screen, tmp_path):
             screen.write("precious")
             screen.press("Send")
             await until(lambda: screen.answers() == ["gold"])
             await until(lambda: not screen.conversation.working)
             screen.write("and this")
-            taken = ImportedPicture(png(), "image/png", 3, 2)
-            screen.window.page.composer.restore_message("", [PendingPicture("cat.png", taken)])
-            box = await asked(screen)
+            imported = ImportedPicture(png(), "image/png", 3, 2)
+            screen.window.page.composer.restore_message("", [PendingPicture("cat.png", imported)])
+            box = await ask_to_close(screen)
             assert "“precious” could not be saved" in " ".join(screen.words(box))
             assert "The message that you are writing could not be saved either." in " ".join(screen.words(box))
             screen.answer_question("Save elsewhere…")
             dialog = await until(lambda: screen.window.findChild(QFileDialog))
             dialog.findChild(QLineEdit).setText(str(tmp_path / "rest.md"))
-            save = next(each for each in dialog.findChildren(QPushButton) if "Save" in each.text())
+            save = next(button for button in dialog.findChildren(QPushButton) if "Save" in button.text())
             QTest.mouseClick(save, Qt.MouseButton.LeftButton)
-            await until(lambda: staying.over)
+            await until(lambda: run_to_end.over)
             text = (tmp_path / "rest.md").read_text()
             assert "# What was being written\n\nand this\n\n(a picture: cat.png)" in text
             line = next(line for line in text.splitlines() if line.startswith('{"draft"'))
@@ -249,11 +249,11 @@ def test_what_is_written_before_the_draft_is_there_is_kept_at_the_end(on_screen)
         screen.write("new")
         asyncio.get_running_loop().call_later(0, busy.on_nested_end)
 
-    async def look(screen):
+    async def check(screen):
         assert screen.editor.toPlainText() == "old\n\nnew"
 
     on_screen(work, Turn(ContentDelta("Hi")))
-    on_screen(look)
+    on_screen(check)
 
 
 def test_what_is_written_before_the_draft_is_there_stays_with_its_conversation(on_screen):
@@ -280,15 +280,15 @@ def test_what_is_written_before_the_draft_is_there_stays_with_its_conversation(o
 
 def test_the_system_asks_nobody_and_hears_that_something_was_lost(on_screen, tmp_path, capsys):
     async def work(screen):
-        staying = Staying(screen)
-        with gone(screen, tmp_path):
+        run_to_end = RunToEnd(screen)
+        with moved_folder(screen, tmp_path):
             screen.write("precious")
             screen.press("Send")
             await until(lambda: screen.answers() == ["gold"])
             await until(lambda: not screen.conversation.working)
-            await asked(screen)
+            await ask_to_close(screen)
             screen.front.end_without_asking()  # while the question stands
-            await until(lambda: staying.over)
+            await until(lambda: run_to_end.over)
             assert screen.question() is None
             assert await screen.desk.exit_code() == 1
 

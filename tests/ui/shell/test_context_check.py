@@ -74,13 +74,13 @@ def test_what_was_changed_after_the_warning_is_warned_about_again(on_screen):
         await begin(screen, Turn(ContentDelta("Hi")))
         paste(screen, LONG)
         QTest.keyClick(screen.editor, Qt.Key.Key_Return)
-        before = warning(screen)
-        assert before
+        first_warning = warning(screen)
+        assert first_warning
         # Quicker than the next look at what is written.
         paste(screen, LONG + "and more " * 900)
         QTest.keyClick(screen.editor, Qt.Key.Key_Return)
         assert draft(screen)
-        assert warning(screen) != before
+        assert warning(screen) != first_warning
         QTest.keyClick(screen.editor, Qt.Key.Key_Return)
         await until(lambda: screen.answers() == ["Hi"])
 
@@ -112,9 +112,9 @@ def test_a_long_conversation_can_be_summarised_where_it_is_said(on_screen):
         paste(screen, LONG)
         await until(lambda: warning(screen))
         assert warning(screen).startswith("About ")
-        asked = len(screen.provider.requests)
+        count = len(screen.provider.requests)
         screen.press("Summarise older messages")
-        await until(lambda: len(screen.provider.requests) > asked)
+        await until(lambda: len(screen.provider.requests) > count)
         await until(lambda: not screen.conversation.working)
         # What the summary stands for is not counted any more, though the last answer had read it.
         await until(lambda: not warning(screen))

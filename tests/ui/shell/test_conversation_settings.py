@@ -12,7 +12,7 @@ from tests.fakes.scripted_provider import Turn
 SET = ConversationParameters(temperature=0.2, max_tokens=500, system_prompt="Be brief.")
 
 
-async def opened(screen):
+async def open_settings(screen):
     action = screen.action("Conversation settings")
     assert action.shortcut().toString() == "Ctrl+Shift+P"
     action.trigger()
@@ -33,7 +33,7 @@ def write(screen, kind, name, text):
 
 
 async def fill_in(screen):
-    await opened(screen)
+    await open_settings(screen)
     write(screen, QPlainTextEdit, "System prompt", "Be brief.")
     write(screen, QLineEdit, "Maximum tokens", "500")
     field = write(screen, QLineEdit, "Temperature", "0,2")
@@ -54,9 +54,9 @@ def test_what_was_set_is_sent_shown_and_there_again(on_screen, tmp_path):
         assert (config.temperature, config.top_p, config.max_tokens) == (0.2, None, 500)
         assert config.system_prompt == "Be brief."
 
-    async def look(screen):
+    async def check(screen):
         assert screen.conversation.parameters == SET
-        await opened(screen)
+        await open_settings(screen)
         assert screen.find(QLineEdit, "Temperature").text() == "0.2"
         QTest.keyClick(screen.find(QDialog, "Conversation settings"), Qt.Key.Key_Escape)
         screen.action("New conversation").trigger()
@@ -65,7 +65,7 @@ def test_what_was_set_is_sent_shown_and_there_again(on_screen, tmp_path):
         assert button(screen).accessibleDescription() == "Default"
 
     on_screen(set_them, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")), folder=tmp_path / "data")
-    on_screen(look, folder=tmp_path / "data")
+    on_screen(check, folder=tmp_path / "data")
 
 
 def test_before_the_first_message_they_are_kept_too(on_screen):
@@ -81,7 +81,7 @@ def test_before_the_first_message_they_are_kept_too(on_screen):
 
 def test_what_no_server_takes_is_said_and_not_saved(on_screen):
     async def work(screen):
-        dialog = await opened(screen)
+        dialog = await open_settings(screen)
         cases = (
             ("Temperature", "2.5", "This is not a number from 0 to 2."),
             ("Top-p", "nan", "This is not a number from 0 to 1."),
@@ -104,7 +104,7 @@ def test_what_no_server_takes_is_said_and_not_saved(on_screen):
 def test_the_defaults_come_back(on_screen):
     async def work(screen):
         await fill_in(screen)
-        dialog = await opened(screen)
+        dialog = await open_settings(screen)
         screen.press("Use defaults")
         screen.press("Save")
         await until(lambda: not dialog.isVisible())
@@ -119,7 +119,7 @@ def test_an_empty_system_prompt_leaves_the_instructions_of_the_settings(on_scree
         preferences = screen.engine.preferences
         chat = preferences.chat.model_copy(update={"system_prompt": "From the settings."})
         await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
-        dialog = await opened(screen)
+        dialog = await open_settings(screen)
         prompt = screen.find(QPlainTextEdit, "System prompt")
         assert prompt.placeholderText() == "From the settings."
         QTest.keyClick(dialog, Qt.Key.Key_Escape)
@@ -145,7 +145,7 @@ def test_what_a_dialog_was_opened_for_gets_it_although_another_one_is_shown_by_t
             await until(lambda: screen.conversation.id == conversation_id)
 
         await show(first)
-        await opened(screen)
+        await open_settings(screen)
         field = write(screen, QLineEdit, "Temperature", "0.2")
         picker = screen.window.page.workspace_picker
         picker.choose_folder()
@@ -157,9 +157,9 @@ def test_what_a_dialog_was_opened_for_gets_it_although_another_one_is_shown_by_t
         await screen.idle()
         # What was changed of one that is not shown is written a moment later.
         await screen.engine.write_all()
-        kept = {each.id: each for each in await screen.engine.store.list_conversations()}
-        assert [kept[each].parameters.temperature for each in (first, second)] == [0.2, None]
-        assert [kept[each].workspace for each in (first, second)] == [str(tmp_path), None]
+        stored = {conversation.id: conversation for conversation in await screen.engine.store.list_conversations()}
+        assert [stored[id_].parameters.temperature for id_ in (first, second)] == [0.2, None]
+        assert [stored[id_].workspace for id_ in (first, second)] == [str(tmp_path), None]
 
     on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
 
@@ -175,17 +175,17 @@ def test_what_popped_up_for_a_conversation_goes_with_it(on_screen, qt_messages):
         page = screen.window.page
 
         async def show_other():
-            wanted = next(each for each in kept if each != screen.conversation.id)
-            screen.desk.library.open(wanted)
-            await until(lambda: screen.conversation.id == wanted)
+            other_id = next(id_ for id_ in ids if id_ != screen.conversation.id)
+            screen.desk.library.open(other_id)
+            await until(lambda: screen.conversation.id == other_id)
 
-        kept = (first, screen.conversation.id)
-        for open_it in (
+        ids = (first, screen.conversation.id)
+        for open_popup in (
             page.model_picker.open_list,
             page.session_controls.picker.open_menu,
             page.workspace_picker.open_menu,
         ):
-            open_it()
+            open_popup()
             assert QApplication.activePopupWidget() is not None
             # A click on a notification.
             await show_other()
@@ -193,7 +193,7 @@ def test_what_popped_up_for_a_conversation_goes_with_it(on_screen, qt_messages):
         page.composer.choose_files()
         assert page.composer.findChild(QFileDialog).isVisible()
         await show_other()
-        assert not any(each.isVisible() for each in page.composer.findChildren(QFileDialog))
+        assert not any(dialog.isVisible() for dialog in page.composer.findChildren(QFileDialog))
 
     on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
 
@@ -205,13 +205,13 @@ def test_it_says_which_folders_add_instructions(on_screen):
         middle = await store.folders.create("Import", parent=outer.id)
         inner = await store.folders.create("Tables", parent=middle.id, instructions="Be exact.")
         await screen.say("Hello")
-        dialog = await opened(screen)
+        dialog = await open_settings(screen)
         await screen.idle()
         prompt = screen.find(QPlainTextEdit, "System prompt")
         assert "folders" not in prompt.accessibleDescription()
         QTest.keyClick(dialog, Qt.Key.Key_Escape)
         await store.placements.change([screen.conversation.id], folder=inner.id)
-        dialog = await opened(screen)
+        dialog = await open_settings(screen)
         words = "The instructions of its folders are added: Work, Tables"
         await until(lambda: words in screen.words(dialog))
         assert screen.find(QPlainTextEdit, "System prompt").accessibleDescription().endswith(words)

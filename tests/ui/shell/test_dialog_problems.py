@@ -10,7 +10,7 @@ async def refuse(*_):
     raise StorageFailed("The disk is full.")
 
 
-def said(screen, dialog):
+def texts_of(screen, dialog):
     return any("The disk is full." in words for words in screen.words(dialog))
 
 
@@ -23,10 +23,10 @@ def test_a_server_that_cannot_be_removed_is_told_in_the_settings(on_screen, monk
             broken.setattr(screen.engine, "change_preferences", refuse)
             screen.press("Remove server Scripted")
             screen.press("Really remove server Scripted")
-            await until(lambda: said(screen, dialog))
+            await until(lambda: texts_of(screen, dialog))
         screen.press("Remove server Scripted")
         screen.press("Really remove server Scripted")
-        await until(lambda: not said(screen, dialog))
+        await until(lambda: not texts_of(screen, dialog))
         assert screen.find(QDialog, "Settings") is dialog
 
     on_screen(work)
@@ -38,12 +38,12 @@ def test_what_was_said_in_the_settings_is_not_said_at_their_next_opening(on_scre
         dialog = await screen.wait_for(QDialog, "Settings")
         monkeypatch.setattr(screen.engine, "change_preferences", refuse)
         screen.desk.servers.remove("scripted")
-        await until(lambda: said(screen, dialog))
+        await until(lambda: texts_of(screen, dialog))
         screen.press("Close")
         screen.action("Settings").trigger()
         await screen.idle()
         assert dialog.isVisible()
-        assert not said(screen, dialog)
+        assert not texts_of(screen, dialog)
 
     on_screen(work)
 
@@ -57,8 +57,8 @@ def test_what_cannot_go_for_good_is_told_in_the_trash(on_screen, monkeypatch):
         with monkeypatch.context() as broken:
             broken.setattr(screen.engine.store, "purge_conversation", refuse)
             screen.desk.library.trash.purge(record.id)
-            await until(lambda: said(screen, dialog))
+            await until(lambda: texts_of(screen, dialog))
         screen.desk.library.trash.purge(record.id)
-        await until(lambda: not said(screen, dialog))
+        await until(lambda: not texts_of(screen, dialog))
 
     on_screen(work)

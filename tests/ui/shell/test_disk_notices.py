@@ -15,7 +15,7 @@ from ui.shell.storage import DISK_BANNER_KEY
 from ui.style.list_rows import RowRole
 
 
-def shown(screen):
+def banner_text(screen):
     return "\n".join(screen.words(screen.banners))
 
 
@@ -24,12 +24,12 @@ def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, sm
     monkeypatch.setattr(session_opening, "POLL_SECONDS", 0.02)
     folder = small_disk / "data"
 
-    async def begin(screen):
+    async def work(screen):
         await screen.say("precious")
 
-    async def look(screen):
+    async def check(screen):
         assert screen.engine.store.read_only is not None
-        assert "cannot be written to" in shown(screen)
+        assert "cannot be written to" in banner_text(screen)
         await until(lambda: screen.conversation is not None)
         assert screen.banners.keys == [DISK_BANNER_KEY]
         assert screen.answers() == ["gold"]
@@ -50,18 +50,18 @@ def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, sm
         await screen.say("and on")
         assert screen.answers() == ["gold", "silver"]
 
-    on_screen(begin, Turn(ContentDelta("gold")), folder=folder)
+    on_screen(work, Turn(ContentDelta("gold")), folder=folder)
     remount(small_disk, "ro")
-    on_screen(look, Turn(ContentDelta("silver")), folder=folder, saved=True)
+    on_screen(check, Turn(ContentDelta("silver")), folder=folder, saved=True)
 
 
 def test_a_new_conversation_in_a_read_only_folder_keeps_what_was_written(on_screen, small_disk):
     folder = small_disk / "data"
 
-    async def begin(_screen):
+    async def work(_screen):
         pass
 
-    async def look(screen):
+    async def check(screen):
         await until(lambda: screen.conversation is not None)
         screen.write("lost?")
         screen.press("Send")
@@ -69,9 +69,9 @@ def test_a_new_conversation_in_a_read_only_folder_keeps_what_was_written(on_scre
         assert screen.editor.toPlainText() == "lost?"
         assert "cannot be written to" in "\n".join(screen.words())
 
-    on_screen(begin, folder=folder)
+    on_screen(work, folder=folder)
     remount(small_disk, "ro")
-    on_screen(look, folder=folder, saved=True)
+    on_screen(check, folder=folder, saved=True)
 
 
 def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
@@ -81,7 +81,7 @@ def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
         await screen.idle()
         page = dialog.storage
         assert page._folder.text() == str(screen.engine.folder)
-        button = next(each for each in page.findChildren(QPushButton) if each.text() == "Check now")
+        button = next(button for button in page.findChildren(QPushButton) if button.text() == "Check now")
         button.click()
         await until(lambda: page._check_state.text == str(NO_DAMAGE))
         await screen.idle()
@@ -126,7 +126,7 @@ def test_a_backup_is_written_and_restored_in_the_settings(on_screen, tmp_path):
 def test_a_check_is_a_command_and_its_result_told(on_screen):
     async def work(screen):
         screen.action("Check saved conversations").trigger()
-        await until(lambda: str(NO_DAMAGE) in shown(screen))
+        await until(lambda: str(NO_DAMAGE) in banner_text(screen))
 
     on_screen(work)
 

@@ -16,7 +16,7 @@ from tests.ui.shell.test_drafts import answers, composer, details, png, show
 
 @contextmanager
 def unreadable(monkeypatch, path):
-    """The disk fails to read this file."""
+    """Let the disk fail to read this file."""
     read = Path.read_bytes
 
     def fail(self):
@@ -30,7 +30,7 @@ def unreadable(monkeypatch, path):
 
 
 async def with_picture(screen):
-    """A picture is attached in a conversation, and another one is shown; returns the first and the picture's file."""
+    """Attach a picture in a conversation and show another one; return the first one and the picture's file."""
     await screen.say("One")
     first = screen.conversation.id
     composer(screen).attachments.add_pasted(png())
@@ -57,8 +57,8 @@ def test_a_picture_that_cannot_be_read_now_stays_in_a_draft_that_is_written_on_a
             await until(lambda: "cannot be read now" in " ".join(screen.words(composer(screen))))
             assert (screen.editor.toPlainText(), details(screen)) == ("Look at this", ["Cannot be read now"])
         await screen.say("!")
-        sent = screen.conversation._session.history[-2]
-        assert (sent.text, [type(block) for block in sent.blocks][1:]) == ("Look at this!", [Image])
+        message = screen.conversation._session.history[-2]
+        assert (message.text, [type(block) for block in message.blocks][1:]) == ("Look at this!", [Image])
         assert composer(screen).draft() == ("", [])
 
     on_screen(work, answers(), answers())

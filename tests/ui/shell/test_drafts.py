@@ -30,7 +30,7 @@ def png():
 
 
 class Slow:
-    """The intake, which begins when the test says so."""
+    """An intake that begins when the test says so."""
 
     def __init__(self, screen):
         self.may_begin = asyncio.Event()
@@ -57,7 +57,7 @@ async def show(screen, conversation_id):
 
 
 async def pasted_and_left(screen, picture=None):
-    """A picture is on its way into the first conversation, and another one is shown."""
+    """Paste a picture into the first conversation, and show another one while it is prepared."""
     await screen.say("One")
     first = screen.conversation.id
     slow = Slow(screen)
@@ -118,12 +118,12 @@ def test_the_end_waits_for_a_picture_on_its_way(is_left, on_screen):
             composer(screen).attachments.add_pasted(png())
         asyncio.get_running_loop().call_later(0.05, slow.may_begin.set)
 
-    async def look(screen):
+    async def check(screen):
         assert screen.conversation.title == "One"
         await until(lambda: composer(screen).draft()[1])
 
     on_screen(close, answers())
-    on_screen(look)
+    on_screen(check)
 
 
 def test_what_never_comes_is_said_before_the_end(on_screen, monkeypatch):
@@ -133,12 +133,12 @@ def test_what_never_comes_is_said_before_the_end(on_screen, monkeypatch):
         await screen.say("One")
         slow = Slow(screen)
         composer(screen).attachments.add_pasted(png())
-        asked = asyncio.ensure_future(screen.desk._close_confirmation.confirm())
+        confirming = asyncio.ensure_future(screen.desk._close_confirmation.confirm())
         await until(screen.question)
         slow.may_begin.set()
         await until(lambda: not composer(screen).attachments.is_preparing)
         screen.answer_question("Try again")
-        assert await asked
+        assert await confirming
 
     on_screen(work, answers())
 
@@ -159,8 +159,8 @@ LOG = "A line of a log.\n" * (MAX_TEXT_LENGTH // 16)
 
 def test_what_is_typed_beside_a_pasted_text_can_be_edited_on(on_screen):
     def is_whole(screen):
-        pasted = composer(screen).attachments.texts
-        return (screen.editor.toPlainText(), pasted) == ("What is wrong in this log?", [LOG])
+        texts = composer(screen).attachments.texts
+        return (screen.editor.toPlainText(), texts) == ("What is wrong in this log?", [LOG])
 
     async def work(screen):
         await screen.say("One")
@@ -173,13 +173,13 @@ def test_what_is_typed_beside_a_pasted_text_can_be_edited_on(on_screen):
         await show(screen, first)
         assert is_whole(screen)
 
-    async def look(screen):
+    async def check(screen):
         await until(lambda: is_whole(screen))
         await screen.say("!")
         assert screen.provider.requests[-1].messages[-1].text == f"What is wrong in this log?!\n\n{LOG}"
 
     on_screen(work, answers())
-    on_screen(look, answers())
+    on_screen(check, answers())
 
 
 def test_the_last_prompt_comes_in_place_of_what_is_attached_which_comes_back(on_screen):
@@ -228,7 +228,7 @@ def test_a_part_of_the_window_that_fails_leaves_no_draft_over_another_conversati
 
 
 def test_a_waiting_message_that_is_edited_stays_with_its_conversation(on_screen):
-    go, reached = asyncio.Event(), asyncio.Event()
+    may_go_on, reached = asyncio.Event(), asyncio.Event()
 
     async def work(screen):
         screen.write("begin")
@@ -249,13 +249,13 @@ def test_a_waiting_message_that_is_edited_stays_with_its_conversation(on_screen)
         await until(lambda: not screen.conversation.working)
         await screen.idle()
 
-    on_screen(work, Turn(ContentDelta("first"), Wait(go, reached)))
+    on_screen(work, Turn(ContentDelta("first"), Wait(may_go_on, reached)))
 
 
 async def _new(screen):
-    before = screen.conversation.id
+    shown_id = screen.conversation.id
     screen.action("New conversation").trigger()
-    await until(lambda: screen.conversation.id != before)
+    await until(lambda: screen.conversation.id != shown_id)
     await until(lambda: screen.window.page._drafts._shown is screen.conversation)
 
 
@@ -318,19 +318,19 @@ def test_the_end_waits_for_a_message_that_is_just_being_sent(on_screen, monkeypa
         await until(lambda: screen.kept_draft() == "Look at this")
         real = PictureStore.save
 
-        async def keep(*given):
+        async def save_late(*args):
             await may_keep.wait()
-            return await real(*given)
+            return await real(*args)
 
-        monkeypatch.setattr(PictureStore, "save", keep)
+        monkeypatch.setattr(PictureStore, "save", save_late)
         screen.press("Send")
         await until(lambda: composer(screen).draft() == ("", []))
-        ending = asyncio.ensure_future(screen.desk._save_draft())
-        done, _ = await asyncio.wait({ending}, timeout=0.5)
+        closing = asyncio.ensure_future(screen.desk._save_draft())
+        done, _ = await asyncio.wait({closing}, timeout=0.5)
         assert not done
         may_keep.set()
-        await ending
-        await until(lambda: "Look at this" in [each.text for each in screen.conversation._session.history])
+        await closing
+        await until(lambda: "Look at this" in [message.text for message in screen.conversation._session.history])
         await until(lambda: not screen.conversation.working)
 
     on_screen(work, answers(), answers())
@@ -341,21 +341,21 @@ def test_what_is_handed_back_is_not_overwritten_by_a_draft_that_is_just_being_ke
         await screen.say("One")
         conversation, kept_drafts = screen.conversation, screen.desk.library.drafts
         reached, may_go_on = asyncio.Event(), asyncio.Event()
-        real = type(conversation).ensure_stored
+        original = type(conversation).ensure_stored
 
-        async def has_place(self):
+        async def ensure_stored_late(self):
             reached.set()
             await may_go_on.wait()
-            return await real(self)
+            return await original(self)
 
-        monkeypatch.setattr(type(conversation), "ensure_stored", has_place)
-        keeping = asyncio.ensure_future(kept_drafts.save(conversation, ComposerDraft(Draft("typed"))))
+        monkeypatch.setattr(type(conversation), "ensure_stored", ensure_stored_late)
+        saving = asyncio.ensure_future(kept_drafts.save(conversation, ComposerDraft(Draft("typed"))))
         await reached.wait()
-        giving = asyncio.ensure_future(kept_drafts.add_message(conversation.id, Message.user("handed back")))
+        returning = asyncio.ensure_future(kept_drafts.add_message(conversation.id, Message.user("handed back")))
         for _ in range(3):
             await asyncio.sleep(0.01)
         may_go_on.set()
-        await asyncio.gather(keeping, giving)
+        await asyncio.gather(saving, returning)
         assert (await screen.engine.store.load_draft(conversation.id)).text == "typed\n\nhanded back"
 
     on_screen(work, answers())
@@ -365,21 +365,21 @@ def test_what_the_disk_refused_and_was_sent_meanwhile_does_not_come_back(on_scre
     async def work(screen):
         await screen.say("One")
         await _new(screen)
-        new, asked = screen.conversation, asyncio.Event()
+        conversation, is_refused = screen.conversation, asyncio.Event()
 
         async def refuse(*_, **__):
-            asked.set()
+            is_refused.set()
             raise DiskFull("The disk is full.")
 
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse)
             screen.write("hello")
-            await asked.wait()
+            await is_refused.wait()
         screen.press("Send")
-        await until(lambda: not new.is_empty and not new.working)
+        await until(lambda: not conversation.is_empty and not conversation.working)
         await screen.idle()
         await screen.desk._save_draft()
-        assert (await screen.engine.store.load_draft(new.id)).text == ""
+        assert (await screen.engine.store.load_draft(conversation.id)).text == ""
         await _new(screen)
         assert screen.editor.toPlainText() == ""
 

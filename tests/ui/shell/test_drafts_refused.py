@@ -21,11 +21,11 @@ async def refuse(*_, **__):
     raise DiskFull("The disk is full.")
 
 
-async def at_the_end(screen):
-    """What would be lost if the program ended now; None where all is on the disk."""
+async def unsaved_draft(screen):
+    """Return the draft that would be lost if the program ended now; None where all is on the disk."""
     await screen.desk._save_draft()
-    lost = screen.desk._lost_draft
-    return lost.record.text if lost is not None else None
+    draft = screen.desk._lost_draft
+    return draft.record.text if draft is not None else None
 
 
 async def on_disk(screen, conversation_id):
@@ -42,8 +42,8 @@ def test_a_message_that_comes_back_to_a_conversation_that_is_not_shown(on_screen
             full.setattr(Store, refused, refuse)
             with pytest.raises(DiskFull):
                 await screen.window.page._drafts.return_message(first, Message.user("handed back"))
-            assert await at_the_end(screen) == "handed back"
-        assert await at_the_end(screen) is None
+            assert await unsaved_draft(screen) == "handed back"
+        assert await unsaved_draft(screen) is None
         assert await on_disk(screen, first.id) == "handed back"
 
     on_screen(work, answers())
@@ -58,8 +58,8 @@ def test_what_is_written_before_the_draft_is_there(on_screen, monkeypatch):
             screen.window.page._drafts.show(first)
             screen.write("quick")
             await new_conversation(screen)
-            assert await at_the_end(screen) == "quick"
-        assert await at_the_end(screen) is None
+            assert await unsaved_draft(screen) == "quick"
+        assert await unsaved_draft(screen) is None
         assert await on_disk(screen, first.id) == "quick"
 
     on_screen(work, answers())
@@ -71,22 +71,22 @@ def test_a_picture_that_is_being_kept_when_the_program_ends(on_screen, monkeypat
         first = screen.conversation
         may_keep, real = asyncio.Event(), PictureStore.save
 
-        async def keep(*given):
+        async def save_late(*args):
             await may_keep.wait()
-            return await real(*given)
+            return await real(*args)
 
-        monkeypatch.setattr(PictureStore, "save", keep)
+        monkeypatch.setattr(PictureStore, "save", save_late)
         composer(screen).attachments.add_pasted(png())
         await until(lambda: composer(screen).draft()[1])
         screen.write("Look at this")
         screen.action("New conversation").trigger()
         await until(lambda: screen.conversation.id != first.id)
-        ending = asyncio.ensure_future(screen.desk._save_draft())
+        closing = asyncio.ensure_future(screen.desk._save_draft())
         await asyncio.sleep(0)
         may_keep.set()
-        await ending
-        kept = await screen.engine.store.load_draft(first.id)
-        assert (kept.text, len(kept.images)) == ("Look at this", 1)
+        await closing
+        draft = await screen.engine.store.load_draft(first.id)
+        assert (draft.text, len(draft.images)) == ("Look at this", 1)
 
     on_screen(work, answers())
 
@@ -115,7 +115,7 @@ def test_what_was_written_early_stands_once_in_what_is_saved_elsewhere(on_screen
         page._early = [("sent early", [], "soon")]
         monkeypatch.setattr(Store, "save_draft", refuse)
         for _ in range(2):
-            assert (await at_the_end(screen)).count("sent early") == 1
+            assert (await unsaved_draft(screen)).count("sent early") == 1
         page._early = []
 
     on_screen(work)
@@ -132,8 +132,8 @@ def test_a_picture_that_cannot_be_read_now_stays_in_a_draft_that_gets_more(on_sc
         with monkeypatch.context() as unreadable:
             unreadable.setattr(PictureStore, "reload", refuse)
             await screen.window.page._drafts.return_message(first, Message.user("handed back"))
-        kept = await screen.engine.store.load_draft(first.id)
-        assert (kept.text, len(kept.images)) == ("handed back", 1)
+        draft = await screen.engine.store.load_draft(first.id)
+        assert (draft.text, len(draft.images)) == ("handed back", 1)
 
     on_screen(work, answers())
 
@@ -147,7 +147,7 @@ def test_what_comes_back_to_a_conversation_that_is_gone_is_kept_all_the_same(on_
 
 
 async def forget(screen, conversation_id):
-    """The conversation goes away, as with a file that is replaced."""
+    """Remove the conversation, as when the database file is replaced."""
     await screen.engine.store.delete_conversation(conversation_id)
     await screen.engine.store.purge_conversation(conversation_id)
 
@@ -156,14 +156,14 @@ def test_what_is_written_in_a_conversation_that_is_gone_goes_behind_the_draft_of
     async def work(screen):
         kept_drafts = screen.desk.library.drafts
         await screen.say("One")
-        gone = screen.conversation
+        deleted = screen.conversation
         await new_conversation(screen)
         await kept_drafts.save(screen.conversation, ComposerDraft(Draft("a plan")))
-        await forget(screen, gone.id)
-        for written in ("half", "half a thought"):
-            await kept_drafts.save(gone, ComposerDraft(Draft(written)))
+        await forget(screen, deleted.id)
+        for text in ("half", "half a thought"):
+            await kept_drafts.save(deleted, ComposerDraft(Draft(text)))
         assert await on_disk(screen, None) == "a plan\n\nhalf a thought"
-        await kept_drafts.add_message(gone.id, Message.user("handed back"))
+        await kept_drafts.add_message(deleted.id, Message.user("handed back"))
         assert await on_disk(screen, None) == "a plan\n\nhalf a thought\n\nhanded back"
 
     on_screen(work, answers())
@@ -196,14 +196,14 @@ def test_what_the_disk_refused_of_a_conversation_that_is_gone_since_stays_when_m
     async def work(screen):
         kept_drafts = screen.desk.library.drafts
         await screen.say("One")
-        gone = screen.conversation
+        deleted = screen.conversation
         await new_conversation(screen)
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse)
             with pytest.raises(DiskFull):
-                await kept_drafts.save(gone, ComposerDraft(Draft("half a thought")))
-        await forget(screen, gone.id)
-        await kept_drafts.add_message(gone.id, Message.user("handed back"))
+                await kept_drafts.save(deleted, ComposerDraft(Draft("half a thought")))
+        await forget(screen, deleted.id)
+        await kept_drafts.add_message(deleted.id, Message.user("handed back"))
         assert await on_disk(screen, None) == "half a thought\n\nhanded back"
         assert kept_drafts.refused == ()
 
@@ -263,18 +263,18 @@ def test_a_message_that_comes_back_is_seen_by_who_left_and_came_back(on_screen, 
     async def work(screen):
         await screen.say("One")
         first, drafts = screen.conversation, screen.window.page._drafts
-        may_read, real = asyncio.Event(), type(screen.desk.library.drafts).content_of
+        may_return, original = asyncio.Event(), type(screen.desk.library.drafts).content_of
 
-        async def content_of(*given):
-            await may_read.wait()
-            return await real(*given)
+        async def content_of(*args):
+            await may_return.wait()
+            return await original(*args)
 
         monkeypatch.setattr(type(screen.desk.library.drafts), "content_of", content_of)
-        giving = asyncio.ensure_future(drafts.return_message(first, Message.user("handed back")))
+        returning = asyncio.ensure_future(drafts.return_message(first, Message.user("handed back")))
         await new_conversation(screen)
         await show(screen, first.id)
-        may_read.set()
-        await giving
+        may_return.set()
+        await returning
         assert screen.editor.toPlainText() == "handed back"
         await until(lambda: screen.kept_draft() == "handed back")
 
@@ -286,7 +286,7 @@ def test_what_is_written_in_a_new_conversation_outlasts_a_new_one_before_it_that
         await screen.say("One")
         page, kept_drafts = screen.window.page, screen.desk.library.drafts
         await new_conversation(screen)
-        sent = screen.conversation
+        conversation = screen.conversation
         async with page._sending:
             # What is attached to it is still being kept, say.
             screen.write("two")
@@ -295,9 +295,9 @@ def test_what_is_written_in_a_new_conversation_outlasts_a_new_one_before_it_that
             await new_conversation(screen)
             screen.write("a plan")
             await until(lambda: screen.kept_draft() == "a plan")
-        await until(lambda: not sent.is_empty and not sent.working)
-        await kept_drafts.add(sent, ComposerDraft(Draft("and more")))
-        assert await on_disk(screen, sent.id) == "and more"
+        await until(lambda: not conversation.is_empty and not conversation.working)
+        await kept_drafts.add(conversation, ComposerDraft(Draft("and more")))
+        assert await on_disk(screen, conversation.id) == "and more"
         assert await on_disk(screen, None) == "a plan"
 
     on_screen(work, answers(), answers())
@@ -320,7 +320,7 @@ def test_what_the_disk_refused_of_a_new_conversation_is_gone_when_the_next_one_s
         await until(lambda: not new.is_empty and not new.working)
         await new_conversation(screen)
         assert screen.editor.toPlainText() == ""
-        assert await at_the_end(screen) is None
+        assert await unsaved_draft(screen) is None
         assert await on_disk(screen, None) == ""
 
     on_screen(work, answers(), answers())
@@ -330,23 +330,23 @@ def test_a_draft_that_is_still_refused_keeps_no_other_from_the_disk(on_screen, m
     async def work(screen):
         await screen.say("One")
         first, kept_drafts = screen.conversation, screen.desk.library.drafts
-        taken = await import_picture_async(png(), "red.png")
+        prepared = await import_picture_async(png(), "red.png")
         await new_conversation(screen)
         with monkeypatch.context() as full:
             full.setattr(PictureStore, "save", refuse)
             full.setattr(Store, "save_draft", refuse)
-            for keeping in (
-                kept_drafts.save(first, ComposerDraft(Draft("with a picture"), ((taken, "red.png"),))),
+            for saving in (
+                kept_drafts.save(first, ComposerDraft(Draft("with a picture"), ((prepared, "red.png"),))),
                 kept_drafts.save(screen.conversation, ComposerDraft(Draft("a plan"))),
                 kept_drafts.add("f" * 32, ComposerDraft(Draft("of one that is gone"))),
             ):
                 with pytest.raises(DiskFull):
-                    await keeping
+                    await saving
         with monkeypatch.context() as full:
             full.setattr(PictureStore, "save", refuse)
             with pytest.raises(DiskFull):
                 await kept_drafts.retry_refused()
-        assert [each.record.text for each in kept_drafts.refused] == ["with a picture"]
+        assert [draft.record.text for draft in kept_drafts.refused] == ["with a picture"]
         assert await on_disk(screen, None) == "a plan\n\nof one that is gone"
         await kept_drafts.retry_refused()
         assert kept_drafts.refused == ()
@@ -422,21 +422,21 @@ def test_a_draft_that_is_just_being_kept_when_the_screen_is_lost_stays(on_screen
         await screen.say("One")
         first, kept_drafts = screen.conversation, screen.desk.library.drafts
         await new_conversation(screen)
-        asked, answered = asyncio.Event(), asyncio.Event()
+        is_called, may_fail = asyncio.Event(), asyncio.Event()
 
         async def refuse_late(*_, **__):
-            asked.set()
-            await answered.wait()
+            is_called.set()
+            await may_fail.wait()
             raise DiskFull("The disk is full.")
 
         with monkeypatch.context() as full:
             full.setattr(Store, "save_draft", refuse_late)
-            keeping = asyncio.ensure_future(kept_drafts.save(first, ComposerDraft(Draft("of the first"))))
-            await asked.wait()
+            saving = asyncio.ensure_future(kept_drafts.save(first, ComposerDraft(Draft("of the first"))))
+            await is_called.wait()
         saved = screen.desk.save_immediately()
-        answered.set()
+        may_fail.set()
         with pytest.raises(DiskFull):
-            await keeping
+            await saving
         assert saved
         assert await on_disk(screen, first.id) == "of the first"
 

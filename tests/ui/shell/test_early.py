@@ -60,8 +60,8 @@ def test_a_text_that_is_pasted_before_the_first_conversation_is_open_stays_besid
             assert screen.editor.toPlainText() == "What is in this log?"
             assert screen.window.page.composer.attachments.texts == [LONG]
             await screen.window.page._drafts.save()
-            kept = await screen.desk.library.drafts.load(screen.conversation)
-            assert (kept.record.text, kept.record.pasted) == ("What is in this log?", (LONG,))
+            draft = await screen.desk.library.drafts.load(screen.conversation)
+            assert (draft.record.text, draft.record.pasted) == ("What is in this log?", (LONG,))
         finally:
             await screen.close()
 

@@ -12,9 +12,9 @@ RAN = {"path": "adam.txt", "content": "Goodbye"}
 
 
 def card(screen):
-    """The call, and what assistive technology reads of its card."""
+    """Return the call, and what assistive technology reads of its card."""
     numbered = enumerate(screen.conversation.transcript)
-    place, item = next((at, each) for at, each in numbered if type(each) is ToolCallItem)
+    place, item = next((index, row_item) for index, row_item in numbered if type(row_item) is ToolCallItem)
     return item, screen.window.page.transcript.row_viewport.rows.row(place).spoken_text()
 
 

@@ -18,7 +18,7 @@ from ui.sidebar.organising import OrganisePresenter
 from ui.style.widgets import QuestionBox
 
 
-def shown(screen):
+def banner_text(screen):
     return "\n".join(screen.words(screen.banners))
 
 
@@ -30,7 +30,7 @@ async def dialog_of(screen, action):
 def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
     async def work(screen):
         screen.action("Export this conversation…").trigger()
-        await until(lambda: "nothing in this conversation yet" in shown(screen))
+        await until(lambda: "nothing in this conversation yet" in banner_text(screen))
         await screen.say("precious")
         for words, name in (
             ("Web page", "a.html"),
@@ -40,19 +40,19 @@ def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
             ("JSON", "a.json"),
         ):
             dialog = await dialog_of(screen, "Export this conversation…")
-            dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
+            dialog.selectNameFilter(next(pattern for pattern in dialog.nameFilters() if pattern.startswith(words)))
             dialog.filterSelected.emit(dialog.selectedNameFilter())
             assert dialog.defaultSuffix() == name.partition(".")[2]
             path = tmp_path / name
             dialog.fileSelected.emit(str(path))
             dialog.reject()
-            await until(lambda path=path: str(path) in shown(screen))
+            await until(lambda path=path: str(path) in banner_text(screen))
         assert "precious" in (tmp_path / "a.html").read_text()
         assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
         assert "gold" in (tmp_path / "a.md").read_text()
         assert "conversations.json" in zipfile.ZipFile(tmp_path / "a.zip").namelist()
-        (written,) = json.loads((tmp_path / "a.json").read_text())["conversations"]
-        assert written["title"] == "precious"
+        (exported,) = json.loads((tmp_path / "a.json").read_text())["conversations"]
+        assert exported["title"] == "precious"
 
     on_screen(work, Turn(ContentDelta("gold")))
 
@@ -67,11 +67,11 @@ def test_the_folder_of_an_export_is_opened(on_screen, monkeypatch, tmp_path):
         dialog = await dialog_of(screen, "Export this conversation…")
         dialog.fileSelected.emit(str(tmp_path / "taken" / "a.html"))
         dialog.reject()
-        await until(lambda: "Exported to" in shown(screen))
+        await until(lambda: "Exported to" in banner_text(screen))
         banner = screen.window.banners._shown["exported"].banner
         assert banner.duration_ms is not None, "it stays over every conversation"
         screen.press("Open folder")
-        await until(lambda: "could not be opened" in shown(screen))
+        await until(lambda: "could not be opened" in banner_text(screen))
         assert opened() == [f"file://{tmp_path}/taken"]
 
     on_screen(work, Turn(ContentDelta("gold")))
@@ -83,20 +83,20 @@ def test_the_menu_of_one_conversation_offers_all_formats_and_an_ending_that_is_w
         for name in ("typed.html", "typed.PDF", "typed.md", "typed.json"):
             screen.window.findChild(OrganisePresenter).act_on("export", [screen.conversation.id])
             dialog = await until(lambda: screen.desk.exchange()._dialog)
-            assert [Path(each).name for each in dialog.selectedFiles()] == ["precious.html"]
-            archive = next(each for each in dialog.nameFilters() if each.startswith("Archive"))
+            assert [Path(path).name for path in dialog.selectedFiles()] == ["precious.html"]
+            archive = next(pattern for pattern in dialog.nameFilters() if pattern.startswith("Archive"))
             dialog.selectNameFilter(archive)
             path = tmp_path / name
             dialog.fileSelected.emit(str(path))
             dialog.reject()
-            await until(lambda path=path: str(path) in shown(screen))
+            await until(lambda path=path: str(path) in banner_text(screen))
         assert "precious" in (tmp_path / "typed.html").read_text()
         assert (tmp_path / "typed.PDF").read_bytes().startswith(b"%PDF-")
         assert "gold" in (tmp_path / "typed.md").read_text()
         assert json.loads((tmp_path / "typed.json").read_text())["conversations"]
         screen.window.findChild(OrganisePresenter).act_on("export", [screen.conversation.id, "another"])
         dialog = await until(lambda: screen.desk.exchange()._dialog)
-        assert [each.partition(" ")[0].rstrip(",") for each in dialog.nameFilters()] == [
+        assert [pattern.partition(" ")[0].rstrip(",") for pattern in dialog.nameFilters()] == [
             "Archive",
             "JSON",
             "Web",
@@ -112,10 +112,10 @@ def test_a_pdf_takes_the_place_of_no_file_of_the_data_folder(on_screen):
     async def work(screen):
         await screen.say("precious")
         database = screen.engine.folder / "conversations.sqlite3"
-        before = database.read_bytes()[:16]
+        header = database.read_bytes()[:16]
         screen.desk.exchange()._exchange.export_pdf(database, screen.conversation.id)
-        await until(lambda: "which no export replaces" in shown(screen))
-        assert database.read_bytes()[:16] == before
+        await until(lambda: "which no export replaces" in banner_text(screen))
+        assert database.read_bytes()[:16] == header
 
     on_screen(work, Turn(ContentDelta("gold")))
 
@@ -133,7 +133,7 @@ def test_an_import_says_what_came_and_what_did_not(on_screen, tmp_path):
             dialog.fileSelected.emit(str(path))
             dialog.reject()
             words = f"Imported conversations: {added}. {'Here already: 1. ' if present else ''}Left out: 1."
-            await until(lambda words=words: words in shown(screen))
+            await until(lambda words=words: words in banner_text(screen))
         records = await screen.engine.store.list_conversations()
         assert [record.title for record in records] == ["From elsewhere"]
         screen.press("Details…")
@@ -151,8 +151,8 @@ def test_a_file_of_another_kind_is_refused_in_words(on_screen, tmp_path):
         dialog = await dialog_of(screen, "Import conversations…")
         dialog.fileSelected.emit(str(tmp_path / "x.json"))
         dialog.reject()
-        await until(lambda: "holds no conversations that this version can read" in shown(screen))
-        await until(lambda: "Working on your conversations" not in shown(screen))
+        await until(lambda: "holds no conversations that this version can read" in banner_text(screen))
+        await until(lambda: "Working on your conversations" not in banner_text(screen))
 
     on_screen(work)
 
@@ -175,8 +175,8 @@ def test_what_other_assistants_left_is_offered_and_imported(on_screen, tmp_path,
         assert not button.isEnabled()
         box.setChecked(True)
         button.click()
-        await until(lambda: "Imported conversations: 1." in shown(screen))
-        assert ": 0." not in shown(screen)
+        await until(lambda: "Imported conversations: 1." in banner_text(screen))
+        assert ": 0." not in banner_text(screen)
         (record,) = await screen.engine.store.list_conversations()
         assert record.origin.program == "claude-code"
 

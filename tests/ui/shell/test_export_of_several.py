@@ -10,12 +10,12 @@ from ui.sidebar.organising import OrganisePresenter
 TURNS = [Turn(ContentDelta(f"gold {number}")) for number in range(2)]
 
 
-def shown(screen):
+def banner_text(screen):
     return "\n".join(screen.words(screen.banners))
 
 
 async def two(screen):
-    """Two conversations with the same title."""
+    """Make two conversations with the same title."""
     ids = []
     for number in range(2):
         if number:
@@ -28,12 +28,12 @@ async def two(screen):
 
 async def choose(screen, words, path):
     dialog = await until(lambda: screen.desk.exchange()._dialog)
-    dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
+    dialog.selectNameFilter(next(pattern for pattern in dialog.nameFilters() if pattern.startswith(words)))
     dialog.filterSelected.emit(dialog.selectedNameFilter())
     assert dialog.defaultSuffix() == ""
     dialog.fileSelected.emit(str(path))
     dialog.reject()
-    await until(lambda: "Exported to" in shown(screen))
+    await until(lambda: "Exported to" in banner_text(screen))
     screen.banners.clear()
 
 
@@ -77,10 +77,10 @@ def test_a_folder_that_cannot_be_made_is_said(on_screen, tmp_path):
         for words in ("PDF files", "Web pages"):
             screen.action("Export all conversations…").trigger()
             dialog = await until(lambda: screen.desk.exchange()._dialog)
-            dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
+            dialog.selectNameFilter(next(pattern for pattern in dialog.nameFilters() if pattern.startswith(words)))
             dialog.fileSelected.emit(str(tmp_path / "taken"))
             dialog.reject()
-            await until(lambda: f"“{tmp_path}/taken” is a file" in shown(screen))
+            await until(lambda: f"“{tmp_path}/taken” is a file" in banner_text(screen))
             screen.banners.clear()
         assert (tmp_path / "taken").read_text() == ""
 
@@ -92,19 +92,19 @@ def test_one_that_is_deleted_meanwhile_is_named_and_the_others_are_there(on_scre
     async def work(screen):
         ids = await two(screen)
         exchange = screen.desk.exchange()._exchange
-        read_wanted = exchange._select
+        select = exchange._select
 
-        async def read_and_delete(wanted):
-            found = await read_wanted(wanted)
+        async def read_and_delete(selection):
+            conversations = await select(selection)
             await screen.engine.store.delete_conversation(ids[0])
             await screen.engine.store.purge_conversation(ids[0])
-            return found
+            return conversations
 
         monkeypatch.setattr(exchange, "_select", read_and_delete)
         monkeypatch.setattr(screen.banners, "clear", lambda: None)
         screen.window.findChild(OrganisePresenter).act_on("export", ids)
         await choose(screen, words, tmp_path / "pages")
         assert len(list((tmp_path / "pages").iterdir())) == 1
-        assert "Deleted meanwhile, so not exported (1): “precious”." in shown(screen)
+        assert "Deleted meanwhile, so not exported (1): “precious”." in banner_text(screen)
 
     on_screen(work, *TURNS)

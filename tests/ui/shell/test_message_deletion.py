@@ -9,7 +9,7 @@ from desktop_agent.storage.backups.backup import write_backup
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.ui.shell.test_branches import commands, run, session, settled, turns, view, write
-from tests.ui.shell.test_undo import dialog, press, worked
+from tests.ui.shell.test_undo import dialog, press, run_calls
 from ui.shell.branch_tree.message_deletion import deletion_words
 from ui.style.widgets import QuestionBox
 
@@ -22,7 +22,7 @@ def question(screen):
     return next((box for box in screen.window.findChildren(QuestionBox) if box.isVisible()), None)
 
 
-async def asked(screen, name="Delete…", row=-1):
+async def ask_to_delete(screen, name="Delete…", row=-1):
     commands(screen, row)[name].run()
     await until(lambda: question(screen) is not None)
     return question(screen)
@@ -52,11 +52,11 @@ def test_backups_that_still_have_it_are_named(on_screen):
         await screen.say("a")
         await write_backup(screen.engine.store, screen.engine.folder, screen.engine.folder / "backups")
         await screen.say("b")
-        answer(await asked(screen, row=2), "Delete for good")
+        answer(await ask_to_delete(screen, row=2), "Delete for good")
         await until(lambda: screen.answers() == ["one"])
         await screen.idle()
         assert screen.banners.keys == []
-        answer(await asked(screen, row=0), "Delete for good")
+        answer(await ask_to_delete(screen, row=0), "Delete for good")
         await until(lambda: "Backups and copies that still have" in " ".join(screen.words(screen.banners)))
 
     on_screen(work, *turns("one", "two"))
@@ -66,7 +66,7 @@ def test_a_message_is_deleted_once_that_was_asked(on_screen):
     async def work(screen):
         await screen.say("a")
         await screen.say("b")
-        box = await asked(screen, row=2)
+        box = await ask_to_delete(screen, row=2)
         assert box.accessibleName() == "Delete your message?"
         assert "the message after it" in box.accessibleDescription()
         assert box.focusWidget().text() == "Keep"
@@ -85,7 +85,7 @@ def test_a_message_is_deleted_once_that_was_asked(on_screen):
         answer(question(screen), "Delete for good")
         await until(lambda: screen.answers() == [])
         await settled(screen)
-        box = await asked(screen, row=0)
+        box = await ask_to_delete(screen, row=0)
         answer(box, "Delete for good")
         await until(lambda: len(screen.conversation.transcript) == 0)
         await until(lambda: screen.window.windowTitle().startswith("New conversation"))
@@ -98,7 +98,7 @@ def test_the_version_before_is_shown_then(on_screen):
     async def work(screen):
         await screen.say("a")
         await run(screen, "Regenerate")
-        answer(await asked(screen), "Delete for good")
+        answer(await ask_to_delete(screen), "Delete for good")
         await until(lambda: screen.answers() == ["one"])
         assert "Previous version" not in commands(screen)
 
@@ -109,7 +109,7 @@ def test_a_conversation_that_is_left_is_asked_about_no_more(on_screen):
     async def work(screen):
         await screen.say("a")
         first = screen.conversation
-        await asked(screen)
+        await ask_to_delete(screen)
         screen.window.sidebar.new_requested.emit()
         await until(lambda: screen.conversation is not first)
         assert question(screen) is None
@@ -119,12 +119,12 @@ def test_a_conversation_that_is_left_is_asked_about_no_more(on_screen):
 
 def test_a_conversation_can_be_left_while_a_message_is_deleted_or_a_version_is_loaded(on_screen):
     async def leave(screen):
-        left = screen.conversation
+        conversation = screen.conversation
         screen.window.sidebar.new_requested.emit()
-        assert screen.conversation is not left
+        assert screen.conversation is not conversation
         await screen.idle()
         assert screen.banners.keys == []
-        return left
+        return conversation
 
     async def work(screen):
         await screen.say("a")
@@ -133,7 +133,7 @@ def test_a_conversation_can_be_left_while_a_message_is_deleted_or_a_version_is_l
         first = await leave(screen)
         screen.desk.library.open(first.id)
         await until(lambda: screen.answers() == ["one"])
-        answer(await asked(screen), "Delete for good")
+        answer(await ask_to_delete(screen), "Delete for good")
         await leave(screen)
         screen.desk.library.open(first.id)
         await until(lambda: screen.answers() == ["two"])
@@ -146,9 +146,9 @@ def test_files_can_be_undone_first_and_then_it_is_asked_again(on_screen, tmp_pat
     folder.mkdir()
 
     async def work(screen):
-        await worked(screen, folder)
+        await run_calls(screen, folder)
         assert (folder / "a.txt").read_text() == "one"
-        answer(await asked(screen, row=0), "Undo the files first…")
+        answer(await ask_to_delete(screen, row=0), "Undo the files first…")
         await until(lambda: dialog(screen) is not None)
         press(dialog(screen), "Undo")
         await until(lambda: question(screen) is not None)

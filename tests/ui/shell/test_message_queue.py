@@ -20,7 +20,7 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 ALT = Qt.KeyboardModifier.AltModifier
 
 
-class Held:
+class PausedAnswer:
     """An answer that ends when the test says so."""
 
     def __init__(self):
@@ -40,15 +40,15 @@ class Held:
 
     async def end(self, screen):
         self.go.set()
-        await ended(screen)
+        await wait_for_end(screen)
 
 
 @pytest.fixture
-def held():
-    return Held()
+def paused():
+    return PausedAnswer()
 
 
-async def ended(screen):
+async def wait_for_end(screen):
     session = screen.engine._sessions[screen.conversation.id]
     await until(lambda: not screen.conversation.working and not screen.conversation.session_controls.queue)
     await session.wait_idle()
@@ -64,47 +64,49 @@ async def steer(screen, text, modifiers=Qt.KeyboardModifier.NoModifier):
 
 
 def waiting(screen):
-    return [(each.text, each.when) for each in screen.conversation.session_controls.queue]
+    return [(message.text, message.when) for message in screen.conversation.session_controls.queue]
 
 
-def shown(screen):
+def shown_messages(screen):
     rows = screen.window.page.session_controls.queue.rows
-    assert all(each.isVisible() for each in rows)
-    return [each.accessibleName().removeprefix("Waiting message: ") for each in rows]
+    assert all(row.isVisible() for row in rows)
+    return [row.accessibleName().removeprefix("Waiting message: ") for row in rows]
 
 
 def prompts(screen):
-    return [each.text for each in screen.conversation.transcript if isinstance(each, UserItem)]
+    return [item.text for item in screen.conversation.transcript if isinstance(item, UserItem)]
 
 
-def test_enter_steers_and_ctrl_enter_waits_for_the_end(on_screen, held):
+def test_enter_steers_and_ctrl_enter_waits_for_the_end(on_screen, paused):
     async def work(screen):
         assert screen.find(QWidget, "Waiting messages") is None
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "soon")
         await steer(screen, "later", CONTROL)
         assert waiting(screen) == [("soon", "soon"), ("later", "idle")]
-        assert shown(screen) == ["soon", "later"]
+        assert shown_messages(screen) == ["soon", "later"]
         assert screen.editor.toPlainText() == ""
         assert screen.find(QWidget, "Waiting messages") is not None
         rows = screen.window.page.session_controls.queue.rows
-        assert [each.accessibleDescription() for each in rows] == ["As soon as possible", "When the agent is done"]
-        described = [{each.accessibleDescription() for each in row.findChildren(QAbstractButton)} for row in rows]
+        assert [row.accessibleDescription() for row in rows] == ["As soon as possible", "When the agent is done"]
+        described = [{button.accessibleDescription() for button in row.findChildren(QAbstractButton)} for row in rows]
         assert described == [{"soon"}, {"later"}]
-        await held.end(screen)
+        await paused.end(screen)
         assert prompts(screen) == ["begin", "soon", "later"]
         assert screen.find(QWidget, "Waiting messages") is None
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
 
 
-def test_when_one_is_sent_can_be_changed_in_its_row(on_screen, held):
+def test_when_one_is_sent_can_be_changed_in_its_row(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "first")
         await steer(screen, "second")
         row = screen.window.page.session_controls.queue.rows[0]
-        button = next(each for each in row.findChildren(QPushButton) if each.accessibleName().startswith("Sent: "))
+        button = next(
+            button for button in row.findChildren(QPushButton) if button.accessibleName().startswith("Sent: ")
+        )
         assert button.accessibleName() == ("Sent: As soon as possible. Press to change it to: When the agent is done")
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         assert waiting(screen) == [("first", "idle"), ("second", "soon")]
@@ -112,23 +114,23 @@ def test_when_one_is_sent_can_be_changed_in_its_row(on_screen, held):
         QTest.keyClick(row, Qt.Key.Key_Return, CONTROL)
         assert waiting(screen) == [("first", "soon"), ("second", "soon")]
         QTest.keyClick(row, Qt.Key.Key_Return, CONTROL)
-        await held.end(screen)
+        await paused.end(screen)
         assert prompts(screen) == ["begin", "second", "first"]
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
 
 
-def test_the_mouse_finds_both_in_a_menu_beside_stop(on_screen, held, qt_messages):
+def test_the_mouse_finds_both_in_a_menu_beside_stop(on_screen, paused, qt_messages):
     qt_messages.expect("grabbing the keyboard")
 
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         assert screen.find(QToolButton, "Queue the message") is None
         screen.write("later")
         screen.press("Queue the message")
         menu = screen.window.page.composer._send_or_stop.findChild(QMenu)
         assert menu.isVisible()
-        assert [(each.text(), each.shortcut().toString()) for each in menu.actions()] == [
+        assert [(action.text(), action.shortcut().toString()) for action in menu.actions()] == [
             ("Send as soon as possible", "Enter"),
             ("Send when the agent is done", "Ctrl+Enter"),
         ]
@@ -136,130 +138,130 @@ def test_the_mouse_finds_both_in_a_menu_beside_stop(on_screen, held, qt_messages
         menu.actions()[1].trigger()
         await until(lambda: waiting(screen) == [("later", "idle")])
         await screen.idle()
-        await held.end(screen)
+        await paused.end(screen)
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))
 
 
-def test_where_enter_makes_a_line_ctrl_enter_sends_soon(on_screen, held):
+def test_where_enter_makes_a_line_ctrl_enter_sends_soon(on_screen, paused):
     async def work(screen):
         screen.window.page.composer.set_enter_sends(False)
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "soon", CONTROL)
         assert waiting(screen) == [("soon", "soon")]
-        await held.end(screen)
+        await paused.end(screen)
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))
 
 
-def test_they_are_moved_and_removed_by_keys(on_screen, held):
+def test_they_are_moved_and_removed_by_keys(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         for text in ("one", "two", "three"):
             await steer(screen, text)
         screen.action("Waiting messages").trigger()
         first, _, last = rows = screen.window.page.session_controls.queue.rows
         QTest.keyClick(first, Qt.Key.Key_Down, ALT)
-        assert shown(screen) == ["two", "one", "three"]
+        assert shown_messages(screen) == ["two", "one", "three"]
         assert screen.window.page.session_controls.queue.rows[1] is first
         QTest.keyClick(first, Qt.Key.Key_Down)
         QTest.keyClick(last, Qt.Key.Key_Delete)
-        assert shown(screen) == ["two", "one"]
+        assert shown_messages(screen) == ["two", "one"]
         # Beyond an end nothing moves.
         QTest.keyClick(rows[1], Qt.Key.Key_Up, ALT)
         assert [text for text, _ in waiting(screen)] == ["two", "one"]
-        await held.end(screen)
+        await paused.end(screen)
         assert prompts(screen) == ["begin", "two", "one"]
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second")), Turn(ContentDelta("third"))))
 
 
-def test_and_by_the_mouse_and_what_was_removed_can_be_had_back(on_screen, held):
+def test_they_are_moved_and_removed_by_the_mouse_and_undo_brings_one_back(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         for text in ("one", "two", "three"):
             await steer(screen, text)
         row = screen.window.page.session_controls.queue.rows[1]
-        buttons = {each.accessibleName(): each for each in row.findChildren(QToolButton)}
+        buttons = {button.accessibleName(): button for button in row.findChildren(QToolButton)}
         QTest.mouseClick(buttons["Send earlier"], Qt.MouseButton.LeftButton)
-        assert shown(screen) == ["two", "one", "three"]
+        assert shown_messages(screen) == ["two", "one", "three"]
         assert not buttons["Send earlier"].isEnabled()
         QTest.mouseClick(buttons["Send later"], Qt.MouseButton.LeftButton)
         QTest.mouseClick(buttons["Remove"], Qt.MouseButton.LeftButton)
-        assert shown(screen) == ["one", "three"]
+        assert shown_messages(screen) == ["one", "three"]
         screen.press("Undo")
-        assert shown(screen) == ["one", "two", "three"]
+        assert shown_messages(screen) == ["one", "two", "three"]
         screen.press("Stop")
-        await ended(screen)
+        await wait_for_end(screen)
 
-    on_screen(work, *held.turns())
+    on_screen(work, *paused.turns())
 
 
-def test_what_was_removed_comes_back_after_a_look_at_another_conversation(on_screen, held, monkeypatch):
+def test_what_was_removed_comes_back_after_a_look_at_another_conversation(on_screen, paused, monkeypatch):
     monkeypatch.setattr(session_lifecycle, "LINGER_SECONDS", 0.0)
 
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "one", CONTROL)
-        held.go.set()
+        paused.go.set()
         await until(lambda: not screen.conversation.working)
         first = screen.conversation.id
-        left = screen.engine._sessions[first]
+        session_of_first = screen.engine._sessions[first]
         row = screen.window.page.session_controls.queue.rows[0]
-        buttons = {each.accessibleName(): each for each in row.findChildren(QToolButton)}
+        buttons = {button.accessibleName(): button for button in row.findChildren(QToolButton)}
         QTest.mouseClick(buttons["Remove"], Qt.MouseButton.LeftButton)
-        assert shown(screen) == []
+        assert shown_messages(screen) == []
         await new_conversation(screen)
-        await until(lambda: left.is_closed)
+        await until(lambda: session_of_first.is_closed)
         await show(screen, first)
         screen.press("Undo")
-        await until(lambda: shown(screen) == ["one"])
+        await until(lambda: shown_messages(screen) == ["one"])
 
-    on_screen(work, Turn(ContentDelta("first"), held.wait, ConnectionFailed("gone")))
+    on_screen(work, Turn(ContentDelta("first"), paused.wait, ConnectionFailed("gone")))
 
 
 def editor_in(screen):
     return screen.find(QPlainTextEdit, "Text of the waiting message")
 
 
-def test_the_text_is_changed_in_place(on_screen, held):
+def test_the_text_is_changed_in_place(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "one")
         (row,) = screen.window.page.session_controls.queue.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), " and a half")
         QTest.keyClick(editor_in(screen), Qt.Key.Key_Escape)
-        assert shown(screen) == ["one"]
+        assert shown_messages(screen) == ["one"]
         assert screen.conversation.working
         QTest.keyClick(row, Qt.Key.Key_F2)
         QTest.keyClicks(editor_in(screen), " and two")
         QTest.keyClick(editor_in(screen), Qt.Key.Key_Return)
-        assert shown(screen) == ["one and two"]
+        assert shown_messages(screen) == ["one and two"]
         assert editor_in(screen) is None
-        await held.end(screen)
+        await paused.end(screen)
         assert prompts(screen) == ["begin", "one and two"]
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))
 
 
-def test_what_is_being_changed_while_it_is_delivered_is_not_lost(on_screen, held):
+def test_what_is_being_changed_while_it_is_delivered_is_not_lost(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "one")
         (row,) = screen.window.page.session_controls.queue.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), " more")
-        await held.end(screen)
+        await paused.end(screen)
         assert prompts(screen) == ["begin", "one"]
         assert screen.editor.toPlainText() == "one more"
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))
 
 
-def test_what_is_being_changed_is_saved_with_the_draft(on_screen, held):
+def test_what_is_being_changed_is_saved_with_the_draft(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "one")
         screen.write("draft")
         (row,) = screen.window.page.session_controls.queue.rows
@@ -268,14 +270,14 @@ def test_what_is_being_changed_is_saved_with_the_draft(on_screen, held):
         await until(lambda: screen.kept_draft() == "draft\n\none more")
         QTest.keyClick(editor_in(screen), Qt.Key.Key_Escape)
         await until(lambda: screen.kept_draft() == "draft")
-        await held.end(screen)
+        await paused.end(screen)
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))
 
 
-def test_what_was_not_changed_is_delivered_and_not_handed_back(on_screen, held):
+def test_what_was_not_changed_is_delivered_and_not_handed_back(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         # The editor has another space than the message.
         await steer(screen, "one")
         (entry,) = screen.conversation.session_controls._session.queue.entries
@@ -284,48 +286,48 @@ def test_what_was_not_changed_is_delivered_and_not_handed_back(on_screen, held):
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), "s")
         QTest.keyClick(editor_in(screen), Qt.Key.Key_Backspace)
-        await held.end(screen)
+        await paused.end(screen)
         assert prompts(screen) == ["begin", "10\xa0%"]
         assert screen.editor.toPlainText() == ""
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))
 
 
-def test_stop_hands_them_back_to_the_editor(on_screen, held):
+def test_stop_hands_them_back_to_the_editor(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "one")
         await steer(screen, "two")
         screen.press("Stop")
-        await ended(screen)
+        await wait_for_end(screen)
         await until(lambda: screen.editor.toPlainText() == "one\n\ntwo")
         assert prompts(screen) == ["begin"]
         assert screen.find(QWidget, "Waiting messages") is None
 
-    on_screen(work, *held.turns())
+    on_screen(work, *paused.turns())
 
 
-def test_what_waits_after_a_failure_is_sent_on_demand(on_screen, held):
+def test_what_waits_after_a_failure_is_sent_on_demand(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         await steer(screen, "one", CONTROL)
         assert screen.find(QPushButton, "Send now") is None
-        held.go.set()
+        paused.go.set()
         await until(lambda: not screen.conversation.working)
         await screen.idle()
-        assert shown(screen) == ["one"]
+        assert shown_messages(screen) == ["one"]
         screen.press("Send now")
-        await ended(screen)
+        await wait_for_end(screen)
         assert prompts(screen) == ["begin", "one"]
         assert screen.answers()[-1] == "second"
 
-    failing = Turn(ContentDelta("first"), held.wait, ConnectionFailed("gone"))
+    failing = Turn(ContentDelta("first"), paused.wait, ConnectionFailed("gone"))
     on_screen(work, failing, Turn(ContentDelta("second")))
 
 
-def test_each_conversation_has_its_own(on_screen, held):
+def test_each_conversation_has_its_own(on_screen, paused):
     async def work(screen):
-        await held.begin(screen)
+        await paused.begin(screen)
         first = screen.conversation.id
         await steer(screen, "one")
         screen.action("New conversation").trigger()
@@ -333,8 +335,8 @@ def test_each_conversation_has_its_own(on_screen, held):
         assert screen.find(QWidget, "Waiting messages") is None
         screen.desk.library.open(first)
         await until(lambda: screen.conversation.id == first)
-        assert shown(screen) == ["one"]
+        assert shown_messages(screen) == ["one"]
         screen.press("Stop")
-        await ended(screen)
+        await wait_for_end(screen)
 
-    on_screen(work, *held.turns())
+    on_screen(work, *paused.turns())

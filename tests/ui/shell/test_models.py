@@ -54,7 +54,7 @@ def test_the_choice_goes_with_the_request_and_survives(on_screen, tmp_path):
         await screen.say("Hello")
         assert screen.provider.requests[-1].config.reasoning == MAX
 
-    async def look(screen):
+    async def check(screen):
         await begin(screen, Turn(ContentDelta("Hi")))
         assert screen.conversation.reasoning == MAX
         await screen.say("Again")
@@ -64,7 +64,7 @@ def test_the_choice_goes_with_the_request_and_survives(on_screen, tmp_path):
         assert screen.conversation.reasoning is None
 
     on_screen(choose, folder=tmp_path / "data")
-    on_screen(look, folder=tmp_path / "data")
+    on_screen(check, folder=tmp_path / "data")
 
 
 def test_a_choice_that_the_next_model_lacks_falls_back_and_says_so(on_screen):
@@ -149,11 +149,11 @@ def test_the_cost_of_a_conversation_grows_and_is_there_again(on_screen, tmp_path
         await screen.say("Hello again")
         await until(lambda: figures(screen) == "105 tokens · $0.50")
 
-    async def look(screen):
+    async def check(screen):
         await until(lambda: figures(screen) == "105 tokens · $0.50")
 
     on_screen(spend, folder=tmp_path / "data")
-    on_screen(look, folder=tmp_path / "data")
+    on_screen(check, folder=tmp_path / "data")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
@@ -176,17 +176,17 @@ def test_a_link_that_nothing_opens_is_said(on_screen, monkeypatch, tmp_path):
 
     async def work(screen):
         screen.window.page.transcript.link_activated.emit("https://a.example/b")
-        await until(lambda: any("“https://a.example/b” could not be opened." in each for each in screen.words()))
+        await until(lambda: any("“https://a.example/b” could not be opened." in text for text in screen.words()))
 
     on_screen(work)
 
 
 @pytest.mark.parametrize("can_open", [True, False])
 def test_without_xdg_open_qt_opens_it_or_it_is_said(on_screen, monkeypatch, can_open):
-    opened = []
+    urls = []
 
     def open_url(url):
-        opened.append(url.toString())
+        urls.append(url.toString())
         return can_open
 
     monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
@@ -194,8 +194,8 @@ def test_without_xdg_open_qt_opens_it_or_it_is_said(on_screen, monkeypatch, can_
 
     async def work(screen):
         screen.window.page.transcript.link_activated.emit("https://a.example/b")
-        assert opened == ["https://a.example/b"]
-        assert any("could not be opened" in each for each in screen.words()) is not can_open
+        assert urls == ["https://a.example/b"]
+        assert any("could not be opened" in text for text in screen.words()) is not can_open
 
     on_screen(work)
 
@@ -258,7 +258,7 @@ def test_what_another_process_works_in_is_shown_and_not_changed(on_screen, tmp_p
 
 
 async def let_go(engine, conversation_id):
-    """The conversation, once the window has left it."""
+    """Return the conversation, once the window has released it."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

@@ -25,11 +25,11 @@ def picker(screen):
 
 
 def offers(screen):
-    return [each.text() for each in picker(screen).findChild(QMenu).actions() if each.text()]
+    return [action.text() for action in picker(screen).findChild(QMenu).actions() if action.text()]
 
 
 def choose(screen, start):
-    action = next(each for each in picker(screen).findChild(QMenu).actions() if each.text().startswith(start))
+    action = next(action for action in picker(screen).findChild(QMenu).actions() if action.text().startswith(start))
     action.trigger()
 
 
@@ -43,8 +43,8 @@ def write(number, path="a.txt"):
 
 def test_all_modes_are_offered_also_own_ones_and_say_what_happens_unasked(on_screen):
     async def work(screen):
-        made = screen.engine._setup
-        screen.engine._setup = lambda store: replace(made(store), modes=lambda: (*BUILT_IN_MODES, OWN))
+        original = screen.engine._setup
+        screen.engine._setup = lambda store: replace(original(store), modes=lambda: (*BUILT_IN_MODES, OWN))
         screen.action("New conversation").trigger()
         await screen.idle()
         assert offers(screen) == [
@@ -80,15 +80,15 @@ def test_each_breadth_has_a_colour_of_its_own(on_screen):
     async def work(screen):
         rule = Rule(id="r", effect="allow", tool="run_command")
         loose = Mode(name="loose", title="Loose", rules=(rule,))
-        made = screen.engine._setup
-        screen.engine._setup = lambda store: replace(made(store), modes=lambda: (*BUILT_IN_MODES, loose))
+        original = screen.engine._setup
+        screen.engine._setup = lambda store: replace(original(store), modes=lambda: (*BUILT_IN_MODES, loose))
         screen.action("New conversation").trigger()
         await screen.idle()
-        seen = set()
+        colors = set()
         for start in ("Plan", "Accept", "Loose", "Default"):
             choose(screen, start)
-            seen.add(picker(screen).palette().color(QPalette.ColorRole.ButtonText).name())
-        assert len(seen) == 4
+            colors.add(picker(screen).palette().color(QPalette.ColorRole.ButtonText).name())
+        assert len(colors) == 4
 
     on_screen(work)
 
@@ -129,7 +129,7 @@ def asking(wait):
     return Turn(use), Turn(Wait(wait), ToolUse(id="n", name="change_mode", input={"mode": "plan"})), Turn()
 
 
-async def asked(screen):
+async def request_a_mode(screen):
     screen.write("go")
     screen.press("Send")
     await until(lambda: screen.find(QFrame, "The agent asks for another mode"))
@@ -143,7 +143,7 @@ def test_what_the_agent_asks_for_can_be_had_early(on_screen):
     wait = asyncio.Event()
 
     async def work(screen):
-        await asked(screen)
+        await request_a_mode(screen)
         screen.press("Change now")
         assert mode(screen) == "plan"
         assert picker(screen).text().strip() == "Plan"
@@ -155,13 +155,13 @@ def test_what_the_agent_asks_for_can_be_had_early(on_screen):
     on_screen(work, *asking(wait), defaults=WITH_REQUESTS)
 
 
-def test_or_refused_in_the_bar_and_in_the_menu(on_screen):
+def test_what_the_agent_asks_for_is_refused_in_the_bar_or_in_the_menu(on_screen):
     import asyncio
 
     wait = asyncio.Event()
 
     async def work(screen):
-        await asked(screen)
+        await request_a_mode(screen)
         assert offers(screen)[:2] == ["Change to “Plan” now", "Keep “Default”"]
         choose(screen, "Keep")
         assert screen.find(QPushButton, "Change now") is None
@@ -197,7 +197,7 @@ async def two_wait(screen, folder):
 
 def outcomes(screen):
     history = screen.engine._sessions[screen.conversation.id].history
-    return [block.outcome for each in history for block in each.blocks if isinstance(block, ToolResult)]
+    return [block.outcome for message in history for block in message.blocks if isinstance(block, ToolResult)]
 
 
 def test_plan_denies_the_calls_that_wait_in_the_dialog_and_the_dialog_goes(on_screen, tmp_path):
@@ -243,7 +243,7 @@ class Pages:
 
     def part(self, kind, name):
         inside = self.dialog.modes.findChildren(kind)
-        return next(each for each in inside if each.accessibleName() == name and each.isVisible())
+        return next(widget for widget in inside if widget.accessibleName() == name and widget.isVisible())
 
     async def press(self, name):
         button = self.part(QPushButton, name)
@@ -292,7 +292,7 @@ def test_one_that_is_removed_while_it_holds_gives_way_and_undo_widens_nothing(on
         assert (mode(screen), picker(screen).text().strip()) == ("default", "Default mode")
         notices = [str(item.sentence) for item in screen.conversation.transcript if isinstance(item, NoticeItem)]
         assert notices == ["The mode “Careful” was removed, so “Default” holds here. Choose another mode if you like."]
-        assert not any(each.startswith("Careful") for each in offers(screen))
+        assert not any(offer.startswith("Careful") for offer in offers(screen))
         await pages.press("Undo")
         await screen.idle()
         assert "Careful: Changes files without asking" in offers(screen)
@@ -302,7 +302,7 @@ def test_one_that_is_removed_while_it_holds_gives_way_and_undo_widens_nothing(on
 
 
 def in_dialog(dialog):
-    return next(each for each in dialog.findChildren(QToolButton) if each.accessibleName() == "Mode")
+    return next(button for button in dialog.findChildren(QToolButton) if button.accessibleName() == "Mode")
 
 
 def test_the_mode_is_chosen_in_the_dialog_and_the_calls_that_it_decides_leave_it(on_screen, tmp_path, qt_messages):
@@ -323,8 +323,10 @@ def test_the_mode_is_chosen_in_the_dialog_and_the_calls_that_it_decides_leave_it
         await until((tmp_path / "a.txt").exists)
         await until(lambda: dialog.current is not None and dialog.current.tool == "run_command")
         assert dialog.isVisible()
-        assert [each.text().strip() for each in (button, screen.find(QToolButton, "Mode"))] == ["Accept edits"] * 2
-        next(each for each in menu.actions() if each.text().startswith("Plan")).trigger()
+        assert [chooser.text().strip() for chooser in (button, screen.find(QToolButton, "Mode"))] == [
+            "Accept edits"
+        ] * 2
+        next(action for action in menu.actions() if action.text().startswith("Plan")).trigger()
         await until(lambda: not screen.conversation.working)
         assert not dialog.isVisible()
         assert outcomes(screen) == [Outcome.SUCCEEDED, Outcome.DENIED]

@@ -24,12 +24,12 @@ def from_program(program):
     )
 
 
-def said(screen):
+def origin_texts(screen):
     labels = screen.window.frame.findChildren(QLabel)
     return [label.text() for label in labels if label.text().startswith("From ") and label.isVisible()]
 
 
-async def opened(screen, tree):
+async def open_tree(screen, tree):
     await screen.engine.store.import_tree(tree)
     screen.desk.library.open(tree.id)
     await until(lambda: screen.conversation.id == tree.id)
@@ -37,19 +37,19 @@ async def opened(screen, tree):
 
 def test_a_conversation_from_elsewhere_says_which_program_it_is_from(on_screen):
     async def work(screen):
-        assert said(screen) == []
+        assert origin_texts(screen) == []
         for program, words in (
             ("claude-code", "From Claude Code"),
             ("chatgpt", "From ChatGPT"),
             ("an unknown\none", "From an unknown one"),
         ):
-            await opened(screen, from_program(program))
-            assert said(screen) == [words]
+            await open_tree(screen, from_program(program))
+            assert origin_texts(screen) == [words]
         # A copy of an own one, and one that began here.
-        await opened(screen, from_program("desktop-agent"))
-        assert said(screen) == []
-        await opened(screen, from_program("chatgpt"))
+        await open_tree(screen, from_program("desktop-agent"))
+        assert origin_texts(screen) == []
+        await open_tree(screen, from_program("chatgpt"))
         screen.desk.library.new()
-        await until(lambda: said(screen) == [])
+        await until(lambda: origin_texts(screen) == [])
 
     on_screen(work)

@@ -8,7 +8,7 @@ from desktop_agent.types.errors import DatabaseReplaced
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
-from tests.ui.shell.test_disk_notices import shown
+from tests.ui.shell.test_disk_notices import banner_text
 
 
 def kept_copies(screen):
@@ -39,7 +39,7 @@ def test_the_open_conversation_and_the_list_show_the_new_file_and_go_on(on_scree
         await until(lambda: screen.answers() == ["gold"])
         await screen.idle()
         (copy,) = kept_copies(screen)
-        assert copy.name in shown(screen)
+        assert copy.name in banner_text(screen)
         assert holds(copy, "silver")
         await screen.say("third")
         assert screen.answers() == ["gold", "bronze"]

@@ -17,8 +17,8 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 
 
-class Doorkeeper:
-    """A hook that lets a prompt wait, and then says what the test wants."""
+class WaitingHook:
+    """A hook that lets a prompt wait, and then returns the verdict that the test sets."""
 
     def __init__(self):
         self.asked, self.decided = asyncio.Event(), asyncio.Event()
@@ -29,31 +29,31 @@ class Doorkeeper:
         await self.decided.wait()
         return self.verdict
 
-    def stand_at(self, engine):
-        made = engine._setup
-        engine._setup = lambda store: replace(made(store), hooks=Hooks().add_user_prompt_submit(self))
+    def add_to(self, engine):
+        original = engine._setup
+        engine._setup = lambda store: replace(original(store), hooks=Hooks().add_user_prompt_submit(self))
 
 
-async def at_the_door(screen, text="precious words"):
-    """This message waits for the hook."""
-    keeper = Doorkeeper()
-    keeper.stand_at(screen.engine)
+async def send_to_hook(screen, text="precious words"):
+    """Send a message that waits for the hook; return the hook."""
+    hook = WaitingHook()
+    hook.add_to(screen.engine)
     screen.action("New conversation").trigger()
     await screen.idle()
     if text:
         screen.write(text)
     screen.press("Send")
-    await keeper.asked.wait()
+    await hook.asked.wait()
     assert screen.editor.toPlainText() == ""
     assert prompts(screen) == [text]
-    return keeper
+    return hook
 
 
 def prompts(screen):
-    return [each.text for each in screen.conversation.transcript if isinstance(each, UserItem)]
+    return [item.text for item in screen.conversation.transcript if isinstance(item, UserItem)]
 
 
-async def ended(screen):
+async def wait_for_end(screen):
     await until(lambda: not screen.conversation.working)
     await screen.engine._sessions[screen.conversation.id].wait_idle()
     await screen.idle()
@@ -61,16 +61,16 @@ async def ended(screen):
 
 def test_what_a_hook_refuses_stands_in_the_composer_again_and_nowhere_else(on_screen):
     async def refused(screen):
-        keeper = await at_the_door(screen)
-        keeper.decided.set()
-        await ended(screen)
+        hook = await send_to_hook(screen)
+        hook.decided.set()
+        await wait_for_end(screen)
         assert screen.editor.toPlainText() == "precious words"
         assert prompts(screen) == []
         assert "not today." in " ".join(
-            str(each.sentence) for each in screen.conversation.transcript if isinstance(each, NoticeItem)
+            str(item.sentence) for item in screen.conversation.transcript if isinstance(item, NoticeItem)
         )
         # The same message goes out when nobody minds it any more.
-        keeper.verdict = None
+        hook.verdict = None
         await screen.say("!")
         assert prompts(screen) == ["precious words!"]
         assert screen.answers() == ["ok"]
@@ -79,13 +79,13 @@ def test_what_a_hook_refuses_stands_in_the_composer_again_and_nowhere_else(on_sc
     on_screen(refused, Turn(ContentDelta("ok")))
 
 
-def test_nor_is_it_lost_or_shown_when_the_program_is_opened_again(on_screen):
+def test_a_refused_message_is_in_the_composer_again_after_a_restart(on_screen):
     async def refused(screen):
-        keeper = await at_the_door(screen)
-        keeper.decided.set()
-        await ended(screen)
+        hook = await send_to_hook(screen)
+        hook.decided.set()
+        await wait_for_end(screen)
 
-    async def look(screen):
+    async def check(screen):
         assert screen.conversation.title == "precious words"
         assert prompts(screen) == []
         assert screen.editor.toPlainText() == "precious words"
@@ -94,17 +94,17 @@ def test_nor_is_it_lost_or_shown_when_the_program_is_opened_again(on_screen):
         assert screen.editor.toPlainText() == ""
 
     on_screen(refused)
-    on_screen(look)
+    on_screen(check)
 
 
 def test_what_is_being_written_by_then_stays_and_the_message_follows_it(on_screen):
     async def work(screen):
-        keeper = await at_the_door(screen)
+        hook = await send_to_hook(screen)
         screen.write("the next")
         for _ in range(4):
             QTest.keyClick(screen.editor, Qt.Key.Key_Left)
-        keeper.decided.set()
-        await ended(screen)
+        hook.decided.set()
+        await wait_for_end(screen)
         assert screen.editor.toPlainText() == "the next\n\nprecious words"
         screen.write("very ")
         assert screen.editor.toPlainText() == "the very next\n\nprecious words"
@@ -114,9 +114,9 @@ def test_what_is_being_written_by_then_stays_and_the_message_follows_it(on_scree
 
 def test_stop_gives_back_what_was_not_sent_yet(on_screen):
     async def work(screen):
-        await at_the_door(screen)
+        await send_to_hook(screen)
         screen.press("Stop")
-        await ended(screen)
+        await wait_for_end(screen)
         assert screen.editor.toPlainText() == "precious words"
         assert prompts(screen) == []
 
@@ -130,20 +130,20 @@ def test_pictures_come_back_too(on_screen):
         composer = screen.window.page.composer
         screen.action("New conversation").trigger()
         await screen.idle()
-        taken = await import_picture_async(data.getvalue(), "red.png")
-        keeper = Doorkeeper()
-        keeper.stand_at(screen.engine)
+        imported = await import_picture_async(data.getvalue(), "red.png")
+        hook = WaitingHook()
+        hook.add_to(screen.engine)
         screen.action("New conversation").trigger()
         await screen.idle()
         composer.attachments.add_pasted(data.getvalue())
         await until(lambda: composer.draft()[1])
         screen.press("Send")
-        await keeper.asked.wait()
+        await hook.asked.wait()
         await until(lambda: composer.draft() == ("", []))
-        keeper.decided.set()
-        await ended(screen)
+        hook.decided.set()
+        await wait_for_end(screen)
         text, (picture,) = composer.draft()
-        assert (text, picture.name, picture.taken.data) == ("", "Pasted image", taken.data)
+        assert (text, picture.name, picture.taken.data) == ("", "Pasted image", imported.data)
         assert prompts(screen) == []
 
     on_screen(work)
@@ -151,13 +151,13 @@ def test_pictures_come_back_too(on_screen):
 
 def test_behind_another_conversation_it_waits_in_its_own(on_screen):
     async def work(screen):
-        keeper = await at_the_door(screen)
+        hook = await send_to_hook(screen)
         first = screen.conversation.id
         screen.write("the next")
         screen.action("New conversation").trigger()
         await screen.idle()
         session = screen.engine._sessions[first]
-        keeper.decided.set()
+        hook.decided.set()
         await until(lambda: not session.working)
         await session.wait_idle()
         await screen.idle()

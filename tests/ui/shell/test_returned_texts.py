@@ -12,26 +12,26 @@ from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import show
-from tests.ui.shell.test_message_queue import Held, editor_in, prompts, steer
-from tests.ui.shell.test_questions import ASKS, COLOURS, asks, card, own
+from tests.ui.shell.test_message_queue import PausedAnswer, editor_in, prompts, steer
+from tests.ui.shell.test_questions import ASKS, COLOURS, answer_field, asks, card
 
 SEVERAL = {**COLOURS, "several": True}
 
 
 @pytest.fixture
-def held():
-    return Held()
+def paused():
+    return PausedAnswer()
 
 
 async def write_half_an_answer(screen):
     screen.write("paint it")
     screen.press("Send")
     await until(lambda: card(screen))
-    QTest.keyClicks(own(screen), "half an")
+    QTest.keyClicks(answer_field(screen), "half an")
 
 
-async def change_a_waiting_message(screen, held):
-    await held.begin(screen)
+async def change_a_waiting_message(screen, paused):
+    await paused.begin(screen)
     await steer(screen, "one")
     (row,) = screen.window.page.session_controls.queue.rows
     QTest.keyClick(row, Qt.Key.Key_Return)
@@ -114,12 +114,12 @@ def test_half_an_answer_goes_into_the_draft_of_its_own_conversation(on_screen):
     on_screen(work, asks(COLOURS), defaults=ASKS)
 
 
-def test_a_changed_message_goes_into_the_draft_of_its_own_conversation(on_screen, held):
+def test_a_changed_message_goes_into_the_draft_of_its_own_conversation(on_screen, paused):
     async def work(screen):
-        await change_a_waiting_message(screen, held)
+        await change_a_waiting_message(screen, paused)
         await leave_and_come_back(screen, "one more")
 
-    on_screen(work, *held.turns())
+    on_screen(work, *paused.turns())
 
 
 def test_the_end_of_the_program_keeps_half_an_answer(on_screen):
@@ -130,7 +130,7 @@ def test_the_end_of_the_program_keeps_half_an_answer(on_screen):
         assert await on_disk(screen, screen.conversation.id) == "And this.\n\nhalf an"
         # Who keeps the window open finds it there, and once.
         assert screen.editor.toPlainText() == "And this.\n\nhalf an"
-        assert own(screen).toPlainText() == ""
+        assert answer_field(screen).toPlainText() == ""
         await screen.desk._save_draft()
         assert await on_disk(screen, screen.conversation.id) == "And this.\n\nhalf an"
         await stop(screen)
@@ -138,26 +138,26 @@ def test_the_end_of_the_program_keeps_half_an_answer(on_screen):
     on_screen(work, asks(COLOURS), defaults=ASKS)
 
 
-def test_the_end_of_the_program_keeps_what_is_being_changed(on_screen, held):
+def test_the_end_of_the_program_keeps_what_is_being_changed(on_screen, paused):
     async def work(screen):
-        await change_a_waiting_message(screen, held)
+        await change_a_waiting_message(screen, paused)
         screen.editor.setFocus()
         await screen.desk._save_draft()
         assert await on_disk(screen, screen.conversation.id) == "one more"
         assert editor_in(screen) is None
         assert screen.editor.hasFocus()
-        await held.end(screen)
+        await paused.end(screen)
         assert prompts(screen) == ["begin", "one"]
         assert screen.editor.toPlainText() == "one more"
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))
 
 
-def test_a_screen_that_is_lost_costs_neither(on_screen, held):
+def test_a_screen_that_is_lost_costs_neither(on_screen, paused):
     async def work(screen):
-        await change_a_waiting_message(screen, held)
+        await change_a_waiting_message(screen, paused)
         assert screen.desk.save_immediately()
         assert await on_disk(screen, screen.conversation.id) == "one more"
-        await held.end(screen)
+        await paused.end(screen)
 
-    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+    on_screen(work, *paused.turns(Turn(ContentDelta("second"))))

@@ -15,7 +15,7 @@ from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.shell.test_branches import settled
-from tests.ui.shell.test_message_deletion import answer, asked
+from tests.ui.shell.test_message_deletion import answer, ask_to_delete
 from ui.settings.conversation_settings import ConversationSettingsDialog
 from ui.settings.usage.usage_page import UsageSettings
 from ui.shell.side_windows.conversation_window import ConversationWindow
@@ -32,7 +32,7 @@ def windows(screen):
     return [window for window in screen.front.app.topLevelWidgets() if isinstance(window, ConversationWindow)]
 
 
-def shown(screen):
+def shown_windows(screen):
     return [window for window in windows(screen) if not window.isHidden()]
 
 
@@ -40,7 +40,7 @@ async def open_beside(screen, conversation_id):
     await until(lambda: screen.desk._desktop)
     await screen.idle()
     screen.desk._desktop.windows.open(conversation_id)
-    window = await until(lambda: next(iter(shown(screen)), None))
+    window = await until(lambda: next(iter(shown_windows(screen)), None))
     await until(lambda: window.conversation)
     await until(lambda: window.page._drafts.is_loaded)
     await screen.idle()
@@ -72,8 +72,10 @@ def test_assistive_technology_is_told_of_a_window(on_screen):
 
 def test_the_settings_of_a_conversation_are_open_once(on_screen):
     def dialogs(screen):
-        found = [each for each in screen.front.app.topLevelWidgets() if isinstance(each, ConversationSettingsDialog)]
-        return [each for each in found if each.isVisible()]
+        settings_dialogs = [
+            widget for widget in screen.front.app.topLevelWidgets() if isinstance(widget, ConversationSettingsDialog)
+        ]
+        return [widget for widget in settings_dialogs if widget.isVisible()]
 
     async def work(screen):
         await screen.say("One")
@@ -145,7 +147,7 @@ def test_backups_are_named_that_have_a_message_that_was_deleted_in_a_window(on_s
 
 
 def button(window, text):
-    return next(each for each in window.findChildren(QPushButton) if each.text() == text)
+    return next(candidate for candidate in window.findChildren(QPushButton) if candidate.text() == text)
 
 
 def test_two_windows_show_the_same(on_screen):
@@ -203,7 +205,7 @@ def test_a_version_that_is_shown_or_deleted_in_one_is_in_all(on_screen):
         await until(lambda: screen.answers() == ["Yes"])
         for page in pages:
             await until(lambda page=page: versions_in(page) == ["1 of 2"])
-        answer(await asked(screen), "Delete for good")
+        answer(await ask_to_delete(screen), "Delete for good")
         for page in pages:
             await until(lambda page=page: texts(page.transcript.row_viewport.rows.transcript) == ["No"])
             await until(lambda page=page: versions_in(page) == [])
@@ -244,7 +246,7 @@ def test_a_prompt_that_is_deleted_in_one_is_edited_in_none(on_screen):
         window.page.editing.edit_last()
         await until(lambda: window.page.editing._edit.message_id)
         QTest.keyClicks(editor(window), " more")
-        answer(await asked(screen, row=0), "Delete for good")
+        answer(await ask_to_delete(screen, row=0), "Delete for good")
         await until(lambda: not window.page.editing._edit.message_id)
         assert editor(window).toPlainText() == "One more"
         await settled(screen)
@@ -253,7 +255,7 @@ def test_a_prompt_that_is_deleted_in_one_is_edited_in_none(on_screen):
 
 
 def versions_in(page):
-    """The texts below the last message."""
+    """Return the texts below the last message."""
     rows = page.transcript.row_viewport.rows
     footer = rows.row(len(rows) - 1).footer
     return [] if footer is None else [footer.group_name] if footer.group_name else []
@@ -264,11 +266,11 @@ def test_one_renames_its_conversation(on_screen):
         await screen.say("One")
         window = await open_beside(screen, screen.conversation.id)
         QTest.mouseDClick(window.frame.title, Qt.MouseButton.LeftButton)
-        dialog = next(each for each in window.findChildren(TitleDialog) if each.isVisible())
+        dialog = next(dialog for dialog in window.findChildren(TitleDialog) if dialog.isVisible())
         dialog.findChild(QLineEdit).setText("Rain")
         QTest.keyClick(dialog.findChild(QLineEdit), Qt.Key.Key_Return)
-        for each in (window, screen.window):
-            await until(lambda each=each: each.windowTitle() == "Rain — Desktop Agent")
+        for shown_window in (window, screen.window):
+            await until(lambda shown_window=shown_window: shown_window.windowTitle() == "Rain — Desktop Agent")
         await screen.idle()
 
     on_screen(work, answers())
@@ -317,10 +319,10 @@ def test_the_place_of_each_is_remembered_and_those_that_were_open_come_back(on_s
         assert window.geometry() == place
         # The same window comes to the front, no second one.
         screen.desk._desktop.windows.open(ids[0])
-        assert shown(screen) == [window]
+        assert shown_windows(screen) == [window]
 
     async def work_again(screen):
-        window = await until(lambda: next(iter(shown(screen)), None))
+        window = await until(lambda: next(iter(shown_windows(screen)), None))
         await until(lambda: window.conversation and window.conversation.id == ids[0])
         assert window.geometry() == place
         await screen.idle()
@@ -374,25 +376,25 @@ def test_what_is_being_saved_when_one_is_closed_is_saved(on_screen, tmp_path):
     async def work(screen):
         await screen.say("One")
         window = await open_beside(screen, screen.conversation.id)
-        began, go_on, deleted = threading.Event(), threading.Event(), []
+        is_saving, may_go_on, deleted = threading.Event(), threading.Event(), []
 
-        def data():
-            began.set()
-            assert go_on.wait(PATIENCE)
+        def read_data():
+            is_saving.set()
+            assert may_go_on.wait(PATIENCE)
             return b"kept"
 
         saver = window.page.attachments._saver
-        dialog = saver.ask(window, "a.txt", data)
+        dialog = saver.ask(window, "a.txt", read_data)
         dialog.fileSelected.emit(str(tmp_path / "a.txt"))
         dialog.reject()
-        await until(began.is_set)
+        await until(is_saving.is_set)
         window.destroyed.connect(lambda: deleted.append(1))
         window.close()
         await until(lambda: window not in screen.desk._desktop.windows._all)
         for _ in range(5):
             await asyncio.sleep(0.01)
         assert not deleted
-        go_on.set()
+        may_go_on.set()
         await until(lambda: deleted)
         assert (tmp_path / "a.txt").read_bytes() == b"kept"
 
@@ -410,7 +412,7 @@ def test_one_that_is_closed_before_it_shows_anything_keeps_no_conversation_open(
         await until(lambda: is_closed(screen, first))
         await until(lambda: screen.desk._desktop)
         screen.desk._desktop.windows.open(first)
-        (window,) = shown(screen)
+        (window,) = shown_windows(screen)
         window.close()
         await until(lambda: not windows(screen))
         await screen.idle()
@@ -430,7 +432,7 @@ def test_one_that_is_wanted_again_while_it_is_closed_stays(on_screen):
         screen.desk._desktop.windows.open(screen.conversation.id)
         may_go_on.set()
         await screen.idle()
-        assert shown(screen) == [window]
+        assert shown_windows(screen) == [window]
         assert editor(window).toPlainText() == "Two"
         # Closed twice, it is closed.
         window.close()

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.preferences import ChatPreferences
 from tests.fakes.desktop_portal import SHORTCUTS, desktop_portal
 from tests.fakes.qt_loop import until
-from tests.ui.shell.test_side_windows import shown
+from tests.ui.shell.test_side_windows import shown_windows
 from ui.forms.key_field import KeyField
 
 CTRL_ALT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
@@ -19,7 +19,12 @@ async def field_of(screen):
     dialog = screen.desk._settings_presenter.show("chat", "quick_ask_keys")
     field = await until(
         lambda: next(
-            (one for one in dialog.findChildren(KeyField) if one.accessibleName() == "Keys for a quick question"), None
+            (
+                key_field
+                for key_field in dialog.findChildren(KeyField)
+                if key_field.accessibleName() == "Keys for a quick question"
+            ),
+            None,
         )
     )
     await screen.idle()
@@ -44,7 +49,7 @@ def test_chosen_keys_open_the_window_and_go_away_again(on_screen, bus):
             await until(lambda: says(screen, field, "Your desktop calls these keys Super+Q."))
             assert "Super+Q" in field.accessibleDescription()
             portal.press()
-            await until(lambda: shown(screen))
+            await until(lambda: shown_windows(screen))
             QTest.keyClick(field, Qt.Key.Key_Backspace)
             await until(lambda: not screen.desk._settings.preferences.chat.quick_ask_keys)
             await screen.idle()
@@ -84,7 +89,7 @@ def test_where_there_is_no_portal_the_settings_say_why_and_what_helps(on_screen,
 def test_at_the_start_they_are_taken_again_or_the_window_says_why_not(on_screen, bus, tmp_path, answer):
     folder = tmp_path / "data"
 
-    async def before(screen):
+    async def set_keys(screen):
         preferences = screen.desk._settings.preferences
         chat = ChatPreferences(quick_ask_keys="Ctrl+Alt+Q")
         await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
@@ -99,10 +104,10 @@ def test_at_the_start_they_are_taken_again_or_the_window_says_why_not(on_screen,
             else:
                 await screen.idle()
                 portal.press()
-                await until(lambda: shown(screen))
+                await until(lambda: shown_windows(screen))
 
     with desktop_portal(bus, SHORTCUTS):
-        on_screen(before, folder=folder)
+        on_screen(set_keys, folder=folder)
     on_screen(work, folder=folder, saved=True)
 
 

@@ -1,11 +1,11 @@
-"""A conversation on the screen that says what a test wants to be said."""
+"""An answer with a given text, shown in the conversation on the screen."""
 
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.messages import Message, Role
 
 
-async def told(screen, reader, text, images=()):
-    """Shows it, and answers with a reader of it."""
+async def show_answer(screen, reader, text, images=()):
+    """Show an answer with this text, and return a reader of the screen."""
     page = screen.window.page
     screen.window.resize(1000, 800)
     transcript = screen.conversation.transcript
