@@ -23,7 +23,7 @@ from ui.transcript.view import TranscriptView
 SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
-class Stand(QWidget):
+class FindBarHarness(QWidget):
     def __init__(self, qtbot, messages):
         super().__init__()
         self.qtbot = qtbot
@@ -31,9 +31,9 @@ class Stand(QWidget):
         self.bar = FindBar(ThemeSource(), self.view.finder, self.view)
         self.editor = QLineEdit()
         column = QVBoxLayout(self)
-        for each in (self.bar, self.view, self.editor):
-            column.addWidget(each)
-        qtbot.addWidget(self, before_close_func=lambda stand: stand.view.close_workers())
+        for widget in (self.bar, self.view, self.editor):
+            column.addWidget(widget)
+        qtbot.addWidget(self, before_close_func=lambda harness: harness.view.close_workers())
         self.resize(700, 500)
         self.view.set_transcript(Transcript(messages))
         with qtbot.waitExposed(self):
@@ -59,104 +59,104 @@ class Stand(QWidget):
         return self.count()
 
     def button(self, name):
-        return next(each for each in self.bar.findChildren(QToolButton) if each.accessibleName() == name)
+        return next(button for button in self.bar.findChildren(QToolButton) if button.accessibleName() == name)
 
 
 @pytest.fixture
-def stand(qtbot):
+def harness(qtbot):
     messages = [Message.user(f"Number {number}. Cat cat concat") for number in range(4)]
-    stand = Stand(qtbot, messages)
-    qtbot.waitUntil(stand.editor.hasFocus)
-    stand.bar.open()
-    return stand
+    harness = FindBarHarness(qtbot, messages)
+    qtbot.waitUntil(harness.editor.hasFocus)
+    harness.bar.open()
+    return harness
 
 
-def test_it_counts_while_somebody_types_and_says_when_there_is_nothing(stand):
-    assert stand.field.hasFocus()
-    assert stand.field.accessibleName() == "Find in conversation"
-    assert stand.type("cat") == "1 of 12"
-    assert stand.type("x") == "No matches"
-    assert not stand.button("Next match").isEnabled()
-    stand.field.clear()
-    assert stand.count() == ""
+def test_it_counts_while_somebody_types_and_says_when_there_is_nothing(harness):
+    assert harness.field.hasFocus()
+    assert harness.field.accessibleName() == "Find in conversation"
+    assert harness.type("cat") == "1 of 12"
+    assert harness.type("x") == "No matches"
+    assert not harness.button("Next match").isEnabled()
+    harness.field.clear()
+    assert harness.count() == ""
 
 
-def test_keys_step_and_go_around(stand):
-    stand.type("cat")
-    assert stand.key(Qt.Key.Key_Return) == "2 of 12"
-    assert stand.key(Qt.Key.Key_Return, SHIFT) == "1 of 12"
-    assert stand.key(Qt.Key.Key_Return, SHIFT) == "12 of 12"
-    stand.bar.step(1)
-    assert stand.count() == "1 of 12"
-    QTest.mouseClick(stand.button("Next match"), Qt.MouseButton.LeftButton)
-    assert stand.count() == "2 of 12"
-    QTest.mouseClick(stand.button("Previous match"), Qt.MouseButton.LeftButton)
-    assert stand.count() == "1 of 12"
+def test_keys_step_and_go_around(harness):
+    harness.type("cat")
+    assert harness.key(Qt.Key.Key_Return) == "2 of 12"
+    assert harness.key(Qt.Key.Key_Return, SHIFT) == "1 of 12"
+    assert harness.key(Qt.Key.Key_Return, SHIFT) == "12 of 12"
+    harness.bar.step(1)
+    assert harness.count() == "1 of 12"
+    QTest.mouseClick(harness.button("Next match"), Qt.MouseButton.LeftButton)
+    assert harness.count() == "2 of 12"
+    QTest.mouseClick(harness.button("Previous match"), Qt.MouseButton.LeftButton)
+    assert harness.count() == "1 of 12"
 
 
-def test_case_and_whole_words_are_asked_for_by_buttons(stand):
-    stand.type("cat")
-    stand.button("Whole words").click()
-    assert stand.count() == "1 of 8"
-    stand.button("Match case").click()
-    assert stand.count() == "1 of 4"
+def test_case_and_whole_words_are_asked_for_by_buttons(harness):
+    harness.type("cat")
+    harness.button("Whole words").click()
+    assert harness.count() == "1 of 8"
+    harness.button("Match case").click()
+    assert harness.count() == "1 of 4"
 
 
-def test_escape_closes_it_gives_the_keyboard_back_and_takes_the_marks_away(stand):
-    stand.type("cat")
-    stand.key(Qt.Key.Key_Escape)
-    assert stand.bar.isHidden()
-    assert stand.editor.hasFocus()
-    assert not stand.view.finder.is_on
-    stand.bar.open()
-    assert stand.count() == "1 of 12"
-    assert stand.field.selectedText() == "cat"
+def test_escape_closes_it_gives_the_keyboard_back_and_takes_the_marks_away(harness):
+    harness.type("cat")
+    harness.key(Qt.Key.Key_Escape)
+    assert harness.bar.isHidden()
+    assert harness.editor.hasFocus()
+    assert not harness.view.finder.is_on
+    harness.bar.open()
+    assert harness.count() == "1 of 12"
+    assert harness.field.selectedText() == "cat"
 
 
-def test_escape_leaves_the_message_of_the_match_to_keys_and_commands(stand):
-    stand.type("cat")
-    stand.bar.step(-1)
-    row = stand.view.finder._current[0]
+def test_escape_leaves_the_message_of_the_match_to_keys_and_commands(harness):
+    harness.type("cat")
+    harness.bar.step(-1)
+    row = harness.view.finder._current[0]
     assert row > 1
-    stand.key(Qt.Key.Key_Escape)
-    assert stand.view.row_viewport.focused == (row, "")
-    stand.bar.open()
-    stand.type("no such word")
-    stand.key(Qt.Key.Key_Escape)
-    assert stand.view.row_viewport.focused == (row, "")
+    harness.key(Qt.Key.Key_Escape)
+    assert harness.view.row_viewport.focused == (row, "")
+    harness.bar.open()
+    harness.type("no such word")
+    harness.key(Qt.Key.Key_Escape)
+    assert harness.view.row_viewport.focused == (row, "")
 
 
-def test_the_keyboard_goes_to_the_transcript_where_it_cannot_go_back(stand):
-    stand.editor.hide()
-    stand.key(Qt.Key.Key_Escape)
-    assert stand.view.hasFocus()
+def test_the_keyboard_goes_to_the_transcript_where_it_cannot_go_back(harness):
+    harness.editor.hide()
+    harness.key(Qt.Key.Key_Escape)
+    assert harness.view.hasFocus()
 
 
-def test_the_keyboard_goes_to_the_transcript_where_what_had_it_has_gone(stand):
-    stand.bar.open()
-    delete(stand.editor)
-    stand.button("Close find bar").click()
-    assert stand.view.hasFocus()
+def test_the_keyboard_goes_to_the_transcript_where_what_had_it_has_gone(harness):
+    harness.bar.open()
+    delete(harness.editor)
+    harness.button("Close find bar").click()
+    assert harness.view.hasFocus()
 
 
-def test_stepping_with_a_closed_bar_opens_it(stand):
-    stand.type("cat")
-    stand.key(Qt.Key.Key_Escape)
-    stand.bar.step(1)
-    assert stand.bar.isVisible()
-    assert stand.count() == "1 of 12"
+def test_stepping_with_a_closed_bar_opens_it(harness):
+    harness.type("cat")
+    harness.key(Qt.Key.Key_Escape)
+    harness.bar.step(1)
+    assert harness.bar.isVisible()
+    assert harness.count() == "1 of 12"
 
 
-def test_the_count_is_read_out_when_typing_rests_and_at_each_step(stand, monkeypatch):
-    said = []
-    monkeypatch.setattr(find_and_caret, "announce", lambda widget, words: said.append(words))
-    stand.bar._announce_timer.setInterval(30)
-    stand.type("cat")
-    stand.qtbot.waitUntil(lambda: said == ["1 of 12"])
-    stand.key(Qt.Key.Key_Return)
-    assert said == ["1 of 12", "2 of 12"]
-    stand.type("nothing")
-    stand.qtbot.waitUntil(lambda: said[-1] == "No matches")
+def test_the_count_is_read_out_when_typing_rests_and_at_each_step(harness, monkeypatch):
+    announcements = []
+    monkeypatch.setattr(find_and_caret, "announce", lambda widget, words: announcements.append(words))
+    harness.bar._announce_timer.setInterval(30)
+    harness.type("cat")
+    harness.qtbot.waitUntil(lambda: announcements == ["1 of 12"])
+    harness.key(Qt.Key.Key_Return)
+    assert announcements == ["1 of 12", "2 of 12"]
+    harness.type("nothing")
+    harness.qtbot.waitUntil(lambda: announcements[-1] == "No matches")
 
 
 def test_the_window_opens_it_by_its_keys(on_screen):
@@ -199,7 +199,7 @@ def test_the_menu_of_the_transcript_opens_the_bar(on_screen, qt_messages):
         await screen.say("Say something")
         transcript = screen.window.page.transcript
         menu = transcript.context_menu.popup_by_key(transcript)
-        entry = next(each for each in menu.actions() if each.text().replace("&", "") == "Find in conversation")
+        entry = next(action for action in menu.actions() if action.text().replace("&", "") == "Find in conversation")
         assert entry.shortcut() == screen.action("Find in conversation").shortcut()
         entry.trigger()
         menu.close()
@@ -224,10 +224,10 @@ def test_the_conversation_is_copied_as_markdown(on_screen):
 def test_the_count_has_its_room_at_the_end_of_the_field(qtbot, qapp, request, direction):
     request.addfinalizer(lambda: qapp.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto))
     qapp.setLayoutDirection(direction)
-    stand = Stand(qtbot, [Message.user("Hello")])
-    stand.bar.open()
-    stand.type("unfindable words")
-    margins, count = stand.field.textMargins(), stand.field.findChild(QLabel)
+    harness = FindBarHarness(qtbot, [Message.user("Hello")])
+    harness.bar.open()
+    harness.type("unfindable words")
+    margins, count = harness.field.textMargins(), harness.field.findChild(QLabel)
     is_mirrored = direction is Qt.LayoutDirection.RightToLeft
     assert (margins.left() if is_mirrored else margins.right()) > count.width()
     assert (margins.right() if is_mirrored else margins.left()) == 0

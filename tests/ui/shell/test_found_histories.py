@@ -41,14 +41,14 @@ def banner(screen):
     return "\n".join(screen.words(screen.banners))
 
 
-async def offered(screen):
+async def wait_for_offer(screen):
     presenter = FoundPresenter(screen.window._themes, screen.desk.library, screen.window)
     await until(lambda: "were found on this computer" in banner(screen))
     return presenter
 
 
-async def shown(screen):
-    presenter = await offered(screen)
+async def show_found(screen):
+    presenter = await wait_for_offer(screen)
     screen.press("Show")
     await until(lambda: presenter._section.rows.rowCount() == 1)
     return presenter
@@ -67,7 +67,7 @@ def test_it_is_offered_once_and_never_again_after_any_answer(on_screen, home):
                     update={"histories": screen.engine.preferences.histories.model_copy(update={"offered": ()})}
                 )
             )
-            presenter = await offered(screen)
+            presenter = await wait_for_offer(screen)
             assert "Conversations of Claude Code were found" in banner(screen)
             screen.press(answer)
             await until(lambda: screen.engine.preferences.histories.offered == ("claude-code",))
@@ -82,7 +82,7 @@ def test_it_is_offered_once_and_never_again_after_any_answer(on_screen, home):
 
 def test_another_program_is_offered_when_it_comes(on_screen, home):
     async def work(screen):
-        presenter = await shown(screen)
+        presenter = await show_found(screen)
         write_codex(home)
         presenter._found.find()
         await until(lambda: "Conversations of Codex were found" in banner(screen))
@@ -94,7 +94,7 @@ def test_another_program_is_offered_when_it_comes(on_screen, home):
 
 def test_a_folder_is_closed_at_first_and_has_what_is_there_when_it_is_opened(on_screen, home):
     async def work(screen):
-        presenter = await shown(screen)
+        presenter = await show_found(screen)
         section = presenter._section
         assert rows(presenter) == [("Claude Code", "1")]
         section.setCurrentIndex(section.rows.index(0))
@@ -111,7 +111,7 @@ def test_a_folder_is_closed_at_first_and_has_what_is_there_when_it_is_opened(on_
 
 
 async def in_place(screen):
-    presenter = await shown(screen)
+    presenter = await show_found(screen)
     section = presenter._section
     section._toggle("claude-code")
     await until(lambda: section.rows.rowCount() == 2)
@@ -121,7 +121,7 @@ async def in_place(screen):
 
 
 def test_a_conversation_is_read_in_place_and_nothing_is_written(on_screen, home):
-    before = files_of(home)
+    files_before = files_of(home)
 
     async def work(screen):
         presenter = await in_place(screen)
@@ -136,7 +136,7 @@ def test_a_conversation_is_read_in_place_and_nothing_is_written(on_screen, home)
         assert presenter._bar.isHidden()
 
     on_screen(work)
-    assert files_of(home) == before
+    assert files_of(home) == files_before
 
 
 def texts(screen):
@@ -149,14 +149,14 @@ def commands(screen, text):
     return {command.name: command for command in commands_at(rows.transcript, place, rows.render_context)}
 
 
-async def walk(screen, before, name, after):
-    commands(screen, before)[name].run()
-    await until(lambda: after in texts(screen))
+async def walk(screen, text, name, expected):
+    commands(screen, text)[name].run()
+    await until(lambda: expected in texts(screen))
     await screen.idle()
 
 
 def test_other_versions_are_walked_in_place_and_nothing_can_be_changed(on_screen, home):
-    before = files_of(home)
+    files_before = files_of(home)
 
     async def work(screen):
         await in_place(screen)
@@ -172,7 +172,7 @@ def test_other_versions_are_walked_in_place_and_nothing_can_be_changed(on_screen
         assert banner(screen) == ""
 
     on_screen(work)
-    assert files_of(home) == before
+    assert files_of(home) == files_before
 
 
 def test_it_is_continued_in_a_copy_that_says_where_it_is_from(on_screen, home):
@@ -193,7 +193,7 @@ def test_it_is_continued_in_a_copy_that_says_where_it_is_from(on_screen, home):
 
 def test_a_program_is_switched_off_in_the_settings(on_screen, home):
     async def work(screen):
-        presenter = await shown(screen)
+        presenter = await show_found(screen)
         dialog = screen.desk._settings_presenter.show("histories")
         box = await until(lambda: dialog.histories._boxes.get("claude-code"))
         assert box.isChecked()
@@ -208,7 +208,7 @@ def test_a_program_is_switched_off_in_the_settings(on_screen, home):
 
 def test_a_file_that_is_gone_is_said(on_screen, home):
     async def work(screen):
-        presenter = await shown(screen)
+        presenter = await show_found(screen)
         section = presenter._section
         section._toggle("claude-code")
         await until(lambda: section.rows.rowCount() == 2)
@@ -252,9 +252,9 @@ def test_what_is_read_in_place_is_not_exported_renamed_or_deleted(on_screen, hom
     on_screen(work)
 
 
-async def searched(screen, words):
-    """What is shown is found by the field of the sidebar."""
-    presenter = await shown(screen)
+async def search(screen, words):
+    """Show the found conversations and search them with the field of the sidebar."""
+    presenter = await show_found(screen)
     screen.desk.library.found.start_indexing()
     screen.action("Search conversations").trigger()
     field = screen.find(QLineEdit, "Search conversations")
@@ -265,10 +265,10 @@ async def searched(screen, words):
 
 
 def test_a_message_is_found_marked_with_the_program_and_opened_at_its_place(on_screen, home):
-    before = files_of(home)
+    files_before = files_of(home)
 
     async def work(screen):
-        _, field, results = await searched(screen, "sets x")
+        _, field, results = await search(screen, "sets x")
         title, hit = results.rows.row(0), results.rows.row(1)
         assert (title.detail, title.spoken) == ("Claude Code", f"{title.text}, Claude Code")
         QTest.keyClick(field, Qt.Key.Key_Down)
@@ -282,12 +282,12 @@ def test_a_message_is_found_marked_with_the_program_and_opened_at_its_place(on_s
         assert screen.window.page.transcript.finder._current == (place, 0)
 
     on_screen(work)
-    assert files_of(home) == before
+    assert files_of(home) == files_before
 
 
 def test_a_message_of_a_version_that_is_not_in_view_is_opened_at_its_place(on_screen, home):
     async def work(screen):
-        _, _, results = await searched(screen, "Make it y")
+        _, _, results = await search(screen, "Make it y")
         row = results.rows.row(1)
         for _ in range(2):
             results.hit_chosen.emit(row.conversation_id, row.hit, "Make it y")
@@ -301,7 +301,7 @@ def test_a_message_of_a_version_that_is_not_in_view_is_opened_at_its_place(on_sc
 
 def test_a_message_that_is_gone_since_is_said_so(on_screen, home):
     async def work(screen):
-        _, _, results = await searched(screen, "sets x")
+        _, _, results = await search(screen, "sets x")
         row = results.rows.row(1)
         results.hit_chosen.emit(row.conversation_id, replace(row.hit, message_id="gone"), "sets x")
         await until(lambda: "not in this conversation any more" in banner(screen))
@@ -312,7 +312,7 @@ def test_a_message_that_is_gone_since_is_said_so(on_screen, home):
 
 def test_what_was_written_since_it_is_open_is_shown_at_its_place_too(on_screen, home):
     async def work(screen):
-        _, _, results = await searched(screen, "sets x")
+        _, _, results = await search(screen, "sets x")
         row = results.rows.row(1)
         results.hit_chosen.emit(row.conversation_id, row.hit, "sets x")
         bar = await screen.wait_for(QLineEdit, "Find in conversation")
@@ -330,7 +330,7 @@ def test_what_was_written_since_it_is_open_is_shown_at_its_place_too(on_screen, 
 
 def test_what_is_switched_off_is_found_no_more_and_its_index_is_gone(on_screen, home):
     async def work(screen):
-        presenter, field, results = await searched(screen, "sets x")
+        presenter, field, results = await search(screen, "sets x")
         folder = screen.engine.store.folder
         assert list(folder.glob("search-found*")) != []
         presenter._found.show_program("claude-code", False)

@@ -22,7 +22,7 @@ TURNS = (Turn(ContentDelta(f"{MARK} I write"), WRITE), Turn(ContentDelta(f"{MARK
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """All places of a program's own, and a workspace whose file is saved before it is changed."""
+    """Set up all folders that the program writes to, and a workspace whose file is saved before it is changed."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     for name in "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR":
@@ -33,13 +33,13 @@ def folders(tmp_path, monkeypatch):
     return tmp_path
 
 
-def written(folders):
-    """The files that have the mark, but those of the workspace."""
+def files_with_the_mark(folders):
+    """Return the files that contain the mark, except those of the workspace."""
     return files_with(MARK, [folders], [folders / "work"])
 
 
-async def used(screen, folders):
-    """A prompt with a picture, an answer, a call with a checkpoint, a title, an index, a draft."""
+async def use_everything(screen, folders):
+    """Produce a prompt with a picture, an answer, a call with a checkpoint, a title, an index and a draft."""
     screen.engine.store.search.start_indexing()
     screen.conversation.change(workspace=str(folders / "work"))
     screen.conversation.session_controls.set_mode("accept-edits")
@@ -64,15 +64,15 @@ def test_nothing_of_one_that_is_never_stored_is_written(on_screen, folders):
         QTest.keyClick(screen.window, Qt.Key.Key_N, keys)
         await until(lambda: screen.conversation.is_in_memory)
         await screen.idle()
-        await used(screen, folders)
-        assert written(folders) == []
+        await use_everything(screen, folders)
+        assert files_with_the_mark(folders) == []
         assert list((folders / "data").glob("pictures/*/*")) == []
         screen.desk.library.close_unstored(screen.conversation.id)
         await screen.idle()
-        assert written(folders) == []
+        assert files_with_the_mark(folders) == []
 
     on_screen(work, *TURNS)
-    assert written(folders) == []
+    assert files_with_the_mark(folders) == []
 
 
 def test_a_pdf_of_one_that_is_never_stored_has_all_of_it_and_leaves_nothing_behind(on_screen, folders):
@@ -81,7 +81,7 @@ def test_a_pdf_of_one_that_is_never_stored_has_all_of_it_and_leaves_nothing_behi
         QTest.keyClick(screen.window, Qt.Key.Key_N, keys)
         await until(lambda: screen.conversation.is_in_memory)
         await screen.idle()
-        await used(screen, folders)
+        await use_everything(screen, folders)
         results, exchange = [], screen.desk.exchange()._exchange
         exchange.exported.connect(results.append)
         exchange.export_pdf(folders / "work" / "a.pdf", screen.conversation.id)
@@ -91,17 +91,17 @@ def test_a_pdf_of_one_that_is_never_stored_has_all_of_it_and_leaves_nothing_behi
         assert {path.name for path in (folders / "work").iterdir()} == {"a.txt", "a.pdf"}
         screen.desk.library.close_unstored(screen.conversation.id)
         await screen.idle()
-        assert written(folders) == []
+        assert files_with_the_mark(folders) == []
 
     on_screen(work, *TURNS)
-    assert written(folders) == []
+    assert files_with_the_mark(folders) == []
 
 
 def test_nothing_of_one_that_was_deleted_for_good_is_left(on_screen, folders):
     async def work(screen):
-        await used(screen, folders)
+        await use_everything(screen, folders)
         store, id_ = screen.engine.store, screen.conversation.id
-        names = {path.name.split(".")[0] for path in written(folders)}
+        names = {path.name.split(".")[0] for path in files_with_the_mark(folders)}
         assert {"conversations", "search"} <= names
         assert len(names) > 2, "the saved file"
         assert len(list((folders / "data").glob("pictures/*/*"))) == 1
@@ -112,11 +112,11 @@ def test_nothing_of_one_that_was_deleted_for_good_is_left(on_screen, folders):
         await screen.idle()
         await store.search.index_all()
         assert await store.search.find(SearchQuery(MARK)) is not None
-        assert written(folders) == []
+        assert files_with_the_mark(folders) == []
         assert list((folders / "data").glob("pictures/*/*")) == []
 
     on_screen(work, *TURNS)
-    assert written(folders) == []
+    assert files_with_the_mark(folders) == []
 
 
 def test_nothing_of_another_program_is_left_when_its_conversations_are_shown_no_more(on_screen, folders, monkeypatch):
@@ -126,21 +126,21 @@ def test_nothing_of_another_program_is_left_when_its_conversations_are_shown_no_
         monkeypatch.delenv(name, raising=False)
     write_claude_code(home, [claude_entry("user", "u1", None, f"{MARK} harbour")])
 
-    def copied():
+    def files_with_mark():
         return files_with(MARK, [folders], [folders / "work", home])
 
     async def work(screen):
-        found, search = screen.desk.library.found, screen.engine.store.search
-        found.start_indexing()
-        found.show_program("claude-code", True)
+        found_conversations, search = screen.desk.library.found, screen.engine.store.search
+        found_conversations.start_indexing()
+        found_conversations.show_program("claude-code", True)
         screen.action("Search conversations").trigger()
         screen.window.sidebar._search.setText(f"{MARK} harbour")
-        await until(lambda: [path.name.split(".")[0] for path in copied()] != [])
-        assert {path.name.split(".")[0] for path in copied()} == {"search-found"}
+        await until(lambda: [path.name.split(".")[0] for path in files_with_mark()] != [])
+        assert {path.name.split(".")[0] for path in files_with_mark()} == {"search-found"}
         await until(lambda: len(screen.window.sidebar._results.rows.row(0).conversation_id) > 0)
-        found.show_program("claude-code", False)
-        await until(lambda: copied() == [])
+        found_conversations.show_program("claude-code", False)
+        await until(lambda: files_with_mark() == [])
         assert search.found.titles == {}
 
     on_screen(work)
-    assert copied() == []
+    assert files_with_mark() == []

@@ -28,13 +28,13 @@ SEEDS = [(kind, seed) for kind in KINDS for seed in range(12)]
 
 
 def odd_trees(kind, seed, folder):
-    chance, export = random.Random(f"{kind}{seed}"), export_of(kind)
+    rng, export = random.Random(f"{kind}{seed}"), export_of(kind)
     conversations = conversations_in(export)
-    whole = copy.deepcopy(conversations)
+    originals = copy.deepcopy(conversations)
     for number in range(COUNT):
-        conversation = copy.deepcopy(chance.choice(whole))
-        for _ in range(chance.choice((1, 3, 10))):
-            put(conversation, chance.choice(places(conversation)[1:]), copy.deepcopy(chance.choice(ODD)))
+        conversation = copy.deepcopy(rng.choice(originals))
+        for _ in range(rng.choice((1, 3, 10))):
+            put(conversation, rng.choice(places(conversation)[1:]), copy.deepcopy(rng.choice(ODD)))
         for name in ("id", "conversation_id", "uuid"):
             if name in conversation:
                 conversation[name] = f"{number:032d}"

@@ -41,7 +41,7 @@ async def open_inbox(screen):
     return await screen.wait_for(InboxDialog, "Waiting approvals")
 
 
-def spoken(screen):
+def accessible_texts(screen):
     rows = screen.find(QListWidget, CALLS)
     return [rows.item(n).data(Qt.ItemDataRole.AccessibleTextRole) for n in range(rows.count())] if rows else []
 
@@ -58,7 +58,7 @@ def test_it_lists_what_waits_and_enter_leads_to_the_decision(on_screen, tmp_path
         assert screen.conversation.id == second.record.id
         await until(lambda: waiting(screen) == "2")
         inbox = await open_inbox(screen)
-        assert [words.partition(", since")[0] for words in spoken(screen)] == [
+        assert [words.partition(", since")[0] for words in accessible_texts(screen)] == [
             "Write a file: a.txt. The assistant asks, in the conversation Boats",
             "Write a file: b.txt. The assistant asks, in the conversation Trees",
         ]
@@ -98,21 +98,21 @@ def test_it_follows_what_is_decided_elsewhere_stopped_renamed_and_deleted(on_scr
         folder = tmp_path / "work"
         sessions = [await ask(screen, folder, title) for title in ("Boats", "Trees", "Stones", "Clouds")]
         inbox = await open_inbox(screen)
-        assert len(spoken(screen)) == 4
+        assert len(accessible_texts(screen)) == 4
         screen.desk.library.rename(sessions[3].record.id, "Rain")
-        await until(lambda: "in the conversation Rain" in spoken(screen)[3])
+        await until(lambda: "in the conversation Rain" in accessible_texts(screen)[3])
         QTest.keyClick(screen.find(QListWidget, CALLS), Qt.Key.Key_Down)
         (approval,) = sessions[0].approvals.open_approvals
         sessions[0].approvals.answer(approval.approval_id, Deny())
-        await until(lambda: len(spoken(screen)) == 3)
+        await until(lambda: len(accessible_texts(screen)) == 3)
         # The selected row is still that of the same call.
         assert "Trees" in screen.find(QListWidget, CALLS).currentItem().data(Qt.ItemDataRole.AccessibleTextRole)
         sessions[1].interrupt()
-        await until(lambda: len(spoken(screen)) == 2)
+        await until(lambda: len(accessible_texts(screen)) == 2)
         screen.desk.library.delete(sessions[2].record.id)
-        await until(lambda: len(spoken(screen)) == 1)
+        await until(lambda: len(accessible_texts(screen)) == 1)
         sessions[3].interrupt()
-        await until(lambda: spoken(screen) == [])
+        await until(lambda: accessible_texts(screen) == [])
         assert "Nothing waits for you." in " ".join(screen.words(inbox))
         assert "Nothing waits for you." in inbox.accessibleDescription()
         assert not screen.find(QPushButton, "Open the conversation").isEnabled()
@@ -126,7 +126,7 @@ def test_nothing_of_it_is_built_before_it_is_opened(on_screen):
     async def work(screen):
         assert screen.window.findChildren(InboxDialog) == []
         inbox = await open_inbox(screen)
-        assert spoken(screen) == []
+        assert accessible_texts(screen) == []
         assert "Nothing waits for you." in " ".join(screen.words(inbox))
         QTest.keyClick(inbox, Qt.Key.Key_Escape)
         assert not inbox.isVisible()

@@ -75,12 +75,12 @@ def test_a_hidden_list_stays_hidden_in_the_next_window(on_screen):
         screen.press(WAY)
         assert screen.window.sidebar.isVisible()
 
-    async def look(screen):
+    async def check(screen):
         assert screen.window.sidebar.isVisible()
 
     on_screen(hide)
     on_screen(show, saved=True)
-    on_screen(look, saved=True)
+    on_screen(check, saved=True)
 
 
 def test_the_list_can_be_hidden_in_a_wide_window_and_a_search_brings_it_back(on_screen):
@@ -115,10 +115,10 @@ def test_arrows_move_the_edge_of_the_sidebar(on_screen):
         screen.window.resize(1000, 600)
         edge = screen.find(QSplitterHandle, "Width of the sidebar")
         edge.setFocus()
-        before = screen.window.sidebar.width()
+        width = screen.window.sidebar.width()
         QTest.keyClick(edge, Qt.Key.Key_Right)
-        assert screen.window.sidebar.width() > before
+        assert screen.window.sidebar.width() > width
         QTest.keyClick(edge, Qt.Key.Key_Left)
-        assert screen.window.sidebar.width() in range(before - 2, before + 3)
+        assert screen.window.sidebar.width() in range(width - 2, width + 3)
 
     on_screen(work)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is
 
 
 def press(widget, name):
-    button = next(each for each in widget.findChildren(QPushButton) if each.accessibleName() == name)
+    button = next(button for button in widget.findChildren(QPushButton) if button.accessibleName() == name)
     assert button.isEnabled()
     button.click()
 
@@ -33,7 +33,7 @@ def test_a_model_file_answers_from_the_first_screen_on(on_screen, model):
         screen.press("Run a model file…")
         page = screen.desk._settings_presenter._dialog.local
         await until(
-            lambda: [each for each in page.findChildren(QPushButton) if each.accessibleName() == "Run tiny-Q8_0"]
+            lambda: [button for button in page.findChildren(QPushButton) if button.accessibleName() == "Run tiny-Q8_0"]
         )
         press(page, "Run tiny-Q8_0")
         await until(lambda: screen.conversation is not None)
@@ -42,7 +42,7 @@ def test_a_model_file_answers_from_the_first_screen_on(on_screen, model):
         await screen.say("Hello")
         assert screen.answers() == ["Hello from tiny-Q8_0"]
         screen.desk._settings_presenter.show("local")
-        await until(lambda: any("is running and uses" in each.text() for each in page.findChildren(QLabel)))
+        await until(lambda: any("is running and uses" in label.text() for label in page.findChildren(QLabel)))
         press(page, "Stop the model")
         await until(lambda: not servers_of(model))
         await screen.idle()
@@ -77,7 +77,7 @@ def test_what_runs_is_not_run_again_but_used(on_screen, model):
 
 
 def named(page):
-    return [each.accessibleName() for each in page.findChildren(QPushButton)]
+    return [button.accessibleName() for button in page.findChildren(QPushButton)]
 
 
 def test_no_server_is_said_with_a_way_to_get_one(on_screen, tmp_path, monkeypatch):
@@ -88,7 +88,7 @@ def test_no_server_is_said_with_a_way_to_get_one(on_screen, tmp_path, monkeypatc
         screen.desk._settings_presenter.show("local")
         page = screen.desk._settings_presenter._dialog.local
         await until(
-            lambda: any("not installed" in each.text() for each in page.findChildren(QLabel) if each.isVisible())
+            lambda: any("not installed" in label.text() for label in page.findChildren(QLabel) if label.isVisible())
         )
         await screen.idle()
 
@@ -99,12 +99,12 @@ def test_files_are_looked_for_when_their_page_is_opened(on_screen, tmp_path, mon
     monkeypatch.setenv("HOME", str(tmp_path))
 
     async def work(screen):
-        found = Heard(screen.desk.servers.local.found)
+        files_found = Heard(screen.desk.servers.local.found)
         screen.desk._settings_presenter.show("appearance")
         await screen.idle()
-        assert not found
+        assert not files_found
         screen.desk._settings_presenter.show("local")
-        await until(lambda: found)
+        await until(lambda: files_found)
 
     on_screen(work)
 
@@ -126,20 +126,20 @@ def test_the_file_dialog_goes_when_it_is_closed(on_screen, tmp_path, monkeypatch
 def test_a_model_is_for_the_conversation_for_which_it_was_run(on_screen, model):
     async def work(screen):
         await screen.say("One")
-        other = screen.conversation.id
+        other_id = screen.conversation.id
         screen.action("New conversation").trigger()
-        await until(lambda: screen.conversation.id != other)
+        await until(lambda: screen.conversation.id != other_id)
         await screen.say("Two")
-        wanted = screen.conversation.id
+        conversation_id = screen.conversation.id
         is_called, may_go_on = held(screen.engine.connections.local, "start")
         screen.desk.servers.local.run_file(str(model))
         await is_called.wait()
-        screen.desk.library.open(other)
-        await until(lambda: screen.conversation.id == other)
+        screen.desk.library.open(other_id)
+        await until(lambda: screen.conversation.id == other_id)
         may_go_on.set()
         await screen.idle()
         assert screen.conversation.endpoint_id == "scripted"
-        assert (await screen.engine.record(wanted)).endpoint_id == "local-models"
+        assert (await screen.engine.record(conversation_id)).endpoint_id == "local-models"
 
     on_screen(work, Turn(ContentDelta("a")), Turn(ContentDelta("b")))
 

@@ -29,7 +29,7 @@ def talk():
 
 
 def work():
-    """A prompt, an agent that works on it for long, and the answer."""
+    """Return a prompt, the messages of an agent that works on it for long, and the answer."""
     yield Message.user("Do all of it.")
     for number in range(60):
         use = ToolUse(id=f"call-{number}", name="look", input={})
@@ -38,7 +38,7 @@ def work():
     yield Message.assistant("Done.").model_copy(update={"id": "done"})
 
 
-async def opened(screen, messages):
+async def open_stored(screen, messages):
     store = screen.engine.store
     record = await store.create_conversation(title="long", endpoint_id="scripted", model="m")
     await store.commit(record.id, *messages)
@@ -48,7 +48,7 @@ async def opened(screen, messages):
 
 
 def place(view):
-    """The item at the upper edge of the viewport, and where it begins there."""
+    """Return the item at the upper edge of the viewport, and its offset there."""
     rows = view.row_viewport.rows
     index = rows.row_at(rows.top)
     return rows.row(index).item.id, rows.row_top(index) - rows.top
@@ -65,7 +65,7 @@ async def whole(screen):
 
 def test_it_opens_at_its_end_and_scrolling_up_shows_all_of_it_without_a_jump(on_screen):
     async def work(screen):
-        view = await opened(screen, talk())
+        view = await open_stored(screen, talk())
         await screen.idle()
         rows, history = view.row_viewport.rows, screen.conversation.history
         assert rows.following
@@ -76,9 +76,9 @@ def test_it_opens_at_its_end_and_scrolling_up_shows_all_of_it_without_a_jump(on_
         screen.conversation.changed.disconnect(screen.window.page._on_changed)
 
         def apply(changes):
-            before = place(view)
+            place_before = place(view)
             view.apply(changes)
-            places.append((before, place(view)))
+            places.append((place_before, place(view)))
 
         screen.conversation.changed.connect(apply)
         while rows.top:
@@ -87,7 +87,7 @@ def test_it_opens_at_its_end_and_scrolling_up_shows_all_of_it_without_a_jump(on_
             await screen.idle()
         assert history.unloaded_count == 0
         assert places
-        assert all(before == after for before, after in places)
+        assert all(place_before == place_after for place_before, place_after in places)
         assert first_text(view) == "Question 000"
         assert len(rows) == len(screen.conversation.transcript) == COUNT
 
@@ -96,7 +96,7 @@ def test_it_opens_at_its_end_and_scrolling_up_shows_all_of_it_without_a_jump(on_
 
 def test_home_goes_to_the_first_message_and_end_back(on_screen):
     async def work(screen):
-        view = await opened(screen, talk())
+        view = await open_stored(screen, talk())
         QTest.keyClick(view, Qt.Key.Key_Home)
         await whole(screen)
         assert view.row_viewport.rows.top == 0
@@ -109,15 +109,15 @@ def test_home_goes_to_the_first_message_and_end_back(on_screen):
 
 def test_find_finds_everything(on_screen):
     async def work(screen):
-        view = await opened(screen, talk())
-        heard = Heard(view.finder.status_changed)
+        view = await open_stored(screen, talk())
+        statuses = Heard(view.finder.status_changed)
         screen.window.page.navigation.find_bar.open("Question")
-        await until(lambda: heard and heard[-1].complete and heard[-1].total == COUNT // 2)
+        await until(lambda: statuses and statuses[-1].complete and statuses[-1].total == COUNT // 2)
         assert screen.conversation.history.unloaded_count == 0
-        assert heard[-1].current > COUNT // 2 - 12
-        for _ in range(COUNT // 2 - heard[-1].current + 1):
+        assert statuses[-1].current > COUNT // 2 - 12
+        for _ in range(COUNT // 2 - statuses[-1].current + 1):
             screen.window.page.navigation.find_bar.step(1)
-        assert heard[-1].current == 1
+        assert statuses[-1].current == 1
         await until(lambda: view.row_viewport.rows.top == 0)
 
     on_screen(work)
@@ -125,13 +125,13 @@ def test_find_finds_everything(on_screen):
 
 def test_all_of_it_is_copied(on_screen):
     async def work(screen):
-        view = await opened(screen, talk())
+        view = await open_stored(screen, talk())
         clipboard = QGuiApplication.clipboard()
         clipboard.clear()
         screen.action("Copy conversation as Markdown").trigger()
         await until(lambda: "Question 000" in clipboard.text())
         assert f"Question {COUNT // 2 - 1:03d}" in clipboard.text()
-        again = await opened(screen, talk())
+        again = await open_stored(screen, talk())
         assert again is view
         assert screen.conversation.history.unloaded_count
         QTest.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
@@ -144,10 +144,10 @@ def test_all_of_it_is_copied(on_screen):
 
 def test_a_message_far_above_is_opened_in_its_place(on_screen):
     async def work(screen):
-        view = await opened(screen, talk())
-        arrived = Heard(screen.window.page.messages.arrived)
+        view = await open_stored(screen, talk())
+        arrivals = Heard(screen.window.page.messages.arrived)
         screen.window.page.messages.open(screen.conversation.id, "q5")
-        _, index = await arrived.next()
+        _, index = await arrivals.next()
         item = view.row_viewport.rows.transcript[index]
         assert isinstance(item, UserItem)
         assert item.text == "Question 005"
@@ -158,7 +158,7 @@ def test_a_message_far_above_is_opened_in_its_place(on_screen):
 
 def test_the_cost_is_that_of_all_messages(on_screen):
     async def work(screen):
-        await opened(screen, talk())
+        await open_stored(screen, talk())
         spending = screen.conversation.history.spending
         assert not spending.is_complete
         await screen.idle()
@@ -175,15 +175,15 @@ def test_another_conversation_gets_its_own_earlier_messages(on_screen, monkeypat
     monkeypatch.setattr("ui.bridge.conversation._LARGE_PART", 5)
 
     async def work(screen):
-        view = await opened(screen, talk())
+        view = await open_stored(screen, talk())
         other = screen.conversation
-        await opened(screen, talk())
+        await open_stored(screen, talk())
         QTest.keyClick(view, Qt.Key.Key_Home)
-        left = screen.conversation
+        second = screen.conversation
         screen.desk.library.open(other.id)
-        await until(lambda: screen.conversation is not left)
+        await until(lambda: screen.conversation is not second)
         await screen.idle()
-        assert left.history.unloaded_count
+        assert second.history.unloaded_count
         assert view.row_viewport.rows.following
         assert screen.conversation.history.unloaded_count > COUNT * 0.8
         assert len(view.row_viewport.rows) == len(screen.conversation.transcript)
@@ -193,7 +193,7 @@ def test_another_conversation_gets_its_own_earlier_messages(on_screen, monkeypat
 
 def test_a_long_answer_is_asked_for_anew_from_its_prompt_on(on_screen):
     async def ask(screen):
-        await opened(screen, work())
+        await open_stored(screen, work())
         screen.window.page.branches.regenerate("done")
         await until(lambda: screen.answers()[-1:] == ["Again."])
         await screen.idle()
@@ -205,7 +205,7 @@ def test_a_long_answer_is_asked_for_anew_from_its_prompt_on(on_screen):
 
 def test_the_last_prompt_is_edited_however_far_above_it_is(on_screen):
     async def edit(screen):
-        await opened(screen, work())
+        await open_stored(screen, work())
         assert not any(isinstance(item, UserItem) for item in screen.conversation.transcript)
         screen.window.page.editing.edit_last()
         await until(lambda: screen.editor.toPlainText() == "Do all of it.")
@@ -240,7 +240,7 @@ def test_one_that_another_process_has_open_opens_at_its_end_too(on_screen):
 
 def test_from_the_tree_of_branches_one_continues_after_a_message_that_is_not_loaded(on_screen):
     async def work(screen):
-        await opened(screen, talk())
+        await open_stored(screen, talk())
         conversation, tree = screen.conversation, screen.window.page.branches.tree
         await until(lambda: conversation.history.unloaded_count > 100)
         tree.open()
@@ -256,15 +256,15 @@ def test_from_the_tree_of_branches_one_continues_after_a_message_that_is_not_loa
 def test_a_hit_on_another_branch_is_opened_without_all_that_is_above(on_screen):
     async def work(screen):
         store = screen.engine.store
-        view = await opened(screen, talk())
+        view = await open_stored(screen, talk())
         conversation = screen.conversation
         loaded = await store.load(conversation.id, 24)
         record = await store.update_conversation(conversation.id, head_message_id=loaded.messages[0].id)
-        other = [Message.user(f"Other {number}").model_copy(update={"id": f"o{number}"}) for number in range(100)]
-        await store.commit(record.id, *other)
-        arrived = Heard(screen.window.page.messages.arrived)
+        messages = [Message.user(f"Other {number}").model_copy(update={"id": f"o{number}"}) for number in range(100)]
+        await store.commit(record.id, *messages)
+        arrivals = Heard(screen.window.page.messages.arrived)
         screen.window.page.messages.open(conversation.id, "o90")
-        _, index = await arrived.next()
+        _, index = await arrivals.next()
         await screen.idle()
         assert view.row_viewport.rows.transcript[index].text == "Other 90"
         assert conversation.history.unloaded_count > COUNT / 2
@@ -293,7 +293,7 @@ def with_pictures(*numbers):
 
 def test_stepping_before_the_first_picture_loads_those_of_earlier_messages(on_screen):
     async def work(screen):
-        view = await opened(screen, with_pictures(0, 2, COUNT - 2))
+        view = await open_stored(screen, with_pictures(0, 2, COUNT - 2))
         await screen.idle()
         rows, history = view.row_viewport.rows, screen.conversation.history
         assert history.unloaded_count
@@ -319,12 +319,12 @@ def test_stepping_before_the_first_picture_loads_those_of_earlier_messages(on_sc
 
 def test_a_viewer_of_another_conversation_asks_for_nothing(on_screen):
     async def work(screen):
-        view = await opened(screen, with_pictures(0, COUNT - 2))
+        view = await open_stored(screen, with_pictures(0, COUNT - 2))
         await screen.idle()
         (last,) = [item for item in view.row_viewport.rows.transcript if isinstance(item, UserItem) and item.images]
         view.image_opened.emit(last.images[0])
         viewer = await until(lambda: screen.window.findChild(PictureViewer))
-        await opened(screen, with_pictures(0, COUNT - 2))
+        await open_stored(screen, with_pictures(0, COUNT - 2))
         await screen.idle()
         count = screen.conversation.history.unloaded_count
         viewer.step(-1)

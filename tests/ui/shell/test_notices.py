@@ -13,14 +13,14 @@ from tests.fakes.scripted_provider import Turn
 LONG = "\n\n".join(f"Paragraph {number}." for number in range(120))
 
 
-def shown(screen):
+def banner_text(screen):
     return "\n".join(screen.words(screen.banners))
 
 
 async def begin_another(screen):
-    before = screen.conversation.id
+    shown_id = screen.conversation.id
     screen.action("New conversation").trigger()
-    await until(lambda: screen.conversation.id != before)
+    await until(lambda: screen.conversation.id != shown_id)
     await screen.idle()
 
 
@@ -47,17 +47,17 @@ def test_an_error_stays_with_its_conversation_and_leaves_when_that_goes_on(on_sc
         await screen.say("One")
         first = screen.conversation.id
         screen.banners.show_error(WrongUse("It went wrong here."), first)
-        assert "It went wrong here." in shown(screen)
+        assert "It went wrong here." in banner_text(screen)
         await begin_another(screen)
-        assert "It went wrong here." not in shown(screen)
+        assert "It went wrong here." not in banner_text(screen)
         screen.banners.show_error(WrongUse("It concerns everything."))
         screen.desk.library.open(first)
         await until(lambda: screen.conversation.id == first)
-        assert "It went wrong here." in shown(screen)
-        assert "It concerns everything." in shown(screen)
+        assert "It went wrong here." in banner_text(screen)
+        assert "It concerns everything." in banner_text(screen)
         await screen.say("Two")
-        assert "It went wrong here." not in shown(screen)
-        assert "It concerns everything." in shown(screen)
+        assert "It went wrong here." not in banner_text(screen)
+        assert "It concerns everything." in banner_text(screen)
 
     on_screen(work, Turn(ContentDelta("1")), Turn(ContentDelta("2")))
 
@@ -66,9 +66,9 @@ def test_the_offer_to_undo_a_deletion_leaves_when_it_is_restored(on_screen):
     async def work(screen):
         record = await screen.engine.store.create_conversation(title="Found again")
         screen.desk.library.delete(record.id)
-        await until(lambda: "was put into the trash" in shown(screen))
+        await until(lambda: "was put into the trash" in banner_text(screen))
         screen.desk.library.restore(record.id)
-        await until(lambda: "was put into the trash" not in shown(screen))
+        await until(lambda: "was put into the trash" not in banner_text(screen))
         await screen.idle()
 
     on_screen(work)
@@ -82,12 +82,12 @@ def test_over_the_welcome_page_too_it_is_said_what_concerns_all(on_screen):
         screen.window.show_problem(WrongUse("It concerns everything."))
         record = await screen.engine.store.create_conversation(title="Put away")
         screen.desk.library.delete(record.id)
-        await until(lambda: "was put into the trash" in shown(screen))
-        assert "It concerns everything." in shown(screen)
+        await until(lambda: "was put into the trash" in banner_text(screen))
+        assert "It concerns everything." in banner_text(screen)
         # Behind the page it waits for its conversation.
-        assert "It went wrong in one." not in shown(screen)
+        assert "It went wrong in one." not in banner_text(screen)
         screen.press("Back")
-        assert "It went wrong in one." in shown(screen)
+        assert "It went wrong in one." in banner_text(screen)
         await screen.idle()
 
     on_screen(work, Turn(ContentDelta("1")))
@@ -101,10 +101,10 @@ def test_beside_nothing_but_the_list_a_deletion_can_be_undone(on_screen):
         assert screen.editor is None
         record = await screen.engine.store.create_conversation(title="Put away")
         screen.desk.library.delete(record.id)
-        await until(lambda: "was put into the trash" in shown(screen))
+        await until(lambda: "was put into the trash" in banner_text(screen))
         screen.window.resize(1100, 700)
         await until(lambda: screen.editor is not None)
-        assert "was put into the trash" in shown(screen)
+        assert "was put into the trash" in banner_text(screen)
         await screen.idle()
 
     on_screen(work)
@@ -112,7 +112,7 @@ def test_beside_nothing_but_the_list_a_deletion_can_be_undone(on_screen):
 
 def composer_words(screen):
     labels = screen.window.page.composer.findChildren(QLabel)
-    return "\n".join(each.text() for each in labels if each.isVisible())
+    return "\n".join(label.text() for label in labels if label.isVisible())
 
 
 def test_what_could_not_be_sent_is_said_where_it_was_written(on_screen, monkeypatch):
@@ -125,7 +125,7 @@ def test_what_could_not_be_sent_is_said_where_it_was_written(on_screen, monkeypa
         QTest.keyClick(screen.editor, Qt.Key.Key_Return)
         await until(lambda: "It could not be kept. Make room on the disk." in composer_words(screen))
         assert screen.editor.toPlainText() == "Precious"
-        assert shown(screen) == ""
+        assert banner_text(screen) == ""
         screen.write("!")
         assert "It could not be kept." not in composer_words(screen)
         QTest.keyClick(screen.editor, Qt.Key.Key_Return)
@@ -141,7 +141,7 @@ def test_a_damaged_picture_is_said_at_the_composer_until_one_goes_on(on_screen, 
         (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
         screen.window.page.composer.attach_files([tmp_path / "broken.png"])
         await until(lambda: "“broken.png” is damaged" in composer_words(screen))
-        assert shown(screen) == ""
+        assert banner_text(screen) == ""
         screen.write("Then without.")
         assert "broken.png" not in composer_words(screen)
 

@@ -40,7 +40,7 @@ MOVE = Qt.DropAction.MoveAction
 
 @pytest.fixture
 def menus(qt_messages):
-    """Without a screen nothing grabs the keyboard for a menu."""
+    """Allow menus: without a screen nothing grabs the keyboard for them."""
     qt_messages.expect("grabbing the keyboard")
 
 
@@ -68,7 +68,7 @@ def selected(screen):
 
 def open_menu(screen, title):
     rows(screen).customContextMenuRequested.emit(rows(screen).visualRect(index_of(screen, title)).center())
-    return next(each for each in rows(screen).findChildren(QMenu) if each.isVisible())
+    return next(menu for menu in rows(screen).findChildren(QMenu) if menu.isVisible())
 
 
 def choose(screen, title, words):
@@ -83,7 +83,7 @@ def undo(screen):
     screen.find(QPushButton, "Undo").click()
 
 
-async def stored(screen, *names):
+async def store_conversations(screen, *names):
     ids = []
     for name in names:
         record = await screen.engine.store.create_conversation(title=name)
@@ -92,24 +92,24 @@ async def stored(screen, *names):
     return ids
 
 
-async def listed(screen, *wanted):
+async def wait_for_list(screen, *expected):
     screen.desk.library.refresh()
-    await until(lambda: titles(screen) == list(wanted))
+    await until(lambda: titles(screen) == list(expected))
 
 
 def test_without_folders_the_list_is_as_ever(on_screen):
     async def work(screen):
-        await stored(screen, "a", "b")
-        await listed(screen, "Today", "b", "a")
-        assert not [each for each in screen.window.findChildren(QToolButton) if "Go up" in each.accessibleName()]
+        await store_conversations(screen, "a", "b")
+        await wait_for_list(screen, "Today", "b", "a")
+        assert not [button for button in screen.window.findChildren(QToolButton) if "Go up" in button.accessibleName()]
 
     on_screen(work)
 
 
 def test_one_without_a_title_is_called_as_in_the_list_wherever_it_is_shown(on_screen):
     async def work(screen):
-        (id_,) = await stored(screen, "")
-        await listed(screen, "Today", "New conversation")
+        (id_,) = await store_conversations(screen, "")
+        await wait_for_list(screen, "Today", "New conversation")
         screen.desk.library.open(id_)
         await until(lambda: screen.conversation.id == id_ and not screen.conversation.is_empty)
         await screen.idle()
@@ -120,16 +120,16 @@ def test_one_without_a_title_is_called_as_in_the_list_wherever_it_is_shown(on_sc
 
 def test_a_dialog_that_opens_late_is_for_what_it_was_asked_for(on_screen):
     async def work(screen):
-        one, two = await stored(screen, "a", "b")
+        one, two = await store_conversations(screen, "a", "b")
         store, presenter = screen.engine.store, screen.window.findChild(OrganisePresenter)
         folder = await store.folders.create("Work", FolderColour.GREY, None)
-        await listed(screen, "Work", "Today", "b", "a")
-        are_read, may_be_told = held(store.placements, "tags")
+        await wait_for_list(screen, "Work", "Today", "b", "a")
+        are_read, may_return = held(store.placements, "tags")
         presenter.act_on("tag", [one])
         await are_read.wait()
         presenter.act_on("move", [two])
         picker = await until(lambda: screen.find(QDialog, "Move to a folder"))
-        may_be_told.set()
+        may_return.set()
         tags = await until(lambda: screen.find(QDialog, "Tags"))
         tags.chosen.emit(["red"], [])
         picker.chosen.emit(folder.id)
@@ -146,17 +146,19 @@ def test_a_dialog_that_opens_late_is_for_what_it_was_asked_for(on_screen):
 
 def test_a_folder_that_is_moved_late_is_the_one_that_was_chosen(on_screen):
     async def work(screen):
-        (one,) = await stored(screen, "a")
+        (one,) = await store_conversations(screen, "a")
         store, presenter = screen.engine.store, screen.window.findChild(OrganisePresenter)
         folders = [await store.folders.create(name, FolderColour.GREY, None) for name in ("Home", "Work")]
-        await listed(screen, "Home", "Work", "Today", "a")
-        are_read, may_be_told = held(store.folders, "all")
+        await wait_for_list(screen, "Home", "Work", "Today", "a")
+        are_read, may_return = held(store.folders, "all")
         presenter.act_on("move", [one])
         await are_read.wait()
         rows(screen).folder_action_requested.emit("move", folders[0].id)
         await asyncio.sleep(0)
-        may_be_told.set()
-        pickers = await until(lambda: found if len(found := screen.window.findChildren(FolderPicker)) == 2 else None)
+        may_return.set()
+        pickers = await until(
+            lambda: dialogs if len(dialogs := screen.window.findChildren(FolderPicker)) == 2 else None
+        )
         for picker in pickers:
             picker.chosen.emit(folders[1].id)
             picker.close()
@@ -172,7 +174,7 @@ def test_a_folder_that_is_moved_late_is_the_one_that_was_chosen(on_screen):
 
 def test_an_empty_folder_says_that_it_is_one(on_screen):
     async def work(screen):
-        (id_,) = await stored(screen, "Boats")
+        (id_,) = await store_conversations(screen, "Boats")
         folder = await screen.engine.store.folders.create("House", FolderColour.BLUE)
         words = "No conversations in here yet"
         screen.desk.library.listing.open_folder(folder.id)
@@ -203,8 +205,8 @@ def test_a_list_without_conversations_shows_the_keyboard_at_its_words(on_screen)
 @pytest.mark.usefixtures("menus")
 def test_a_folder_is_made_opened_left_and_deleted(on_screen):
     async def work(screen):
-        (one, _) = await stored(screen, "a", "b")
-        await listed(screen, "Today", "b", "a")
+        (one, _) = await store_conversations(screen, "a", "b")
+        await wait_for_list(screen, "Today", "b", "a")
         screen.action("New folder…").trigger()
         dialog = await until(lambda: screen.find(QDialog, "New folder"))
         QTest.keyClicks(screen.find(QLineEdit, "Name of the folder"), "Work")
@@ -231,8 +233,8 @@ def test_a_folder_is_made_opened_left_and_deleted(on_screen):
         await screen.engine.store.placements.change([one], folder=(await screen.engine.store.folders.all())[0].id)
         choose(screen, "Work", "Delete folder…")
         await until(lambda: screen.find(QPushButton, "Delete folder"))
-        told = "Its conversations and folders move up one level. Its instructions are deleted."
-        assert told in screen.words(screen.find(QDialog, "Delete the folder “Work”?"))
+        sentence = "Its conversations and folders move up one level. Its instructions are deleted."
+        assert sentence in screen.words(screen.find(QDialog, "Delete the folder “Work”?"))
         screen.find(QPushButton, "Delete folder").click()
         await until(lambda: titles(screen) == ["Today", "b", "a"])
 
@@ -243,9 +245,9 @@ def test_a_folder_is_made_opened_left_and_deleted(on_screen):
 def test_a_changed_folder_is_changed_back_by_the_notice(on_screen):
     async def work(screen):
         store = screen.engine.store
-        before = await store.folders.create("Work", FolderColour.RED, None, "Be brief.")
+        folder = await store.folders.create("Work", FolderColour.RED, None, "Be brief.")
         screen.desk.library.refresh()
-        await listed(screen, "Work")
+        await wait_for_list(screen, "Work")
         choose(screen, "Work", "Name, colour and instructions…")
         dialog = await until(lambda: screen.find(QDialog, "Name, colour and instructions"))
         editor = screen.find(QPlainTextEdit, INSTRUCTIONS)
@@ -257,12 +259,12 @@ def test_a_changed_folder_is_changed_back_by_the_notice(on_screen):
         assert "The instructions have more than 200,000 characters. Shorten them." in editor.accessibleDescription()
         editor.setPlainText("Be long.")
         QTest.keyClick(screen.find(QLineEdit, "Name of the folder"), Qt.Key.Key_Return)
-        after = replace(before, instructions="Be long.")
+        changed = replace(folder, instructions="Be long.")
         await until(lambda: "Changed the folder “Work”." in screen.words(screen.banners))
-        assert await store.folders.all() == (after,)
+        assert await store.folders.all() == (changed,)
         undo(screen)
         await screen.idle()
-        assert await store.folders.all() == (before,)
+        assert await store.folders.all() == (folder,)
 
     on_screen(work)
 
@@ -301,8 +303,8 @@ def test_a_folder_that_the_disk_refuses_is_there_to_be_saved_again(on_screen, mo
 @pytest.mark.usefixtures("menus")
 def test_pins_and_the_archive_are_undone_by_the_notice(on_screen):
     async def work(screen):
-        await stored(screen, "a", "b", "c")
-        await listed(screen, "Today", "c", "b", "a")
+        await store_conversations(screen, "a", "b", "c")
+        await wait_for_list(screen, "Today", "c", "b", "a")
         choose(screen, "a", "Pin")
         await until(lambda: titles(screen) == ["Pinned", "a", "Today", "c", "b"])
         assert "pinned" in index_of(screen, "a").data(Qt.ItemDataRole.AccessibleTextRole)
@@ -323,30 +325,30 @@ def test_pins_and_the_archive_are_undone_by_the_notice(on_screen):
 @pytest.mark.usefixtures("menus")
 def test_menus_show_one_of_pin_and_unpin(on_screen):
     async def work(screen):
-        await stored(screen, "a", "b")
-        await listed(screen, "Today", "b", "a")
+        await store_conversations(screen, "a", "b")
+        await wait_for_list(screen, "Today", "b", "a")
         choose(screen, "a", "Pin")
         await until(lambda: titles(screen) == ["Pinned", "a", "Today", "b"])
         bar = await until(lambda: screen.window.findChild(MenuBar))
-        in_bar = next(each for each in bar.findChildren(QMenu) if each.accessibleName() == "Conversation")
+        in_bar = next(menu for menu in bar.findChildren(QMenu) if menu.accessibleName() == "Conversation")
 
-        def shown():
-            """The entries of the row's menu and of the menu bar that pin or archive."""
+        def texts_of_entries():
+            """Return the entries of the row's menu and of the menu bar that pin or archive."""
             texts = []
-            for open_one in (lambda: open_menu(screen, "a"), lambda: in_bar.popup(QPoint()) or in_bar):
-                menu = open_one()
-                entries = [each.text() for each in menu.actions() if each.isVisible()]
+            for open_entries in (lambda: open_menu(screen, "a"), lambda: in_bar.popup(QPoint()) or in_bar):
+                menu = open_entries()
+                entries = [action.text() for action in menu.actions() if action.isVisible()]
                 texts += [text for text in entries if "pin" in text.lower() or "rchive" in text]
                 menu.close()
             return texts
 
         choose(screen, "a", "Select several")
         archive = ["Archive", "Archive this conversation"]
-        assert shown() == ["Unpin", archive[0], "Unpin this conversation", archive[1]]
+        assert texts_of_entries() == ["Unpin", archive[0], "Unpin this conversation", archive[1]]
         choose(screen, "b", "Select several")
-        assert shown() == ["Pin", archive[0], "Pin this conversation", archive[1]]
+        assert texts_of_entries() == ["Pin", archive[0], "Pin this conversation", archive[1]]
         # Hidden entries would have no keys.
-        assert all(each.isVisible() for each in in_bar.actions())
+        assert all(action.isVisible() for action in in_bar.actions())
 
     on_screen(work)
 
@@ -354,8 +356,8 @@ def test_menus_show_one_of_pin_and_unpin(on_screen):
 @pytest.mark.usefixtures("menus")
 def test_marked_conversations_are_handled_together(on_screen):
     async def work(screen):
-        await stored(screen, "a", "b", "c", "d")
-        await listed(screen, "Today", "d", "c", "b", "a")
+        await store_conversations(screen, "a", "b", "c", "d")
+        await wait_for_list(screen, "Today", "d", "c", "b", "a")
         click(screen, "c", Qt.KeyboardModifier.ControlModifier)
         click(screen, "a", Qt.KeyboardModifier.ShiftModifier)
         assert selected(screen) == ["c", "b", "a"]
@@ -380,8 +382,8 @@ def test_marked_conversations_are_handled_together(on_screen):
 
 def test_what_was_clicked_is_marked_with_the_next_before_it_is_open(on_screen):
     async def work(screen):
-        await stored(screen, "a", "b", "c")
-        await listed(screen, "Today", "c", "b", "a")
+        await store_conversations(screen, "a", "b", "c")
+        await wait_for_list(screen, "Today", "c", "b", "a")
         click(screen, "c")
         await until(lambda: screen.conversation.title == "c")
         click(screen, "a")
@@ -403,18 +405,20 @@ def test_a_row_is_dragged_while_none_is_selected(on_screen, monkeypatch):
     monkeypatch.setattr(ConversationView, "startDrag", begin)
 
     async def work(screen):
-        await stored(screen, "a", "b")
-        await listed(screen, "Today", "b", "a")
+        await store_conversations(screen, "a", "b")
+        await wait_for_list(screen, "Today", "b", "a")
         view = rows(screen)
         assert selected(screen) == []
         index = index_of(screen, "a")
         place = view.visualRect(index).center()
         QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
         for step in (2, 60):
-            there = QPointF(place + QPoint(0, step))
-            glob = QPointF(view.viewport().mapToGlobal(there.toPoint()))
-            left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-            event = QMouseEvent(QEvent.Type.MouseMove, there, glob, Qt.MouseButton.NoButton, left, none)
+            position = QPointF(place + QPoint(0, step))
+            global_position = QPointF(view.viewport().mapToGlobal(position.toPoint()))
+            left_button, no_keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+            event = QMouseEvent(
+                QEvent.Type.MouseMove, position, global_position, Qt.MouseButton.NoButton, left_button, no_keys
+            )
             QApplication.sendEvent(view.viewport(), event)
         QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=place + QPoint(0, 60))
         assert dragged == [view.rows.id_at(index.row())]
@@ -425,9 +429,9 @@ def test_a_row_is_dragged_while_none_is_selected(on_screen, monkeypatch):
 @pytest.mark.usefixtures("menus")
 def test_several_are_marked_in_their_menus(on_screen):
     async def work(screen):
-        await stored(screen, "a", "b", "c")
-        await listed(screen, "Today", "c", "b", "a")
-        before = screen.conversation.id
+        await store_conversations(screen, "a", "b", "c")
+        await wait_for_list(screen, "Today", "c", "b", "a")
+        shown_id = screen.conversation.id
         choose(screen, "c", "Select several")
         click(screen, "a")
         assert selected(screen) == ["c", "a"]
@@ -438,7 +442,7 @@ def test_several_are_marked_in_their_menus(on_screen):
         QTest.keyClick(rows(screen), Qt.Key.Key_Return)
         assert selected(screen) == ["c", "b", "a"]
         click(screen, "c")
-        assert screen.conversation.id == before
+        assert screen.conversation.id == shown_id
         choose(screen, "a", "Archive")
         await until(lambda: titles(screen) == ["Archive", "Today", "c"])
         choose(screen, "c", "Select several")
@@ -451,7 +455,7 @@ def test_several_are_marked_in_their_menus(on_screen):
         choose(screen, "c", "Select several")
         assert rows(screen).marks.has_begun
         await screen.engine.store.delete_conversation(screen.conversation.id)
-        await listed(screen, "Archive")
+        await wait_for_list(screen, "Archive")
         assert not rows(screen).marks.has_begun
 
     on_screen(work)
@@ -460,8 +464,8 @@ def test_several_are_marked_in_their_menus(on_screen):
 def test_what_is_left_of_several_comes_back_from_the_trash(on_screen):
     async def work(screen):
         store = screen.engine.store
-        ids = await stored(screen, "a", "b", "c")
-        await listed(screen, "Today", "c", "b", "a")
+        ids = await store_conversations(screen, "a", "b", "c")
+        await wait_for_list(screen, "Today", "c", "b", "a")
         organiser = screen.window.findChild(OrganisePresenter)._organiser
         organiser.trash(ids)
         await until(lambda: titles(screen) == [])
@@ -479,8 +483,8 @@ def test_what_is_left_of_several_comes_back_from_the_trash(on_screen):
 @pytest.mark.usefixtures("menus")
 def test_a_command_is_for_the_one_that_is_marked(on_screen):
     async def work(screen):
-        ids = await stored(screen, "a", "b")
-        await listed(screen, "Today", "b", "a")
+        ids = await store_conversations(screen, "a", "b")
+        await wait_for_list(screen, "Today", "b", "a")
         screen.desk.library.open(ids[1])
         await until(lambda: screen.conversation.id == ids[1])
         choose(screen, "a", "Select several")
@@ -493,22 +497,22 @@ def test_a_command_is_for_the_one_that_is_marked(on_screen):
 
 def test_nothing_is_said_of_a_move_to_where_it_is(on_screen):
     async def work(screen):
-        one, other = await stored(screen, "a", "b")
+        one, second = await store_conversations(screen, "a", "b")
         folder = await screen.engine.store.folders.create("Work", FolderColour.RED, None)
         await screen.engine.store.placements.change([one], folder=folder.id)
-        organiser, said = screen.window.findChild(OrganisePresenter)._organiser, []
-        organiser.done.connect(lambda sentence, _: said.append(str(sentence)))
+        organiser, sentences = screen.window.findChild(OrganisePresenter)._organiser, []
+        organiser.done.connect(lambda sentence, _: sentences.append(str(sentence)))
         organiser.move([one], folder.id)
-        organiser.move([one, other], folder.id)
-        await until(lambda: said)
-        assert said == ["Moved “b”."]
+        organiser.move([one, second], folder.id)
+        await until(lambda: sentences)
+        assert sentences == ["Moved “b”."]
         organiser.pin([one], pinned=True)
-        await until(lambda: said[1:])
-        organiser.pin([one, other], pinned=False)
-        await until(lambda: said[2:])
-        organiser.archive([one, other], archived=True)
-        await until(lambda: said[3:])
-        assert said[1:] == ["Pinned “a”.", "Unpinned “a”.", "Archived conversations: 2."]
+        await until(lambda: sentences[1:])
+        organiser.pin([one, second], pinned=False)
+        await until(lambda: sentences[2:])
+        organiser.archive([one, second], archived=True)
+        await until(lambda: sentences[3:])
+        assert sentences[1:] == ["Pinned “a”.", "Unpinned “a”.", "Archived conversations: 2."]
 
     on_screen(work)
 
@@ -516,8 +520,8 @@ def test_nothing_is_said_of_a_move_to_where_it_is(on_screen):
 @pytest.mark.usefixtures("menus")
 def test_tags_are_given_in_a_dialog_and_shown_in_the_row(on_screen):
     async def work(screen):
-        await stored(screen, "a")
-        await listed(screen, "Today", "a")
+        await store_conversations(screen, "a")
+        await wait_for_list(screen, "Today", "a")
         choose(screen, "a", "Tags…")
         dialog = await until(lambda: screen.find(QDialog, "Tags"))
         field = dialog.findChild(QLineEdit)
@@ -533,11 +537,11 @@ def test_tags_are_given_in_a_dialog_and_shown_in_the_row(on_screen):
 
 def test_rows_are_dropped_on_a_folder_and_on_the_line_above(on_screen):
     async def work(screen):
-        await stored(screen, "a", "b")
+        await store_conversations(screen, "a", "b")
         store = screen.engine.store
         await store.folders.create("Outer")
         await store.folders.create("Sub")
-        await listed(screen, "Outer", "Sub", "Today", "b", "a")
+        await wait_for_list(screen, "Outer", "Sub", "Today", "b", "a")
         for title in ("b", "Sub"):
             data = rows(screen).model().mimeData([index_of(screen, title)])
             drop(rows(screen).viewport(), data, rows(screen).visualRect(index_of(screen, "Outer")).center())
@@ -561,9 +565,9 @@ def drop(widget, data, place):
 @pytest.mark.usefixtures("menus")
 def test_a_copy_is_made_and_a_new_conversation_belongs_to_the_folder_that_is_shown(on_screen):
     async def work(screen):
-        await stored(screen, "a")
+        await store_conversations(screen, "a")
         folder = await screen.engine.store.folders.create("Work", instructions="Be brief.")
-        await listed(screen, "Work", "Today", "a")
+        await wait_for_list(screen, "Work", "Today", "a")
         choose(screen, "a", "Duplicate")
         await until(lambda: screen.conversation.title == "a (copy)")
         click(screen, "Work")
@@ -582,10 +586,10 @@ def test_a_copy_is_made_and_a_new_conversation_belongs_to_the_folder_that_is_sho
 def test_one_that_is_empty_by_now_is_not_moved_where_it_is_opened(on_screen):
     async def work(screen):
         store = screen.engine.store
-        (id_,) = await stored(screen, "a")
+        (id_,) = await store_conversations(screen, "a")
         await store.branches.delete(id_, (await store.load(id_)).messages[0].id, head_message_id=None)
         await store.folders.create("Work")
-        await listed(screen, "Work", "Today", "a")
+        await wait_for_list(screen, "Work", "Today", "a")
         click(screen, "Work")
         await until(lambda: titles(screen) == [])
         screen.desk.library.open(id_)
@@ -608,7 +612,7 @@ def test_one_that_the_disk_keeps_out_of_the_trash_can_be_gone_on_with(on_screen,
 
         with monkeypatch.context() as patch:
             patch.setattr(Store, "delete_conversation", refuse)
-            await listed(screen, "Today", "Hello")
+            await wait_for_list(screen, "Today", "Hello")
             choose(screen, "Hello", "Delete")
             await until(lambda: "The disk is full." in screen.words(screen.banners))
             await screen.idle()
@@ -620,11 +624,11 @@ def test_one_that_the_disk_keeps_out_of_the_trash_can_be_gone_on_with(on_screen,
 
 def test_many_folders_do_not_push_the_conversations_away(on_screen):
     async def work(screen):
-        await stored(screen, "a")
+        await store_conversations(screen, "a")
         names = [f"Folder {number:02}" for number in range(20)]
         for name in names:
             await screen.engine.store.folders.create(name)
-        await listed(screen, *names[:12], "All folders (20)", "Today", "a")
+        await wait_for_list(screen, *names[:12], "All folders (20)", "Today", "a")
         rows(screen).setCurrentIndex(index_of(screen, "All folders (20)"))
         QTest.keyClick(rows(screen), Qt.Key.Key_Return)
         assert titles(screen) == [*names, "Today", "a"]
@@ -633,30 +637,30 @@ def test_many_folders_do_not_push_the_conversations_away(on_screen):
     on_screen(work)
 
 
-def spoken(screen, title):
+def accessible_text(screen, title):
     return index_of(screen, title).data(Qt.ItemDataRole.AccessibleTextRole)
 
 
 def test_a_folder_shows_that_a_conversation_in_it_works_or_waits(on_screen):
     async def work(screen):
         store, sidebar = screen.engine.store, screen.window.sidebar
-        one, other, _ = await stored(screen, "a", "b", "c")
+        one, second, _ = await store_conversations(screen, "a", "b", "c")
         outer = await store.folders.create("Outer")
         inner = await store.folders.create("Inner", parent=outer.id)
         await store.placements.change([one], folder=inner.id)
-        await store.placements.change([other], folder=outer.id)
-        await listed(screen, "Outer", "Today", "c")
+        await store.placements.change([second], folder=outer.id)
+        await wait_for_list(screen, "Outer", "Today", "c")
         sidebar.set_badge(one, "working")
         await until(lambda: index_of(screen, "Outer").data(RowRole.BADGE) == "working")
-        assert spoken(screen, "Outer") == "Folder: Outer, working"
-        sidebar.set_badge(other, "attention")
+        assert accessible_text(screen, "Outer") == "Folder: Outer, working"
+        sidebar.set_badge(second, "attention")
         await until(lambda: index_of(screen, "Outer").data(RowRole.BADGE) == "attention")
-        assert spoken(screen, "Outer") == "Folder: Outer, waits for you"
+        assert accessible_text(screen, "Outer") == "Folder: Outer, waits for you"
         click(screen, "Outer")
         await until(lambda: titles(screen) == ["Inner", "Today", "b"])
         await until(lambda: index_of(screen, "Inner").data(RowRole.BADGE) == "working")
         sidebar.set_badge(one, "unread")
-        assert spoken(screen, "Inner") == "Folder: Inner"
+        assert accessible_text(screen, "Inner") == "Folder: Inner"
 
     on_screen(work)
 
@@ -664,14 +668,14 @@ def test_a_folder_shows_that_a_conversation_in_it_works_or_waits(on_screen):
 def test_the_row_of_the_other_folders_shows_what_goes_on_in_them(on_screen):
     async def work(screen):
         store = screen.engine.store
-        one, _ = await stored(screen, "a", "b")
+        one, _ = await store_conversations(screen, "a", "b")
         folders = [await store.folders.create(f"Folder {number:02}") for number in range(20)]
         await store.placements.change([one], folder=folders[-1].id)
         screen.window.sidebar.set_badge(one, "working")
         screen.desk.library.refresh()
         await until(lambda: "All folders (20)" in titles(screen))
         await until(lambda: index_of(screen, "All folders (20)").data(RowRole.BADGE) == "working")
-        assert spoken(screen, "All folders (20)") == "All folders (20), working"
+        assert accessible_text(screen, "All folders (20)") == "All folders (20), working"
         assert not index_of(screen, "Folder 00").data(RowRole.BADGE)
 
     on_screen(work)

@@ -23,7 +23,7 @@ def test_what_is_wrong_with_a_picture_is_said_before_there_is_a_conversation(qtb
     qtbot.addWidget(frame)
     frame.show()
     frame.composer.attachments.problem.emit(Sentence("The picture is damaged."), Sentence("Take another."))
-    words = "\n".join(each.text() for each in frame.composer.findChildren(QLabel) if each.isVisible())
+    words = "\n".join(label.text() for label in frame.composer.findChildren(QLabel) if label.isVisible())
     assert "The picture is damaged." in words
     assert "Take another." in words
 
@@ -35,7 +35,7 @@ def test_files_of_other_programs_can_be_dropped_anywhere_on_the_page(qtbot, tmp_
     frame.resize(600, 500)
     frame.show()
     qtbot.waitUntil(lambda: frame.composer.mapTo(frame, QPoint(0, 0)).y() > 300)
-    [hint] = [each for each in frame.findChildren(QLabel) if each.text() == "Drop to attach"]
+    [hint] = [label for label in frame.findChildren(QLabel) if label.text() == "Drop to attach"]
     attached = []
     frame.composer.editor.files_inserted.disconnect()
     frame.composer.editor.files_inserted.connect(attached.append)
@@ -68,11 +68,11 @@ def test_what_is_attached_is_copied_and_never_moved_away(qtbot, tmp_path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(tmp_path / "notes.txt"))])
     both, move = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction, Qt.DropAction.MoveAction
-    for offered, taken in ((both, Qt.DropAction.CopyAction), (move, move)):
+    for actions, expected in ((both, Qt.DropAction.CopyAction), (move, move)):
         for kind in (QDragEnterEvent, QDropEvent):
             # With Shift, moving is proposed, as it is by some programs without it.
-            event = drag(kind, frame, data, offered, Qt.KeyboardModifier.ShiftModifier)
-            assert (event.isAccepted(), event.dropAction()) == (True, taken)
+            event = drag(kind, frame, data, actions, Qt.KeyboardModifier.ShiftModifier)
+            assert (event.isAccepted(), event.dropAction()) == (True, expected)
 
 
 def test_what_is_written_and_not_attached_is_not_said_to_be_attached(qtbot):
@@ -95,8 +95,8 @@ def test_what_is_written_and_not_attached_is_not_said_to_be_attached(qtbot):
 
 
 def drag(kind, frame, data, actions=Qt.DropAction.CopyAction, keys=Qt.KeyboardModifier.NoModifier):
-    at = QPointF(50, 50) if kind is QDropEvent else QPoint(50, 50)
-    event = kind(at, actions, data, Qt.MouseButton.LeftButton, keys)
+    position = QPointF(50, 50) if kind is QDropEvent else QPoint(50, 50)
+    event = kind(position, actions, data, Qt.MouseButton.LeftButton, keys)
     QApplication.sendEvent(frame, event)
     return event
 
@@ -106,14 +106,16 @@ def test_what_is_said_is_scrolled_into_view_until_one_goes_on_writing(qtbot):
     qtbot.addWidget(frame)
     frame.resize(320, 260)
     frame.show()
-    shown, composer = frame._composer_scroll, frame.composer
+    scroll_area, composer = frame._composer_scroll, frame.composer
     composer.show_problem(Sentence("The picture is damaged. " * 12))
     problems = composer._problems
-    bar = shown.verticalScrollBar()
-    qtbot.waitUntil(lambda: bar.maximum() > 0 and problems.mapTo(shown.viewport(), problems.rect().topLeft()).y() == 0)
+    bar = scroll_area.verticalScrollBar()
+    qtbot.waitUntil(
+        lambda: bar.maximum() > 0 and problems.mapTo(scroll_area.viewport(), problems.rect().topLeft()).y() == 0
+    )
     composer.set_draft("a\n" * 8)
     composer.show_problem(Sentence("The picture is damaged. " * 12))
-    qtbot.waitUntil(lambda: problems.mapTo(shown.viewport(), problems.rect().topLeft()).y() == 0)
+    qtbot.waitUntil(lambda: problems.mapTo(scroll_area.viewport(), problems.rect().topLeft()).y() == 0)
     composer.editor.insertPlainText("b")
     qtbot.waitUntil(lambda: bar.value() == bar.maximum())
 

@@ -31,7 +31,7 @@ def place(screen):
 
 
 def row_box(screen, row):
-    """The row on the screen, without the space above it."""
+    """Return the box of the row on the screen, without the space above it."""
     viewport = view(screen).row_viewport
     box = viewport.row_box(row)
     box.setTop(box.top() + viewport.rows.row(row).stack.above)
@@ -212,7 +212,7 @@ def test_what_was_changed_is_kept_when_a_conversation_of_another_program_is_read
 
 
 def compose(screen, text, committed=""):
-    """What an input method does: `text` is still being composed."""
+    """Act as an input method: `text` is still being composed."""
     event = QInputMethodEvent(text, [])
     event.setCommitString(committed)
     QApplication.sendEvent(screen.editor, event)
@@ -402,8 +402,8 @@ def test_the_menu_key_in_the_editor_does_not_open_the_menu_of_the_transcript(on_
         await edit(screen)
         button = composer(screen).attach_button
         middle = button.rect().center()
-        pressed = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, middle, button.mapToGlobal(middle))
-        QApplication.sendEvent(button, pressed)
+        event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, middle, button.mapToGlobal(middle))
+        QApplication.sendEvent(button, event)
         assert QApplication.activePopupWidget() is None
 
     on_screen(work, *turns("one"))
@@ -468,10 +468,10 @@ def test_the_message_is_found_and_the_editor_is_among_what_assistive_technology_
     async def work(screen):
         await screen.say("alpha")
         await edit(screen)
-        found = []
-        view(screen).finder.status_changed.connect(found.append)
+        statuses = []
+        view(screen).finder.status_changed.connect(statuses.append)
         view(screen).finder.search(Query("alpha"))
-        await until(lambda: found and (found[-1].current, found[-1].total) == (1, 1))
+        await until(lambda: statuses and (statuses[-1].current, statuses[-1].total) == (1, 1))
         tree = QAccessible.queryAccessibleInterface(view(screen))
         children = [tree.child(index) for index in range(tree.childCount())]
         assert place(screen) in [child.object() for child in children]
@@ -481,7 +481,7 @@ def test_the_message_is_found_and_the_editor_is_among_what_assistive_technology_
 
 
 async def asked_to_edit(screen, row):
-    """Choose to edit a prompt, whose pictures take as long to load as it is wanted."""
+    """Choose to edit a prompt whose pictures load only when the returned event is set."""
     is_called, may_go_on = held(screen.desk.library.drafts, "content_of")
     commands(screen, row)["Edit"].run()
     await is_called.wait()

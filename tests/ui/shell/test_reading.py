@@ -11,30 +11,30 @@ from ui.style.theme import READING_WIDTH
 
 
 async def prefer(screen, **appearance):
-    now = screen.engine.preferences
+    preferences = screen.engine.preferences
     await screen.engine.change_preferences(
-        now.model_copy(update={"appearance": now.appearance.model_copy(update=appearance)})
+        preferences.model_copy(update={"appearance": preferences.appearance.model_copy(update=appearance)})
     )
 
 
 def test_the_text_of_conversations_is_set_as_preferred(on_screen):
-    family = next(each for each in QFontDatabase.families() if QFontDatabase.isSmoothlyScalable(each))
+    family = next(family for family in QFontDatabase.families() if QFontDatabase.isSmoothlyScalable(family))
 
     async def work(screen):
         await screen.say("Hello")
         view = screen.window.page.transcript
-        before = view._render_context.style
-        high = view.row_viewport.rows.row(1).stack.height
+        style = view._render_context.style
+        height = view.row_viewport.rows.row(1).stack.height
         await prefer(screen, text_size=21.0, font=family)
-        look = view._render_context.style
-        assert (look.body.pointSizeF(), look.body.families()[0]) == (21.0, family)
-        assert look.mono.families() == before.mono.families()
-        assert look.line >= 1.9 * before.line
-        assert view.row_viewport.rows.row(1).stack.height > 1.5 * high
+        new_style = view._render_context.style
+        assert (new_style.body.pointSizeF(), new_style.body.families()[0]) == (21.0, family)
+        assert new_style.mono.families() == style.mono.families()
+        assert new_style.line >= 1.9 * style.line
+        assert view.row_viewport.rows.row(1).stack.height > 1.5 * height
         await prefer(screen, text_size=10.5, font="", density="compact")
-        assert view._render_context.style.line < before.line
-        assert view._render_context.style.gap(20) < before.gap(20)
-        assert view.row_viewport.rows.row(1).stack.height < high
+        assert view._render_context.style.line < style.line
+        assert view._render_context.style.gap(20) < style.gap(20)
+        assert view.row_viewport.rows.row(1).stack.height < height
 
     on_screen(work, Turn(ContentDelta("One.\n\nTwo.")))
 

@@ -136,7 +136,7 @@ def test_a_prompt_is_written_run_paused_changed_and_deleted(on_screen):
     on_screen(work, DONE)
 
 
-async def stored(screen):
+async def stored_prompt(screen):
     (only,) = await screen.engine.store.schedules.all()
     return only.prompt
 
@@ -155,7 +155,10 @@ def test_a_prompt_that_is_paused_before_its_change_is_listed_keeps_both(on_scree
         await asyncio.sleep(0)
         may_go_on.set()
         await screen.idle()
-        assert ((await stored(screen)).prompt, (await stored(screen)).is_on) == ("What has changed?", False)
+        assert ((await stored_prompt(screen)).prompt, (await stored_prompt(screen)).is_on) == (
+            "What has changed?",
+            False,
+        )
 
     on_screen(work)
 
@@ -174,7 +177,10 @@ def test_a_prompt_that_is_edited_before_it_is_listed_as_paused_stays_paused(on_s
         (await screen.wait_for(QPlainTextEdit, "Prompt")).setPlainText("What has changed?")
         screen.press("Save")
         await screen.idle()
-        assert ((await stored(screen)).prompt, (await stored(screen)).is_on) == ("What has changed?", False)
+        assert ((await stored_prompt(screen)).prompt, (await stored_prompt(screen)).is_on) == (
+            "What has changed?",
+            False,
+        )
 
     on_screen(work)
 
@@ -262,9 +268,9 @@ def test_what_is_due_runs_by_itself_and_is_in_the_list(on_screen):
 
 
 def test_what_waits_for_a_budget_says_so_once_and_leads_to_the_budgets(on_screen, monkeypatch):
-    said = []
+    notices = []
     monkeypatch.setattr(schedule_presenter, "is_active", lambda: False)
-    monkeypatch.setattr(DesktopNotifications, "show", lambda _self, *words: said.append(words))
+    monkeypatch.setattr(DesktopNotifications, "show", lambda _self, *words: notices.append(words))
 
     async def work(screen):
         used = {UsageKey(local_day(), "m", ""): UsageFigures(answers=1, tokens=10)}
@@ -276,12 +282,12 @@ def test_what_waits_for_a_budget_says_so_once_and_leads_to_the_budgets(on_screen
             prompt = ScheduledPrompt(title=title, prompt="go", timing=Cron(line="* * * * *"))
             await rows.save(prompt, datetime.now(UTC) - timedelta(minutes=5))
         screen.desk._scheduled.schedules.start()
-        await until(lambda: said)
-        screen.desk._notifications.activated.emit(said[0][0], SHOW)
+        await until(lambda: notices)
+        screen.desk._notifications.activated.emit(notices[0][0], SHOW)
         page = await screen.wait_for(ScheduleDialog, "Scheduled prompts")
         waits = "The budget of tokens for today is used up. One run waits"
         await until(lambda: text_of(screen, page).count(waits) == 2)
-        assert said == [
+        assert notices == [
             (
                 "schedule budget",
                 "Scheduled prompts wait",

@@ -36,18 +36,18 @@ async def search(screen, words):
 
 def test_enter_opens_the_message_at_its_place_with_its_words_marked(on_screen):
     async def work(screen):
-        wanted = Message.assistant(f"{LONG}\n\nThe harbour office is open.\n\n{LONG}")
+        match = Message.assistant(f"{LONG}\n\nThe harbour office is open.\n\n{LONG}")
         record = await write(
-            screen, "Boats", Message.user("harbour?"), wanted, Message.user("And?"), Message.assistant(LONG)
+            screen, "Boats", Message.user("harbour?"), match, Message.user("And?"), Message.assistant(LONG)
         )
         field, results = await search(screen, "harbour office")
         QTest.keyClick(field, Qt.Key.Key_Down)
         QTest.keyClick(results, Qt.Key.Key_Down)
         QTest.keyClick(results, Qt.Key.Key_Return)
-        found = await screen.wait_for(QLineEdit, "Find in conversation")
+        find_field = await screen.wait_for(QLineEdit, "Find in conversation")
         assert screen.conversation.id == record.id
-        assert found.text() == "harbour office"
-        await until(lambda: found.accessibleDescription() == "1 of 1")
+        assert find_field.text() == "harbour office"
+        await until(lambda: find_field.accessibleDescription() == "1 of 1")
         finder = screen.window.page.transcript.finder
         await until(lambda: finder._current == (1, 0))
         rows = screen.window.page.transcript.row_viewport.rows
@@ -61,8 +61,8 @@ def test_enter_opens_the_message_at_its_place_with_its_words_marked(on_screen):
 
 
 def call(arguments, result):
-    asked = Message(role=Role.ASSISTANT, blocks=[ToolUse(id="1", name="run_command", input=arguments)])
-    return asked, Message.tool_results([ToolResult(tool_use_id="1", content=[Text(text=result)])])
+    request = Message(role=Role.ASSISTANT, blocks=[ToolUse(id="1", name="run_command", input=arguments)])
+    return request, Message.tool_results([ToolResult(tool_use_id="1", content=[Text(text=result)])])
 
 
 LINES = "\n".join(f"line {number}" for number in range(25_000))
@@ -82,8 +82,8 @@ def test_a_long_message_opens_at_its_place(case, on_screen):
         QTest.keyClick(field, Qt.Key.Key_Down)
         QTest.keyClick(results, Qt.Key.Key_Down)
         QTest.keyClick(results, Qt.Key.Key_Return)
-        found = await screen.wait_for(QLineEdit, "Find in conversation")
-        await until(lambda: found.accessibleDescription() == "1 of 1")
+        find_field = await screen.wait_for(QLineEdit, "Find in conversation")
+        await until(lambda: find_field.accessibleDescription() == "1 of 1")
         transcript = screen.window.page.transcript
         await until(lambda: not transcript.finder._is_coming and transcript.row_viewport.rows.top > 1000)
 
@@ -98,10 +98,10 @@ def test_the_second_of_equal_messages_is_the_current_match(on_screen):
         results.hit_chosen.emit(
             screen.window.sidebar._results.rows.row(0).conversation_id, _hit(messages[2]), "harbour"
         )
-        found = await screen.wait_for(QLineEdit, "Find in conversation")
-        await until(lambda: found.accessibleDescription() == "3 of 4")
+        find_field = await screen.wait_for(QLineEdit, "Find in conversation")
+        await until(lambda: find_field.accessibleDescription() == "3 of 4")
         results.hit_chosen.emit(results.rows.row(0).conversation_id, _hit(messages[1]), "harbour")
-        await until(lambda: found.accessibleDescription() == "2 of 4")
+        await until(lambda: find_field.accessibleDescription() == "2 of 4")
 
     on_screen(work)
 
@@ -112,13 +112,13 @@ def test_the_words_of_a_search_are_not_marked_where_a_link_leads_to_later(on_scr
         record = await write(screen, "Boats", *messages)
         _, results = await search(screen, "harbour")
         results.hit_chosen.emit(record.id, _hit(messages[0]), "harbour")
-        found = await screen.wait_for(QLineEdit, "Find in conversation")
-        QTest.keyClick(found, Qt.Key.Key_Escape)
-        await until(lambda: not found.isVisible())
-        arrived = Heard(screen.window.page.messages.arrived)
+        find_field = await screen.wait_for(QLineEdit, "Find in conversation")
+        QTest.keyClick(find_field, Qt.Key.Key_Escape)
+        await until(lambda: not find_field.isVisible())
+        arrivals = Heard(screen.window.page.messages.arrived)
         screen.window.page.messages.open(record.id, messages[1].id)
-        await until(lambda: arrived)
-        assert not found.isVisible()
+        await until(lambda: arrivals)
+        assert not find_field.isVisible()
 
     on_screen(work)
 
@@ -165,7 +165,7 @@ PROMPT, OLD, NEW = Message.user("Which fruit?"), Message.assistant("Plums, I say
 
 
 async def branched(bridge):
-    """A conversation with the answer OLD on a branch that is not in view."""
+    """Store a conversation with the answer OLD on a branch that is not in view."""
     store = bridge.engine.store
     record = await store.create_conversation(title="Fruit", endpoint_id="scripted", model="m")
     await store.commit(record.id, PROMPT, OLD)
@@ -179,13 +179,13 @@ def test_a_message_of_another_branch_is_brought_into_view(in_loop, tmp_path):
         bridge = await Bridge.open(tmp_path)
         record = await branched(bridge)
         opener = MessageOpener(bridge.library, bridge.tasks)
-        arrived = Heard(opener.arrived)
+        arrivals = Heard(opener.arrived)
         opener.open(record.id, OLD.id)
-        conversation, index = await arrived.next()
+        conversation, index = await arrivals.next()
         assert conversation.id == record.id
         assert conversation.transcript[index].message_id == OLD.id
         opener.open(record.id, PROMPT.id)
-        assert (await arrived.next())[1] == 0
+        assert (await arrivals.next())[1] == 0
         await bridge.close()
 
     in_loop(work())
@@ -193,20 +193,20 @@ def test_a_message_of_another_branch_is_brought_into_view(in_loop, tmp_path):
 
 def test_while_the_model_works_the_branch_stays_and_it_is_said(in_loop, tmp_path):
     async def work():
-        ready = asyncio.Event()
-        bridge = await Bridge.open(tmp_path, Turn(Wait(ready)))
+        may_answer = asyncio.Event()
+        bridge = await Bridge.open(tmp_path, Turn(Wait(may_answer)))
         record = await branched(bridge)
         opener = MessageOpener(bridge.library, bridge.tasks)
         bridge.library.open(record.id)
         await until(lambda: bridge.library.current is not None)
         bridge.library.current.send(Message.user("And which else?"))
         await until(lambda: bridge.library.current.working)
-        refused = Heard(opener.refused)
+        refusals = Heard(opener.refused)
         opener.open(record.id, OLD.id)
-        _, sentence = await refused.next()
+        _, sentence = await refusals.next()
         assert "when the answer has ended" in str(sentence)
         assert await bridge.library.current.history.load_until(NEW.id)
-        ready.set()
+        may_answer.set()
         await bridge.idle()
         await bridge.close()
         assert bridge.errors == []
@@ -219,14 +219,14 @@ def test_another_choice_while_it_loads_is_not_overruled(in_loop, tmp_path):
         bridge = await Bridge.open(tmp_path)
         record = await branched(bridge)
         opener = MessageOpener(bridge.library, bridge.tasks)
-        arrived = Heard(opener.arrived)
+        arrivals = Heard(opener.arrived)
         opener.open(record.id, OLD.id)
         bridge.library.new()
         await bridge.idle()
         bridge.library.open(record.id)
         await until(lambda: bridge.library.current.id == record.id)
         await bridge.idle()
-        assert arrived == []
+        assert arrivals == []
         await bridge.close()
 
     in_loop(work())
@@ -239,14 +239,14 @@ def test_where_another_program_writes_it_opens_and_the_branch_stays(in_loop, tmp
         lock = FileLock(lock_path(bridge.engine.folder, f"conversation-{record.id}"))
         lock.acquire(Holder("ask", 4711, host_name(), 1_790_000_000))
         opener = MessageOpener(bridge.library, bridge.tasks)
-        refused, arrived = Heard(opener.refused), Heard(opener.arrived)
+        refusals, arrivals = Heard(opener.refused), Heard(opener.arrived)
         opener.open(record.id, OLD.id)
-        conversation, sentence = await refused.next()
+        conversation, sentence = await refusals.next()
         assert conversation is bridge.library.current
         assert conversation.held_by is not None
         assert "when the other program has ended" in str(sentence)
         opener.open(record.id, NEW.id)
-        assert (await arrived.next())[1] == 1
+        assert (await arrivals.next())[1] == 1
         await bridge.close()
         lock.release()
 
@@ -260,7 +260,7 @@ def test_the_message_that_is_chosen_last_is_shown_although_the_one_before_takes_
         bridge.library.open(record.id)
         await bridge.idle()
         opener = MessageOpener(bridge.library, bridge.tasks)
-        arrived = Heard(opener.arrived)
+        arrivals = Heard(opener.arrived)
         is_called, may_go_on = held(bridge.library.current, "show_branch_of")
         opener.open(record.id, OLD.id)
         await is_called.wait()
@@ -268,7 +268,7 @@ def test_the_message_that_is_chosen_last_is_shown_although_the_one_before_takes_
         await asyncio.sleep(0)
         may_go_on.set()
         await bridge.idle()
-        ((conversation, index),) = arrived
+        ((conversation, index),) = arrivals
         assert conversation.transcript[index].message_id == NEW.id
         await bridge.close()
         assert bridge.errors == []

@@ -25,8 +25,8 @@ class Page:
         self.dialog.show_page("specialists")
 
     def part(self, kind, name):
-        inside = self.dialog.specialists.findChildren(kind)
-        return next((each for each in inside if each.accessibleName() == name and each.isVisible()), None)
+        widgets = self.dialog.specialists.findChildren(kind)
+        return next((widget for widget in widgets if widget.accessibleName() == name and widget.isVisible()), None)
 
     def write(self, kind, name, text):
         QTest.keyClicks(self.part(kind, name), text)
@@ -37,7 +37,7 @@ class Page:
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-def offered(screen):
+def offered_tools(screen):
     return [[tool.name for tool in request.tools] for request in screen.provider.requests]
 
 
@@ -54,15 +54,15 @@ def test_one_that_is_defined_can_be_called_at_the_next_prompt_of_the_open_conver
         await page.press("Save")
         await screen.idle()
         await screen.say("go")
-        first, asked, below, _ = offered(screen)
+        first, second, of_specialist, _ = offered_tools(screen)
         assert "reviewer" not in first
-        assert "reviewer" in asked
-        assert below == ["calculate"]
+        assert "reviewer" in second
+        assert of_specialist == ["calculate"]
         assert screen.provider.requests[2].config.system_prompt.startswith("You review.")
         await page.press("Remove reviewer")
         await screen.idle()
         await screen.say("and now?")
-        assert "reviewer" not in offered(screen)[-1]
+        assert "reviewer" not in offered_tools(screen)[-1]
         await page.press("Add specialist…")
         page.write(QLineEdit, "Name", "seeker")
         page.write(QLineEdit, "Description", "Looks")
@@ -71,13 +71,13 @@ def test_one_that_is_defined_can_be_called_at_the_next_prompt_of_the_open_conver
         page.dialog.close()
         await screen.idle()
 
-    async def look(screen):
-        (kept,) = screen.engine.preferences.specialists.defined
-        assert (kept.name, kept.description, kept.system_prompt) == ("seeker", "Looks", "You seek.")
+    async def check(screen):
+        (specialist,) = screen.engine.preferences.specialists.defined
+        assert (specialist.name, specialist.description, specialist.system_prompt) == ("seeker", "Looks", "You seek.")
 
-    said = [Turn(ContentDelta(text)) for text in ("hi", "fine", "done", "gone")]
-    on_screen(define, said[0], Turn(TASK), *said[1:])
-    on_screen(look, connected=False)
+    answers = [Turn(ContentDelta(text)) for text in ("hi", "fine", "done", "gone")]
+    on_screen(define, answers[0], Turn(TASK), *answers[1:])
+    on_screen(check, connected=False)
 
 
 def test_its_steps_fold_under_its_call_while_it_works_and_its_approvals_show_the_path(on_screen, tmp_path):
@@ -93,7 +93,7 @@ def test_its_steps_fold_under_its_call_while_it_works_and_its_approvals_show_the
         dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
         assert "The agent reviewer asks to use" in screen.words(dialog)
         assert "Write a file" in screen.words(dialog)
-        (call,) = [each for each in screen.conversation.transcript if isinstance(each, ToolCallItem)]
+        (call,) = [item for item in screen.conversation.transcript if isinstance(item, ToolCallItem)]
         assert (call.name, call.delegated, call.state) == ("reviewer", True, CallState.WAITING)
         assert list(map(str, call.steps)) == ["Write a file · path: a.txt · content: x"]
         await until(lambda: screen.find(QPushButton, "Allow once").isEnabled())

@@ -26,11 +26,11 @@ __all__ = ["in_loop", "no_pause", "on_screen"]
 
 @pytest.fixture
 def front(qapp, tmp_path):
-    made = StartupWindow(qapp, ThemeSource(), tmp_path)
-    yield made
-    if isValid(made.window):
-        made.close_window()
-    made.deleteLater()
+    startup_window = StartupWindow(qapp, ThemeSource(), tmp_path)
+    yield startup_window
+    if isValid(startup_window.window):
+        startup_window.close_window()
+    startup_window.deleteLater()
 
 
 class Hasty(Screen):
@@ -47,7 +47,7 @@ class Hasty(Screen):
 
 class Impatient(Screen):
     def before(self):
-        new = next(each for each in self.front.window.findChildren(QPushButton) if "New" in each.accessibleName())
+        new = next(button for button in self.front.window.findChildren(QPushButton) if "New" in button.accessibleName())
         QTest.mouseClick(new, Qt.MouseButton.LeftButton)
 
 
@@ -86,14 +86,14 @@ def test_a_new_conversation_that_was_asked_for_early_is_the_one_that_is_shown(qa
         finally:
             await screen.close()
 
-    found = []
+    results = []
 
-    async def both():
-        found.append(await work(Screen))
-        found.append(await work(Impatient))
+    async def open_both():
+        results.append(await work(Screen))
+        results.append(await work(Impatient))
 
-    in_loop(both())
-    assert found == [False, True]
+    in_loop(open_both())
+    assert results == [False, True]
 
 
 def test_closing_it_early_ends_the_program(front):
@@ -126,18 +126,18 @@ def test_what_was_written_before_it_was_closed_early_is_in_the_conversation_that
     async def work():
         screen = await Screen.open(qapp, tmp_path, Turn(), Turn())
         await screen.say("one")
-        shown = screen.conversation.id
+        shown_id = screen.conversation.id
         screen.desk.library.new()
         await screen.say("two")
-        screen.desk.library.open(shown)
-        await until(lambda: screen.conversation.id == shown)
+        screen.desk.library.open(shown_id)
+        await until(lambda: screen.conversation.id == shown_id)
         await screen.close()
         engine = await Engine.open(tmp_path, RunDefaults())
         await Hasty(qapp, engine, None, tmp_path).close()
         screen = await Screen.open(qapp, tmp_path)
         try:
             await until(lambda: screen.find(QPlainTextEdit, "Message").toPlainText() == "Hello\n\nand then")
-            assert screen.conversation.id == shown
+            assert screen.conversation.id == shown_id
         finally:
             await screen.close()
 
@@ -188,9 +188,9 @@ def test_keys_work_before_there_is_anything_behind_them(front):
 
 def test_early_keys_are_not_ambiguous_later(on_screen):
     async def work(screen):
-        before = screen.conversation
+        conversation = screen.conversation
         QTest.keyClick(screen.window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
-        assert screen.conversation is not before
+        assert screen.conversation is not conversation
         QTest.keyClick(screen.window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
         assert screen.desk.closed.done()
 
@@ -227,16 +227,16 @@ def test_why_it_cannot_go_on_is_said_and_what_was_sent_is_handed_back(front, in_
         editor = front.window.frame.composer.editor
         QTest.keyClicks(editor, "Hello")
         QTest.keyClick(editor, Qt.Key.Key_Return)
-        saying = asyncio.create_task(show_startup_error(front, AgentError("It is broken.", "Repair it.")))
+        showing = asyncio.create_task(show_startup_error(front, AgentError("It is broken.", "Repair it.")))
         await asyncio.sleep(0)
-        words = [each.text() for each in front.window.findChildren(QLabel) if each.isVisible()]
+        words = [label.text() for label in front.window.findChildren(QLabel) if label.isVisible()]
         assert {"It is broken.", "Repair it."} <= set(words)
         assert editor.toPlainText() == "Hello"
         QTest.keyClick(editor, Qt.Key.Key_Return)
         assert editor.toPlainText() == "Hello"
-        assert not saying.done()
+        assert not showing.done()
         front.window.close()
-        await saying
+        await showing
         assert not isValid(front.window)
 
     in_loop(work())
@@ -248,8 +248,8 @@ def test_a_part_that_is_missing_is_said_in_the_window(front, in_loop, monkeypatc
     async def work():
         front.show()
         loading = asyncio.create_task(_load(front))
-        shown = front.window.banners
-        await until(lambda: loading.done() or shown.isVisible())
+        area = front.window.banners
+        await until(lambda: loading.done() or area.isVisible())
         front.end()
         return await loading
 
@@ -258,10 +258,10 @@ def test_a_part_that_is_missing_is_said_in_the_window(front, in_loop, monkeypatc
 
 
 def test_it_looks_as_it_did_last_time(on_screen, qapp, tmp_path):
-    look = AppearancePreferences(theme="dark", zoom=120, density="compact")
+    appearance = AppearancePreferences(theme="dark", zoom=120, density="compact")
 
     async def work(screen):
-        preferences = replace_look(screen.engine.preferences, look)
+        preferences = replace_look(screen.engine.preferences, appearance)
         await screen.engine.change_preferences(preferences)
 
     on_screen(work, folder=tmp_path)
@@ -275,17 +275,17 @@ def test_it_looks_as_it_did_last_time(on_screen, qapp, tmp_path):
         front.deleteLater()
 
 
-def replace_look(preferences: Preferences, look: AppearancePreferences) -> Preferences:
-    return preferences.model_copy(update={"appearance": look})
+def replace_look(preferences: Preferences, appearance: AppearancePreferences) -> Preferences:
+    return preferences.model_copy(update={"appearance": appearance})
 
 
 def test_the_tab_key_goes_through_what_was_added_later_where_it_is_seen(on_screen):
     async def work(screen):
-        names, at = [], screen.window
-        while (at := at.nextInFocusChain()) is not screen.window:
-            if at.focusPolicy() & Qt.FocusPolicy.TabFocus and at.window() is screen.window:
-                names.append(at.accessibleName())
-        wanted = [
+        names, widget = [], screen.window
+        while (widget := widget.nextInFocusChain()) is not screen.window:
+            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.window() is screen.window:
+                names.append(widget.accessibleName())
+        expected = [
             "Search conversations",
             "Conversations",
             "Settings",
@@ -296,8 +296,8 @@ def test_the_tab_key_goes_through_what_was_added_later_where_it_is_seen(on_scree
             "Transcript",
             "Message",
         ]
-        wanted += ["Attach files", "Model", "Mode", "Workspace folder"]
-        assert [name for name in names if name in wanted] == wanted
+        expected += ["Attach files", "Model", "Mode", "Workspace folder"]
+        assert [name for name in names if name in expected] == expected
 
     on_screen(work)
 
@@ -305,7 +305,9 @@ def test_the_tab_key_goes_through_what_was_added_later_where_it_is_seen(on_scree
 def test_a_zoom_reaches_what_stands_in_the_window_already(front):
     run_until_painted(front)
     editor = front.window.frame.composer.editor
-    new = next(each for each in front.window.findChildren(QPushButton) if each.accessibleName() == "New conversation")
+    new = next(
+        button for button in front.window.findChildren(QPushButton) if button.accessibleName() == "New conversation"
+    )
     for zoom in (200, 50, 100):
         front.themes.use(front.themes.theme, zoom)
         assert editor.font() == body_font(front.themes.theme, zoom, 1.05)

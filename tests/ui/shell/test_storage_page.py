@@ -33,10 +33,10 @@ async def page_of(screen):
 
 
 def button_of(page, name):
-    return next(each for each in page.findChildren(QPushButton) if each.accessibleName() == name)
+    return next(button for button in page.findChildren(QPushButton) if button.accessibleName() == name)
 
 
-def pressed(page, name):
+def press(page, name):
     assert button_of(page, name).isEnabled()
     button_of(page, name).click()
 
@@ -54,22 +54,22 @@ async def prefer(screen, **values):
 def test_a_backup_is_deleted_and_the_database_is_compacted(on_screen):
     async def work(screen):
         await screen.say("One")
-        page, heard = await page_of(screen), []
-        screen.desk._disk.backups.done.connect(lambda sentence, _: heard.append(str(sentence)))
-        pressed(page, "Back up now")
-        await until(lambda: len(heard) == 1)
+        page, sentences = await page_of(screen), []
+        screen.desk._disk.backups.done.connect(lambda sentence, _: sentences.append(str(sentence)))
+        press(page, "Back up now")
+        await until(lambda: len(sentences) == 1)
         await until(lambda: page.findChild(QListWidget).count() == 1)
-        pressed(page, "Delete backup…")
+        press(page, "Delete backup…")
         (await question(page)).answer_with("")
         await until(lambda: not page.findChildren(QuestionBox))
         assert page.findChild(QListWidget).count() == 1
-        pressed(page, "Delete backup…")
+        press(page, "Delete backup…")
         (await question(page)).answer_with("delete")
-        await until(lambda: len(heard) == 2)
+        await until(lambda: len(sentences) == 2)
         await until(lambda: page.findChild(QListWidget).count() == 0)
-        pressed(page, "Compact")
-        await until(lambda: len(heard) == 3)
-        assert heard[2].startswith("Compacted: ")
+        press(page, "Compact")
+        await until(lambda: len(sentences) == 3)
+        assert sentences[2].startswith("Compacted: ")
 
     on_screen(work, HI)
 
@@ -96,7 +96,7 @@ def test_the_keyboard_is_on_the_button_again_when_the_work_ended_unless_it_was_m
         for moves in (False, True):
             gate.clear()
             button_of(page, name).setFocus()
-            pressed(page, name)
+            press(page, name)
             await until(lambda: not button_of(page, name).isEnabled())
             assert page.window().focusWidget() is button_of(page, cancel)
             if moves:
@@ -115,7 +115,7 @@ def test_the_keyboard_is_on_the_button_again_when_all_was_checked(on_screen):
         page = await page_of(screen)
         check = button_of(page, "Check now")
         check.setFocus()
-        pressed(page, "Check now")
+        press(page, "Check now")
         await until(lambda: not check.isEnabled())
         assert page.window().focusWidget() is not check
         await until(check.isEnabled)
@@ -134,13 +134,13 @@ def test_compacting_shows_that_it_goes_on_and_is_cancelled(on_screen, monkeypatc
         await screen.say("One")
         page = await page_of(screen)
         assert not button_of(page, "Cancel compacting").isVisible()
-        pressed(page, "Compact")
+        press(page, "Compact")
         await until(lambda: button_of(page, "Cancel compacting").isVisible())
         (line,) = [line for line in page.findChildren(StatusLine) if "Compacting…" in screen.words(line)]
         assert line.isVisible()
         assert line.y() < button_of(page, "Back up now").parentWidget().y()
         assert not button_of(page, "Cancel").isVisible()
-        pressed(page, "Cancel compacting")
+        press(page, "Cancel compacting")
         await until(lambda: "Cancelled. Everything is as it was." in screen.words(line))
         assert not button_of(page, "Cancel compacting").isVisible()
         await screen.idle()
@@ -169,35 +169,35 @@ def test_what_is_asked_for_waits_for_an_automatic_backup_and_says_so(on_screen, 
     async def work(screen):
         await screen.say("One")
         page, backups = await page_of(screen), screen.desk._disk.backups
-        reached, gate, real = asyncio.Event(), asyncio.Event(), backups_bridge.write_backup
+        reached, may_write, real = asyncio.Event(), asyncio.Event(), backups_bridge.write_backup
 
-        async def held(*args, is_automatic=False):
+        async def write_late(*args, is_automatic=False):
             if is_automatic:
                 reached.set()
-                await gate.wait()
+                await may_write.wait()
             return await real(*args, is_automatic=is_automatic)
 
-        monkeypatch.setattr(backups_bridge, "write_backup", held)
-        heard = []
-        backups.done.connect(lambda sentence, _: heard.append(str(sentence)))
+        monkeypatch.setattr(backups_bridge, "write_backup", write_late)
+        sentences = []
+        backups.done.connect(lambda sentence, _: sentences.append(str(sentence)))
         automatic = asyncio.ensure_future(backups.write_if_due())
         await reached.wait()
         waits = "An automatic backup is being written. This begins by itself when it is done."
         for cancel in (True, False):
-            pressed(page, name)
+            press(page, name)
             (line,) = await until(
                 lambda: [line for line in page.findChildren(StatusLine) if waits in screen.words(line)]
             )
             assert line.isVisible()
             assert not button_of(page, name).isEnabled()
             if cancel:
-                pressed(page, "Cancel compacting" if name == "Compact" else "Cancel")
-                await until(lambda: heard)
-                assert heard == ["Cancelled. Everything is as it was."]
+                press(page, "Cancel compacting" if name == "Compact" else "Cancel")
+                await until(lambda: sentences)
+                assert sentences == ["Cancelled. Everything is as it was."]
                 assert not automatic.done()
-        gate.set()
-        await until(lambda: len(heard) == 2)
-        assert heard[1].startswith("Compacted: " if name == "Compact" else "The backup is in ")
+        may_write.set()
+        await until(lambda: len(sentences) == 2)
+        assert sentences[1].startswith("Compacted: " if name == "Compact" else "The backup is in ")
         assert waits not in screen.words(line)
         await automatic
         assert sum(backup.is_automatic for backup in await list_backups(backups.folder)) == 1
@@ -209,8 +209,8 @@ def test_what_is_asked_for_waits_for_an_automatic_backup_and_says_so(on_screen, 
 def test_an_automatic_backup_that_fails_is_said_once(on_screen, monkeypatch):
     async def work(screen):
         await screen.say("One")
-        backups, heard = screen.desk._disk.backups, []
-        backups.noticed.connect(lambda sentence: heard.append(str(sentence)))
+        backups, sentences = screen.desk._disk.backups, []
+        backups.noticed.connect(lambda sentence: sentences.append(str(sentence)))
 
         async def refuse(*_, **__):
             raise DiskFull("There is no room.", "Free some space.")
@@ -219,10 +219,10 @@ def test_an_automatic_backup_that_fails_is_said_once(on_screen, monkeypatch):
             full.setattr(backups_bridge, "write_backup", refuse)
             await backups.write_if_due()
             await backups.write_if_due()
-        assert heard == ["The automatic backup was not written: There is no room. Free some space."]
+        assert sentences == ["The automatic backup was not written: There is no room. Free some space."]
         await prefer(screen, backup_folder="here")
         await backups.write_if_due()
-        assert len(heard) == 1
+        assert len(sentences) == 1
         await prefer(screen)
         await backups.write_if_due()
         assert len(await list_backups(backups.folder)) == 1
@@ -242,14 +242,14 @@ def test_a_backup_that_is_written_while_an_answer_streams_has_what_has_come_of_i
         await screen.engine.write_all()
         first.until.set()
         await wait.reached.wait()
-        id_, backups, ended = screen.conversation.id, screen.desk._disk.backups, []
-        backups.done.connect(lambda _, went_well: ended.append(went_well))
+        id_, backups, results = screen.conversation.id, screen.desk._disk.backups, []
+        backups.done.connect(lambda _, went_well: results.append(went_well))
         backups.back_up()
-        await until(lambda: ended == [True])
+        await until(lambda: results == [True])
         assert screen.conversation.working
         (backup,) = await list_backups(backups.folder)
-        before, after = await restore_backup(backup.folder, tmp_path / "again")
-        assert before == after
+        original_counts, restored_counts = await restore_backup(backup.folder, tmp_path / "again")
+        assert original_counts == restored_counts
         store = await Store.open(tmp_path / "again")
         loaded = await store.load(id_)
         assert [message.text for message in loaded.messages] == ["Tides"]
@@ -263,12 +263,12 @@ def test_a_backup_that_is_written_while_an_answer_streams_has_what_has_come_of_i
 
 
 def test_cancelling_a_backup_leaves_no_half_file(on_screen, monkeypatch):
-    begun, released = threading.Event(), threading.Event()
+    is_sharing, may_share = threading.Event(), threading.Event()
     share = backup_storage._share
 
     def slow(source, target):
-        begun.set()
-        released.wait(30)
+        is_sharing.set()
+        may_share.wait(30)
         share(source, target)
 
     monkeypatch.setattr(backup_storage, "_share", slow)
@@ -277,11 +277,11 @@ def test_cancelling_a_backup_leaves_no_half_file(on_screen, monkeypatch):
         await screen.say("One")
         (screen.engine.folder / "preferences.json").write_text("{}")
         page, folder = await page_of(screen), screen.desk._disk.backups.folder
-        pressed(page, "Back up now")
-        await until(begun.is_set)
+        press(page, "Back up now")
+        await until(is_sharing.is_set)
         assert len(list(folder.glob("*/*"))) > 0
-        pressed(page, "Cancel")
-        released.set()
+        press(page, "Cancel")
+        may_share.set()
         await until(lambda: "Cancelled. Everything is as it was." in screen.words(page))
         assert list(folder.rglob("*")) == []
         await screen.idle()
@@ -318,20 +318,20 @@ def test_backups_in_folders_of_before_are_looked_at_and_folders_that_are_gone_ar
         screen.desk.library.trash.purge(id_)
 
     async def work(screen):
-        engine, there, gone = screen.engine, tmp_path / "there", tmp_path / "gone"
+        engine, existing, missing = screen.engine, tmp_path / "there", tmp_path / "gone"
         await screen.say("One")
         await engine.write_all()
-        for folder in (there, gone):
+        for folder in (existing, missing):
             await write_backup(engine.store, engine.folder, folder)
-        gone.rename(tmp_path / "away")
+        missing.rename(tmp_path / "away")
         await purge(screen)
         button = await screen.wait_for(QPushButton, "Delete them too")
         words = " ".join(screen.words(screen.banners))
         assert "still have what was deleted for good: 1. Backups were written into folders" in words
-        assert f"“{gone}”" in words
+        assert f"“{missing}”" in words
         button.click()
         await screen.idle()
-        assert await list_backups(there) == ()
+        assert await list_backups(existing) == ()
         await purge(screen)
         (await screen.wait_for(QPushButton, "These folders are gone")).click()
         assert "Delete them too" not in screen.words(screen.banners)
@@ -368,7 +368,7 @@ def test_damaged_files_that_were_kept_are_offered_for_deletion_with_a_conversati
 
 @pytest.fixture
 def migrated(tmp_path):
-    """A data folder whose database was upgraded."""
+    """Return a data folder whose database was upgraded."""
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
     with closing(sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)) as connection:
@@ -382,10 +382,10 @@ def test_what_was_restored_can_be_opened_after_compacting(on_screen, tmp_path):
         page = await page_of(screen)
         page.offer_program(tmp_path)
         page.show_done(Sentence("Restored."), went_well=True)
-        pressed(page, "Compact")
+        press(page, "Compact")
         assert page._is_compacting
         await until(lambda: not page._is_compacting)
-        primary = [each.text() for each in page.findChildren(QPushButton) if each.property("kind") == "primary"]
+        primary = [button.text() for button in page.findChildren(QPushButton) if button.property("kind") == "primary"]
         assert primary == ["Open the restored folder"]
 
     on_screen(work)
@@ -399,18 +399,18 @@ def test_a_copy_made_before_an_upgrade_is_opened_in_a_new_folder(on_screen, migr
         (copy,) = migrated.glob("*.before-version-*")
         page.copy_requested.emit(copy, tmp_path / "again")
         await until(lambda: page._new_folder is not None and not page._is_busy)
-        again = await Store.open(tmp_path / "again")
-        await again.close()
-        primary = [each.text() for each in page.findChildren(QPushButton) if each.property("kind") == "primary"]
+        store = await Store.open(tmp_path / "again")
+        await store.close()
+        primary = [button.text() for button in page.findChildren(QPushButton) if button.property("kind") == "primary"]
         assert primary == ["Open the restored folder"]
         monkeypatch.setattr(QProcess, "startDetached", lambda *command: started.append(command))
-        pressed(page, "Open the restored folder")
+        press(page, "Open the restored folder")
         assert started[0][1][-2:] == ["--data-dir", str(tmp_path / "again")]
-        pressed(page, "Delete this copy")
+        press(page, "Delete this copy")
         (await question(page)).answer_with("")
         await until(lambda: not page.findChildren(QuestionBox))
         assert copy.exists()
-        pressed(page, "Delete this copy")
+        press(page, "Delete this copy")
         (await question(page)).answer_with("delete")
         await until(lambda: not copy.exists() and not page._copies.isVisibleTo(page))
 

@@ -11,13 +11,13 @@ from tests.fakes.qt_loop import until
 from ui.bridge import conversation_listing as module
 
 
-async def stored(screen, *titles):
+async def store_in_trash(screen, *titles):
     for title in titles:
         record = await screen.engine.store.create_conversation(title=title)
         await screen.engine.delete_conversation(record.id)
 
 
-async def opened(screen, count):
+async def open_trash(screen, count):
     screen.action("Trash").trigger()
     await until(lambda: screen.find(QDialog, "Trash"))
     if count:
@@ -30,24 +30,24 @@ def rows(screen):
 
 
 def names(screen):
-    shown = rows(screen)
-    return [shown.item(row).text() for row in range(shown.count())] if shown else []
+    row_list = rows(screen)
+    return [row_list.item(row).text() for row in range(row_list.count())] if row_list else []
 
 
 def test_a_deleted_conversation_comes_back(on_screen):
     async def work(screen):
-        await stored(screen, "One", "Two")
-        dialog = await opened(screen, 2)
+        await store_in_trash(screen, "One", "Two")
+        dialog = await open_trash(screen, 2)
         assert names(screen) == ["Two", "One"]
-        spoken = rows(screen).item(0).data(Qt.ItemDataRole.AccessibleTextRole)
-        assert spoken.startswith("Two, deleted ")
-        assert "Deleted for good in" in spoken
+        accessible_text = rows(screen).item(0).data(Qt.ItemDataRole.AccessibleTextRole)
+        assert accessible_text.startswith("Two, deleted ")
+        assert "Deleted for good in" in accessible_text
         rows(screen).setFocus()
         QTest.keyClick(rows(screen), Qt.Key.Key_Down)
         QTest.keyClick(rows(screen), Qt.Key.Key_Return)
         await until(lambda: names(screen) == ["Two"])
         await until(lambda: screen.conversation.title == "One")
-        assert [each.title for each in await screen.engine.store.list_conversations()] == ["One"]
+        assert [conversation.title for conversation in await screen.engine.store.list_conversations()] == ["One"]
         QTest.keyClick(dialog, Qt.Key.Key_Escape)
         assert not dialog.isVisible()
 
@@ -56,8 +56,8 @@ def test_a_deleted_conversation_comes_back(on_screen):
 
 def test_what_needs_a_choice_waits_for_one(on_screen):
     async def work(screen):
-        await stored(screen, "One")
-        await opened(screen, 1)
+        await store_in_trash(screen, "One")
+        await open_trash(screen, 1)
         rows(screen).clearSelection()
         assert not screen.find(QPushButton, "Restore").isEnabled()
         assert not screen.find(QPushButton, "Delete for good…").isEnabled()
@@ -71,8 +71,8 @@ def test_what_needs_a_choice_waits_for_one(on_screen):
 
 def test_one_goes_for_good_only_after_a_yes(on_screen):
     async def work(screen):
-        await stored(screen, "One", "Two")
-        dialog = await opened(screen, 2)
+        await store_in_trash(screen, "One", "Two")
+        dialog = await open_trash(screen, 2)
         rows(screen).setFocus()
         QTest.keyClick(rows(screen), Qt.Key.Key_Delete)
         assert any("Delete “Two” for good?" in words for words in screen.words(dialog))
@@ -85,7 +85,7 @@ def test_one_goes_for_good_only_after_a_yes(on_screen):
         QTest.keyClick(screen.find(QPushButton, "Really delete for good"), Qt.Key.Key_Space)
         await until(lambda: names(screen) == ["One"])
         in_trash = await screen.engine.store.list_conversations(in_trash=True)
-        assert [each.title for each in in_trash] == ["One"]
+        assert [conversation.title for conversation in in_trash] == ["One"]
         assert screen.find(QFrame, "Really delete for good") is None
         assert rows(screen).currentRow() == 0
 
@@ -94,8 +94,8 @@ def test_one_goes_for_good_only_after_a_yes(on_screen):
 
 def test_the_trash_is_emptied_and_the_disk_knows(on_screen, tmp_path):
     async def work(screen):
-        await stored(screen, "One", "Two", "Three")
-        dialog = await opened(screen, 3)
+        await store_in_trash(screen, "One", "Two", "Three")
+        dialog = await open_trash(screen, 3)
         screen.press("Empty trash…")
         assert any("all 3 conversations" in words for words in screen.words(dialog))
         screen.press("Really delete for good")
@@ -107,16 +107,16 @@ def test_the_trash_is_emptied_and_the_disk_knows(on_screen, tmp_path):
 
     on_screen(work, folder=tmp_path / "data")
 
-    async def look(screen):
+    async def check(screen):
         assert await screen.engine.store.list_conversations(in_trash=True) == ()
 
-    on_screen(look, folder=tmp_path / "data")
+    on_screen(check, folder=tmp_path / "data")
 
 
 def test_what_is_deleted_while_the_trash_is_open_appears_in_it(on_screen):
     async def work(screen):
         record = await screen.engine.store.create_conversation(title="Late")
-        dialog = await opened(screen, 0)
+        dialog = await open_trash(screen, 0)
         await until(lambda: "The trash is empty." in screen.words(dialog))
         screen.desk.library.delete(record.id)
         await until(lambda: names(screen) == ["Late"])
@@ -125,7 +125,7 @@ def test_what_is_deleted_while_the_trash_is_open_appears_in_it(on_screen):
 
 
 def undo_is_offered(screen):
-    return any(each.text() == "Undo" and each.isVisible() for each in screen.banners.findChildren(QPushButton))
+    return any(button.text() == "Undo" and button.isVisible() for button in screen.banners.findChildren(QPushButton))
 
 
 def test_what_went_for_good_is_not_offered_back(on_screen):
@@ -161,7 +161,7 @@ async def test_only_what_is_in_the_trash_can_go_for_good(tmp_path):
     record = await store.create_conversation(title="Wanted")
     with pytest.raises(WrongUse, match="not in the trash"):
         await store.purge_conversation(record.id)
-    assert [each.title for each in await store.list_conversations()] == ["Wanted"]
+    assert [conversation.title for conversation in await store.list_conversations()] == ["Wanted"]
     await store.close()
 
 
@@ -169,8 +169,8 @@ def test_the_trash_is_read_on_at_the_end_of_what_is_shown(on_screen, monkeypatch
     monkeypatch.setattr(module, "PAGE", 30)
 
     async def work(screen):
-        await stored(screen, *map(str, range(40)))
-        await opened(screen, 30)
+        await store_in_trash(screen, *map(str, range(40)))
+        await open_trash(screen, 30)
         assert names(screen)[0] == "39"
         screen.press("Empty trash…")
         assert "Delete everything in the trash for good?" in "".join(screen.words(screen.find(QDialog, "Trash")))

@@ -17,7 +17,7 @@ async def reading(screen):
     return screen.window.page
 
 
-def test_it_goes_on_in_the_composer(on_screen):
+def test_typing_in_the_transcript_goes_on_in_the_composer(on_screen):
     async def work(screen):
         page = await reading(screen)
         QTest.keyClicks(page.transcript, "A")
@@ -28,7 +28,7 @@ def test_it_goes_on_in_the_composer(on_screen):
     on_screen(work, Turn(ContentDelta("Some words.")))
 
 
-def test_it_does_so_from_a_button(on_screen):
+def test_typing_on_a_button_goes_on_in_the_composer(on_screen):
     async def work(screen):
         page = await reading(screen)
         page.model_picker.setFocus()
@@ -39,7 +39,7 @@ def test_it_does_so_from_a_button(on_screen):
     on_screen(work, Turn(ContentDelta("Some words.")))
 
 
-def test_a_paste_goes_there_too(on_screen):
+def test_a_paste_goes_into_the_composer(on_screen):
     async def work(screen):
         page = await reading(screen)
         QApplication.clipboard().setText("from elsewhere")

@@ -14,7 +14,7 @@ from ui.style.widgets import QuestionBox
 HI = Turn(ContentDelta("Hi"))
 
 
-async def begun(screen):
+async def begin_unstored(screen):
     QTest.keyClick(screen.window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
     await until(lambda: screen.conversation.is_in_memory)
     await screen.idle()
@@ -24,7 +24,7 @@ async def begun(screen):
 def rows(screen):
     view = screen.find(QWidget, "Conversations that are not stored")
     buttons = [] if view is None else view.findChildren(QToolButton)
-    return [each.accessibleName() for each in buttons if each.isCheckable() and not each.isHidden()]
+    return [button.accessibleName() for button in buttons if button.isCheckable() and not button.isHidden()]
 
 
 def marked(screen):
@@ -35,7 +35,7 @@ async def question(screen):
     return await until(lambda: screen.window.findChildren(QuestionBox) and screen.window.findChildren(QuestionBox)[-1])
 
 
-async def said(screen, text):
+async def send(screen, text):
     screen.editor.setPlainText(text)
     screen.window.page.composer.send()
     await until(lambda: not screen.conversation.working and screen.answers())
@@ -43,10 +43,10 @@ async def said(screen, text):
 
 def test_it_is_marked_listed_beside_and_stays_while_another_is_shown(on_screen):
     async def work(screen):
-        id_ = await begun(screen)
+        id_ = await begin_unstored(screen)
         assert marked(screen)
         assert rows(screen) == ["New conversation, not stored"]
-        await said(screen, "Hello you")
+        await send(screen, "Hello you")
         assert rows(screen) == ["Hello you, not stored"]
         assert screen.window.windowTitle() == "Hello you (not stored) — Desktop Agent"
         assert screen.window.frame.title.text() == "Hello you"
@@ -66,8 +66,8 @@ def test_it_is_marked_listed_beside_and_stays_while_another_is_shown(on_screen):
 
 def test_an_empty_one_goes_when_it_is_left_and_one_with_a_draft_stays(on_screen):
     async def work(screen):
-        await begun(screen)
-        await begun(screen)
+        await begin_unstored(screen)
+        await begin_unstored(screen)
         await until(lambda: len(rows(screen)) == 1)
         screen.editor.setPlainText("a draft")
         screen.desk.library.new()
@@ -79,8 +79,8 @@ def test_an_empty_one_goes_when_it_is_left_and_one_with_a_draft_stays(on_screen)
 
 def test_closing_asks_once_and_forgets(on_screen):
     async def work(screen):
-        id_ = await begun(screen)
-        await said(screen, "Hello you")
+        id_ = await begin_unstored(screen)
+        await send(screen, "Hello you")
         screen.action("Delete this conversation").trigger()
         box = await question(screen)
         assert box.accessibleName() == "This conversation is not stored. Close it?"
@@ -97,14 +97,14 @@ def test_closing_asks_once_and_forgets(on_screen):
 
 def test_it_is_kept_with_its_draft(on_screen):
     async def work(screen):
-        id_ = await begun(screen)
-        await said(screen, "Hello you")
+        id_ = await begin_unstored(screen)
+        await send(screen, "Hello you")
         screen.editor.setPlainText("more")
         screen.find(QPushButton, "Keep this conversation: store it").click()
         await until(lambda: screen.conversation.id == id_ and not screen.conversation.is_in_memory)
         await screen.idle()
         assert not marked(screen)
-        assert [each.title for each in await screen.engine.store.list_conversations()] == ["Hello you"]
+        assert [conversation.title for conversation in await screen.engine.store.list_conversations()] == ["Hello you"]
         assert screen.editor.toPlainText() == "more"
         assert (await screen.engine.store.load_draft(id_)).text == "more"
 
@@ -113,8 +113,8 @@ def test_it_is_kept_with_its_draft(on_screen):
 
 def test_what_is_sent_while_it_is_kept_is_not_lost_and_twice_is_once(on_screen):
     async def work(screen):
-        id_ = await begun(screen)
-        await said(screen, "Hello you")
+        id_ = await begin_unstored(screen)
+        await send(screen, "Hello you")
         keep = screen.find(QPushButton, "Keep this conversation: store it")
         keep.click()
         keep.click()
@@ -132,8 +132,8 @@ def test_what_is_sent_while_it_is_kept_is_not_lost_and_twice_is_once(on_screen):
 
 def test_the_end_of_the_program_asks(on_screen):
     async def work(screen):
-        await begun(screen)
-        await said(screen, "Hello you")
+        await begin_unstored(screen)
+        await send(screen, "Hello you")
         screen.window.close()
         screen.desk._tasks.start(screen.desk.wait_until_closed())
         box = await question(screen)
@@ -143,6 +143,6 @@ def test_the_end_of_the_program_asks(on_screen):
         screen.window.close()
         (await question(screen)).answer_with("keep")
         await screen.idle()
-        assert [each.title for each in await screen.engine.store.list_conversations()] == ["Hello you"]
+        assert [conversation.title for conversation in await screen.engine.store.list_conversations()] == ["Hello you"]
 
     on_screen(work, HI)

@@ -39,7 +39,7 @@ def test_the_page_counts_what_was_asked_and_exports_it(on_screen, tmp_path):
         page = await page_of(screen)
         await until(lambda: page.report.rows)
         assert page.report.total.cost == 1.0
-        next(each for each in page.findChildren(QPushButton) if each.text() == "Export as CSV…").click()
+        next(button for button in page.findChildren(QPushButton) if button.text() == "Export as CSV…").click()
         dialog = await until(lambda: page.findChild(QFileDialog))
         assert dialog.selectedFiles()[0].endswith("Usage.csv")
         target = tmp_path / "Usage.csv"
@@ -48,13 +48,13 @@ def test_the_page_counts_what_was_asked_and_exports_it(on_screen, tmp_path):
         await until(target.exists)
         (row,) = csv.DictReader(io.StringIO(target.read_bytes().decode("utf-8-sig")))
         assert (row["tokens"], row["cost_usd"]) == ("100", "1.000000")
-        inside = screen.engine.folder / "conversations.sqlite3"
+        database = screen.engine.folder / "conversations.sqlite3"
         page.export_requested.emit()
         dialog = await until(lambda: page.findChild(QFileDialog))
-        dialog.fileSelected.emit(str(inside))
+        dialog.fileSelected.emit(str(database))
         dialog.close()
         await until(lambda: any("no export replaces" in words for words in screen.words()))
-        assert inside.read_bytes().startswith(b"SQLite")
+        assert database.read_bytes().startswith(b"SQLite")
 
     on_screen(work, turn(1.0))
 

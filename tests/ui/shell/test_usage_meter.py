@@ -14,13 +14,13 @@ WARM = Usage(input_tokens=48_000, output_tokens=2_400, cache_read_tokens=39_840,
 
 @pytest.fixture
 def meter(qtbot):
-    made = UsageMeter()
-    qtbot.addWidget(made)
-    return made
+    usage_meter = UsageMeter()
+    qtbot.addWidget(usage_meter)
+    return usage_meter
 
 
 def show(meter, *usages, window=200_000):
-    history = [Message(role=Role.ASSISTANT, usage=each) for each in usages]
+    history = [Message(role=Role.ASSISTANT, usage=usage) for usage in usages]
     meter.show_usage(usages[-1] if usages else None, ConversationUsage(lambda: history), window)
     return meter.accessibleDescription().partition("; ")[0]
 
@@ -35,7 +35,7 @@ def test_tokens_of_the_window_the_cached_share_and_the_cost(meter):
         "Read from cache: 39,840 tokens",
         "Cost: $0.42",
     ]
-    assert all(each in meter.toolTip() for each in details)
+    assert all(detail in meter.toolTip() for detail in details)
 
 
 def test_what_is_unknown_is_left_out(meter):
@@ -53,22 +53,22 @@ def test_a_sum_with_gaps_says_at_least(meter):
 def test_it_gets_shorter_where_there_is_less_room(meter):
     show(meter, WARM)
     meter.show()
-    seen, widths = [], set()
+    texts, widths = [], set()
     for room in range(1000, 0, -5):
         meter.set_room(room)
-        if meter.text() not in seen:
-            seen.append(meter.text())
+        if meter.text() not in texts:
+            texts.append(meter.text())
         widths.add((meter.text(), meter.sizeHint().width()))
     # As wide as what it shows, whatever more room there is: that is the title's.
-    assert len(widths) == len(seen)
-    assert seen == [
+    assert len(widths) == len(texts)
+    assert texts == [
         "50,400 of 200,000 tokens · 83 % from cache · $0.42",
         "50.4k / 200k · 83 % from cache · $0.42",
         "50.4k / 200k · $0.42",
         "$0.42",
     ]
     assert meter.accessibleName() == "Tokens and cost"
-    assert meter.accessibleDescription().startswith(seen[0])
+    assert meter.accessibleDescription().startswith(texts[0])
 
 
 def test_pressing_it_shows_the_details_and_leads_to_the_usage_of_all_conversations(meter, qtbot, qt_messages):
@@ -86,14 +86,14 @@ def test_pressing_it_shows_the_details_and_leads_to_the_usage_of_all_conversatio
 
 
 def test_money_and_numbers_are_written_as_people_read_them():
-    assert [format_dollars(each) for each in (0, 0.001, 0.005, 0.42, 1234.5)] == [
+    assert [format_dollars(amount) for amount in (0, 0.001, 0.005, 0.42, 1234.5)] == [
         "$0.00",
         "< $0.01",
         "$0.01",
         "$0.42",
         "$1,234.50",
     ]
-    assert [format_price(each) for each in (3, 0.3, 1.25, 0.075, 15)] == ["$3", "$0.30", "$1.25", "$0.075", "$15"]
-    assert [format_count(each) for each in (950, 19_732, 200_000, 262_144, 1_048_576, 999_999)] == [
+    assert [format_price(price) for price in (3, 0.3, 1.25, 0.075, 15)] == ["$3", "$0.30", "$1.25", "$0.075", "$15"]
+    assert [format_count(count) for count in (950, 19_732, 200_000, 262_144, 1_048_576, 999_999)] == [
         "950", "19.7k", "200k", "262k", "1M", "1M",
     ]  # fmt: skip

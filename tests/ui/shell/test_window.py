@@ -149,9 +149,9 @@ def test_a_folder_that_qt_cannot_name_is_not_taken_and_it_is_said(on_screen, tmp
         picker.folder_chosen.emit(folder, screen.conversation.id)
         await until(lambda: screen.conversation.workspace == str(folder))
         picker.folder_chosen.emit(folder / named_by_qt, screen.conversation.id)
-        said = (await until(lambda: screen.banners.findChild(BannerFrame))).words
-        assert "There is no folder" in said
-        assert "Rename it, or choose another folder." in said
+        words = (await until(lambda: screen.banners.findChild(BannerFrame))).words
+        assert "There is no folder" in words
+        assert "Rename it, or choose another folder." in words
         assert screen.conversation.workspace == str(folder)
         await screen.say("It works in the one before")
         assert not screen.banners.keys
@@ -180,8 +180,8 @@ def test_a_folder_that_a_link_took_the_place_of_is_said_until_it_is_chosen_again
         folder.symlink_to(keys)
         screen.write("Three")
         screen.press("Send")
-        told = f"“{folder}” leads to “{keys}” now. Choose the folder again if that is right, or another one."
-        await until(lambda: told in screen.words())
+        problem = f"“{folder}” leads to “{keys}” now. Choose the folder again if that is right, or another one."
+        await until(lambda: problem in screen.words())
         assert screen.window.page.composer.editor.toPlainText() == "Three"
         assert screen.answers() == ["1", "2"]
         screen.desk.library.new()
@@ -190,9 +190,9 @@ def test_a_folder_that_a_link_took_the_place_of_is_said_until_it_is_chosen_again
         assert screen.conversation.workspace == str(folder)
         screen.write("Three")
         screen.press("Send")
-        await until(lambda: told in screen.words())
+        await until(lambda: problem in screen.words())
         await choose(screen, folder, keys)
-        await until(lambda: told not in screen.words())
+        await until(lambda: problem not in screen.words())
         await screen.say("Three")
 
     on_screen(work, *(Turn(ContentDelta(number)) for number in "123"))
@@ -244,7 +244,7 @@ def test_a_denial_and_a_stop_reach_the_session(on_screen, tmp_path):
         screen.conversation.stop()
         await until(lambda: not screen.conversation.working)
         await until(lambda: not dialog.isVisible())
-        outcomes = [each.outcome for each in screen.conversation.transcript if isinstance(each, ToolCallItem)]
+        outcomes = [item.outcome for item in screen.conversation.transcript if isinstance(item, ToolCallItem)]
         assert outcomes == [Outcome.DENIED, Outcome.CANCELLED]
         assert list(folder.iterdir()) == []
 
@@ -254,7 +254,7 @@ def test_a_denial_and_a_stop_reach_the_session(on_screen, tmp_path):
 def test_a_failed_answer_is_told_in_place_and_can_be_tried_again(on_screen):
     async def work(screen):
         await screen.say("Hello")
-        notice, offer = [each for each in screen.conversation.transcript if isinstance(each, NoticeItem)]
+        notice, offer = [item for item in screen.conversation.transcript if isinstance(item, NoticeItem)]
         assert "empty" in str(notice.sentence)
         assert str(offer.sentence) == "There is no answer to this yet."
         assert offer.action is RemedyAction.RETRY
@@ -300,8 +300,8 @@ def test_continue_after_half_an_answer_does_not_ask_for_it_again(on_screen):
         await until(lambda: screen.answers() == ["half", " and half"])
         await until(lambda: not screen.conversation.working)
         assert not action.applies()
-        asked = [message.text for message in screen.provider.requests[-1].messages]
-        assert asked == ["Hello", "half", "Continue."]
+        texts = [message.text for message in screen.provider.requests[-1].messages]
+        assert texts == ["Hello", "half", "Continue."]
         assert screen.editor.toPlainText() == "half a thought"
 
     cut = Turn(ContentDelta("half"), MessageDelta(StopReason.MAX_TOKENS))
@@ -328,7 +328,7 @@ def test_a_deleted_conversation_comes_back(on_screen):
         await until(lambda: screen.banners.keys)
         await screen.idle()
         assert screen.conversation.is_empty
-        (undo,) = [each for each in screen.banners.findChildren(QPushButton) if each.text() == "Undo"]
+        (undo,) = [button for button in screen.banners.findChildren(QPushButton) if button.text() == "Undo"]
         QTest.mouseClick(undo, Qt.MouseButton.LeftButton)
         await until(lambda: screen.conversation.id == id_)
         assert screen.answers() == ["Hi"]
@@ -344,11 +344,11 @@ def test_a_draft_lasts_over_a_restart(on_screen):
         await until(lambda: screen.kept_draft() == "half a thou")
         screen.write("ght")  # the moment before the end counts too
 
-    async def look(screen):
+    async def check(screen):
         assert screen.editor.toPlainText() == "half a thought"
 
     on_screen(write)
-    on_screen(look)
+    on_screen(check)
 
 
 def test_a_draft_begun_before_the_prompt_is_on_the_disk_is_kept(on_screen):
@@ -376,24 +376,24 @@ def test_a_draft_begun_before_the_prompt_is_on_the_disk_is_kept(on_screen):
 
 def test_a_conversation_that_somebody_else_wrote_in_is_opened_again(on_screen):
     async def work(screen):
-        before, hold = screen.conversation, asyncio.Event()
-        heard_session, heard = before._session, []
-        before._session.subscribe(on_event=heard.append)
-        screen.provider._turns[:] = [Turn(ContentDelta("half"), Wait(hold)), Turn(ContentDelta("again"))]
+        original, may_end = screen.conversation, asyncio.Event()
+        original_session, events = original._session, []
+        original._session.subscribe(on_event=events.append)
+        screen.provider._turns[:] = [Turn(ContentDelta("half"), Wait(may_end)), Turn(ContentDelta("again"))]
         screen.write("Hello")
         screen.press("Send")
         await until(lambda: screen.answers() == ["half"])
-        await before._session.flush()
-        last = [each for each in heard if each.run_id][-1]
+        await original._session.flush()
+        last = [event for event in events if event.run_id][-1]
         # Somebody without locks goes on in this very run.
         strange = [
-            Envelope(last.seq + more, last.run_id, None, None, now(), ErrorOccurred.of(WrongUse("x")))
-            for more in (1, 2)
+            Envelope(last.seq + offset, last.run_id, None, None, now(), ErrorOccurred.of(WrongUse("x")))
+            for offset in (1, 2)
         ]
-        await screen.engine.store.append_journal(before.id, strange)
-        id_ = before.id
-        hold.set()
-        await until(lambda: screen.conversation is not None and screen.conversation._session is not heard_session)
+        await screen.engine.store.append_journal(original.id, strange)
+        id_ = original.id
+        may_end.set()
+        await until(lambda: screen.conversation is not None and screen.conversation._session is not original_session)
         await screen.idle()
         assert screen.conversation.id == id_
         await screen.say("more")
@@ -431,26 +431,26 @@ def test_a_draft_stays_with_its_conversation(on_screen):
 
 
 def test_the_next_start_shows_what_was_shown_last_not_what_was_written_last(on_screen):
-    shown = []
+    ids = []
 
-    async def read(screen):
+    async def work(screen):
         await screen.say("one")
-        shown.append(screen.conversation.id)
+        ids.append(screen.conversation.id)
         folder = await screen.engine.store.folders.create("Work")
-        shown.append(folder.id)
+        ids.append(folder.id)
         screen.desk.library.new()
         await screen.say("two")
         screen.desk.library.listing.open_folder(folder.id)
-        screen.desk.library.open(shown[0])
-        await until(lambda: screen.conversation.id == shown[0])
+        screen.desk.library.open(ids[0])
+        await until(lambda: screen.conversation.id == ids[0])
         await screen.idle()
 
-    async def look(screen):
+    async def check(screen):
         await screen.idle()
-        assert [screen.conversation.id, screen.desk.library.listing.folder] == shown
+        assert [screen.conversation.id, screen.desk.library.listing.folder] == ids
 
-    on_screen(read, Turn(), Turn())
-    on_screen(look)
+    on_screen(work, Turn(), Turn())
+    on_screen(check)
 
 
 def test_a_sent_draft_is_gone(on_screen):
@@ -461,7 +461,7 @@ def test_a_sent_draft_is_gone(on_screen):
         await until(lambda: screen.answers() == ["Hi"])
         await until(lambda: not screen.conversation.working)
 
-    async def look(screen):
+    async def check(screen):
         assert screen.answers() == ["Hi"]  # the same place
         assert screen.editor.toPlainText() == ""
         screen.desk.library.new()
@@ -469,7 +469,7 @@ def test_a_sent_draft_is_gone(on_screen):
         assert screen.editor.toPlainText() == ""
 
     on_screen(send, Turn(ContentDelta("Hi")))
-    on_screen(look)
+    on_screen(check)
 
 
 def test_closing_while_idle_asks_nothing(on_screen):
@@ -502,11 +502,11 @@ def test_closing_while_working_asks_once(on_screen):
         screen.answer_question("Stop and close")
         await until(screen.desk.closed.done)
 
-    async def look(screen):
+    async def check(screen):
         assert screen.answers() == ["half"]
 
     on_screen(work)
-    on_screen(look)
+    on_screen(check)
 
 
 def test_when_the_work_has_ended_that_is_asked_about_the_window_goes_on_closing(on_screen):
@@ -541,10 +541,10 @@ SHORTCUTS = {
 
 def test_actions_have_their_shortcuts_and_no_key_means_two_things(on_screen):
     async def work(screen):
-        keys = {each.text(): each.shortcut() for each in screen.window.actions()}
-        for text, wanted in SHORTCUTS.items():
-            assert keys[text].matches(QKeySequence(wanted)) == QKeySequence.SequenceMatch.ExactMatch, text
-        used = [each.toString() for each in keys.values() if not each.isEmpty()]
+        keys = {action.text(): action.shortcut() for action in screen.window.actions()}
+        for text, expected in SHORTCUTS.items():
+            assert keys[text].matches(QKeySequence(expected)) == QKeySequence.SequenceMatch.ExactMatch, text
+        used = [key.toString() for key in keys.values() if not key.isEmpty()]
         assert len(used) == len(set(used))
 
     on_screen(work)
@@ -566,7 +566,7 @@ def test_actions_do_what_they_say(on_screen):
         assert screen.engine.preferences.appearance.zoom == 100
         screen.action("Settings").trigger()
         await screen.idle()
-        dialog = next(each for each in QApplication.topLevelWidgets() if each.accessibleName() == "Settings")
+        dialog = next(widget for widget in QApplication.topLevelWidgets() if widget.accessibleName() == "Settings")
         assert dialog.isVisible()
         dialog.close()
         screen.action("Connect a model").trigger()
@@ -580,13 +580,13 @@ def test_actions_do_what_they_say(on_screen):
 def test_a_server_named_without_a_model_uses_its_first(on_screen, in_loop, tmp_path, qapp):
     async def work():
         async with model_server("a", "b") as server:
-            given = endpoint(server, "command-line")
+            command_line_endpoint = endpoint(server, "command-line")
             screen = await Screen.open(
                 qapp,
                 tmp_path / "data",
                 connected=False,
-                defaults=RunDefaults(endpoint=given),
-                place=LaunchOptions(None, given, None),
+                defaults=RunDefaults(endpoint=command_line_endpoint),
+                place=LaunchOptions(None, command_line_endpoint, None),
             )
             assert screen.conversation.model == "a"
             screen.action("New conversation").trigger()
@@ -604,16 +604,16 @@ def test_a_model_connected_at_the_welcome_begins_a_conversation(in_loop, tmp_pat
         async with model_server("a") as server:
             screen = await Screen.open(qapp, tmp_path / "data", connected=False)
             address = screen.find(QLineEdit, "Address of the server")
-            for typed in ("ftp://x", "http://me:secret@127.0.0.1/v1", "http://", f" 127.0.0.1:{server.port}/v1/ "):
+            for text in ("ftp://x", "http://me:secret@127.0.0.1/v1", "http://", f" 127.0.0.1:{server.port}/v1/ "):
                 assert screen.conversation is None
-                address.setText(typed)
+                address.setText(text)
                 QTest.keyClick(address, Qt.Key.Key_Return)
                 await screen.idle()
             await until(lambda: screen.conversation is not None)
             await screen.idle()
             assert screen.conversation.model == "a"
-            (kept,) = screen.engine.preferences.providers.endpoints
-            assert kept.id == f"custom:{server.url}"
+            (saved,) = screen.engine.preferences.providers.endpoints
+            assert saved.id == f"custom:{server.url}"
             await screen.say("Hello")
             assert screen.answers() == ["Hello"]
             await screen.close()
@@ -625,11 +625,11 @@ def test_the_window_returns_to_its_place(on_screen):
     async def move(screen):
         screen.window.resize(700, 500)
 
-    async def look(screen):
+    async def check(screen):
         assert (screen.window.width(), screen.window.height()) == (700, 500)
 
     on_screen(move)
-    on_screen(look)
+    on_screen(check)
 
 
 def test_wrong_use_is_a_banner_too(on_screen):
@@ -701,8 +701,8 @@ def test_where_no_conversation_is_open_the_welcome_has_no_way_back(qtbot):
     welcome = WelcomePage(ThemeSource())
     qtbot.addWidget(welcome)
     welcome.show()
-    (back,) = [each for each in welcome.findChildren(QPushButton) if each.text() == "Back"]
-    assert back.isHidden()
+    (back_button,) = [button for button in welcome.findChildren(QPushButton) if button.text() == "Back"]
+    assert back_button.isHidden()
     with qtbot.assertNotEmitted(welcome.back_requested):
         QTest.keyClick(welcome, Qt.Key.Key_Escape)
 

@@ -87,7 +87,7 @@ def test_letters_that_follow_one_another_count_only_where_they_shall():
 
 
 class Typist:
-    """Opens the palette by keys and types in it."""
+    """A person who opens the palette by keys and types in it."""
 
     def __init__(self, screen):
         self.screen = screen
@@ -177,16 +177,16 @@ def test_it_lists_the_one_of_pin_and_unpin_that_applies(on_screen):
         await screen.say("Tides")
         typist = Typist(screen)
 
-        async def listed():
+        async def listed_commands():
             await typist.open()
             commands = [text for text in typist.shown if text in {"Pin this conversation", "Unpin this conversation"}]
             typist.key(Qt.Key.Key_Escape)
             return commands
 
-        assert await listed() == ["Pin this conversation"]
+        assert await listed_commands() == ["Pin this conversation"]
         screen.action("Pin this conversation").trigger()
         await until(screen.action("Unpin this conversation").applies)
-        assert await listed() == ["Unpin this conversation"]
+        assert await listed_commands() == ["Unpin this conversation"]
 
     on_screen(work, Turn(ContentDelta("Twice a day.")))
 
@@ -254,13 +254,13 @@ def test_a_double_click_on_the_title_renames(on_screen):
 
 
 def rename_by_dialog(window, title):
-    dialog = next(each for each in window.findChildren(TitleDialog) if each.isVisible())
+    dialog = next(dialog for dialog in window.findChildren(TitleDialog) if dialog.isVisible())
     dialog.findChild(QLineEdit).setText(title)
     QTest.mouseClick(button_named(dialog, "Rename"), Qt.MouseButton.LeftButton)
 
 
 def button_named(dialog, text):
-    return next(each for each in dialog.findChildren(QPushButton) if each.text() == text)
+    return next(button for button in dialog.findChildren(QPushButton) if button.text() == text)
 
 
 def test_what_no_row_shows_is_renamed_in_a_dialog(on_screen):
@@ -302,11 +302,11 @@ def test_esc_and_the_same_keys_close_it_and_give_the_keyboard_back(on_screen):
         assert typist.palette is None
         assert screen.editor.hasFocus()
         screen.window.sidebar.focus_list()
-        before = QApplication.focusWidget()
+        focused = QApplication.focusWidget()
         await typist.open()
         QTest.keyClick(typist.field, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
         assert typist.palette is None
-        assert QApplication.focusWidget() is before
+        assert QApplication.focusWidget() is focused
         await typist.open()
         QTest.mouseClick(typist.palette, Qt.MouseButton.LeftButton, pos=QPoint(3, 300))
         assert typist.palette is None

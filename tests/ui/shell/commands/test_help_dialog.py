@@ -22,7 +22,7 @@ from ui.transcript.view import TranscriptView
 
 
 class Browser(QObject):
-    """Stands for the system's file manager."""
+    """A fake of the system's file manager."""
 
     def __init__(self):
         super().__init__()
@@ -58,7 +58,7 @@ def test_about_says_version_licence_and_folder(on_screen):
         words = screen.words(screen.find(HelpDialog, "Help"))
         assert f"Version {program_version()}" in words
         assert str(screen.engine.folder) in words
-        assert any(each.startswith("MIT.") for each in words)
+        assert any(text.startswith("MIT.") for text in words)
 
     on_screen(work)
 
@@ -81,15 +81,15 @@ def test_the_shortcuts_name_the_keys_that_the_message_takes_itself(on_screen):
             return {row.data(): row.data(RowRole.DETAIL) for row in rows}
 
         screen.action("Keyboard shortcuts").trigger()
-        wanted = {"Send the message": "Enter", "New line in the message": "Shift+Enter", "Stop the answer": "Esc"}
-        assert wanted.items() <= keys().items()
+        expected = {"Send the message": "Enter", "New line in the message": "Shift+Enter", "Stop the answer": "Esc"}
+        assert expected.items() <= keys().items()
         preferences = screen.engine.preferences
         chat = preferences.chat.model_copy(update={"enter_sends": False})
         await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
         await screen.idle()
         screen.action("Keyboard shortcuts").trigger()
-        wanted |= {"Send the message": "Ctrl+Enter", "New line in the message": "Enter"}
-        assert wanted.items() <= keys().items()
+        expected |= {"Send the message": "Ctrl+Enter", "New line in the message": "Enter"}
+        assert expected.items() <= keys().items()
 
     on_screen(work)
 
@@ -102,12 +102,12 @@ def test_the_data_folder_is_opened(qtbot, tmp_path, monkeypatch):
     qtbot.addWidget(page)
     QDesktopServices.setUrlHandler("file", browser, "open")
     try:
-        opening = next(each for each in page.findChildren(QPushButton) if "folder" in each.accessibleName())
-        qtbot.mouseClick(opening, Qt.MouseButton.LeftButton)
+        open_button = next(button for button in page.findChildren(QPushButton) if "folder" in button.accessibleName())
+        qtbot.mouseClick(open_button, Qt.MouseButton.LeftButton)
     finally:
         QDesktopServices.unsetUrlHandler("file")
     assert browser.opened == [str(tmp_path)]
-    assert all(each.textFormat() == Qt.TextFormat.PlainText for each in page.findChildren(QLabel) if each.text())
+    assert all(label.textFormat() == Qt.TextFormat.PlainText for label in page.findChildren(QLabel) if label.text())
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
@@ -118,11 +118,11 @@ def test_a_page_or_folder_that_nothing_opens_is_said_in_the_window_of_the_help(o
         screen.action("Help").trigger()
         dialog = screen.find(HelpDialog, "Help")
         dialog.guide.link_activated.emit("https://a.example/b")
-        await until(lambda: any("“https://a.example/b” could not be opened." in each for each in screen.words(dialog)))
+        await until(lambda: any("“https://a.example/b” could not be opened." in text for text in screen.words(dialog)))
         screen.action("About Desktop Agent").trigger()
-        assert not any("could not be opened" in each for each in screen.words(dialog))
+        assert not any("could not be opened" in text for text in screen.words(dialog))
         screen.press("Open the data folder")
-        await until(lambda: any(f"“{screen.engine.folder}” could not" in each for each in screen.words(dialog)))
+        await until(lambda: any(f"“{screen.engine.folder}” could not" in text for text in screen.words(dialog)))
 
     on_screen(work)
 
@@ -144,14 +144,14 @@ def test_every_action_with_keys_is_listed_once(qtbot):
 
 def test_no_two_actions_share_keys_and_the_guide_names_real_ones(on_screen):
     async def work(screen):
-        keys = [each.shortcut().toString() for each in screen.window.actions() if each.shortcut().toString()]
+        keys = [action.shortcut().toString() for action in screen.window.actions() if action.shortcut().toString()]
         assert sorted(keys) == sorted(set(keys))
         guide = resource_path("guide.md").read_text(encoding="utf-8")
-        named = set(re.findall(r"\b(?:Ctrl\+(?:Shift\+)?[A-Z0-9,](?!\w)|F\d)", guide))
+        mentioned = set(re.findall(r"\b(?:Ctrl\+(?:Shift\+)?[A-Z0-9,](?!\w)|F\d)", guide))
         # In the list of conversations, and in the approval dialog.
         elsewhere = {"F2", "Ctrl+Shift+C"}
-        assert {"Ctrl+F", "F1"} <= named
-        assert named - elsewhere <= set(keys)
+        assert {"Ctrl+F", "F1"} <= mentioned
+        assert mentioned - elsewhere <= set(keys)
 
     on_screen(work)
 

@@ -24,25 +24,27 @@ def entries(menu):
 
 
 def menu(bar, title):
-    return next(each for each in bar.findChildren(QMenu) if each.accessibleName() == title)
+    return next(submenu for submenu in bar.findChildren(QMenu) if submenu.accessibleName() == title)
 
 
 def enabled(bar, title):
-    """The entries that apply, as they are while the menu is open."""
-    opened = menu(bar, title)
-    opened.popup(bar.mapToGlobal(bar.rect().bottomLeft()))
-    found = [action.text() for action in entries(opened) if action.isEnabled()]
-    opened.hide()
-    return found
+    """Return the texts of the entries that are enabled while the menu is open."""
+    open_menu = menu(bar, title)
+    open_menu.popup(bar.mapToGlobal(bar.rect().bottomLeft()))
+    texts = [action.text() for action in entries(open_menu) if action.isEnabled()]
+    open_menu.hide()
+    return texts
 
 
 def test_every_action_of_the_window_is_in_it_once(on_screen):
     async def work(screen):
         bar = await bar_of(screen)
-        assert sorted(each.name for each in entries(bar)) == sorted(each.name for each in window_actions(screen.window))
-        titles = [each.text() for each in bar.actions()]
+        assert sorted(entry.name for entry in entries(bar)) == sorted(
+            action.name for action in window_actions(screen.window)
+        )
+        titles = [action.text() for action in bar.actions()]
         assert titles == ["&File", "&Edit", "&View", "&Conversation", "&Message", "&Help"]
-        assert [each.text() for each in entries(menu(bar, "Help"))] == [
+        assert [entry.text() for entry in entries(menu(bar, "Help"))] == [
             "Help",
             "Keyboard shortcuts",
             "About Desktop Agent",
@@ -57,26 +59,26 @@ def test_what_does_not_apply_is_disabled_only_while_its_menu_is_open(on_screen, 
 
     async def work(screen):
         bar = await bar_of(screen)
-        before = enabled(bar, "Message")
-        assert "Write a message" in before
-        assert not {"Stop the answer", "Regenerate answer", "Answer the question"} & set(before)
+        entries_before = enabled(bar, "Message")
+        assert "Write a message" in entries_before
+        assert not {"Stop the answer", "Regenerate answer", "Answer the question"} & set(entries_before)
         assert "Pin this conversation" not in enabled(bar, "Conversation")
         assert all(action.isEnabled() for action in entries(bar))
         assert not {"Copy last answer", "Copy last code block"} & set(enabled(bar, "Edit"))
         await screen.say("Tides")
-        copied = "Copy last answer"
-        assert {copied, "Copy last code block"} & set(enabled(bar, "Edit")) == {copied}
-        screen.action(copied).trigger()
+        title = "Copy last answer"
+        assert {title, "Copy last code block"} & set(enabled(bar, "Edit")) == {title}
+        screen.action(title).trigger()
         await until(lambda: QApplication.clipboard().text() == "Twice a day.")
         assert "Regenerate answer" in enabled(bar, "Message")
-        now = enabled(bar, "Conversation")
-        assert "Pin this conversation" in now
-        absent = {
+        entries_now = enabled(bar, "Conversation")
+        assert "Pin this conversation" in entries_now
+        inapplicable = {
             "Unpin this conversation",
             "Bring this conversation back from the archive",
             "Merge the selected conversations",
         }
-        assert not absent & set(now)
+        assert not inapplicable & set(entries_now)
 
     on_screen(work, Turn(ContentDelta("Twice a day.")))
 
@@ -161,10 +163,10 @@ def test_alt_and_a_letter_open_a_menu_of_the_hidden_bar(on_screen, qt_messages):
 def test_the_preference_keeps_it_there(on_screen):
     async def work(screen):
         bar = await bar_of(screen)
-        for wanted in (True, False):
+        for is_shown in (True, False):
             preferences = screen.engine.preferences
-            appearance = preferences.appearance.model_copy(update={"menu_bar": wanted})
+            appearance = preferences.appearance.model_copy(update={"menu_bar": is_shown})
             await screen.engine.change_preferences(preferences.model_copy(update={"appearance": appearance}))
-            await until(lambda wanted=wanted: (bar.height() > 10) == wanted)
+            await until(lambda is_shown=is_shown: (bar.height() > 10) == is_shown)
 
     on_screen(work)

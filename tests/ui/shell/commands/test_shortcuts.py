@@ -31,18 +31,18 @@ def test_new_keys_count_at_once_and_everywhere_and_after_a_restart(on_screen):
         screen.window.activateWindow()
         screen.editor.setFocus()
         await until(screen.editor.hasFocus)
-        asked = []
-        screen.window.sidebar.new_requested.connect(lambda: asked.append(1))
+        requests = []
+        screen.window.sidebar.new_requested.connect(lambda: requests.append(1))
         QTest.keyClick(screen.editor, Qt.Key.Key_N, CONTROL)
-        assert asked == []
+        assert requests == []
         QTest.keyClick(screen.editor, Qt.Key.Key_F4)
-        assert asked == [1]
+        assert requests == [1]
 
-    async def again(screen):
+    async def check(screen):
         assert screen.action("New conversation").keys == "F4"
 
     on_screen(work)
-    on_screen(again, saved=True)
+    on_screen(check, saved=True)
 
 
 def test_the_keys_that_send_are_chosen_on_the_page(on_screen):

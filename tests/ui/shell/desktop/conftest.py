@@ -10,5 +10,5 @@ __all__ = ["bus", "in_loop", "on_screen"]
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    """What comes behind the first conversation comes at once."""
+    """Build what follows the first conversation without a pause."""
     monkeypatch.setattr(ui.app, "_PAINT_SECONDS", 0)

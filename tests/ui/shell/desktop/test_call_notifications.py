@@ -24,7 +24,7 @@ def write(id_, path, content="Hello"):
 
 @pytest.fixture(autouse=True)
 def _behind(monkeypatch):
-    """Another program is in front, and no hand was already on its way."""
+    """Put another program in front, and let every click count at once."""
     for module in (notifications, call_notifications, waiting_notifications):
         monkeypatch.setattr(module, "is_active", lambda: False)
     monkeypatch.setattr(call_notifications, "HAND_SECONDS", 0.0)
@@ -49,24 +49,24 @@ class Asked:
         await until(lambda: not self.session.working)
 
 
-async def ask(screen, folder, *, title="Boats", count=1, outside=None, in_memory=False):
+async def ask(screen, folder, *, title="Boats", count=1, source=None, in_memory=False):
     folder.mkdir(exist_ok=True)
     screen.desk.library.new(in_memory=in_memory)
     await screen.idle()
     screen.conversation.change(title=title, title_is_automatic=False, workspace=str(folder))
-    asked = Asked(screen, folder)
-    if outside is not None:
-        asked.session.permission_policy.mark_untrusted(outside)
+    request = Asked(screen, folder)
+    if source is not None:
+        request.session.permission_policy.mark_untrusted(source)
     screen.write("Write")
     screen.press("Send")
-    await until(lambda: len(asked.waiting) == count)
-    return asked
+    await until(lambda: len(request.waiting) == count)
+    return request
 
 
 def test_a_call_is_shown_with_its_decisions_and_allowed_once(on_screen, bus, tmp_path):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: server.shown)
             (number, title, text, _), *_ = server.shown
             assert title == "Boats"
@@ -78,8 +78,8 @@ def test_a_call_is_shown_with_its_decisions_and_allowed_once(on_screen, bus, tmp
             server.click(number, "allow")
             server.click(number, "allow")
             server.click(number, "deny")
-            await asked.over()
-            assert asked.written == ["a.txt"]
+            await request.over()
+            assert request.written == ["a.txt"]
             assert screen.answers() == ["Done"]
             await until(lambda: number in server.closed)
             server.click(number, "deny")
@@ -91,23 +91,23 @@ def test_a_call_is_shown_with_its_decisions_and_allowed_once(on_screen, bus, tmp
 def test_denying_and_showing(on_screen, bus, tmp_path):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work", count=2)
+            request = await ask(screen, tmp_path / "work", count=2)
             await until(lambda: len(server.shown) == 2)
-            shown = [(number, text) for number, _, text, _ in server.shown]
-            numbers = {name: number for number, text in shown for name in ("a.txt", "b.txt") if name in text}
+            texts = [(number, text) for number, _, text, _ in server.shown]
+            numbers = {name: number for number, text in texts for name in ("a.txt", "b.txt") if name in text}
             server.click(numbers["a.txt"], "deny")
-            await until(lambda: len(asked.waiting) == 1)
+            await until(lambda: len(request.waiting) == 1)
             screen.window.approvals._dialog.hide()
             screen.desk.library.new()
             await screen.idle()
             server.click(numbers["b.txt"], "default")
             dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
-            assert screen.conversation.id == asked.session.record.id
+            assert screen.conversation.id == request.session.record.id
             assert dialog.current.arguments["path"] == "b.txt"
             await until(lambda: screen.find(QPushButton, "Deny").isEnabled())
             screen.press("Deny")
-            await asked.over()
-            assert asked.written == []
+            await request.over()
+            assert request.written == []
 
     on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
 
@@ -115,26 +115,26 @@ def test_denying_and_showing(on_screen, bus, tmp_path):
 def test_a_click_leads_to_the_window_that_shows_the_conversation(on_screen, bus, tmp_path):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work")
-            asking = asked.session.record.id
+            request = await ask(screen, tmp_path / "work")
+            conversation_id = request.session.record.id
             await until(lambda: server.shown)
             screen.desk.library.new()
             await screen.idle()
-            before, window = screen.conversation.id, await open_beside(screen, asking)
+            shown_id, window = screen.conversation.id, await open_beside(screen, conversation_id)
             server.click(server.shown[0][0], "default")
-            await until(lambda: [each for each in window.findChildren(ApprovalDialog) if each.isVisible()])
+            await until(lambda: [dialog for dialog in window.findChildren(ApprovalDialog) if dialog.isVisible()])
             # With room for a way through the main window.
             await screen.idle()
-            assert screen.conversation.id == before
-            shown = len(server.shown)
-            asked.session.interrupt()
-            await asked.over()
-            screen.desk.library.activity.changed.emit(asking, "Boats", "done")
-            await until(lambda: len(server.shown) > shown)
+            assert screen.conversation.id == shown_id
+            count = len(server.shown)
+            request.session.interrupt()
+            await request.over()
+            screen.desk.library.activity.changed.emit(conversation_id, "Boats", "done")
+            await until(lambda: len(server.shown) > count)
             server.click(server.shown[-1][0], "default")
             await until(lambda: server.shown[-1][0] in server.closed)
             await screen.idle()
-            assert screen.conversation.id == before
+            assert screen.conversation.id == shown_id
 
     on_screen(work, Turn(write("1", "a.txt")), DONE)
 
@@ -143,19 +143,19 @@ def test_a_click_leads_to_the_window_that_shows_the_conversation(on_screen, bus,
 def test_what_is_decided_elsewhere_is_withdrawn_and_a_late_click_does_nothing(on_screen, bus, tmp_path, decision):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: server.shown)
             number = server.shown[0][0]
             if decision is None:
-                asked.session.interrupt()
+                request.session.interrupt()
             else:
-                asked.session.approvals.answer(asked.waiting[0].approval_id, decision)
+                request.session.approvals.answer(request.waiting[0].approval_id, decision)
             await until(lambda: number in server.closed)
             server.click(number, "allow")
             server.forge(number, "allow")
-            await asked.over()
+            await request.over()
             await screen.idle()
-            assert asked.written == (["a.txt"] if isinstance(decision, AllowOnce) else [])
+            assert request.written == (["a.txt"] if isinstance(decision, AllowOnce) else [])
 
     on_screen(work, Turn(write("1", "a.txt")), DONE)
 
@@ -165,13 +165,13 @@ def test_no_click_is_as_fast_as_a_decision(on_screen, bus, tmp_path):
 
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: server.shown)
             server.click(server.shown[0][0], "allow")
-            asked.session.approvals.answer(asked.waiting[0].approval_id, Deny())
-            await asked.over()
+            request.session.approvals.answer(request.waiting[0].approval_id, Deny())
+            await request.over()
             await screen.idle()
-            assert asked.written == []
+            assert request.written == []
 
     on_screen(work, Turn(write("1", "a.txt")), DONE)
 
@@ -180,7 +180,7 @@ def test_no_click_is_as_fast_as_a_decision(on_screen, bus, tmp_path):
 def test_while_the_screen_is_locked_or_nobody_knows_nothing_can_be_allowed(on_screen, bus, tmp_path, lock):
     async def work(screen):
         with notification_server(bus, *FULL, lock=lock) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: server.shown)
             assert server.offered == ["Show", "Deny"]
             # What cannot be allowed there need not be said word for word.
@@ -188,8 +188,8 @@ def test_while_the_screen_is_locked_or_nobody_knows_nothing_can_be_allowed(on_sc
             server.click(server.shown[0][0], "allow")
             server.forge(server.shown[0][0], "allow")
             server.click(server.shown[0][0], "deny")
-            await asked.over()
-            assert asked.written == []
+            await request.over()
+            assert request.written == []
 
     on_screen(work, Turn(write("1", "a.txt")), DONE)
 
@@ -197,30 +197,30 @@ def test_while_the_screen_is_locked_or_nobody_knows_nothing_can_be_allowed(on_sc
 def test_what_was_offered_is_refused_when_the_screen_was_locked_or_content_came_since(on_screen, bus, tmp_path):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: server.calls)
             assert server.offered == ["Show", "Deny", "Allow once"]
             server.lock(is_locked=True)
             server.click(server.calls[0][0], "allow")
             await until(lambda: len(server.calls) == 2)
             assert server.offered == ["Show", "Deny"]
-            assert len(asked.waiting) == 1
+            assert len(request.waiting) == 1
             server.lock(is_locked=False)
             # It is not offered any more, whatever is clicked.
             server.click(server.calls[1][0], "allow")
-            asked.session.approvals.answer(asked.waiting[0].approval_id, Deny())
-            await asked.over()
+            request.session.approvals.answer(request.waiting[0].approval_id, Deny())
+            await request.over()
 
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: len(server.calls) == 3)
             assert server.offered == ["Show", "Deny", "Allow once"]
-            asked.session.permission_policy.mark_untrusted(OUTSIDE)
+            request.session.permission_policy.mark_untrusted(OUTSIDE)
             server.click(server.calls[2][0], "allow")
             await until(lambda: len(server.calls) == 4)
             assert server.offered == ["Show", "Deny"]
-            asked.session.interrupt()
-            await asked.over()
-            assert asked.written == []
+            request.session.interrupt()
+            await request.over()
+            assert request.written == []
 
     on_screen(work, Turn(write("1", "a.txt")), DONE, Turn(write("2", "b.txt")), DONE)
 
@@ -230,15 +230,15 @@ def test_a_hand_that_was_already_on_its_way_allows_nothing(on_screen, bus, tmp_p
 
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: server.shown)
             server.click(server.shown[0][0], "allow")
             await until(lambda: len(server.shown) == 2)
             assert server.offered == ["Show", "Deny", "Allow once"]
-            assert len(asked.waiting) == 1
-            asked.session.interrupt()
-            await asked.over()
-            assert asked.written == []
+            assert len(request.waiting) == 1
+            request.session.interrupt()
+            await request.over()
+            assert request.written == []
 
     on_screen(work, Turn(write("1", "a.txt")))
 
@@ -247,13 +247,13 @@ def test_a_hand_that_was_already_on_its_way_allows_nothing(on_screen, bus, tmp_p
 def test_after_content_from_outside_nothing_is_allowed_from_there(on_screen, bus, tmp_path, is_trusted):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work", outside=OUTSIDE)
+            request = await ask(screen, tmp_path / "work", source=OUTSIDE)
             if is_trusted:
-                asked.session.permission_policy.lift_suspension()
+                request.session.permission_policy.lift_suspension()
             await until(lambda: server.shown)
             assert server.offered == ["Show", "Deny"]
-            asked.session.interrupt()
-            await asked.over()
+            request.session.interrupt()
+            await request.over()
 
     on_screen(work, Turn(write("1", "a.txt")))
 
@@ -262,7 +262,7 @@ def test_words_of_the_model_form_no_markup_and_no_line_of_ours(on_screen, bus, t
     async def work(screen):
         with notification_server(bus, *FULL) as server:
             title = "A call\nof <b>yours</b> \u202egnihton"
-            asked = await ask(screen, tmp_path / "work", title=title)
+            request = await ask(screen, tmp_path / "work", title=title)
             await until(lambda: server.shown)
             _, title, text, _ = server.shown[0]
             assert title == "A call of <b>yours</b> ⟨U+202E⟩gnihton"
@@ -273,8 +273,8 @@ def test_words_of_the_model_form_no_markup_and_no_line_of_ours(on_screen, bus, t
             assert "<" not in text
             assert not {"\u202e", "\u2066"} & set(text)
             assert server.offered == ["Show", "Deny"]
-            asked.session.interrupt()
-            await asked.over()
+            request.session.interrupt()
+            await request.over()
 
     on_screen(work, Turn(write("1", "</i> & \u2066x\n\nAllowed.")))
 
@@ -282,15 +282,15 @@ def test_words_of_the_model_form_no_markup_and_no_line_of_ours(on_screen, bus, t
 def test_a_server_without_actions_gets_the_plain_one(on_screen, bus, tmp_path):
     async def work(screen):
         with notification_server(bus) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await until(lambda: server.shown)
             assert server.shown[0][3] == []
             server.click(server.shown[0][0], "allow")
             server.click(server.shown[0][0], "deny")
-            asked.session.interrupt()
-            await asked.over()
+            request.session.interrupt()
+            await request.over()
             await until(lambda: server.closed)
-            assert asked.written == []
+            assert request.written == []
 
     on_screen(work, Turn(write("1", "a.txt")))
 
@@ -298,7 +298,7 @@ def test_a_server_without_actions_gets_the_plain_one(on_screen, bus, tmp_path):
 def test_of_a_conversation_that_is_not_stored_the_desktop_learns_nothing(on_screen, bus, tmp_path):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work", in_memory=True)
+            request = await ask(screen, tmp_path / "work", in_memory=True)
             await until(lambda: server.shown)
             assert server.shown[0][1:3] == (
                 "A conversation that is not stored",
@@ -306,7 +306,7 @@ def test_of_a_conversation_that_is_not_stored_the_desktop_learns_nothing(on_scre
             )
             assert server.offered == ["Show", "Deny"]
             server.click(server.shown[0][0], "deny")
-            await asked.over()
+            await request.over()
             screen.desk.library.close_unstored(screen.conversation.id)
             await screen.idle()
 
@@ -316,14 +316,14 @@ def test_of_a_conversation_that_is_not_stored_the_desktop_learns_nothing(on_scre
 def test_many_calls_of_one_answer_come_one_after_the_other(on_screen, bus, tmp_path):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work", count=5)
+            request = await ask(screen, tmp_path / "work", count=5)
             await until(lambda: len(server.shown) == 3)
             await screen.idle()
             assert len(server.shown) == 3
             server.click(server.shown[0][0], "deny")
             await until(lambda: len(server.shown) == 4)
-            asked.session.interrupt()
-            await asked.over()
+            request.session.interrupt()
+            await request.over()
             await until(lambda: len(set(server.closed)) == 4)
 
     on_screen(work, Turn(*(write(str(number), f"{number}.txt") for number in range(5))), DONE)
@@ -335,10 +335,10 @@ def test_switched_off_there_is_none(on_screen, bus, tmp_path):
         chat = preferences.chat.model_copy(update={"notifications": False})
         await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
         with notification_server(bus, *FULL) as server:
-            asked = await ask(screen, tmp_path / "work")
+            request = await ask(screen, tmp_path / "work")
             await screen.idle()
-            asked.session.interrupt()
-            await asked.over()
+            request.session.interrupt()
+            await request.over()
             assert server.shown == []
 
     on_screen(work, Turn(write("1", "a.txt")))

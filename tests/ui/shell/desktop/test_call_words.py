@@ -23,20 +23,20 @@ from ui.shell.desktop.call_words import MAX_LENGTH, describe_call, may_allow_uns
 RUN = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK})
 
 
-def command(line, **more):
+def command(line, **options):
     parts = (CommandPart(line),)
-    preview = CommandPreview(line, "/work", "It may read.", **{"parts": parts, "understood": True, **more})
+    preview = CommandPreview(line, "/work", "It may read.", **{"parts": parts, "understood": True, **options})
     return PendingApproval("1", "run_command", {"command": line}, effects=RUN, preview=preview)
 
 
-def write(content="Hello", *, before=None):
+def write(content="Hello", *, old_content=None):
     arguments = {"path": "a.txt", "content": content}
-    preview = DiffPreview("a.txt", before, content)
+    preview = DiffPreview("a.txt", old_content, content)
     return PendingApproval("1", "write_file", arguments, effects=frozenset({Effect.WRITE}), preview=preview)
 
 
-def may_allow(call, *, outside=False):
-    return may_allow_unseen(WaitingDetails("c", "Title", call, outside))
+def may_allow(call, *, has_untrusted=False):
+    return may_allow_unseen(WaitingDetails("c", "Title", call, has_untrusted))
 
 
 WITH_NAMES = "Write a file: content: Hello · path: ./a.txt"
@@ -125,7 +125,7 @@ RISKY = CommandPart("rm -rf build", (Risk.DELETES,))
         command("make && make install"),
         command("cat <a"),
         command("make tеst"),
-        write(before="what there was"),
+        write(old_content="what there was"),
         write("<b>bold</b>"),
         replace(command("make"), preview=None),
         replace(command("make"), preview=TextPreview("What it would do cannot be shown.")),
@@ -144,4 +144,4 @@ def test_a_call_with_a_risk_or_more_to_be_read_is_decided_in_the_window(call):
 
 
 def test_after_content_from_outside_nothing_is_allowed_from_a_notification():
-    assert not may_allow(write(), outside=True)
+    assert not may_allow(write(), has_untrusted=True)

@@ -62,15 +62,15 @@ def test_a_call_that_waits_is_marked_until_it_is_decided(on_screen, tmp_path):
 
 
 def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_screen, monkeypatch):
-    said = []
+    shown_notifications = []
     monkeypatch.setattr(notifications, "is_active", lambda: False)
-    monkeypatch.setattr(DesktopNotifications, "show", lambda _self, *words: said.append(words))
+    monkeypatch.setattr(DesktopNotifications, "show", lambda _self, *words: shown_notifications.append(words))
 
     async def work(screen):
         activity = screen.desk.library.activity.changed
-        for happens in ("working", "waits", "asks", "done", "failed"):
-            activity.emit("c1", " Tides\n today ", happens)
-        assert said == [
+        for state in ("working", "waits", "asks", "done", "failed"):
+            activity.emit("c1", " Tides\n today ", state)
+        assert shown_notifications == [
             ("c1", "Tides today", "A question waits for your answer."),
             ("c1", "Tides today", "The answer is done."),
             ("c1", "Tides today", "The answer could not be finished."),
@@ -80,24 +80,24 @@ def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_scr
         chat = preferences.chat.model_copy(update={"notifications": False})
         await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
         activity.emit("c1", "Tides", "done")
-        assert len(said) == 3
+        assert len(shown_notifications) == 3
 
     on_screen(work)
 
 
 def test_a_click_on_it_leads_to_its_conversation(on_screen, monkeypatch):
-    shown = []
+    servers = []
     monkeypatch.setattr(notifications, "is_active", lambda: False)
-    monkeypatch.setattr(DesktopNotifications, "show", lambda server, *_: shown.append(server))
+    monkeypatch.setattr(DesktopNotifications, "show", lambda server, *_: servers.append(server))
 
     async def work(screen):
         await screen.say("Tides")
         first = screen.conversation.id
         screen.action("New conversation").trigger()
         await until(lambda: screen.conversation.id != first)
-        shown.clear()
+        servers.clear()
         screen.desk.library.activity.changed.emit(first, "Tides", "done")
-        (server,) = shown
+        (server,) = servers
         server.activated.emit(first, "default")
         await until(lambda: screen.conversation.id == first)
 

@@ -51,11 +51,11 @@ def test_a_text_of_a_link_is_marked_and_waits_to_be_read(on_screen):
         await until(lambda: screen.editor.toPlainText() == "Delete everything")
         assert FROM_LINK in screen.words(composer(screen))
         # Sent by the person, it still counts as something from outside.
-        ended = screen.conversation.finished
-        seen = []
-        ended.connect(lambda: seen.append(1))
+        finished = screen.conversation.finished
+        finished_runs = []
+        finished.connect(lambda: finished_runs.append(1))
         screen.press("Send")
-        await until(lambda: seen)
+        await until(lambda: finished_runs)
         session = screen.engine._sessions[screen.conversation.id]
         await session.wait_idle()
         assert [source.name for source in session.permission_policy.untrusted_content.sources] == [
@@ -92,10 +92,10 @@ def test_a_link_leads_to_a_conversation_and_to_a_message(on_screen):
         assert screen.conversation.id == first
         screen.action("New conversation").trigger()
         await screen.idle()
-        arrived = []
-        screen.window.page.messages.arrived.connect(lambda conversation, row: arrived.append((conversation.id, row)))
+        arrivals = []
+        screen.window.page.messages.arrived.connect(lambda conversation, row: arrivals.append((conversation.id, row)))
         await hand_over(screen, conversation_link(first, message))
-        await until(lambda: arrived == [(first, 0)])
+        await until(lambda: arrivals == [(first, 0)])
 
     on_screen(work, answers())
 
@@ -105,13 +105,13 @@ def test_what_cannot_be_opened_is_said_in_a_sentence_each(on_screen, tmp_path):
 
     async def work(screen):
         screen.write("My own words")
-        before = screen.conversation
+        conversation = screen.conversation
         await hand_over(screen, "desktop-agent://run", conversation_link("none"), str(tmp_path), str(tmp_path / "pipe"))
         await until(lambda: len(screen.banners.keys) == 4)
         words = " ".join(screen.words(screen.banners))
         for part in ("does not know this link", "There is no conversation “none”", "is a folder", "a device or a chan"):
             assert part in words
-        assert screen.conversation is before
+        assert screen.conversation is conversation
         assert screen.editor.toPlainText() == "My own words"
 
     on_screen(work)
@@ -131,18 +131,18 @@ def test_files_are_attached_to_a_new_conversation(on_screen, tmp_path):
         assert screen.conversation.id != first
         assert any("“data.bin” is neither a picture nor a text" in words for words in screen.words(composer(screen)))
         assert len(screen.provider.requests) == 1
-        seen = []
-        screen.conversation.finished.connect(lambda: seen.append(1))
+        finished_runs = []
+        screen.conversation.finished.connect(lambda: finished_runs.append(1))
         await until(lambda: not composer(screen).attachments.is_preparing)
         screen.write("Look")
         screen.press("Send")
-        await until(lambda: seen)
+        await until(lambda: finished_runs)
         session = screen.engine._sessions[screen.conversation.id]
         await session.wait_idle()
-        sent = " ".join(block.text for block in session.history[0].blocks if block.type == "text")
-        assert "[The file “notes.txt”, up to " in sent
-        assert "Milk\nBread" in sent
-        assert str(tmp_path) not in sent
+        text = " ".join(block.text for block in session.history[0].blocks if block.type == "text")
+        assert "[The file “notes.txt”, up to " in text
+        assert "Milk\nBread" in text
+        assert str(tmp_path) not in text
         # A file of the person's own is nothing from outside.
         assert not session.permission_policy.untrusted_content.has_arrived
 

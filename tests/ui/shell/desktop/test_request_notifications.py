@@ -42,8 +42,8 @@ def front(monkeypatch):
 
 def ask(screen, request=ASKED):
     handlers = screen.engine.consent_handlers
-    asking = handlers.elicit(request) if isinstance(request, ElicitationRequest) else handlers.approve_sampling(request)
-    return asyncio.create_task(asking)
+    answer = handlers.elicit(request) if isinstance(request, ElicitationRequest) else handlers.approve_sampling(request)
+    return asyncio.create_task(answer)
 
 
 def dialog(screen):
@@ -53,7 +53,7 @@ def dialog(screen):
 def test_a_question_waits_behind_and_is_asked_when_the_window_comes(on_screen, bus, front):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asking = ask(screen)
+            answer = ask(screen)
             await until(lambda: server.shown)
             number, title, text, _ = server.shown[0]
             assert title == "“Tickets” asks you to fill in a form"
@@ -64,30 +64,30 @@ def test_a_question_waits_behind_and_is_asked_when_the_window_comes(on_screen, b
             front.come()
             await until(lambda: dialog(screen))
             await until(lambda: number in server.closed)
-            assert not asking.done()
+            assert not answer.done()
             screen.desk._mcp.close()
-            await asking
+            await answer
 
     on_screen(work)
 
 
 def test_the_window_that_asks_calls_for_whoever_is_in_another_one(on_screen, front, monkeypatch):
-    called = []
-    monkeypatch.setattr(QWindow, "alert", lambda window, _ms: called.append(window))
+    alerted = []
+    monkeypatch.setattr(QWindow, "alert", lambda window, _ms: alerted.append(window))
 
     async def work(screen):
         front.is_active = True
-        other = QWidget()
-        other.show()
-        other.activateWindow()
-        await until(other.isActiveWindow)
-        asking = ask(screen)
-        await until(lambda: called)
-        assert called == [screen.window.windowHandle()]
+        other_window = QWidget()
+        other_window.show()
+        other_window.activateWindow()
+        await until(other_window.isActiveWindow)
+        answer = ask(screen)
+        await until(lambda: alerted)
+        assert alerted == [screen.window.windowHandle()]
         assert dialog(screen).isVisible()
         screen.desk._mcp.close()
-        await asking
-        other.close()
+        await answer
+        other_window.close()
 
     on_screen(work)
 
@@ -96,10 +96,10 @@ def test_the_window_that_asks_calls_for_whoever_is_in_another_one(on_screen, fro
 def test_it_is_refused_in_its_notification(on_screen, bus, front, request_, refused):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asking = ask(screen, request_)
+            answer = ask(screen, request_)
             await until(lambda: server.shown)
             server.click(server.shown[0][0], "refuse")
-            assert await asking == refused
+            assert await answer == refused
             await until(lambda: server.closed)
             assert dialog(screen) is None
 
@@ -109,18 +109,18 @@ def test_it_is_refused_in_its_notification(on_screen, bus, front, request_, refu
 def test_a_click_shows_the_question_that_was_clicked(on_screen, bus, front):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asking = [ask(screen), ask(screen, ElicitationRequest("Hotel", "How long?", FORM))]
+            answers = [ask(screen), ask(screen, ElicitationRequest("Hotel", "How long?", FORM))]
             await until(lambda: len(server.shown) == 2)
             server.click(server.shown[1][0], "default")
-            shown = await until(lambda: dialog(screen))
-            assert shown.windowTitle() == "“Hotel” asks you to fill in a form"
+            request_dialog = await until(lambda: dialog(screen))
+            assert request_dialog.windowTitle() == "“Hotel” asks you to fill in a form"
             await until(lambda: screen.find(QPushButton, "Decline").isEnabled())
             screen.press("Decline")
-            assert await asking[1] == ElicitationAnswer("decline")
-            assert shown.windowTitle() == "“Tickets” asks you to fill in a form"
-            assert shown.isVisible()
+            assert await answers[1] == ElicitationAnswer("decline")
+            assert request_dialog.windowTitle() == "“Tickets” asks you to fill in a form"
+            assert request_dialog.isVisible()
             screen.desk._mcp.close()
-            await asking[0]
+            await answers[0]
 
     on_screen(work)
 
@@ -129,7 +129,7 @@ def test_of_what_the_server_says_there_is_a_line_that_is_no_markup(on_screen, bu
     async def work(screen):
         with notification_server(bus, *FULL) as server:
             message = "Your\n\n<b>desktop</b> \u202easks " + "x" * 1_000
-            asking = ask(screen, ElicitationRequest("A “very\n<i>long</i>” " + "name " * 15, message))
+            answer = ask(screen, ElicitationRequest("A “very\n<i>long</i>” " + "name " * 15, message))
             await until(lambda: server.shown)
             _, title, text, _ = server.shown[0]
             assert title.startswith("“A 'very <i>long</i>' name")
@@ -138,7 +138,7 @@ def test_of_what_the_server_says_there_is_a_line_that_is_no_markup(on_screen, bu
             assert text.endswith("x…")
             assert len(text) < 200
             screen.desk._mcp.close()
-            await asking
+            await answer
 
     on_screen(work)
 
@@ -146,11 +146,11 @@ def test_of_what_the_server_says_there_is_a_line_that_is_no_markup(on_screen, bu
 def test_a_model_s_answer_names_the_model_and_none_of_the_words(on_screen, bus, front):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asking = ask(screen, SAMPLING)
+            answer = ask(screen, SAMPLING)
             await until(lambda: server.shown)
             assert server.shown[0][1:3] == ("“Notes” wants a model to answer", "Model M on Here would answer")
             screen.desk._mcp.close()
-            await asking
+            await answer
 
     on_screen(work)
 
@@ -160,11 +160,11 @@ def test_while_a_conversation_is_not_stored_the_desktop_learns_no_words(on_scree
         screen.desk.library.new(in_memory=True)
         await screen.idle()
         with notification_server(bus, *FULL) as server:
-            asking = ask(screen)
+            answer = ask(screen)
             await until(lambda: server.shown)
             assert server.shown[0][2] == "A question waits for your answer."
             screen.desk._mcp.close()
-            await asking
+            await answer
             screen.desk.library.close_unstored(screen.conversation.id)
             await screen.idle()
 
@@ -185,16 +185,16 @@ def test_what_is_asked_for_a_stored_conversation_names_it_and_no_other(on_screen
         await screen.idle()
         unstored_id = screen.conversation.id if is_stored else asking_id
         with notification_server(bus, *FULL) as server:
-            asking = ask(screen, replace(ASKED, conversation_id=asking_id))
+            answer = ask(screen, replace(ASKED, conversation_id=asking_id))
             await until(lambda: server.shown)
             words = "The server says: Who travels?\nIn the conversation “Plan it.”"
             assert server.shown[0][2] == (words if is_stored else "A question waits for your answer.")
             server.click(server.shown[0][0], "default")
-            shown = await until(lambda: dialog(screen))
+            request_dialog = await until(lambda: dialog(screen))
             await until(lambda: screen.conversation.id == asking_id)
-            assert not any(words.startswith("In the conversation") for words in screen.words(shown))
+            assert not any(words.startswith("In the conversation") for words in screen.words(request_dialog))
             screen.desk._mcp.close()
-            await asking
+            await answer
         screen.conversation.stop()
         await screen.engine._sessions[asking_id].wait_idle()
         screen.desk.library.close_unstored(unstored_id)
@@ -206,14 +206,14 @@ def test_what_is_asked_for_a_stored_conversation_names_it_and_no_other(on_screen
 def test_one_server_does_not_fill_the_screen(on_screen, bus, front):
     async def work(screen):
         with notification_server(bus, *FULL) as server:
-            asking = [ask(screen) for _ in range(5)]
+            answers = [ask(screen) for _ in range(5)]
             await until(lambda: len(server.shown) == 3)
             await screen.idle()
             assert len(server.shown) == 3
             server.click(server.shown[0][0], "refuse")
             await until(lambda: len(server.shown) == 4)
             screen.desk._mcp.close()
-            await asyncio.gather(*asking)
+            await asyncio.gather(*answers)
             await until(lambda: len(set(server.closed)) == 4)
 
     on_screen(work)

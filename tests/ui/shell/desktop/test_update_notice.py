@@ -24,7 +24,7 @@ def news(version="9.0.0", page=PAGE):
 
 @pytest.fixture(autouse=True)
 def at_rest(monkeypatch, qapp):
-    """The window is at rest at once."""
+    """Let the window count as idle at once."""
     monkeypatch.setattr(updates, "IDLE_MS", 0)
     qapp.setApplicationVersion("1.0.0")
 
@@ -75,7 +75,7 @@ def test_a_build_without_an_address_says_so_and_offers_nothing(on_screen):
 
 
 def test_the_button_asks_and_about_says_what_there_is(on_screen, monkeypatch, tmp_path):
-    opened = fake_opener(tmp_path, monkeypatch, 0)
+    opened_pages = fake_opener(tmp_path, monkeypatch, 0)
 
     async def work(screen):
         async with Loopback(news(), news("1.0.0"), news("0.9.0"), Reply(b"?"), judged=False) as server:
@@ -89,16 +89,16 @@ def test_the_button_asks_and_about_says_what_there_is(on_screen, monkeypatch, tm
             await until(lambda: available() in screen.words(dialog))
             await checked(screen, server)
             screen.press("Open its page")
-            await until(lambda: opened() == [PAGE] and not dialog._about._opener._running)
+            await until(lambda: opened_pages() == [PAGE] and not dialog._about._opener._running)
             assert screen.banners.keys == []
             for number in (2, 3):
                 screen.press("Check for a new version")
                 await checked(screen, server, number)
-                assert any(each.startswith("This is the newest version") for each in screen.words(dialog))
+                assert any(text.startswith("This is the newest version") for text in screen.words(dialog))
                 assert screen.find(QPushButton, "Open its page") is None
             screen.press("Check for a new version")
             await checked(screen, server, 4)
-            assert any("The check failed: The answer of “127.0.0.1”" in each for each in screen.words(dialog))
+            assert any("The check failed: The answer of “127.0.0.1”" in text for text in screen.words(dialog))
 
     on_screen(work)
 
@@ -159,7 +159,7 @@ def test_the_daily_check_is_silent_about_what_went_wrong(on_screen):
             await turn_daily(screen)
             await checked(screen, server)
             assert screen.banners.keys == []
-            await until(lambda: any("The check failed:" in each for each in screen.words(about(screen))))
+            await until(lambda: any("The check failed:" in text for text in screen.words(about(screen))))
 
     on_screen(work)
 

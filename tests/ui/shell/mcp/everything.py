@@ -14,7 +14,7 @@ TITLE = "Everything"
 
 
 def calls(tool, **arguments):
-    """The model calls a tool of it."""
+    """Return a turn in which the model calls a tool of the server."""
     return Turn(ToolUse(id="c1", name=f"every__{tool}", input=arguments))
 
 
@@ -34,25 +34,27 @@ async def turn_on(screen):
 
 
 async def dialog(screen):
-    """The dialog with a question that can be answered."""
+    """Wait for the dialog with a question that can be answered, and return it."""
 
     def settled():
-        found = screen.find(QDialog, "An MCP server asks")
-        return found if found is not None and not found.current.bar.is_input_delayed else None
+        request_dialog = screen.find(QDialog, "An MCP server asks")
+        return (
+            request_dialog if request_dialog is not None and not request_dialog.current.bar.is_input_delayed else None
+        )
 
     return await until(settled)
 
 
 def command(inside, name):
-    """A button of the question on the screen."""
-    found = [each for each in inside.current.findChildren(QPushButton) if each.accessibleName() == name]
-    return next(each for each in found if each.isVisible())
+    """Return the button with this name of the question on the screen."""
+    buttons = [button for button in inside.current.findChildren(QPushButton) if button.accessibleName() == name]
+    return next(button for button in buttons if button.isVisible())
 
 
 async def result(screen):
-    """What the tool's call came to, once the run is at its end."""
+    """Return the result of the tool's call, once the run has ended."""
     session = screen.engine._sessions[screen.conversation.id]
     await until(lambda: not screen.conversation.working)
     await session.wait_idle()
-    (block,) = (each for message in session.history for each in message.blocks if isinstance(each, ToolResult))
+    (block,) = (block for message in session.history for block in message.blocks if isinstance(block, ToolResult))
     return "".join(getattr(part, "text", "") for part in block.content)

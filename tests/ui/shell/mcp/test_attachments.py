@@ -31,26 +31,26 @@ def test_a_picture_of_a_server_says_whose_it_is_in_message_and_draft(in_loop, tm
         )
         composer.attachments.add_items([WEEK, PromptSource("Notes", "notes-2"), PromptSource("Notes", "notes-2")])
         await until(lambda: not composer.attachments.is_preparing)
-        await until(lambda: all(each.task is None or each.task.done() for each in composer.attachments._entries))
-        _, attached = composer.draft()
-        picture, week, words = attached
+        await until(lambda: all(entry.task is None or entry.task.done() for entry in composer.attachments._entries))
+        _, items = composer.draft()
+        picture, week, words = items
         assert (picture.name, picture.server, week, words) == (
             "Seats",
             "Tickets",
             WEEK,
             PromptSource("Notes", "notes-2"),
         )
-        assert untrusted_sources(attached) == (TICKETS, NOTES)
-        text, mark, image, resource = await to_blocks("Look", attached, bridge.pictures)
+        assert untrusted_sources(items) == (TICKETS, NOTES)
+        text, mark, image, resource = await to_blocks("Look", items, bridge.pictures)
         assert text == Text(text="Look")
         assert "“Seats”, is from the server “Tickets”" in mark.text
         assert isinstance(image, Image)
         assert "from the server “Notes”" in resource.text
-        draft = to_draft("Look", attached)
-        again = from_draft(draft)
+        draft = to_draft("Look", items)
+        restored = from_draft(draft)
         words = [PromptSource("Tickets", "tickets"), PromptSource("Notes", "notes-2")]
-        assert again == [PendingPicture("Seats", picture.taken), WEEK, *words]
-        assert untrusted_sources(again) == (NOTES, TICKETS)
+        assert restored == [PendingPicture("Seats", picture.taken), WEEK, *words]
+        assert untrusted_sources(restored) == (NOTES, TICKETS)
         await bridge.close()
 
     in_loop(work())

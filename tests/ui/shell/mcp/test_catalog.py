@@ -35,21 +35,21 @@ def popup(screen):
 
 def rows(screen):
     model = popup(screen).panel.rows
-    return [model.row(at).text for at in range(model.rowCount())]
+    return [model.row(index).text for index in range(model.rowCount())]
 
 
-async def offered(screen, text):
-    """The popup, once it has this row."""
+async def popup_with(screen, text):
+    """Wait until the popup has this row, and return the popup."""
     await until(lambda: popup(screen) is not None and text in rows(screen))
     return popup(screen)
 
 
 def search(screen):
-    return next(each for each in popup(screen).findChildren(QLineEdit) if each.isVisible())
+    return next(field for field in popup(screen).findChildren(QLineEdit) if field.isVisible())
 
 
 async def take(screen, text):
-    await offered(screen, text)
+    await popup_with(screen, text)
     QTest.keyClicks(search(screen), text)
     assert text in rows(screen)
     QTest.keyClick(search(screen), Qt.Key.Key_Return)
@@ -57,7 +57,7 @@ async def take(screen, text):
 
 
 def chips(screen):
-    return [each.accessibleName() for each in screen.window.page.composer.attachments.chips]
+    return [chip.accessibleName() for chip in screen.window.page.composer.attachments.chips]
 
 
 def session(screen):
@@ -65,18 +65,18 @@ def session(screen):
 
 
 def prompt(screen):
-    (message,) = (each for each in session(screen).history if each.role == "user")
+    (message,) = (message for message in session(screen).history if message.role == "user")
     return message
 
 
 async def fill(screen, title, **values):
     dialog = await screen.wait_for(QDialog, title)
-    lines = {each.accessibleName(): each for each in dialog.findChildren(QLineEdit)}
-    insert = next(each for each in dialog.findChildren(QPushButton) if each.accessibleName() == "Insert")
+    fields = {field.accessibleName(): field for field in dialog.findChildren(QLineEdit)}
+    insert = next(button for button in dialog.findChildren(QPushButton) if button.accessibleName() == "Insert")
     for name, value in values.items():
         assert not insert.isEnabled()
-        lines[name].setFocus()
-        QTest.keyClicks(lines[name], value)
+        fields[name].setFocus()
+        QTest.keyClicks(fields[name], value)
     QTest.mouseClick(insert, Qt.MouseButton.LeftButton)
 
 
@@ -124,7 +124,7 @@ def test_a_slash_opens_prompts_and_the_text_can_be_edited_before_it_is_sent(on_s
     async def work(screen):
         await turn_on(screen)
         screen.write("/")
-        await offered(screen, "Simple Prompt")
+        await popup_with(screen, "Simple Prompt")
         assert "features.md" not in rows(screen)
         await take(screen, "Simple Prompt")
         await until(screen.editor.toPlainText)
@@ -162,7 +162,7 @@ def test_signs_that_open_nothing_and_what_is_typed_stays(on_screen):
         screen.write("either/or me@home")
         assert popup(screen) is None
         screen.write(" @")
-        await offered(screen, "features.md")
+        await popup_with(screen, "features.md")
         assert "Simple Prompt" not in rows(screen)
         QTest.keyClicks(search(screen), "ada")
         QTest.keyClick(search(screen), Qt.Key.Key_Escape)
@@ -180,7 +180,7 @@ def test_arguments_are_asked_for_and_completed_by_the_server(on_screen):
         await take(screen, "Team Management")
         dialog = await screen.wait_for(QDialog, "Team Management")
         assert dialog.isModal()
-        line = next(each for each in dialog.findChildren(QLineEdit) if each.accessibleName() == "department")
+        line = next(field for field in dialog.findChildren(QLineEdit) if field.accessibleName() == "department")
         line.setFocus()
         QTest.keyClicks(line, "E")
         model = line.completer().model()
@@ -230,7 +230,7 @@ def test_chips_and_whose_they_are_come_back_after_a_restart(on_screen, tmp_path)
         await until(lambda: chips(screen) == ["Attached resource: features.md"])
         assert screen.editor.toPlainText() == "About this:"
         await screen.say(" go")
-        assert [type(each) for each in prompt(screen).blocks] == [Text, Text]
+        assert [type(block) for block in prompt(screen).blocks] == [Text, Text]
         assert session(screen).permission_policy.untrusted_content.sources == (SERVER,)
 
     on_screen(write, folder=tmp_path / "kept")
@@ -240,20 +240,20 @@ def test_chips_and_whose_they_are_come_back_after_a_restart(on_screen, tmp_path)
 @pytest.mark.parametrize("way", ["popup", "banner"])
 def test_a_server_that_does_not_start_says_why(on_screen, way):
     async def work(screen):
-        broken = McpServer(id="gone", title="Gone", connection=StdioConnection(command="/nowhere/at-all"))
+        server = McpServer(id="gone", title="Gone", connection=StdioConnection(command="/nowhere/at-all"))
         await screen.engine.change_preferences(
-            screen.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(broken,))})
+            screen.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(server,))})
         )
         if way == "banner":
             await screen.engine.mcp.ready(None, PATIENCE)
             await screen.engine.mcp.ready(None, PATIENCE)
-            told = [each for each in screen.banners.keys if "could not be started" in each]
-            assert len(told) == 1
+            problems = [key for key in screen.banners.keys if "could not be started" in key]
+            assert len(problems) == 1
             screen.press("MCP servers…")
             await screen.wait_for(QDialog, "Settings")
         else:
             screen.press("Insert from a server")
-            await until(lambda: any("could not be started" in each for each in rows(screen)))
+            await until(lambda: any("could not be started" in row for row in rows(screen)))
             popup(screen).hide()
         await screen.idle()
 
@@ -267,11 +267,11 @@ def test_an_open_list_follows_a_server_that_offers_something_else_now(on_screen)
         preferences = screen.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=(server,))})
         await screen.engine.change_preferences(preferences)
         screen.press("Insert from a server")
-        await offered(screen, "first")
+        await popup_with(screen, "first")
         assert "second" not in rows(screen)
         live = screen.engine.mcp.server("own", None)
         await live.call("renew", {})
-        await offered(screen, "second")
+        await popup_with(screen, "second")
 
     on_screen(work)
 

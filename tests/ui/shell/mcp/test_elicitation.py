@@ -31,7 +31,7 @@ def click(button):
 
 
 def texts(inside):
-    return [each.toPlainText() for each in inside.findChildren(QPlainTextEdit) if each.isVisible()]
+    return [editor.toPlainText() for editor in inside.findChildren(QPlainTextEdit) if editor.isVisible()]
 
 
 def test_a_form_goes_from_the_server_to_the_person_and_back(on_screen):
@@ -39,55 +39,55 @@ def test_a_form_goes_from_the_server_to_the_person_and_back(on_screen):
         await turn_on(screen)
         screen.write("Ask me.")
         screen.press("Send")
-        shown = await dialog(screen)
-        assert shown.isModal()
-        assert any(TITLE in each for each in screen.words(shown))
-        fields = {each.accessibleName(): each for each in shown.findChildren(QLineEdit)}
+        form = await dialog(screen)
+        assert form.isModal()
+        assert any(TITLE in text for text in screen.words(form))
+        fields = {field.accessibleName(): field for field in form.findChildren(QLineEdit)}
         name, email = fields["String"], fields["String with email format"]
         assert name.hasFocus()
-        assert not command(shown, "Send").isEnabled()
+        assert not command(form, "Send").isEnabled()
         QTest.keyClicks(name, "Ada")
-        assert command(shown, "Send").isEnabled()
+        assert command(form, "Send").isEnabled()
         QTest.keyClicks(email, "ada at home")
-        assert not command(shown, "Send").isEnabled()
-        assert any("e-mail address" in each for each in screen.words(shown))
+        assert not command(form, "Send").isEnabled()
+        assert any("e-mail address" in text for text in screen.words(form))
         email.selectAll()
         QTest.keyClicks(email, "ada@example.org")
         fields["Integer"].selectAll()
         QTest.keyClicks(fields["Integer"], "7")
-        instruments = {each.accessibleName(): each for each in shown.findChildren(QCheckBox)}
+        instruments = {box.accessibleName(): box for box in form.findChildren(QCheckBox)}
         instruments["Untitled Multiple Select Enum: Piano"].click()
-        hero = next(each for each in shown.findChildren(QComboBox) if each.accessibleName().startswith("Titled Single"))
+        hero = next(menu for menu in form.findChildren(QComboBox) if menu.accessibleName().startswith("Titled Single"))
         hero.setCurrentIndex(hero.findText("Wonder Woman"))
-        click(command(shown, "Send"))
-        said = await result(screen)
-        sent = json.loads(said.partition("Raw result: ")[2])["content"]
-        assert sent["name"] == "Ada"
-        assert sent["email"] == "ada@example.org"
-        assert sent["integer"] == 7
-        assert sent["number"] == 3.14
-        assert sent["check"] is False
-        assert sent["untitledMultipleSelectEnum"] == ["Guitar", "Piano"]
-        assert sent["titledSingleSelectEnum"] == "hero-3"
-        assert sent["firstLine"] == "It was a dark and stormy night."
-        assert "homepage" not in sent
-        assert not shown.isVisible()
+        click(command(form, "Send"))
+        answer_text = await result(screen)
+        content = json.loads(answer_text.partition("Raw result: ")[2])["content"]
+        assert content["name"] == "Ada"
+        assert content["email"] == "ada@example.org"
+        assert content["integer"] == 7
+        assert content["number"] == 3.14
+        assert content["check"] is False
+        assert content["untitledMultipleSelectEnum"] == ["Guitar", "Piano"]
+        assert content["titledSingleSelectEnum"] == "hero-3"
+        assert content["firstLine"] == "It was a dark and stormy night."
+        assert "homepage" not in content
+        assert not form.isVisible()
 
     on_screen(work, calls("trigger-elicitation-request"), DONE)
 
 
-@pytest.mark.parametrize(("how", "said"), [("Decline", "declined"), ("Esc", "cancel")])
-def test_a_form_is_declined_or_left(on_screen, how, said):
+@pytest.mark.parametrize(("way", "outcome"), [("Decline", "declined"), ("Esc", "cancel")])
+def test_a_form_is_declined_or_left(on_screen, way, outcome):
     async def work(screen):
         await turn_on(screen)
         screen.write("Ask me.")
         screen.press("Send")
-        shown = await dialog(screen)
-        if how == "Esc":
-            QTest.keyClick(shown, Qt.Key.Key_Escape)
+        form = await dialog(screen)
+        if way == "Esc":
+            QTest.keyClick(form, Qt.Key.Key_Escape)
         else:
-            click(command(shown, how))
-        assert said in (await result(screen)).lower()
+            click(command(form, way))
+        assert outcome in (await result(screen)).lower()
 
     on_screen(work, calls("trigger-elicitation-request"), DONE)
 
@@ -97,10 +97,10 @@ def test_stop_takes_the_question_away(on_screen):
         await turn_on(screen)
         screen.write("Ask me.")
         screen.press("Send")
-        shown = await dialog(screen)
-        stop = next(each for each in shown.findChildren(QPushButton) if each.accessibleName() == "Stop the agent")
+        form = await dialog(screen)
+        stop = next(button for button in form.findChildren(QPushButton) if button.accessibleName() == "Stop the agent")
         click(stop)
-        await until(lambda: not shown.isVisible())
+        await until(lambda: not form.isVisible())
         await until(lambda: not screen.conversation.working)
         assert screen.desk._mcp._requests.waiting == ()
         await screen.engine._sessions[screen.conversation.id].wait_idle()
@@ -113,41 +113,43 @@ def test_a_model_answers_once_the_person_agreed_twice(on_screen):
         await turn_on(screen)
         screen.write("Let it ask.")
         screen.press("Send")
-        shown = await dialog(screen)
-        assert any("What is it?" in each for each in texts(shown))
+        request_dialog = await dialog(screen)
+        assert any("What is it?" in text for text in texts(request_dialog))
         assert len(screen.provider.requests) == 1
-        QTest.keyClick(shown, Qt.Key.Key_A)
+        QTest.keyClick(request_dialog, Qt.Key.Key_A)
         await until(lambda: len(screen.provider.requests) == 2)
         assert screen.provider.requests[1].tools == ()
         assert screen.provider.requests[1].config.max_tokens == 10
-        shown = await dialog(screen)
-        await until(lambda: "forty-two" in texts(shown))
-        assert not any(each.text() == "Allow once" for each in shown.findChildren(QPushButton) if each.isVisible())
-        QTest.keyClick(shown, Qt.Key.Key_S)
+        request_dialog = await dialog(screen)
+        await until(lambda: "forty-two" in texts(request_dialog))
+        assert not any(
+            button.text() == "Allow once" for button in request_dialog.findChildren(QPushButton) if button.isVisible()
+        )
+        QTest.keyClick(request_dialog, Qt.Key.Key_S)
         assert "forty-two" in await result(screen)
 
     asks = calls("trigger-sampling-request", prompt="What is it?", maxTokens=10)
     on_screen(work, asks, Turn(ContentDelta("forty-two")), DONE)
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_the_server_hears_nothing_of_what_the_person_keeps(on_screen, at_once):
+@pytest.mark.parametrize("is_denied", [True, False])
+def test_the_server_hears_nothing_of_what_the_person_keeps(on_screen, is_denied):
     async def work(screen):
         await turn_on(screen)
         screen.write("Let it ask.")
         screen.press("Send")
-        shown = await dialog(screen)
-        if not at_once:
-            click(command(shown, "Allow once"))
-            await until(lambda: shown.isVisible() and "forty-two" in texts(shown))
-            shown = await dialog(screen)
-        click(command(shown, "Deny" if at_once else "Do not send"))
-        said = await result(screen)
-        assert "forty-two" not in said
-        assert "did not agree" in said
+        request_dialog = await dialog(screen)
+        if not is_denied:
+            click(command(request_dialog, "Allow once"))
+            await until(lambda: request_dialog.isVisible() and "forty-two" in texts(request_dialog))
+            request_dialog = await dialog(screen)
+        click(command(request_dialog, "Deny" if is_denied else "Do not send"))
+        text = await result(screen)
+        assert "forty-two" not in text
+        assert "did not agree" in text
 
     asks = calls("trigger-sampling-request", prompt="What is it?", maxTokens=10)
-    on_screen(work, asks, *(() if at_once else (Turn(ContentDelta("forty-two")),)), DONE)
+    on_screen(work, asks, *(() if is_denied else (Turn(ContentDelta("forty-two")),)), DONE)
 
 
 def test_stop_ends_the_model_that_answers_for_a_server(on_screen):
@@ -169,7 +171,7 @@ def test_stop_ends_the_model_that_answers_for_a_server(on_screen):
 
 
 class Browser(QObject):
-    """Stands where the person's browser would be."""
+    """A fake of the person's browser."""
 
     def __init__(self):
         super().__init__()
@@ -183,9 +185,9 @@ class Browser(QObject):
 @pytest.fixture
 def browser(monkeypatch):
     monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
-    made = Browser()
-    QDesktopServices.setUrlHandler("https", made, "open")
-    yield made
+    fake_browser = Browser()
+    QDesktopServices.setUrlHandler("https", fake_browser, "open")
+    yield fake_browser
     QDesktopServices.unsetUrlHandler("https")
 
 
@@ -194,31 +196,31 @@ def test_a_page_opens_in_the_browser_at_a_click_and_done_is_told(on_screen, brow
 
     async def work(screen):
         request = ElicitationRequest("S", "Sign in.", {}, address)
-        asking = asyncio.create_task(screen.engine.consent_handlers.elicit(request))
-        shown = await dialog(screen)
+        answer = asyncio.create_task(screen.engine.consent_handlers.elicit(request))
+        request_dialog = await dialog(screen)
         assert browser.opened == []
-        click(command(shown, "Open the page"))
+        click(command(request_dialog, "Open the page"))
         assert browser.opened == [address]
-        assert not asking.done()
-        click(command(shown, "I am done"))
-        assert (await asking).action == "accept"
+        assert not answer.done()
+        click(command(request_dialog, "I am done"))
+        assert (await answer).action == "accept"
 
     on_screen(work)
 
 
 def test_a_window_that_closes_answers_with_cancel(on_screen):
-    heard = []
+    actions = []
 
     async def work(screen):
         async def ask():
-            people = screen.engine.consent_handlers
-            heard.append((await people.elicit(ElicitationRequest("S", "Well?", {"properties": {}}))).action)
-            heard.append((await people.elicit(ElicitationRequest("S", "Once more?", {"properties": {}}))).action)
+            handlers = screen.engine.consent_handlers
+            actions.append((await handlers.elicit(ElicitationRequest("S", "Well?", {"properties": {}}))).action)
+            actions.append((await handlers.elicit(ElicitationRequest("S", "Once more?", {"properties": {}}))).action)
 
-        asking = asyncio.create_task(ask())
+        task = asyncio.create_task(ask())
         await until(lambda: screen.find(QDialog, "An MCP server asks"))
         screen.desk._mcp.close()
-        await asking
+        await task
 
     on_screen(work)
-    assert heard == ["cancel", "cancel"]
+    assert actions == ["cancel", "cancel"]

@@ -18,7 +18,7 @@ from tests.fakes.qt_loop import until
 
 
 class Page:
-    """The page as a person uses it: by the names on it."""
+    """The page, used by the names on it as a person does."""
 
     def __init__(self, screen):
         self.screen = screen
@@ -27,8 +27,10 @@ class Page:
         self.form = dialog.mcp_servers
 
     def part(self, kind, name):
-        found = [each for each in self.form.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
-        return found[0] if found else None
+        parts = [
+            widget for widget in self.form.findChildren(kind) if widget.accessibleName() == name and widget.isVisible()
+        ]
+        return parts[0] if parts else None
 
     async def wait_for(self, kind, name):
         return await until(lambda: self.part(kind, name))
@@ -46,7 +48,7 @@ class Page:
 
     @property
     def words(self):
-        return "\n".join(each.text() for each in self.form.findChildren(QLabel) if each.isVisible())
+        return "\n".join(label.text() for label in self.form.findChildren(QLabel) if label.isVisible())
 
     @property
     def servers(self):
@@ -90,15 +92,15 @@ def test_a_program_is_added_tried_restricted_and_removed(on_screen, kept):
 
     async def restrict(page, rows):
         tools = page.screen.engine.mcp.tools
-        assert "own-tools__add" in {each.name for each in tools(None)}
-        chosen = page.part(QComboBox, "How to treat add")
-        chosen.setCurrentIndex(1)
-        chosen.activated.emit(1)
+        assert "own-tools__add" in {tool.name for tool in tools(None)}
+        menu = page.part(QComboBox, "How to treat add")
+        menu.setCurrentIndex(1)
+        menu.activated.emit(1)
         await until(lambda: page.servers[0].classes == {"add": ToolClass.READ_ONLY})
         await until(lambda: "Only reads" in rows.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole))
         QTest.keyClick(page.part(QListView, "Tools of Own tools"), Qt.Key.Key_Space)
         await until(lambda: page.servers[0].off_tools == {"add"})
-        await until(lambda: "own-tools__add" not in {each.name for each in tools(None)})
+        await until(lambda: "own-tools__add" not in {tool.name for tool in tools(None)})
         await until(lambda: rows.index(0, 0).data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Unchecked)
 
     async def remove(page):
@@ -144,7 +146,7 @@ def test_a_server_is_turned_off_and_on_and_its_log_is_live(on_screen):
         live = screen.engine.mcp.server("own-tools", None)
         await live.call("flood", {"lines": 3})
         rows = (await page.wait_for(QListView, "Log of Own tools")).model()
-        await until(lambda: any("line 2" in each.text for each in rows.lines()))
+        await until(lambda: any("line 2" in line.text for line in rows.lines()))
         page.part(QCheckBox, "Use Own tools").click()
         await until(lambda: not page.servers[0].on)
         await until(lambda: "Off" in page.words.splitlines())
@@ -179,8 +181,8 @@ def test_servers_are_imported_once_they_were_seen(on_screen, kept):
         page = Page(screen)
         page.press("Import…")
         entry = {"command": "npx", "args": ["-y", "files"], "env": {"API_TOKEN": "s3cret-value"}}
-        written = json.dumps({"mcpServers": {"files": entry, "notes": {**entry, "args": ["a b"]}}})
-        page.part(QPlainTextEdit, "Servers as JSON").setPlainText(written)
+        config = json.dumps({"mcpServers": {"files": entry, "notes": {**entry, "args": ["a b"]}}})
+        page.part(QPlainTextEdit, "Servers as JSON").setPlainText(config)
         line = await page.wait_for(QPlainTextEdit, "Command line of notes")
         assert line.toPlainText() == "npx 'a b'"
         assert "Goes to the keyring: API_TOKEN" in page.words
@@ -189,7 +191,7 @@ def test_servers_are_imported_once_they_were_seen(on_screen, kept):
         page.part(QCheckBox, "Import files").click()
         page.press("Import 1 server")
         await page.wait_for(QPushButton, "Edit notes")
-        assert [each.id for each in page.servers] == ["notes"]
+        assert [server.id for server in page.servers] == ["notes"]
         assert kept == {"mcp/notes/API_TOKEN": "s3cret-value"}
         await until(lambda: page.part(QPlainTextEdit, "Servers as JSON") is None)
 
@@ -207,9 +209,9 @@ def test_a_secret_without_a_value_is_not_called_kept_when_the_server_is_edited(o
         page.press("Cancel")
         kept["mcp/own/TOKEN"] = "t0ken-value"
         page.press("Edit Own")
-        held = []
-        screen.desk.mcp_servers.secrets_found.connect(lambda *found: held.append(found))
-        await until(lambda: held)
+        found_secrets = []
+        screen.desk.mcp_servers.secrets_found.connect(lambda *secret: found_secrets.append(secret))
+        await until(lambda: found_secrets)
         assert page.part(QLineEdit, "Value of the variable").placeholderText() == "Kept in the keyring"
 
     on_screen(work)
@@ -248,7 +250,7 @@ def test_a_sign_in_that_is_kept_can_be_ended_before_the_server_was_started(on_sc
 
 
 @pytest.fixture
-def opened(monkeypatch):
+def opened_hosts(monkeypatch):
     """Collect the hosts of the pages that are opened in the browser."""
     hosts = []
     monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
@@ -265,44 +267,44 @@ async def begin_sign_in(screen, url):
     return page
 
 
-def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, opened):
+def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, opened_hosts):
     async def work(screen):
-        async with site() as there:
-            there.metadata = {"authorization_endpoint": "https://10.0.0.1/authorize"}
-            page = await begin_sign_in(screen, there.url)
+        async with site() as server:
+            server.metadata = {"authorization_endpoint": "https://10.0.0.1/authorize"}
+            page = await begin_sign_in(screen, server.url)
             await page.wait_for(QPushButton, "Sign in to Web")
             for _ in range(20):
                 await asyncio.sleep(0)
             assert "has an address that is not allowed" in page.words
             assert "https://" in page.words
-            assert not opened
+            assert not opened_hosts
 
     on_screen(work)
 
 
-def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, opened):
+def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, opened_hosts):
     async def work(screen):
-        async with site(host="127.0.0.2") as there:
-            page = await begin_sign_in(screen, there.url)
-            await until(lambda: bool(opened))
-            assert opened == ["127.0.0.2"]
+        async with site(host="127.0.0.2") as server:
+            page = await begin_sign_in(screen, server.url)
+            await until(lambda: bool(opened_hosts))
+            assert opened_hosts == ["127.0.0.2"]
             page.press("Cancel signing in")
             await page.wait_for(QPushButton, "Sign in to Web")
 
     on_screen(work)
 
 
-def test_a_server_that_is_edited_while_somebody_signs_in_can_be_signed_in_to_again(on_screen, kept, opened):
+def test_a_server_that_is_edited_while_somebody_signs_in_can_be_signed_in_to_again(on_screen, kept, opened_hosts):
     async def work(screen):
-        async with site(host="127.0.0.2") as there:
-            page = await begin_sign_in(screen, there.url)
-            await until(lambda: bool(opened))
+        async with site(host="127.0.0.2") as server:
+            page = await begin_sign_in(screen, server.url)
+            await until(lambda: bool(opened_hosts))
             page.press("Edit Web")
             (await page.wait_for(QLineEdit, "Title")).setText("Net")
             page.press("Save")
             (await page.wait_for(QPushButton, "Sign in to Net")).click()
-            await until(lambda: len(opened) == 2)
-            assert opened == ["127.0.0.2"] * 2
+            await until(lambda: len(opened_hosts) == 2)
+            assert opened_hosts == ["127.0.0.2"] * 2
             page.press("Cancel signing in")
             await page.wait_for(QPushButton, "Sign in to Net")
 

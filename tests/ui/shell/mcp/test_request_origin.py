@@ -34,17 +34,17 @@ async def ask(screen, prompt):
     """Have the conversation in view call the server, which asks; returns its id."""
     session = screen.engine._sessions[screen.conversation.id]
     session.permission_policy.add(Rule(effect=RuleEffect.ALLOW, tool="raw__t0", scope=RuleScope.CONVERSATION))
-    before = len(screen.desk.library.requests.waiting)
+    count = len(screen.desk.library.requests.waiting)
     screen.write(prompt)
     screen.press("Send")
-    await until(lambda: len(screen.desk.library.requests.waiting) > before)
+    await until(lambda: len(screen.desk.library.requests.waiting) > count)
     return screen.conversation.id
 
 
 async def new(screen):
-    before = screen.conversation.id
+    shown_id = screen.conversation.id
     screen.desk.library.new()
-    await until(lambda: screen.conversation.id != before)
+    await until(lambda: screen.conversation.id != shown_id)
     await screen.idle()
 
 
@@ -53,7 +53,7 @@ def working(screen, conversation_id):
 
 
 def stop_button(shown):
-    return next(each for each in shown.findChildren(QPushButton) if each.accessibleName() == "Stop the agent")
+    return next(button for button in shown.findChildren(QPushButton) if button.accessibleName() == "Stop the agent")
 
 
 def place(conversation_id, screen):
@@ -72,15 +72,15 @@ def click(button):
 def test_stop_reaches_the_conversation_that_is_asked_for_not_the_one_in_view(on_screen):
     async def work(screen):
         await turn_on(screen)
-        asking = await ask(screen, "Ask me.")
-        shown = await dialog(screen)
-        assert not any(words.startswith("In the conversation") for words in screen.words(shown))
+        conversation_id = await ask(screen, "Ask me.")
+        request_dialog = await dialog(screen)
+        assert not any(words.startswith("In the conversation") for words in screen.words(request_dialog))
         await new(screen)
-        assert place(asking, screen) in screen.words(shown)
-        assert "In the conversation “Ask me.”." in shown.accessibleDescription()
-        click(stop_button(shown))
-        await until(lambda: not working(screen, asking))
-        await until(lambda: not shown.isVisible())
+        assert place(conversation_id, screen) in screen.words(request_dialog)
+        assert "In the conversation “Ask me.”." in request_dialog.accessibleDescription()
+        click(stop_button(request_dialog))
+        await until(lambda: not working(screen, conversation_id))
+        await until(lambda: not request_dialog.isVisible())
         assert screen.desk.library.requests.waiting == ()
 
     on_screen(work, ASKS)
@@ -89,16 +89,16 @@ def test_stop_reaches_the_conversation_that_is_asked_for_not_the_one_in_view(on_
 def test_the_list_marks_the_conversation_until_it_is_answered(on_screen):
     async def work(screen):
         await turn_on(screen)
-        asking = await ask(screen, "Ask me.")
-        assert badge(screen, asking) == "attention"
+        conversation_id = await ask(screen, "Ask me.")
+        assert badge(screen, conversation_id) == "attention"
         await new(screen)
-        assert badge(screen, asking) == "attention"
-        seen = []
-        screen.desk.library.activity.changed.connect(lambda id_, _title, what: seen.append((id_, what)))
+        assert badge(screen, conversation_id) == "attention"
+        activities = []
+        screen.desk.library.activity.changed.connect(lambda id_, _title, activity: activities.append((id_, activity)))
         click(command(await dialog(screen), "Decline"))
-        await until(lambda: not working(screen, asking))
-        assert seen == [(asking, "working"), (asking, "done")]
-        assert badge(screen, asking) == "unread"
+        await until(lambda: not working(screen, conversation_id))
+        assert activities == [(conversation_id, "working"), (conversation_id, "done")]
+        assert badge(screen, conversation_id) == "unread"
 
     on_screen(work, ASKS, DONE)
 
@@ -106,15 +106,15 @@ def test_the_list_marks_the_conversation_until_it_is_answered(on_screen):
 def test_the_mark_stays_while_something_else_waits(on_screen):
     async def work(screen):
         await turn_on(screen)
-        asking = await ask(screen, "Ask me.")
-        session = screen.engine._sessions[asking]
+        conversation_id = await ask(screen, "Ask me.")
+        session = screen.engine._sessions[conversation_id]
         (approval,) = await until(lambda: session.approvals.open_approvals)
         session.approvals.answer(approval.approval_id, Deny())
         await until(lambda: not session.approvals.open_approvals)
         await screen.idle()
-        assert badge(screen, asking) == "attention"
+        assert badge(screen, conversation_id) == "attention"
         screen.conversation.stop()
-        await until(lambda: not working(screen, asking))
+        await until(lambda: not working(screen, conversation_id))
 
     on_screen(work, Turn(ToolUse(id="c1", name="raw__t0", input={}), ToolUse(id="c2", name="raw__t1", input={})))
 
@@ -123,25 +123,25 @@ def test_of_two_conversations_at_one_server_each_has_its_own_question(on_screen)
     async def work(screen):
         await turn_on(screen)
         first = await ask(screen, "The first.")
-        shown = await dialog(screen)
+        request_dialog = await dialog(screen)
         await new(screen)
         second = await ask(screen, "The second.")
         requests = screen.desk.library.requests.waiting
         # The server may ask for either: its protocol does not say for which call.
         assert [request.request.conversation_id for request in requests] == [first, None]
-        assert place(first, screen) in screen.words(shown)
-        assert stop_button(shown).isVisible()
+        assert place(first, screen) in screen.words(request_dialog)
+        assert stop_button(request_dialog).isVisible()
         screen.desk._mcp.elicitation.show_request(requests[1].id)
-        assert not stop_button(shown).isVisible()
+        assert not stop_button(request_dialog).isVisible()
         assert badge(screen, second) == "working"
         screen.desk._mcp.elicitation.show_request(requests[0].id)
-        click(stop_button(shown))
+        click(stop_button(request_dialog))
         await until(lambda: not working(screen, first))
         await until(lambda: [request.id for request in screen.desk.library.requests.waiting] == [requests[1].id])
         assert working(screen, second)
         screen.conversation.stop()
         await until(lambda: not working(screen, second))
-        await until(lambda: not shown.isVisible())
+        await until(lambda: not request_dialog.isVisible())
 
     on_screen(work, ASKS, ASKS)
 
@@ -149,14 +149,14 @@ def test_of_two_conversations_at_one_server_each_has_its_own_question(on_screen)
 def test_a_conversation_that_is_deleted_takes_its_question_along(on_screen):
     async def work(screen):
         await turn_on(screen)
-        asking = await ask(screen, "Ask me.")
-        shown = await dialog(screen)
+        conversation_id = await ask(screen, "Ask me.")
+        request_dialog = await dialog(screen)
         await new(screen)
-        screen.desk.library.delete(asking)
-        await until(lambda: not shown.isVisible())
+        screen.desk.library.delete(conversation_id)
+        await until(lambda: not request_dialog.isVisible())
         await screen.idle()
         assert screen.desk.library.requests.waiting == ()
-        assert badge(screen, asking) == ""
+        assert badge(screen, conversation_id) == ""
 
     on_screen(work, ASKS)
 
@@ -164,16 +164,16 @@ def test_a_conversation_that_is_deleted_takes_its_question_along(on_screen):
 def test_a_question_outside_of_every_call_stops_nothing_and_marks_nothing(on_screen):
     async def work(screen):
         await turn_on(screen)
-        asking = await ask(screen, "Ask me.")
-        shown = await dialog(screen)
-        people = screen.engine.consent_handlers
-        screen.desk._tasks.start(people.elicit(ElicitationRequest("Other", "Well?", {"properties": {}})))
+        conversation_id = await ask(screen, "Ask me.")
+        request_dialog = await dialog(screen)
+        handlers = screen.engine.consent_handlers
+        screen.desk._tasks.start(handlers.elicit(ElicitationRequest("Other", "Well?", {"properties": {}})))
         await until(lambda: len(screen.desk.library.requests.waiting) == 2)
         screen.desk._mcp.elicitation.show_request(screen.desk.library.requests.waiting[1].id)
-        assert not stop_button(shown).isVisible()
+        assert not stop_button(request_dialog).isVisible()
         screen.conversation.stop()
-        await until(lambda: not working(screen, asking))
-        assert shown.isVisible()
+        await until(lambda: not working(screen, conversation_id))
+        assert request_dialog.isVisible()
         screen.desk._mcp.close()
         await screen.idle()
 

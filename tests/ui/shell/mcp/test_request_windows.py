@@ -17,18 +17,20 @@ from ui.shell.side_windows.conversation_window import ConversationWindow
 
 
 def dialogs(screen: Screen) -> list[ServerRequestDialog]:
-    found = [window for window in screen.front.app.topLevelWidgets() if isinstance(window, ServerRequestDialog)]
-    return [window for window in found if window.isVisible()]
+    request_dialogs = [
+        window for window in screen.front.app.topLevelWidgets() if isinstance(window, ServerRequestDialog)
+    ]
+    return [window for window in request_dialogs if window.isVisible()]
 
 
 async def dialog(screen: Screen) -> ServerRequestDialog:
-    (found,) = await until(lambda: dialogs(screen))
-    await until(lambda: not found.current.bar.is_input_delayed)
-    return found
+    (request_dialog,) = await until(lambda: dialogs(screen))
+    await until(lambda: not request_dialog.current.bar.is_input_delayed)
+    return request_dialog
 
 
 async def two_windows(screen: Screen) -> tuple[str, ConversationWindow]:
-    """A conversation in a window of its own, while the main one shows another; its call of the server may run."""
+    """Show a conversation in a window of its own and another one in the main window; allow its call of the server."""
     await turn_on(screen)
     await screen.say("One")
     beside = screen.conversation.id
@@ -58,15 +60,15 @@ def requests(screen: Screen):
 @pytest.mark.parametrize("active", ["main", "beside"])
 def test_it_opens_over_the_window_that_shows_the_conversation(on_screen, active):
     async def work(screen):
-        asking, window = await two_windows(screen)
+        conversation_id, window = await two_windows(screen)
         send(window)
         await activate(window if active == "beside" else screen.window)
-        shown = await dialog(screen)
-        assert shown.parentWidget() is window
+        request_dialog = await dialog(screen)
+        assert request_dialog.parentWidget() is window
         # The conversation is in view there.
-        assert place(asking, screen) not in screen.words(shown)
-        click(command(shown, "Decline"))
-        await until(lambda: not working(screen, asking))
+        assert place(conversation_id, screen) not in screen.words(request_dialog)
+        click(command(request_dialog, "Decline"))
+        await until(lambda: not working(screen, conversation_id))
         assert dialogs(screen) == []
 
     on_screen(work, answers(), ASKS, DONE)
@@ -74,57 +76,57 @@ def test_it_opens_over_the_window_that_shows_the_conversation(on_screen, active)
 
 def test_of_two_windows_that_show_it_the_active_one_has_the_question(on_screen):
     async def work(screen):
-        asking, window = await two_windows(screen)
-        screen.desk.library.open(asking)
-        await until(lambda: screen.conversation.id == asking)
+        conversation_id, window = await two_windows(screen)
+        screen.desk.library.open(conversation_id)
+        await until(lambda: screen.conversation.id == conversation_id)
         await activate(window)
         send(window)
-        shown = await dialog(screen)
-        assert shown.parentWidget() is window
-        click(command(shown, "Decline"))
-        await until(lambda: not working(screen, asking))
+        request_dialog = await dialog(screen)
+        assert request_dialog.parentWidget() is window
+        click(command(request_dialog, "Decline"))
+        await until(lambda: not working(screen, conversation_id))
 
     on_screen(work, answers(), ASKS, DONE)
 
 
 def test_one_that_no_window_shows_is_asked_over_the_active_one(on_screen):
     async def work(screen):
-        asking, window = await two_windows(screen)
+        conversation_id, window = await two_windows(screen)
         await activate(window)
         question = ElicitationRequest("Other", "Well?", {"properties": {}}, conversation_id=None)
         screen.desk._tasks.start(screen.engine.consent_handlers.elicit(question))
-        shown = await dialog(screen)
-        assert shown.parentWidget() is window
-        click(command(shown, "Decline"))
+        request_dialog = await dialog(screen)
+        assert request_dialog.parentWidget() is window
+        click(command(request_dialog, "Decline"))
         await until(lambda: not dialogs(screen))
         await activate(screen.window)
         screen.desk._tasks.start(screen.engine.consent_handlers.elicit(question))
-        shown = await dialog(screen)
-        assert shown.parentWidget() is screen.window
-        click(command(shown, "Decline"))
+        request_dialog = await dialog(screen)
+        assert request_dialog.parentWidget() is screen.window
+        click(command(request_dialog, "Decline"))
         await screen.idle()
-        assert not working(screen, asking)
+        assert not working(screen, conversation_id)
 
     on_screen(work, answers())
 
 
 def test_what_is_written_in_it_stays_when_its_window_goes(on_screen):
     async def work(screen):
-        asking, window = await two_windows(screen)
+        conversation_id, window = await two_windows(screen)
         await activate(window)
         send(window)
-        shown = await dialog(screen)
-        field = shown.current.view.rows[0].findChild(QLineEdit)
+        request_dialog = await dialog(screen)
+        field = request_dialog.current.view.rows[0].findChild(QLineEdit)
         QTest.keyClicks(field, "kept")
         screen.desk._desktop.windows.close_window(window)
         await screen.idle()
-        (same,) = dialogs(screen)
-        assert same is shown
-        assert shown.parentWidget() is screen.window
-        assert place(asking, screen) in screen.words(shown)
+        (remaining,) = dialogs(screen)
+        assert remaining is request_dialog
+        assert request_dialog.parentWidget() is screen.window
+        assert place(conversation_id, screen) in screen.words(request_dialog)
         assert field.text() == "kept"
-        click(stop_button(shown))
-        await until(lambda: not working(screen, asking))
+        click(stop_button(request_dialog))
+        await until(lambda: not working(screen, conversation_id))
         assert dialogs(screen) == []
 
     on_screen(work, answers(), ASKS)
@@ -132,20 +134,20 @@ def test_what_is_written_in_it_stays_when_its_window_goes(on_screen):
 
 def test_a_notification_leads_to_the_window_that_shows_the_conversation(on_screen):
     async def work(screen):
-        asking, window = await two_windows(screen)
+        conversation_id, window = await two_windows(screen)
         await activate(window)
         send(window)
         await until(lambda: requests(screen))
-        (shown,) = dialogs(screen)
-        before = screen.conversation.id
-        shown.hide()
+        (request_dialog,) = dialogs(screen)
+        shown_id = screen.conversation.id
+        request_dialog.hide()
         await activate(screen.window)
         screen.desk._show_request(requests(screen)[0])
-        assert dialogs(screen) == [shown]
-        assert shown.parentWidget() is window
+        assert dialogs(screen) == [request_dialog]
+        assert request_dialog.parentWidget() is window
         await screen.idle()
-        assert screen.conversation.id == before
-        screen.engine._sessions[asking].interrupt()
-        await until(lambda: not working(screen, asking))
+        assert screen.conversation.id == shown_id
+        screen.engine._sessions[conversation_id].interrupt()
+        await until(lambda: not working(screen, conversation_id))
 
     on_screen(work, answers(), ASKS)

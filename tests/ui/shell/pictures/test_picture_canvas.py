@@ -22,38 +22,38 @@ acts = st.lists(
 
 
 def framing(size, view, ratio=1.0):
-    made = PanZoom()
-    made.show(size)
-    made.set_view(view, ratio)
-    return made
+    pan_zoom = PanZoom()
+    pan_zoom.show(size)
+    pan_zoom.set_view(view, ratio)
+    return pan_zoom
 
 
 def test_what_fits_is_whole_in_the_middle_and_never_enlarged():
-    made = framing(QSize(1000, 500), QSize(500, 500))
-    assert made.zoom == 0.5
-    assert made.picture_rect().getRect() == (0, 125, 500, 250)
+    pan_zoom = framing(QSize(1000, 500), QSize(500, 500))
+    assert pan_zoom.zoom == 0.5
+    assert pan_zoom.picture_rect().getRect() == (0, 125, 500, 250)
     assert framing(QSize(10, 10), QSize(500, 500)).picture_rect().getRect() == (245, 245, 10, 10)
 
 
 def test_a_hundred_percent_is_a_pixel_of_the_screen():
-    made = framing(QSize(1000, 1000), QSize(200, 200), 2.0)
-    made.zoom_to(1.0)
-    assert made.picture_rect().width() == 500
-    assert made.can_move
+    pan_zoom = framing(QSize(1000, 1000), QSize(200, 200), 2.0)
+    pan_zoom.zoom_to(1.0)
+    assert pan_zoom.picture_rect().width() == 500
+    assert pan_zoom.can_move
 
 
 @given(sizes, views, ratios, acts)
-def test_no_empty_room_beside_a_picture_that_is_larger_than_its_view(size, view, ratio, done):
-    made = framing(size, view, ratio)
-    for act, one, other in done:
+def test_no_empty_room_beside_a_picture_that_is_larger_than_its_view(size, view, ratio, actions):
+    pan_zoom = framing(size, view, ratio)
+    for act, value, anchor in actions:
         if act == "zoom":
-            made.zoom_to(one, other)
+            pan_zoom.zoom_to(value, anchor)
         elif act == "move":
-            made.move_by(one)
+            pan_zoom.move_by(value)
         else:
-            made.fits = True
-        assert made.zoom <= MAX_ZOOM
-        picture_rect = made.picture_rect()
+            pan_zoom.fits = True
+        assert pan_zoom.zoom <= MAX_ZOOM
+        picture_rect = pan_zoom.picture_rect()
         for start, length, room in (
             (picture_rect.left(), picture_rect.width(), view.width()),
             (picture_rect.top(), picture_rect.height(), view.height()),
@@ -67,21 +67,21 @@ def test_no_empty_room_beside_a_picture_that_is_larger_than_its_view(size, view,
 
 @given(sizes, views, ratios, st.floats(0, 1), st.floats(0, 1))
 def test_the_point_under_the_pointer_stays(size, view, ratio, across, down):
-    made = framing(size, view, ratio)
-    made.zoom_to(8.0)
-    at = QPointF(across * view.width(), down * view.height())
+    pan_zoom = framing(size, view, ratio)
+    pan_zoom.zoom_to(8.0)
+    pointer = QPointF(across * view.width(), down * view.height())
 
-    def under(framed):
-        return (at - framed.picture_rect().topLeft()) * (ratio / framed.zoom)
+    def picture_point(frame):
+        return (pointer - frame.picture_rect().topLeft()) * (ratio / frame.zoom)
 
-    if made.picture_rect().width() < view.width() * 2 or made.picture_rect().height() < view.height() * 2:
+    if pan_zoom.picture_rect().width() < view.width() * 2 or pan_zoom.picture_rect().height() < view.height() * 2:
         return
-    before = under(made)
-    made.zoom_to(12.0, at)
-    assert (under(made) - before).manhattanLength() <= 1
+    point = picture_point(pan_zoom)
+    pan_zoom.zoom_to(12.0, pointer)
+    assert (picture_point(pan_zoom) - point).manhattanLength() <= 1
 
 
 def test_moving_what_fits_holds_its_zoom():
-    made = framing(QSize(1000, 500), QSize(500, 500))
-    made.move_by(QPointF(30, 30))
-    assert made.zoom == pytest.approx(0.5)
+    pan_zoom = framing(QSize(1000, 500), QSize(500, 500))
+    pan_zoom.move_by(QPointF(30, 30))
+    assert pan_zoom.zoom == pytest.approx(0.5)

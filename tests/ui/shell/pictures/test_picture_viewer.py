@@ -20,20 +20,20 @@ from ui.transcript.blocks.image_store import InMemoryImage
 def viewer(qtbot, tmp_path):
     window = QWidget()
     qtbot.addWidget(window)
-    made = PictureViewer(ThemeSource(), NoPictures(tmp_path), window)
-    yield made
-    made.close()
-    made._jobs.close()
+    new_viewer = PictureViewer(ThemeSource(), NoPictures(tmp_path), window)
+    yield new_viewer
+    new_viewer.close()
+    new_viewer._jobs.close()
 
 
 @pytest.fixture
 def three(viewer, qtbot, tmp_path):
     colors = ("#ff0000", "#00ff00", "#0000ff")
-    shown = [ViewerPicture(stored(tmp_path, 1000, 500, color), f"{color[1:]}.png") for color in colors]
-    viewer.show_pictures(shown, 0)
+    pictures = [ViewerPicture(stored(tmp_path, 1000, 500, color), f"{color[1:]}.png") for color in colors]
+    viewer.show_pictures(pictures, 0)
     viewer.resize(600, 500)
     wait(viewer, qtbot)
-    return shown
+    return pictures
 
 
 def wait(viewer, qtbot):
@@ -75,10 +75,10 @@ def test_keys_and_wheel_zoom(viewer, three):
     assert (canvas.zoom, viewer._percent.text()) == (1.0, "100 %")
     press(viewer, Qt.Key.Key_0)
     assert canvas.fits
-    at = QPointF(canvas.rect().center())
+    center = QPointF(canvas.rect().center())
     turn = QWheelEvent(
-        at,
-        canvas.mapToGlobal(at),
+        center,
+        canvas.mapToGlobal(center),
         QPoint(),
         QPoint(0, 240),
         Qt.MouseButton.NoButton,
@@ -146,9 +146,9 @@ def test_copy_gives_every_pixel(viewer, three, qtbot):
 
 def test_save_asks_for_what_is_looked_at(viewer, three, qtbot):
     press(viewer, Qt.Key.Key_Right)
-    with qtbot.waitSignal(viewer.save_requested) as asked:
+    with qtbot.waitSignal(viewer.save_requested) as signal:
         press(viewer, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
-    assert asked.args == [three[1]]
+    assert signal.args == [three[1]]
     assert three[1].file_name == "00ff00.png"
 
 
@@ -160,7 +160,7 @@ def test_esc_closes_and_gives_the_memory_back(viewer, three):
 
 
 def test_every_part_has_a_name(viewer, three):
-    names = {each.accessibleName() for each in viewer.findChildren(QAbstractButton) if each.isVisible()}
+    names = {button.accessibleName() for button in viewer.findChildren(QAbstractButton) if button.isVisible()}
     assert names == {
         "Previous picture",
         "Next picture",
@@ -179,7 +179,9 @@ def test_a_single_one_has_no_others(viewer, qtbot, tmp_path):
     viewer.show_pictures([ViewerPicture(stored(tmp_path, 40, 20), "a.png")], 0)
     wait(viewer, qtbot)
     assert not [
-        each for each in viewer.findChildren(QAbstractButton) if "Next" in each.accessibleName() and each.isVisible()
+        button
+        for button in viewer.findChildren(QAbstractButton)
+        if "Next" in button.accessibleName() and button.isVisible()
     ]
     assert viewer.canvas.zoom == 1.0
 
@@ -208,7 +210,7 @@ def test_what_cannot_be_shown_says_why(viewer, qtbot, tmp_path, monkeypatch, how
     viewer.show_pictures([ViewerPicture(source, "a.png")], 0)
     qtbot.waitUntil(lambda: viewer.canvas.words not in ("", "Loading…"))
     assert ("megapixels" if how == "huge" else "cannot be read") in viewer.canvas.words
-    copy = next(each for each in viewer.findChildren(QAbstractButton) if each.accessibleName() == "Copy picture")
+    copy = next(button for button in viewer.findChildren(QAbstractButton) if button.accessibleName() == "Copy picture")
     assert not copy.isEnabled()
 
 
@@ -245,11 +247,11 @@ def test_halves_are_what_they_are_halves_of():
 
 
 def test_hidden_characters_of_a_name_are_told(viewer, qtbot, monkeypatch):
-    told = []
-    monkeypatch.setattr(picture_viewer, "announce", lambda _, words: told.append(words))
+    announcements = []
+    monkeypatch.setattr(picture_viewer, "announce", lambda _, words: announcements.append(words))
     viewer.show_pictures([ViewerPicture(InMemoryImage("x", "a", png(4, 2)), "a\u202egnp.exe")], 0)
     wait(viewer, qtbot)
-    assert told == ["a⟨U+202E⟩gnp.exe, 1 of 1, 4 × 2 pixels"]
+    assert announcements == ["a⟨U+202E⟩gnp.exe, 1 of 1, 4 × 2 pixels"]
 
 
 def test_its_name_is_seen_in_the_narrowest_window(viewer, three):
