@@ -22,7 +22,7 @@ from ui.style.theme import ThemeSource
 from ui.transcript.view import TranscriptView
 
 
-def say(**fact):
+def print_fact(**fact):
     print(json.dumps(fact), flush=True)
 
 
@@ -98,7 +98,7 @@ def answer(view: TranscriptView) -> None:
     rows = view.row_viewport.rows
     laid = sum(block.is_laid_out for row in rows._rows.values() for block in row.blocks)
     position = view.caret.position
-    say(
+    print_fact(
         rows=len(rows._rows),
         laid=laid,
         caret=position and [position.row, position.block, position.offset],
@@ -110,18 +110,18 @@ def main():
     app = QApplication(sys.argv)
     app.setApplicationName("transcript-under-test")
     view = TranscriptView(ThemeSource(), NoPictures(Path()))
-    view.remedy_requested.connect(lambda item_id, action: say(signal="remedy", item=item_id, action=str(action)))
-    view.approval_requested.connect(lambda approval_id: say(signal="approval", id=approval_id))
+    view.remedy_requested.connect(lambda item_id, action: print_fact(signal="remedy", item=item_id, action=str(action)))
+    view.approval_requested.connect(lambda approval_id: print_fact(signal="approval", id=approval_id))
     view.resize(900, 900)
-    view.link_activated.connect(lambda target: say(signal="link", target=target))
+    view.link_activated.connect(lambda target: print_fact(signal="link", target=target))
     view.set_transcript(CONVERSATIONS[sys.argv[1] if len(sys.argv) > 1 else "short"]())
     view.show()
     ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read)
     ended.activated.connect(lambda: answer(view))
-    say(signal="shown")
+    print_fact(signal="shown")
     app.exec()
     view.close_workers()
-    say(signal="ended")
+    print_fact(signal="ended")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def svg_to_png(svg, width):
 
 
 def make(folder):
-    """An interpreter that has it."""
+    """Return an interpreter that has this renderer."""
     import venv
 
     venv.create(folder, with_pip=False, symlinks=True)

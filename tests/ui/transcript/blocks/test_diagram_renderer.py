@@ -32,31 +32,31 @@ def sketch(source, scale=1.0):
 
 
 def children():
-    found = []
-    for each in psutil.Process().children(recursive=True):
+    processes = []
+    for child in psutil.Process().children(recursive=True):
         # One that ends meanwhile has no command any more.
         with contextlib.suppress(psutil.NoSuchProcess):
-            found += [each] if "--child" in each.cmdline() else []
-    return found
+            processes += [child] if "--child" in child.cmdline() else []
+    return processes
 
 
 def test_it_is_drawn_at_the_wanted_scale_without_what_lies_elsewhere(python):
-    drawn = DiagramRenderer(python).draw(sketch("flowchart", 2.0))
-    assert isinstance(drawn, bytes), drawn
-    assert drawn[16:24] == (600).to_bytes(4, "big") + (400).to_bytes(4, "big")
+    picture = DiagramRenderer(python).draw(sketch("flowchart", 2.0))
+    assert isinstance(picture, bytes), picture
+    assert picture[16:24] == (600).to_bytes(4, "big") + (400).to_bytes(4, "big")
     assert not children()
 
 
 def test_a_huge_one_is_drawn_smaller(python):
-    drawn = DiagramRenderer(python).draw(sketch("flowchart", 500.0))
-    width, height = (int.from_bytes(drawn[at : at + 4], "big") for at in (16, 20))
+    picture = DiagramRenderer(python).draw(sketch("flowchart", 500.0))
+    width, height = (int.from_bytes(picture[start : start + 4], "big") for start in (16, 20))
     assert width * height <= 16_100_000
 
 
 def test_what_is_wrong_is_said(python):
-    found = DiagramRenderer(python).draw(sketch("wrong"))
-    assert found.reason is DiagramErrorReason.WRONG
-    assert "Parse error on line 2" in found.message
+    error = DiagramRenderer(python).draw(sketch("wrong"))
+    assert error.reason is DiagramErrorReason.WRONG
+    assert "Parse error on line 2" in error.message
 
 
 @pytest.mark.parametrize("source", ["program", "file /tmp/never-written-by-a-diagram"])
@@ -65,7 +65,7 @@ def test_it_reaches_nothing(python, source):
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "statement",
     [
         "os.open({new!r}, os.O_WRONLY | os.O_CREAT)",
         "os.open({old!r}, os.O_RDWR)",
@@ -86,16 +86,16 @@ def test_it_reaches_nothing(python, source):
         "os.kill(os.getppid(), 0)",
     ],
 )
-def test_it_changes_no_file(python, tmp_path, deed):
+def test_it_changes_no_file(python, tmp_path, statement):
     old, new, empty = tmp_path / "old", tmp_path / "new", tmp_path / "empty"
     old.write_text("kept")
     empty.mkdir()
-    before = old.stat()
-    found = DiagramRenderer(python).draw(sketch("do " + deed.format(old=str(old), new=str(new), empty=str(empty))))
-    assert found.reason is DiagramErrorReason.WRONG
-    assert found.message != "it was done"
+    stat = old.stat()
+    error = DiagramRenderer(python).draw(sketch("do " + statement.format(old=str(old), new=str(new), empty=str(empty))))
+    assert error.reason is DiagramErrorReason.WRONG
+    assert error.message != "it was done"
     assert sorted(tmp_path.iterdir()) == [empty, old]
-    assert (old.read_text(), old.stat().st_mtime, old.stat().st_mode) == ("kept", before.st_mtime, before.st_mode)
+    assert (old.read_text(), old.stat().st_mtime, old.stat().st_mode) == ("kept", stat.st_mtime, stat.st_mode)
 
 
 def test_it_may_read(python):
@@ -105,8 +105,8 @@ def test_it_may_read(python):
 def test_it_reaches_no_network(python):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
-        found = DiagramRenderer(python).draw(sketch(f"socket {server.getsockname()[1]}"))
-        assert found.reason is DiagramErrorReason.WRONG
+        error = DiagramRenderer(python).draw(sketch(f"socket {server.getsockname()[1]}"))
+        assert error.reason is DiagramErrorReason.WRONG
         with pytest.raises(BlockingIOError):
             server.accept()
 
@@ -128,28 +128,28 @@ def test_it_ends_in_time(python):
 
 @pytest.mark.parametrize("end", ["stop", "close"])
 def test_it_can_be_ended(python, end):
-    one, wanted, found = DiagramRenderer(python), sketch("hang"), []
-    thread = threading.Thread(target=lambda: found.append(one.draw(wanted)))
+    renderer, request, errors = DiagramRenderer(python), sketch("hang"), []
+    thread = threading.Thread(target=lambda: errors.append(renderer.draw(request)))
     thread.start()
     while not children():
         pass
-    one.close() if end == "close" else one.stop(wanted)
+    renderer.close() if end == "close" else renderer.stop(request)
     thread.join(10)
-    assert [each.reason for each in found] == [DiagramErrorReason.STOPPED]
+    assert [error.reason for error in errors] == [DiagramErrorReason.STOPPED]
     assert not children()
     if end == "close":
-        assert one.draw(sketch("flowchart")).reason is DiagramErrorReason.STOPPED
+        assert renderer.draw(sketch("flowchart")).reason is DiagramErrorReason.STOPPED
     else:
-        assert isinstance(one.draw(sketch("flowchart")), bytes)
+        assert isinstance(renderer.draw(sketch("flowchart")), bytes)
 
 
 def test_what_was_stopped_before_its_turn_is_not_begun(python):
-    one, wanted = DiagramRenderer(python), sketch("hang")
-    one.stop(wanted)
-    assert one.draw(wanted).reason is DiagramErrorReason.STOPPED
-    one.stop(sketch("flowchart"))
-    one.resume(sketch("flowchart"))
-    assert isinstance(one.draw(sketch("flowchart")), bytes)
+    renderer, request = DiagramRenderer(python), sketch("hang")
+    renderer.stop(request)
+    assert renderer.draw(request).reason is DiagramErrorReason.STOPPED
+    renderer.stop(sketch("flowchart"))
+    renderer.resume(sketch("flowchart"))
+    assert isinstance(renderer.draw(sketch("flowchart")), bytes)
 
 
 def test_without_it_nothing_is_started(monkeypatch):
@@ -166,7 +166,7 @@ def test_without_it_nothing_is_started(monkeypatch):
 
 @pytest.mark.exhaustive("test_it_is_drawn_at_the_wanted_scale_without_what_lies_elsewhere, with a stand-in")
 @pytest.mark.skipif(find_renderer().python is None, reason="the extra diagrams is not installed")
-def test_the_real_one():
+def test_the_installed_renderer_draws_diagrams():
     for source in ("flowchart TD\n A[Start] --> B{ok?}", "sequenceDiagram\n A->>B: hi", "classDiagram\n A <|-- B"):
         for theme in (LIGHT, DARK):
             assert isinstance(find_renderer().draw(make_request(source, theme, 1.0)), bytes)

@@ -10,13 +10,13 @@ def test_the_action_stays_beside_the_title_where_the_card_is_narrow(qapp):
         "Datei schreiben", "edit", state="Rückgängig gemacht", state_icon="check", action="Wiederherstellen"
     )
     style, block = RenderStyle(LIGHT, 100), HeaderBlock(header, callback=lambda: None)
-    ends = []
+    gaps = []
     for width in (600, 272):
         block.layout(width, style)
         (action,) = block.controls()
         assert action.box.left() > 80
         assert action.box.right() < width
-        ends.append(width - action.box.right())
+        gaps.append(width - action.box.right())
     # The state is its icon alone then, and is said all the same.
-    assert ends[1] < 40 < ends[0]
+    assert gaps[1] < 40 < gaps[0]
     assert block.spoken_text() == "Datei schreiben, Rückgängig gemacht"

@@ -39,9 +39,9 @@ def picture(name, width=40):
     return Image(source=Base64Source(media_type="image/png", data=data), name=name)
 
 
-def copied(standing):
+def copied(harness):
     forms = CopyFormats()
-    for step in selection_extracts(standing.view.row_viewport.selection, standing.rows):
+    for step in selection_extracts(harness.view.row_viewport.selection, harness.rows):
         if isinstance(step, CopyExtract):
             forms.add(step)
         else:
@@ -54,18 +54,18 @@ def copied(standing):
     return forms
 
 
-def over(standing, first, last):
-    standing.view.row_viewport.select(first, last)
-    return copied(standing)
+def copy_selection(harness, first, last):
+    harness.view.row_viewport.select(first, last)
+    return copied(harness)
 
 
 def test_a_selection_over_sources_has_titles_and_addresses(qtbot):
-    standing = Standing(qtbot, [answer()])
-    forms = over(standing, TextPosition(), TextPosition(0, 1, LAST_OFFSET))
+    harness = Standing(qtbot, [answer()])
+    forms = copy_selection(harness, TextPosition(), TextPosition(0, 1, LAST_OFFSET))
     assert forms.plain == "\n".join(["Known.", "", *TITLES])
     assert (
         forms.markdown
-        == standing.rows.row(0).source()
+        == harness.rows.row(0).source()
         == (
             "Known.\n\nSources\n\n1. [First &#91;draft&#93;](<https://one.example/a>)\n"
             "2. [https\\://two.example/b c>](<https://two.example/b%20c%3E>)\n3. a book"
@@ -80,121 +80,123 @@ def test_a_selection_over_sources_has_titles_and_addresses(qtbot):
 
 
 def test_they_do_not_go_on_with_a_list_above(qtbot):
-    standing = Standing(qtbot, [answer(text="1. one\n2. two")])
-    forms = over(standing, TextPosition(), TextPosition(0, 2, LAST_OFFSET))
-    kinds = [each.containers[-1].marker if each.containers else each.text for each in parse_leaves(forms.markdown)[0]]
+    harness = Standing(qtbot, [answer(text="1. one\n2. two")])
+    forms = copy_selection(harness, TextPosition(), TextPosition(0, 2, LAST_OFFSET))
+    kinds = [leaf.containers[-1].marker if leaf.containers else leaf.text for leaf in parse_leaves(forms.markdown)[0]]
     assert kinds == ["1.", "2.", "Sources", "1.", "2.", "3."]
 
 
 def test_some_of_the_sources_keep_their_numbers(qtbot):
-    standing = Standing(qtbot, [answer()])
-    at = standing.rows.row(0).blocks[1]
-    standing.rows.settle()
-    y = [box.center().y() for box in at.item_rects()]
-    start, end = (at.offset_at(QPoint(x, y)) for x, y in ((0, y[2]), (500, y[3])))
-    forms = over(standing, TextPosition(0, 1, start), TextPosition(0, 1, end))
+    harness = Standing(qtbot, [answer()])
+    source_list = harness.rows.row(0).blocks[1]
+    harness.rows.settle()
+    y = [box.center().y() for box in source_list.item_rects()]
+    start, end = (source_list.offset_at(QPoint(x, y)) for x, y in ((0, y[2]), (500, y[3])))
+    forms = copy_selection(harness, TextPosition(0, 1, start), TextPosition(0, 1, end))
     assert forms.plain == "\n".join(TITLES[2:])
     assert forms.markdown.startswith("2. [")
     assert '<ol start="2"><li><a' in forms.html
 
 
 def test_a_word_of_a_source_is_a_word(qtbot):
-    standing = Standing(qtbot, [answer()])
-    start = standing.rows.row(0).blocks[1].plain().index("book")
-    forms = over(standing, TextPosition(0, 1, start), TextPosition(0, 1, start + 4))
+    harness = Standing(qtbot, [answer()])
+    start = harness.rows.row(0).blocks[1].plain().index("book")
+    forms = copy_selection(harness, TextPosition(0, 1, start), TextPosition(0, 1, start + 4))
     assert (forms.plain, forms.markdown) == ("book", "book")
 
 
 def test_sources_that_stay_away_are_copied_too(qtbot):
     many = tuple(Citation(title=f"T{n}", url=f"https://h{n}.example") for n in range(12))
-    standing = Standing(qtbot, [answer(many)])
-    standing.rows.settle()
-    block = standing.rows.row(0).blocks[1]
+    harness = Standing(qtbot, [answer(many)])
+    harness.rows.settle()
+    block = harness.rows.row(0).blocks[1]
     assert len(block.item_rects()) == 13
     below = block.offset_at(QPoint(700, 2000))
-    assert over(standing, TextPosition(), TextPosition(0, 1, below)).plain.endswith("12. T11 (https://h11.example)")
+    assert copy_selection(harness, TextPosition(), TextPosition(0, 1, below)).plain.endswith(
+        "12. T11 (https://h11.example)"
+    )
 
 
 def test_a_selection_over_pictures_names_them(qtbot):
     message = Message.user_with_blocks(
         [picture("a_b_*.png"), picture("x\u202egnp.exe"), picture(""), Text(text="Look")]
     )
-    standing = Standing(qtbot, [message])
-    forms = over(standing, TextPosition(), TextPosition(0, 1, LAST_OFFSET))
+    harness = Standing(qtbot, [message])
+    forms = copy_selection(harness, TextPosition(), TextPosition(0, 1, LAST_OFFSET))
     names = ["[Image: a_b_*.png]", "[Image: x⟨U+202E⟩gnp.exe]", "[Image]"]
     assert forms.plain == "\n".join([*names, "", "Look"])
-    assert forms.markdown == standing.rows.row(0).source() == "\n".join([*names, "", "Look"])
+    assert forms.markdown == harness.rows.row(0).source() == "\n".join([*names, "", "Look"])
     assert forms.html.endswith(f"<p>{'<br>'.join(names)}</p><p>Look</p>")
 
 
 def test_a_name_that_would_be_markup_is_written_as_text(qtbot):
-    standing = Standing(qtbot, [Message.user_with_blocks([picture("*a* `b`.png")])])
-    forms = over(standing, TextPosition(), TextPosition(0, 0, LAST_OFFSET))
+    harness = Standing(qtbot, [Message.user_with_blocks([picture("*a* `b`.png")])])
+    forms = copy_selection(harness, TextPosition(), TextPosition(0, 0, LAST_OFFSET))
     (leaf,) = parse_leaves(forms.markdown)[0]
     assert leaf.kind == "paragraph"
-    assert plain_of(standing.rows.row(0)) == "[Image: *a* `b`.png]"
+    assert plain_of(harness.rows.row(0)) == "[Image: *a* `b`.png]"
     again = Standing(qtbot, [Message.assistant(forms.markdown)])
     assert plain_of(again.rows.row(0)) == "[Image: *a* `b`.png]"
 
 
 def test_pictures_are_selected_one_by_one(qtbot):
-    standing = Standing(qtbot, [Message.user_with_blocks([picture("a.png", 200), picture("b.png", 200)])])
-    standing.rows.settle()
-    block = standing.rows.row(0).blocks[0]
+    harness = Standing(qtbot, [Message.user_with_blocks([picture("a.png", 200), picture("b.png", 200)])])
+    harness.rows.settle()
+    block = harness.rows.row(0).blocks[0]
     left, right = block.item_rects()
     edges = [block.offset_at(QPoint(x, 10)) for x in (left.left(), left.right(), right.left(), right.right())]
     assert edges == [0, 14, 15, 29]
-    assert over(standing, TextPosition(0, 0, edges[2]), TextPosition(0, 0, edges[3])).plain == "[Image: b.png]"
+    assert copy_selection(harness, TextPosition(0, 0, edges[2]), TextPosition(0, 0, edges[3])).plain == "[Image: b.png]"
     assert block.boxes(15, 29)[0].left() == right.left()
 
 
 def test_selected_sources_are_seen_to_be_selected(qtbot):
-    standing = Standing(qtbot, [answer()])
-    standing.rows.settle()
-    row = standing.rows.row(0)
+    harness = Standing(qtbot, [answer()])
+    harness.rows.settle()
+    row = harness.rows.row(0)
     line = row.blocks[1].item_rects()[1].translated(row.stack.block_box(1).topLeft())
-    corner = line.translated(standing.view.row_viewport.row_box(0).topLeft()).topLeft()
-    colour = standing.themes.theme.selection
-    seen = []
+    corner = line.translated(harness.view.row_viewport.row_box(0).topLeft()).topLeft()
+    colour = harness.themes.theme.selection
+    are_selected = []
     for end in (TextPosition(0, 1, 0), TextPosition(0, 1, LAST_OFFSET)):
-        standing.view.row_viewport.select(TextPosition(), end)
-        seen.append(standing.view.viewport().grab().toImage().pixelColor(corner).name() == colour)
-    assert seen == [False, True]
+        harness.view.row_viewport.select(TextPosition(), end)
+        are_selected.append(harness.view.viewport().grab().toImage().pixelColor(corner).name() == colour)
+    assert are_selected == [False, True]
 
 
 def test_words_on_the_colour_of_a_selection_can_be_read(qtbot):
-    standing = Standing(qtbot, [answer()])
-    standing.rows.settle()
-    standing.view.row_viewport.select(TextPosition(0, 1, 0), TextPosition(0, 1, LAST_OFFSET))
-    row = standing.rows.row(0)
-    picture = standing.view.viewport().grab().toImage()
-    corner = row.stack.block_box(1).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
-    found = set()
+    harness = Standing(qtbot, [answer()])
+    harness.rows.settle()
+    harness.view.row_viewport.select(TextPosition(0, 1, 0), TextPosition(0, 1, LAST_OFFSET))
+    row = harness.rows.row(0)
+    picture = harness.view.viewport().grab().toImage()
+    corner = row.stack.block_box(1).topLeft() + harness.view.row_viewport.row_box(0).topLeft()
+    colors = set()
     for position in row.blocks[1].item_rects()[:2]:
         box = position.translated(corner)
         points = product(range(box.left(), box.right()), range(box.top(), box.bottom()))
-        found |= {picture.pixelColor(*point).name() for point in points}
-    theme = standing.themes.theme
-    assert theme.text in found
-    assert not found & {theme.muted, theme.link}
+        colors |= {picture.pixelColor(*point).name() for point in points}
+    theme = harness.themes.theme
+    assert theme.text in colors
+    assert not colors & {theme.muted, theme.link}
 
 
 @pytest.mark.parametrize("offset", [0, 7, 8, 12])
 def test_a_caret_stands_only_at_edges(qtbot, offset):
-    standing = Standing(qtbot, [answer()])
-    standing.rows.settle()
-    block = standing.rows.row(0).blocks[1]
+    harness = Standing(qtbot, [answer()])
+    harness.rows.settle()
+    block = harness.rows.row(0).blocks[1]
     heading, first = block.item_rects()[:2]
     stop = block.caret_stop_at(offset)
     assert stop == {0: 0, 7: 7, 8: 8, 12: 8 + len(TITLES[1])}[offset]
     box = block.caret_rect_at(stop)
-    wanted = {0: heading.left(), 7: heading.right() + 1, 8: first.left()}.get(stop, first.right() + 1)
-    assert (box.left(), box.height()) == (wanted, heading.height())
+    expected = {0: heading.left(), 7: heading.right() + 1, 8: first.left()}.get(stop, first.right() + 1)
+    assert (box.left(), box.height()) == (expected, heading.height())
 
 
 def test_caret_browsing_walks_through_sources(qtbot):
-    standing = Standing(qtbot, [answer()])
-    view = standing.view
+    harness = Standing(qtbot, [answer()])
+    view = harness.view
     view.caret.toggle()
     view.caret.move_to(TextPosition(0, 1, 0))
     places = []

@@ -24,10 +24,10 @@ HERE = "https://x.org/a/b.png?c=d"
 
 @pytest.fixture
 def remote(qapp):
-    made = RemoteImages()
-    made.asked = []
-    made.wanted.connect(lambda address, insists: made.asked.append((address, insists)))
-    return made
+    images = RemoteImages()
+    images.asked = []
+    images.wanted.connect(lambda address, insists: images.asked.append((address, insists)))
+    return images
 
 
 def test_it_is_asked_for_once(remote):
@@ -43,14 +43,14 @@ def test_it_is_asked_for_once(remote):
 
 
 def test_what_is_given_up_does_not_arrive(remote):
-    told = []
-    remote.unwanted.connect(told.append)
+    cancelled = []
+    remote.unwanted.connect(cancelled.append)
     remote.load(HERE)
     remote.cancel(HERE)
     remote.arrived(HERE, png(4, 2), "b.png")
     remote.failed(HERE, "what", "remedy")
     assert remote.state_of(HERE).progress is LoadState.UNASKED
-    assert told == [HERE]
+    assert cancelled == [HERE]
 
 
 def test_a_refusal_can_be_overruled_only_where_that_helps(remote):
@@ -86,7 +86,7 @@ def test_nobody_is_remembered_who_is_gone(remote):
     for number, watcher in enumerate(watchers):
         remote.watch(f"{HERE}{number}", watcher)
     remote.load(f"{HERE}1")
-    assert [watcher.told for watcher in watchers] == [0, 1, 0]
+    assert [watcher.notifications for watcher in watchers] == [0, 1, 0]
     remote.cancel(f"{HERE}1")
     del watcher
     watchers.clear()
@@ -95,29 +95,29 @@ def test_nobody_is_remembered_who_is_gone(remote):
 
 
 class Watching:
-    told = 0
+    notifications = 0
 
     def on_remote_image_change(self):
-        self.told += 1
+        self.notifications += 1
 
 
-def test_one_whose_head_is_broken_failed(remote):
+def test_a_picture_with_a_broken_header_has_failed(remote):
     remote.load(HERE)
     remote.arrived(HERE, png(30, 15)[:16] + b"\0" * 200, "b.png")
-    found = remote.state_of(HERE)
-    assert (found.progress, found.sentence) == (
+    state = remote.state_of(HERE)
+    assert (state.progress, state.sentence) == (
         LoadState.FAILED,
         "This picture is damaged: its size cannot be read.",
     )
-    assert found.remedy
+    assert state.remedy
     remote.load(HERE)
     remote.arrived(HERE, png(30, 15), "b.png")
     assert remote.state_of(HERE).size == QSize(30, 15)
 
 
-def shown(text, qtbot, tmp_path):
+def show_text(text, qtbot, tmp_path):
     view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
-    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    qtbot.addWidget(view, before_close_func=lambda closing: closing.close_workers())
     view.resize(800, 600)
     view.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
     view.show()
@@ -129,9 +129,9 @@ def controls(view):
 
 
 def test_the_box_names_it_and_asks_nobody(qtbot, tmp_path):
-    view = shown(f"![A chart]({HERE})\n\n![](https://xn--pple-43d.com/x.png)\n\n![c](ftp://x/y)", qtbot, tmp_path)
-    asked = []
-    view.remote_images.wanted.connect(lambda *given: asked.append(given))
+    view = show_text(f"![A chart]({HERE})\n\n![](https://xn--pple-43d.com/x.png)\n\n![c](ftp://x/y)", qtbot, tmp_path)
+    requests = []
+    view.remote_images.wanted.connect(lambda *values: requests.append(values))
     view.grab()
     assert list(controls(view)) == ["Load image"]
     blocks = view.row_viewport.rows.row(0).blocks
@@ -139,17 +139,17 @@ def test_the_box_names_it_and_asks_nobody(qtbot, tmp_path):
     assert blocks[1].spoken_text() == "Image: Picture, xn--pple-43d.com"
     assert not blocks[2].controls()
     assert blocks[0].tooltip_at(QPoint()) == HERE
-    assert asked == []
+    assert requests == []
 
 
 def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
-    view = shown(f"![A chart]({HERE})\n\nText below.", qtbot, tmp_path)
+    view = show_text(f"![A chart]({HERE})\n\nText below.", qtbot, tmp_path)
     view.setFocus()
     QTest.keyClick(view, Qt.Key.Key_Up, Qt.KeyboardModifier.ControlModifier)
     QTest.keyClick(view, Qt.Key.Key_Tab)
-    with qtbot.waitSignal(view.remote_images.wanted) as asked:
+    with qtbot.waitSignal(view.remote_images.wanted) as signal:
         QTest.keyClick(view, Qt.Key.Key_Return)
-    assert asked.args == [HERE, False]
+    assert signal.args == [HERE, False]
     assert list(controls(view)) == ["Stop loading"]
     view.remote_images.arrived(HERE, png(300, 150), "b.png")
     assert list(controls(view)) == ["Open image: A chart"]
@@ -157,26 +157,26 @@ def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
     assert row.stack.block_box(0).height() == 150
     middle = view.row_viewport.row_box(0).topLeft() + row.stack.block_box(0).topLeft() + QPoint(150, 75)
     qtbot.waitUntil(lambda: view.viewport().grab().toImage().pixelColor(middle).name() == "#ff0000")
-    with qtbot.waitSignal(view.image_opened) as opened:
+    with qtbot.waitSignal(view.image_opened) as opening:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle)
-    assert opened.args == [InMemoryImage(HERE, "b.png", b"")]
+    assert opening.args == [InMemoryImage(HERE, "b.png", b"")]
 
 
 def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
-    view = shown(f"![A chart]({HERE})", qtbot, tmp_path)
+    view = show_text(f"![A chart]({HERE})", qtbot, tmp_path)
     controls(view)["Load image"].press()
-    before = view.row_viewport.rows.row(0).stack.height
+    height = view.row_viewport.rows.row(0).stack.height
     view.remote_images.failed(HERE, "“x.org” could not be reached.", "Check the connection, then load it again.")
     assert "could not be reached" in view.row_viewport.rows.row(0).spoken_text()
     assert list(controls(view)) == ["Try again"]
-    assert view.row_viewport.rows.row(0).stack.height > before
+    assert view.row_viewport.rows.row(0).stack.height > height
     controls(view)["Try again"].press()
     view.remote_images.failed(HERE, "“x.org” is not a public server.", "Know it.", may_insist=True)
     assert list(controls(view)) == ["Load anyway"]
 
 
 def test_a_damaged_one_is_said_to_be_so_and_can_be_tried_again(qtbot, tmp_path):
-    view = shown(f"![A chart]({HERE})", qtbot, tmp_path)
+    view = show_text(f"![A chart]({HERE})", qtbot, tmp_path)
     controls(view)["Load image"].press()
     view.remote_images.arrived(HERE, png(30, 15)[:16], "b.png")
     assert "is damaged" in view.row_viewport.rows.row(0).spoken_text()
@@ -188,16 +188,16 @@ def test_a_damaged_one_is_said_to_be_so_and_can_be_tried_again(qtbot, tmp_path):
 
 def test_what_is_hidden_in_its_description_is_written_out(qtbot, tmp_path):
     view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
-    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    qtbot.addWidget(view, before_close_func=lambda closing: closing.close_workers())
     view.resize(800, 600)
-    far = Image(source=UrlSource(url=HERE), name="a\u202egnp.exe")
-    view.set_transcript(Transcript([Message.user_with_blocks([far])]))
+    image = Image(source=UrlSource(url=HERE), name="a\u202egnp.exe")
+    view.set_transcript(Transcript([Message.user_with_blocks([image])]))
     view.show()
     assert view.row_viewport.rows.row(0).spoken_text() == "Image: a⟨U+202E⟩gnp.exe, x.org"
 
 
 def test_the_pointer_selects_it_as_a_whole(qtbot, tmp_path):
-    view = shown(f"Above.\n\n![A chart]({HERE})", qtbot, tmp_path)
+    view = show_text(f"Above.\n\n![A chart]({HERE})", qtbot, tmp_path)
     row = view.row_viewport.rows.row(0)
     block, box = row.blocks[1], row.stack.block_box(1)
     end = len("A chart ()") + len(HERE)
@@ -207,7 +207,7 @@ def test_the_pointer_selects_it_as_a_whole(qtbot, tmp_path):
 
 
 def test_all_places_of_one_picture_show_it(qtbot, tmp_path):
-    view = shown(f"![one]({HERE})\n\n![two]({HERE})", qtbot, tmp_path)
+    view = show_text(f"![one]({HERE})\n\n![two]({HERE})", qtbot, tmp_path)
     view.remote_images.load(HERE)
     view.remote_images.arrived(HERE, png(30, 15), "b.png")
     view.grab()
@@ -216,10 +216,10 @@ def test_all_places_of_one_picture_show_it(qtbot, tmp_path):
 
 def test_a_picture_that_a_person_sent_by_its_address_is_named_too(qtbot, tmp_path):
     view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
-    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    qtbot.addWidget(view, before_close_func=lambda closing: closing.close_workers())
     view.resize(800, 600)
-    far = Image(source=UrlSource(url=HERE), name="far")
-    view.set_transcript(Transcript([Message.user_with_blocks([far, Text(text="x")])]))
+    image = Image(source=UrlSource(url=HERE), name="far")
+    view.set_transcript(Transcript([Message.user_with_blocks([image, Text(text="x")])]))
     view.show()
     assert list(controls(view)) == ["Load image"]
 
@@ -245,22 +245,22 @@ def test_a_picture_looks_the_same_streamed_and_opened_again(qtbot, tmp_path, tex
     def kinds(view):
         return [(type(block), block.spoken_text()) for block in view.row_viewport.rows.row(0).blocks]
 
-    streamed, again = (TranscriptView(ThemeSource(), NoPictures(tmp_path)) for _ in range(2))
+    streamed, reopened = (TranscriptView(ThemeSource(), NoPictures(tmp_path)) for _ in range(2))
     transcript = Transcript()
-    for view in (streamed, again):
+    for view in (streamed, reopened):
         qtbot.addWidget(view)
         view.resize(700, 500)
     feed = Feed(transcript)
     feed(TurnStarted("t", "m", "model"))
     streamed.set_transcript(transcript)
-    for at in range(0, len(text), step):
-        streamed.apply(feed(ContentDelta(text[at : at + step])))
+    for start in range(0, len(text), step):
+        streamed.apply(feed(ContentDelta(text[start : start + step])))
         streamed.grab()
     streamed.apply(feed(RunFinished(RunEnd.COMPLETED)))
     message = Message(id="m", role=Role.ASSISTANT, blocks=(Text(text=text),))
     streamed.grab()
-    again.set_transcript(Transcript((message,)))
-    again.grab()
-    assert kinds(streamed) == kinds(again)
+    reopened.set_transcript(Transcript((message,)))
+    reopened.grab()
+    assert kinds(streamed) == kinds(reopened)
     streamed.close_workers()
-    again.close_workers()
+    reopened.close_workers()

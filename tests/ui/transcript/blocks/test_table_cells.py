@@ -17,13 +17,13 @@ tables = st.integers(1, 5).flatmap(
 
 
 def cells_of(texts):
-    """Row, column, beginning and end of every cell."""
-    found, at = [], 0
+    """Return row, column, start and end of every cell."""
+    cells, position = [], 0
     for row, line in enumerate(texts.plain().split("\n")):
         for column, cell in enumerate(line.split("\t")):
-            found.append((row, column, at, at + utf16_length(cell)))
-            at += utf16_length(cell) + 1
-    return found
+            cells.append((row, column, position, position + utf16_length(cell)))
+            position += utf16_length(cell) + 1
+    return cells
 
 
 @given(tables, st.data())
@@ -39,17 +39,17 @@ def test_every_place_is_in_its_cell(leaf, data):
     assert texts.cell_at(size + 1) is None
     assert texts.span_at(size + 1) == (size + 1, size + 1)
     first, last = sorted(data.draw(st.tuples(st.integers(0, size + 1), st.integers(0, size + 2))))
-    whole = [(row, column) for row, column, start, end in cells if max(first, start) < min(last, end)]
+    expected = [(row, column) for row, column, start, end in cells if max(first, start) < min(last, end)]
     selected = list(texts.selected(first, last))
-    assert [each[:2] for each in selected] == whole
+    assert [cell[:2] for cell in selected] == expected
     assert all(texts.line(row, column) and part[0] < part[1] for row, column, part in selected)
     plain = [(row, [line.plain() for line in lines]) for row, lines in texts.rows_between(first, last)]
     for row, column, start, end in cells:
         lines = dict(plain).get(row)
         is_simple = "$" not in leaf.cells[row][column : column + 1]
         if lines and is_simple and not texts.line(row, column).spans:
-            said = slice_utf16(texts.plain(), max(first, start), max(first, start, min(last, end)))
-            assert lines[column] == said
+            text = slice_utf16(texts.plain(), max(first, start), max(first, start, min(last, end)))
+            assert lines[column] == text
 
 
 def test_rows_that_grow_are_counted_anew():
@@ -66,8 +66,8 @@ def test_rows_that_grow_are_counted_anew():
 def test_a_place_far_to_the_right_costs_no_look_at_each_cell_before_it(monkeypatch):
     texts = TableCells(Leaf("table", cells=(("w",) * 500,) * 2, aligns=("",) * 500), {})
     texts.offset_of(1, 499)
-    asked, line = [], TableCells.line
-    monkeypatch.setattr(TableCells, "line", lambda self, *at: asked.append(at) or line(self, *at))
-    assert [each[:2] for each in texts.selected(1996, 1999)] == [(1, 498), (1, 499)]
+    cells, line = [], TableCells.line
+    monkeypatch.setattr(TableCells, "line", lambda self, *cell: cells.append(cell) or line(self, *cell))
+    assert [selected[:2] for selected in texts.selected(1996, 1999)] == [(1, 498), (1, 499)]
     assert texts.span_at(1998) == (1998, 1999)
-    assert set(asked) == {(1, 498), (1, 499)}
+    assert set(cells) == {(1, 498), (1, 499)}

@@ -13,16 +13,18 @@ COLUMNS, ROWS, WIDTH = 300, 5, 700
 
 
 @pytest.fixture
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
 @pytest.fixture
-def block(look):
-    cells = tuple(tuple(f"**a{row}** [l](https://x.example/{at})" for at in range(COLUMNS)) for row in range(ROWS))
-    made = TableBlock(Leaf("table", cells=cells, aligns=("",) * COLUMNS), {})
-    made.layout(WIDTH, look)
-    return made
+def block(style):
+    cells = tuple(
+        tuple(f"**a{row}** [l](https://x.example/{column})" for column in range(COLUMNS)) for row in range(ROWS)
+    )
+    table = TableBlock(Leaf("table", cells=cells, aligns=("",) * COLUMNS), {})
+    table.layout(WIDTH, style)
+    return table
 
 
 def laid_out(block):
@@ -34,20 +36,20 @@ def test_a_few_of_its_columns_tell_how_wide_and_how_high_it_is(block):
     assert len(block.cells._lines) <= 20 * ROWS
 
 
-def test_of_fewer_columns_all_are_looked_at(look):
-    cells = (tuple(f"**a** {at}" for at in range(40)),)
+def test_of_fewer_columns_all_are_looked_at(style):
+    cells = (tuple(f"**a** {column}" for column in range(40)),)
     block = TableBlock(Leaf("table", cells=cells, aligns=("",) * 40), {})
-    block.layout(WIDTH, look)
+    block.layout(WIDTH, style)
     assert len(laid_out(block)) == 40
 
 
 def test_what_a_selection_covers_lays_out_nothing_beside_the_screen(block):
     boxes = block.boxes(*WHOLE_TEXT)
     assert len(boxes) == COLUMNS * ROWS
-    seen = block.column_at(WIDTH) + 1
-    assert {column for _, column in laid_out(block)} <= set(range(max(seen, 20)))
-    far = block.cells.offset_of(2, 200)
-    [box] = block.boxes(far, far + 1)
+    visible = block.column_at(WIDTH) + 1
+    assert {column for _, column in laid_out(block)} <= set(range(max(visible, 20)))
+    offset = block.cells.offset_of(2, 200)
+    [box] = block.boxes(offset, offset + 1)
     left, right = block.columns.lefts[200:202]
     assert box == QRectF(left, block.tops[2], right - left, block.tops[3] - block.tops[2])
 
@@ -62,21 +64,21 @@ def test_moved_sideways_it_covers_its_words(block):
 
 
 def test_in_another_look_it_is_measured_anew(block):
-    before = [*block.columns._natural]
+    widths = [*block.columns._natural]
     larger = RenderStyle(LIGHT, 200)
     block.forget()
     block.layout(WIDTH, larger)
-    assert all(new > 1.7 * old for new, old in zip(block.columns._natural, before, strict=True))
+    assert all(new_width > 1.7 * old_width for new_width, old_width in zip(block.columns._natural, widths, strict=True))
     fresh = TableBlock(block.leaf, {})
     assert fresh.layout(WIDTH, larger) == block.layout(WIDTH, larger)
     assert fresh.columns._natural == block.columns._natural
 
 
-def test_pieces_of_a_table_are_measured_anew_together(look):
+def test_pieces_of_a_table_are_measured_anew_together(style):
     first = TableBlock(Leaf("table", cells=(("a", "b"),), aligns=("", "")), {})
     second = TableBlock(Leaf("table", cells=(("long words", "b"),), aligns=("", ""), separator="\n"), {}, first.columns)
-    for each in (first, second):
-        each.layout(WIDTH, look)
+    for table in (first, second):
+        table.layout(WIDTH, style)
     smaller = RenderStyle(LIGHT, 50)
     first.layout(WIDTH, smaller)
     assert not second.is_laid_out
@@ -84,14 +86,14 @@ def test_pieces_of_a_table_are_measured_anew_together(look):
     first.layout(WIDTH, smaller)
     fresh = TableBlock(first.leaf, {})
     joined = TableBlock(second.leaf, {}, fresh.columns)
-    for each in (fresh, joined, fresh):
-        each.layout(WIDTH, smaller)
+    for table in (fresh, joined, fresh):
+        table.layout(WIDTH, smaller)
     assert first.widths == second.widths == fresh.widths
 
 
-def test_code_in_a_cell_stands_on_one_line_where_there_is_room(look):
+def test_code_in_a_cell_stands_on_one_line_where_there_is_room(style):
     rows = (("Write this", "and see"), ("`tell me a little tiny title`", "a title"))
-    late = tuple((f"`till it fills {at:02} little lilies`", "") for at in range(30))
+    late = tuple((f"`till it fills {number:02} little lilies`", "") for number in range(30))
     block = TableBlock(Leaf("table", cells=rows + late, aligns=("", "")), {})
-    height = block.layout(WIDTH, look)
-    assert height <= len(rows + late) * (look.line + look.px(12)) + 2
+    height = block.layout(WIDTH, style)
+    assert height <= len(rows + late) * (style.line + style.px(12)) + 2

@@ -5,5 +5,5 @@ from ui.transcript.blocks.code.highlighter_worker import iter_highlighted_lines
 
 
 def words_by_line(text: str, language: str) -> list[list[StyledWord]]:
-    """Nothing for an unknown language."""
+    """Return the styled words of each line; none for an unknown language."""
     return list(iter_highlighted_lines(text, language))

@@ -9,39 +9,41 @@ from ui.transcript.style import RenderStyle
 
 
 @pytest.fixture
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
-def test_copied_is_said_for_two_seconds(look, monkeypatch):
-    now, later, arrived = [100.0], [], []
-    monkeypatch.setattr(code_block, "monotonic", lambda: now[0])
+def test_copied_is_said_for_two_seconds(style, monkeypatch):
+    time, callbacks, arrivals = [100.0], [], []
+    monkeypatch.setattr(code_block, "monotonic", lambda: time[0])
 
     def frames():
-        waiting, later[:] = later[:], []
-        for callback in waiting:
+        ready, callbacks[:] = callbacks[:], []
+        for callback in ready:
             callback()
 
-    host = CodeCallbacks(lambda text: None, lambda: None, run_later=later.append, on_arrived=lambda: arrived.append(1))
+    host = CodeCallbacks(
+        lambda text: None, lambda: None, run_later=callbacks.append, on_arrived=lambda: arrivals.append(1)
+    )
     block = CodeBlock("x", "py", host)
 
     def words():
-        block.layout(400, look)
+        block.layout(400, style)
         return block._header_buttons()[0].text
 
     block._copy()
     assert words() == "Copied"
-    now[0] += 1.5
+    time[0] += 1.5
     frames()
     block._copy()
-    assert len(later) == 1
-    now[0] += 1.5
+    assert len(callbacks) == 1
+    time[0] += 1.5
     frames()
     assert words() == "Copied"
-    assert not arrived
-    now[0] += 0.6
+    assert not arrivals
+    time[0] += 0.6
     frames()
-    assert arrived == [1]
+    assert arrivals == [1]
     assert not block.is_laid_out
     assert words() == "Copy"
-    assert not later
+    assert not callbacks

@@ -34,11 +34,11 @@ from ui.transcript.style import RenderStyle
         ("../../etc/passwd", "code.txt"),
     ],
 )
-def test_by_the_language(language, name):
+def test_code_is_named_by_its_language(language, name):
     assert suggest_file_name(language) == name
 
 
-def test_by_the_title():
+def test_code_is_named_by_its_title():
     assert suggest_file_name("json", "package.json") == "package.json"
     assert suggest_file_name("main.py") == "main.py"
     assert suggest_file_name("", "result") == "result.txt"

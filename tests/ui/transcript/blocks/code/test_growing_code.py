@@ -14,20 +14,20 @@ from ui.transcript.style import RenderStyle
 
 
 @pytest.fixture
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
 def coloured_in_steps(text, language, step):
     lines = text.split("\n")[:-1]
-    standing, words, read = LexerState(), [], 0
+    lexer_state, words, read_lines = LexerState(), [], 0
     for end in range(step, len(lines) + step, step):
-        part = lines[standing.line : end]
-        read += len(part)
-        found = highlight_more_lines("".join(f"{line}\n" for line in part), language, standing)
-        words[found.line :] = found.words
-        standing = found.lexer_state
-    return words, read / len(lines)
+        part = lines[lexer_state.line : end]
+        read_lines += len(part)
+        lines_found = highlight_more_lines("".join(f"{line}\n" for line in part), language, lexer_state)
+        words[lines_found.line :] = lines_found.words
+        lexer_state = lines_found.lexer_state
+    return words, read_lines / len(lines)
 
 
 @pytest.mark.parametrize("language", sorted(SAMPLES))
@@ -53,12 +53,12 @@ def test_what_is_not_ended_is_read_again_from_its_beginning():
 
 def test_unknown_languages_and_wild_grammars_raise_nothing(monkeypatch):
     assert highlight_more_lines("x\n", "no-such-language", LexerState()) is None
-    monkeypatch.setattr(highlighter_worker, "_highlight_from", lambda *given: 1 / 0)
+    monkeypatch.setattr(highlighter_worker, "_highlight_from", lambda *args: 1 / 0)
     assert highlight_more_lines("x = 1\n", "python", LexerState()).words == [[(4, 1, "number")]]
 
 
 class Ask:
-    """Answers what a block asks for, when it is told to."""
+    """A highlighter that answers a block when the test says so."""
 
     def __init__(self):
         self.waiting, self.run_later, self.arrived = [], [], 0
@@ -74,70 +74,70 @@ class Ask:
     def on_arrived(self):
         self.arrived += 1
 
-    def colour(self, text, language, then):
-        self.waiting.append(lambda: then(HighlightSlice(0, words_by_line(text, language), is_last=True)))
+    def colour(self, text, language, callback):
+        self.waiting.append(lambda: callback(HighlightSlice(0, words_by_line(text, language), is_last=True)))
 
-    def load_more(self, text, language, standing, then):
-        self.waiting.append(lambda: then(highlight_more_lines(text, language, standing)))
+    def load_more(self, text, language, lexer_state, callback):
+        self.waiting.append(lambda: callback(highlight_more_lines(text, language, lexer_state)))
 
     def answer(self):
-        waiting, self.waiting = self.waiting, []
-        for each in waiting:
-            each()
+        callbacks, self.waiting = self.waiting, []
+        for callback in callbacks:
+            callback()
 
 
-def streamed(look, text, step=7):
+def streamed(style, text, step=7):
     ask = Ask()
     block = CodeBlock("", "python", ask.host, is_open=True)
     for at in range(0, len(text), step):
         block.append(text[at : at + step])
-        block.layout(400, look)
+        block.layout(400, style)
         ask.answer()
     return ask, block
 
 
-def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(look):
+def test_code_is_coloured_while_it_grows_and_keeps_its_colours_at_its_end(style):
     text = SAMPLES["python"].rstrip("\n")
-    ask, block = streamed(look, text)
+    ask, block = streamed(style, text)
     growing_words = [list(line) for line in block._lines.words]
     assert sum(map(bool, growing_words)) >= len(growing_words) // 2
-    kept = {number: UnwrappedLine("", block._lines._options) for number in range(len(growing_words))}
-    block._lines._laid_out.update(kept)
+    laid_out = {number: UnwrappedLine("", block._lines._options) for number in range(len(growing_words))}
+    block._lines._laid_out.update(laid_out)
     block.finish(text)
-    block.layout(400, look)
+    block.layout(400, style)
     ask.arrived = 0
     ask.answer()
     assert block._lines.words == words_by_line(text, "python")
     lines = [number for number, line in enumerate(growing_words) if line == block._lines.words[number]]
     assert set(lines) >= set(range(len(growing_words) - 1))
-    assert all(block._lines._laid_out.get(number) is kept[number] for number in lines)
+    assert all(block._lines._laid_out.get(number) is laid_out[number] for number in lines)
 
 
-def test_new_colours_are_painted_with_the_next_text_or_by_themselves(look):
-    ask, block = streamed(look, "a = 1\nb = 2\nc")
+def test_new_colours_are_painted_with_the_next_text_or_by_themselves(style):
+    ask, block = streamed(style, "a = 1\nb = 2\nc")
     (first, *_), ask.arrived = ask.run_later, 0
     block.append(" = 3")
     first()
     assert ask.arrived == 0
     block.append("\n")
-    block.layout(400, look)
+    block.layout(400, style)
     ask.answer()
     block.append("d = 4")
     assert block.dirty_from == block._header_height + block._lines.top(2)
     block.append("\n")
-    block.layout(400, look)
+    block.layout(400, style)
     ask.answer()
     ask.run_later[-1]()
     assert ask.arrived == 1
 
 
-def test_a_long_comment_is_not_read_again_with_every_line(look):
+def test_a_long_comment_is_not_read_again_with_every_line(style):
     ask = Ask()
     block = CodeBlock("", "js", ask.host, is_open=True)
-    asked = 0
+    requests = 0
     for _ in range(400):
-        block.append("* one more line\n" if asked else "/*\n")
-        block.layout(400, look)
-        asked += bool(ask.waiting)
+        block.append("* one more line\n" if requests else "/*\n")
+        block.layout(400, style)
+        requests += bool(ask.waiting)
         ask.answer()
-    assert asked < 60
+    assert requests < 60

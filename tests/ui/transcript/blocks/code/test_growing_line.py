@@ -17,12 +17,12 @@ SIZE = 300_000
 
 
 @pytest.fixture(scope="module")
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
 class Looked:
-    """How many lines were made, and how much text was looked at."""
+    """Counts of the lines that were made and of the characters that were read."""
 
     def __init__(self, monkeypatch):
         self.made, self.characters = 0, 0
@@ -39,11 +39,11 @@ class Looked:
         self.characters += len(text)
 
     def _counted(self, real):
-        def made(line, *given):
+        def counted(line, *args):
             self.made += 1
-            real(line, *given)
+            real(line, *args)
 
-        return made
+        return counted
 
     def _measured(self, real):
         return lambda advances, text: self.note(text) or real(advances, text)
@@ -51,37 +51,37 @@ class Looked:
 
 @pytest.mark.parametrize("wraps", [False, True])
 @pytest.mark.parametrize("words", ["abc def gh", "中文字 de é", "a\tb", "👨\u200d👩\u200d👧 "])
-def test_more_text_costs_what_it_is_long(look, monkeypatch, words, wraps):
+def test_more_text_costs_what_it_is_long(style, monkeypatch, words, wraps):
     later = []
     host = CodeCallbacks(lambda text: None, lambda: None, wraps=wraps, run_later=later.append)
     block = CodeBlock("first\n" + words * (SIZE // len(words)), "", host, is_open=True)
-    block.layout(WIDTH, look)
+    block.layout(WIDTH, style)
     while later:
         later.pop()()
-    block.layout(WIDTH, look)
-    looked = Looked(monkeypatch)
+    block.layout(WIDTH, style)
+    counts = Looked(monkeypatch)
     for _ in range(10):
-        before = looked.characters
+        characters_before = counts.characters
         block.append(words * 4)
-        block.layout(WIDTH, look)
-        assert looked.characters - before <= 4 * MAX_PIECE_LENGTH
-    assert looked.made == 0
+        block.layout(WIDTH, style)
+        assert counts.characters - characters_before <= 4 * MAX_PIECE_LENGTH
+    assert counts.made == 0
     assert block._lines.rows.is_complete
 
 
-def test_a_line_that_grows_while_it_is_counted_is_not_begun_again(look, monkeypatch):
+def test_a_line_that_grows_while_it_is_counted_is_not_begun_again(style, monkeypatch):
     monkeypatch.setattr("ui.transcript.blocks.code.row_counter._SLICE", 0)
     later = []
     host = CodeCallbacks(lambda text: None, lambda: None, wraps=True, run_later=later.append)
     block = CodeBlock("中文字" * 20_000, "", host, is_open=True)
-    counted = []
+    row_counts = []
     for _ in range(12):
         block.append("中")
         while later:
             later.pop()()
-        block.layout(WIDTH, look)
-        counted.append(len(next(iter(block._lines.rows.counting.values())).starts))
-    assert counted == sorted(set(counted))
+        block.layout(WIDTH, style)
+        row_counts.append(len(next(iter(block._lines.rows.counting.values())).starts))
+    assert row_counts == sorted(set(row_counts))
 
 
 PARTS = st.sampled_from(
@@ -109,36 +109,36 @@ PARTS = st.sampled_from(
 @example(["x" * 30] * 33 + ["\0"] * 60 + ["end" * 100], 1, 250)
 @example(["😀" + "x" * 29] * 33 + ["\0"] * 60 + ["end" * 100], 1, None)
 @example(["x" * 5 + "\0" * 40] + ["a"] * 60, 1, 700)
-def test_grown_it_is_cut_as_a_whole_line_is(look, parts, times, width):
+def test_grown_it_is_cut_as_a_whole_line_is(style, parts, times, width):
     wraps = width is not None
     kind = WrappedLine if wraps else UnwrappedLine
-    setting = LineLayoutOptions(look, WordFormats(look), wraps=wraps, width=width or 250)
+    setting = LineLayoutOptions(style, WordFormats(style), wraps=wraps, width=width or 250)
     line = parts[0]
-    grown = kind(line, setting)
+    growing = kind(line, setting)
     for part in parts[1:]:
-        more = part * times
-        line += more
-        grown.append(line, more)
+        added = part * times
+        line += added
+        growing.append(line, added)
         if wraps:
-            grown.count_more(float("inf"))
+            growing.count_more(float("inf"))
         else:
-            assert grown.width == pytest.approx(sum(grown._widths))
-        grown.piece(len(grown.starts) - 1)
-    whole = kind(line, setting)
+            assert growing.width == pytest.approx(sum(growing._widths))
+        growing.piece(len(growing.starts) - 1)
+    complete = kind(line, setting)
     if wraps:
-        whole.count_more(float("inf"))
-    assert list(grown.starts) == list(whole.starts)
-    assert grown.size == whole.size
-    for number in range(len(whole.starts)):
-        assert grown.span(number) == whole.span(number)
-        assert grown.piece(number).layout.text() == whole.piece(number).layout.text()
-        assert grown.position_of(number) == whole.position_of(number)
-    assert wraps or grown.width == whole.width
+        complete.count_more(float("inf"))
+    assert list(growing.starts) == list(complete.starts)
+    assert growing.size == complete.size
+    for number in range(len(complete.starts)):
+        assert growing.span(number) == complete.span(number)
+        assert growing.piece(number).layout.text() == complete.piece(number).layout.text()
+        assert growing.position_of(number) == complete.position_of(number)
+    assert wraps or growing.width == complete.width
 
 
-def test_resizing_leaves_lines_that_do_not_wrap_as_they_are(look, monkeypatch):
+def test_resizing_leaves_lines_that_do_not_wrap_as_they_are(style, monkeypatch):
     block = CodeBlock("中文字" * 100_000, "", CodeCallbacks(lambda text: None, lambda: None))
-    block.layout(WIDTH, look)
-    looked = Looked(monkeypatch)
-    block.layout(WIDTH - 40, look)
-    assert (looked.made, looked.characters) == (0, 0)
+    block.layout(WIDTH, style)
+    counts = Looked(monkeypatch)
+    block.layout(WIDTH - 40, style)
+    assert (counts.made, counts.characters) == (0, 0)

@@ -18,7 +18,7 @@ TROJAN = 'if level != "user\u202e \u2066# check\u2069 \u2066":'
 
 
 @pytest.fixture
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
@@ -53,59 +53,59 @@ def test_places_go_there_and_back(code):
     if shown is None:
         return
     assert shown.to_shown(utf16_length(code)) == utf16_length(shown.text)
-    at = 0
+    offset = 0
     for char in [*code, ""]:
-        stop = shown.caret_stop_at(at)
-        assert shown.from_shown(shown.to_shown(at)) == stop
-        assert stop == at or any(label.start < at < label.start + label.length for label in shown.labels)
-        at += utf16_length(char)
+        stop = shown.caret_stop_at(offset)
+        assert shown.from_shown(shown.to_shown(offset)) == stop
+        assert stop == offset or any(label.start < offset < label.start + label.length for label in shown.labels)
+        offset += utf16_length(char)
 
 
-def painted(lines, look, selection=None):
+def painted(lines, style, selection=None):
     image = QImage(700, 40, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.white)
     painter = QPainter(image)
-    lines.paint(painter, look, QRect(0, 0, 700, 40), selection)
+    lines.paint(painter, style, QRect(0, 0, 700, 40), selection)
     painter.end()
     return image
 
 
-def test_code_shows_it_and_stays_what_it_is(look):
-    lines, harmless = (
+def test_code_shows_it_and_stays_what_it_is(style):
+    lines, plain = (
         CodeLines(TROJAN, wraps=False),
         CodeLines(TROJAN.replace("\u202e", ""), wraps=False),
     )
-    for each in (lines, harmless):
-        each.layout(700, look)
-    assert painted(lines, look) != painted(harmless, look)
+    for code in (lines, plain):
+        code.layout(700, style)
+    assert painted(lines, style) != painted(plain, style)
     assert lines.text == TROJAN
-    image = painted(lines, look)
-    warned = {image.pixelColor(x, 4).name() for x in range(image.width())}
-    assert look.color("warning_background").name() in warned
+    image = painted(lines, style)
+    colors = {image.pixelColor(x, 4).name() for x in range(image.width())}
+    assert style.color("warning_background").name() in colors
 
 
-def test_places_in_such_a_line_are_those_of_the_code(look):
+def test_places_in_such_a_line_are_those_of_the_code(style):
     lines = CodeLines(TROJAN, wraps=False)
-    lines.layout(700, look)
-    painted(lines, look)
+    lines.layout(700, style)
+    painted(lines, style)
     assert lines.offset_at(5000, 3) == utf16_length(TROJAN)
-    after = look.mono_advance * (17 + 8 + 1)
-    assert lines.offset_at(int(after), 3) == 19
+    x = style.mono_advance * (17 + 8 + 1)
+    assert lines.offset_at(int(x), 3) == 19
     assert lines.line_span(3) == (0, utf16_length(TROJAN))
 
 
-def test_a_selection_covers_what_it_selects(look):
+def test_a_selection_covers_what_it_selects(style):
     lines = CodeLines(TROJAN, wraps=False)
-    lines.layout(700, look)
-    image = painted(lines, look, (17, 18))
-    marked = [x for x in range(image.width()) if image.pixelColor(x, 3) == look.color("selection")]
-    assert abs(max(marked) - min(marked) + 1 - 8 * look.mono_advance) <= 2
+    lines.layout(700, style)
+    image = painted(lines, style, (17, 18))
+    marked = [x for x in range(image.width()) if image.pixelColor(x, 3) == style.color("selection")]
+    assert abs(max(marked) - min(marked) + 1 - 8 * style.mono_advance) <= 2
 
 
-def test_what_is_selected_is_in_the_colour_of_text(look):
+def test_what_is_selected_is_in_the_colour_of_text(style):
     lines = CodeLines(TROJAN, wraps=False)
-    lines.layout(700, look)
-    image = painted(lines, look, (0, utf16_length(TROJAN)))
+    lines.layout(700, style)
+    image = painted(lines, style, (0, utf16_length(TROJAN)))
     inks = colors_of(image)
-    assert look.color("text").name() in inks
-    assert look.color("warning").name() not in inks
+    assert style.color("text").name() in inks
+    assert style.color("warning").name() not in inks

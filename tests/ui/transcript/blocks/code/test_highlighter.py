@@ -25,62 +25,62 @@ def wait(qtbot, highlighter):
     qtbot.waitUntil(lambda: highlighter.is_idle)
 
 
-def words_in(heard):
+def words_in(slices):
     words = []
-    for each in heard:
-        words[each.line :] = each.words
+    for step in slices:
+        words[step.line :] = step.words
     return words
 
 
 def test_everybody_who_asks_is_answered_and_nothing_is_coloured_twice(highlighter, qtbot):
-    one, two, late, later = [], [], [], []
-    highlighter.highlight(LONG, "python", one.append)
-    highlighter.highlight(LONG, "python", two.append)
-    qtbot.waitUntil(lambda: bool(one))
-    highlighter.highlight(LONG, "python", late.append)
+    first, second, third, fourth = [], [], [], []
+    highlighter.highlight(LONG, "python", first.append)
+    highlighter.highlight(LONG, "python", second.append)
+    qtbot.waitUntil(lambda: bool(first))
+    highlighter.highlight(LONG, "python", third.append)
     wait(qtbot, highlighter)
-    highlighter.highlight(LONG, "python", later.append)
+    highlighter.highlight(LONG, "python", fourth.append)
     expected = words_by_line(LONG, "python")
-    for heard in (one, two, late, later):
-        assert words_in(heard) == expected
-        assert heard[-1].is_last
-    assert len(later) == 1
+    for slices in (first, second, third, fourth):
+        assert words_in(slices) == expected
+        assert slices[-1].is_last
+    assert len(fourth) == 1
     assert highlighter.process.sent == 1
 
 
 def test_who_asks_again_meanwhile_is_not_told_twice(highlighter, qtbot):
-    heard = []
+    slices = []
     for _ in range(3):
-        highlighter.highlight("x = 1", "python", heard.append)
+        highlighter.highlight("x = 1", "python", slices.append)
     wait(qtbot, highlighter)
-    assert len(heard) == 1
+    assert len(slices) == 1
 
 
 def test_what_is_too_much_is_plain_at_once_the_next_time(highlighter, qtbot):
-    heard, again, other = [], [], []
-    highlighter.highlight(ENDLESS, "scala", heard.append)
-    highlighter.highlight("x = 1", "python", other.append)
+    first, second, third = [], [], []
+    highlighter.highlight(ENDLESS, "scala", first.append)
+    highlighter.highlight("x = 1", "python", third.append)
     wait(qtbot, highlighter)
-    assert words_in(other)
-    highlighter.highlight(ENDLESS, "scala", again.append)
-    assert heard == again == [HighlightSlice(0, [], is_last=True)]
+    assert words_in(third)
+    highlighter.highlight(ENDLESS, "scala", second.append)
+    assert first == second == [HighlightSlice(0, [], is_last=True)]
     assert highlighter.process.sent == 2
 
 
 def test_only_so_many_wait(highlighter, qtbot):
-    heard = []
+    slices = []
     for number in range(60):
-        highlighter.highlight(f"x = {number}", "python", heard.append)
+        highlighter.highlight(f"x = {number}", "python", slices.append)
     wait(qtbot, highlighter)
-    assert len(heard) == highlighter.process.sent == 40
+    assert len(slices) == highlighter.process.sent == 40
 
 
-def block_of(highlighter, text, language, told):
+def block_of(highlighter, text, language, counts):
     host = CodeCallbacks(
         lambda text: None,
         lambda: None,
         highlighter.highlight,
-        on_arrived=lambda: told.append(len(block._lines.words)),
+        on_arrived=lambda: counts.append(len(block._lines.words)),
         run_later=highlighter.run_later,
     )
     block = CodeBlock(text, language, host)
@@ -89,19 +89,19 @@ def block_of(highlighter, text, language, told):
 
 
 def test_a_long_block_is_shown_with_its_first_slice_and_at_its_end(highlighter, qtbot):
-    told = []
-    block = block_of(highlighter, LONG, "python", told)
+    counts = []
+    block = block_of(highlighter, LONG, "python", counts)
     wait(qtbot, highlighter)
-    assert told[0] == 60
-    assert told[-1] == 401
+    assert counts[0] == 60
+    assert counts[-1] == 401
     assert block._lines.words == words_by_line(LONG, "python")
     assert highlighter.process.sent == 1
 
 
 def test_a_block_that_is_forgotten_between_its_slices_gets_the_rest(highlighter, qtbot):
-    told = []
-    block = block_of(highlighter, LONG, "python", told)
-    qtbot.waitUntil(lambda: bool(told))
+    counts = []
+    block = block_of(highlighter, LONG, "python", counts)
+    qtbot.waitUntil(lambda: bool(counts))
     block.forget()
     block.layout(400, RenderStyle(LIGHT, 100))
     wait(qtbot, highlighter)
@@ -111,15 +111,15 @@ def test_a_block_that_is_forgotten_between_its_slices_gets_the_rest(highlighter,
 
 def test_a_hostile_block_stays_plain_and_the_window_goes_on(qtbot):
     text = Text(text=f"```scala\n{ENDLESS}\n```\n\n```py\nx = 1\n```\n")
-    stand = Standing(qtbot, [Message(role=Role.ASSISTANT, blocks=(text,))])
-    highlighter, turns = stand.view._render_context.highlighter, []
-    beat = QTimer(stand.view)
-    beat.timeout.connect(lambda: turns.append(highlighter.process.is_busy))
-    beat.start(5)
+    harness = Standing(qtbot, [Message(role=Role.ASSISTANT, blocks=(text,))])
+    highlighter, turns = harness.view._render_context.highlighter, []
+    timer = QTimer(harness.view)
+    timer.timeout.connect(lambda: turns.append(highlighter.process.is_busy))
+    timer.start(5)
     qtbot.waitUntil(lambda: highlighter.is_idle and highlighter.process.sent == 2)
-    beat.stop()
+    timer.stop()
     assert sum(turns) > 20
-    blocks = {each.language: each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock)}
+    blocks = {block.language: block for block in harness.rows.row(0).blocks if isinstance(block, CodeBlock)}
     assert not any(blocks["scala"]._lines.words)
     assert blocks["py"]._lines.words == words_by_line("x = 1", "python")
     assert highlighter.process.worker.started == 2

@@ -26,7 +26,7 @@ PYTHON = "def f():\n    return 1  # one\n" * 200
 
 
 class Desk:
-    """Asks for one errand after the other."""
+    """A client of the process that submits one job after the other."""
 
     def __init__(self, qtbot):
         self._qtbot = qtbot
@@ -35,7 +35,7 @@ class Desk:
 
     def ask(self, *codes):
         answers = [[] for _ in codes]
-        self._errands += [HighlightJob(code, heard.append) for code, heard in zip(codes, answers, strict=True)]
+        self._errands += [HighlightJob(code, slices.append) for code, slices in zip(codes, answers, strict=True)]
         self.process.start_next()
         self._qtbot.waitUntil(lambda: not self.process.is_busy)
         return answers
@@ -51,22 +51,22 @@ class Desk:
 
 @pytest.fixture
 def desk(qtbot, monkeypatch):
-    """Limits of less time for what has no end; all other texts here take a tenth of that."""
+    """Return a client with a short time limit; all texts here that end take a tenth of it."""
     monkeypatch.setattr(module, "LIMITS", replace(LIMITS, seconds=0.4))
-    made = Desk(qtbot)
-    yield made
-    made.process.close()
+    new_desk = Desk(qtbot)
+    yield new_desk
+    new_desk.process.close()
 
 
 def words_in(answers):
-    return [line for each in answers for line in each.words]
+    return [line for answer in answers for line in answer.words]
 
 
 def test_what_comes_in_slices_is_what_the_library_says(desk):
-    (found,) = desk.ask(HighlightRequest(PYTHON, "python"))
-    assert len(found) > 3
-    assert words_in(found) == words_by_line(PYTHON, "python")
-    assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
+    (steps,) = desk.ask(HighlightRequest(PYTHON, "python"))
+    assert len(steps) > 3
+    assert words_in(steps) == words_by_line(PYTHON, "python")
+    assert [step.is_last for step in steps] == [False] * (len(steps) - 1) + [True]
 
 
 def test_one_child_does_it_all(desk):
@@ -88,8 +88,8 @@ def test_no_child_without_code(qtbot, desk):
 
 def test_a_text_without_an_end_stays_plain_and_is_not_asked_for_again(desk):
     endless = HighlightRequest(ENDLESS, "scala")
-    (found,) = desk.ask(endless)
-    assert found == [None]
+    (steps,) = desk.ask(endless)
+    assert steps == [None]
     plain, coloured = desk.ask(endless, HighlightRequest("val x = 1", "scala"))
     assert plain == [None]
     assert words_in(coloured) == words_by_line("val x = 1", "scala")
@@ -111,8 +111,8 @@ def test_what_is_refused_is_that_text_and_no_other_of_the_same_hash(desk, monkey
 
 
 def test_the_lines_before_what_has_no_end_are_coloured(desk):
-    (found,) = desk.ask(HighlightRequest("val x = 1\n" * 100 + ENDLESS, "scala"))
-    assert (found[0].line, len(found[0].words), found[-1]) == (0, 60, None)
+    (steps,) = desk.ask(HighlightRequest("val x = 1\n" * 100 + ENDLESS, "scala"))
+    assert (steps[0].line, len(steps[0].words), steps[-1]) == (0, 60, None)
 
 
 def test_a_language_that_overruns_again_and_again_is_let_be(desk):
@@ -126,37 +126,37 @@ def test_a_language_that_overruns_again_and_again_is_let_be(desk):
 def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
     desk.ask(HighlightRequest("x = 1", "python"))
     desk.process.worker._timeout = 0.05
-    hanging = desk.child
-    hanging.suspend()
+    child = desk.child
+    child.suspend()
     assert desk.ask(HighlightRequest("x = 2", "python")) == [[None]]
-    qtbot.waitUntil(lambda: not hanging.is_running())
+    qtbot.waitUntil(lambda: not child.is_running())
     desk.process.worker._timeout = module._TIMEOUT
-    (found,) = desk.ask(HighlightRequest("x = 3", "python"))
-    assert words_in(found)
+    (steps,) = desk.ask(HighlightRequest("x = 3", "python"))
+    assert words_in(steps)
 
 
 def test_a_window_that_stood_still_does_not_blame_the_child(desk, qtbot):
-    heard = []
-    desk._errands.append(HighlightJob(HighlightRequest("x = 1", "python"), heard.append))
+    steps = []
+    desk._errands.append(HighlightJob(HighlightRequest("x = 1", "python"), steps.append))
     desk.process.start_next()
-    qtbot.waitUntil(lambda: desk.process.worker._is_calling or bool(heard))
+    qtbot.waitUntil(lambda: desk.process.worker._is_calling or bool(steps))
     while desk.process.worker._is_calling:
         time.sleep(0.01)
     desk.process.worker._deadline = 0.0
-    qtbot.waitUntil(lambda: bool(heard))
-    assert words_in(heard)
+    qtbot.waitUntil(lambda: bool(steps))
+    assert words_in(steps)
     assert desk.process.worker.started == 1
 
 
 def test_a_child_that_was_killed_is_replaced_and_its_work_done(desk, qtbot):
     desk.ask(HighlightRequest("x = 1", "python"))
     desk.child.kill()
-    (found,) = desk.ask(HighlightRequest("x = 2", "python"))
-    assert words_in(found) == words_by_line("x = 2", "python")
+    (steps,) = desk.ask(HighlightRequest("x = 2", "python"))
+    assert words_in(steps) == words_by_line("x = 2", "python")
     desk.child.kill()
     psutil.wait_procs([desk.child])
-    (found,) = desk.ask(HighlightRequest("x = 3", "python"))
-    assert words_in(found)
+    (steps,) = desk.ask(HighlightRequest("x = 3", "python"))
+    assert words_in(steps)
     assert desk.process.worker.started == 3
 
 
@@ -186,20 +186,20 @@ def test_after_a_while_without_work_the_child_is_let_go(desk, monkeypatch):
     child = desk.child
     psutil.wait_procs([child], PATIENCE)
     assert desk.process.worker.pid is None
-    (found,) = desk.ask(HighlightRequest("x = 2", "python"))
-    assert words_in(found)
+    (steps,) = desk.ask(HighlightRequest("x = 2", "python"))
+    assert words_in(steps)
 
 
 @pytest.mark.parametrize("text", ["x = 1", PYTHON * 20])
 def test_the_end_leaves_nothing(desk, qtbot, text):
-    heard = []
-    desk._errands.append(HighlightJob(HighlightRequest(text, "python"), heard.append))
+    steps = []
+    desk._errands.append(HighlightJob(HighlightRequest(text, "python"), steps.append))
     desk.process.start_next()
     qtbot.waitUntil(lambda: desk.process.worker.pid is not None)
     child = desk.child
     desk.process.close()
     assert not child.is_running()
-    assert heard == []
+    assert steps == []
     desk.process.start_next()
     assert not desk.process.is_busy
 
@@ -207,17 +207,17 @@ def test_the_end_leaves_nothing(desk, qtbot, text):
 def test_it_knows_nothing_and_stands_behind(desk, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     desk.ask(HighlightRequest("x = 1", "python"))
-    known = Path(f"/proc/{desk.child.pid}/environ").read_bytes().decode().split("\0")
-    assert {each.partition("=")[0] for each in known if each} <= {"PATH", "SYSTEMROOT", "LC_CTYPE"}
+    environment = Path(f"/proc/{desk.child.pid}/environ").read_bytes().decode().split("\0")
+    assert {entry.partition("=")[0] for entry in environment if entry} <= {"PATH", "SYSTEMROOT", "LC_CTYPE"}
     assert desk.child.nice() == os.getpriority(os.PRIO_PROCESS, 0) + 5
     assert desk.child.rlimit(psutil.RLIMIT_AS)[0] == LIMITS.memory
-    loaded = {Path(each.path).name for each in desk.child.memory_maps()}
+    loaded = {Path(region.path).name for region in desk.child.memory_maps()}
     assert not [name for name in loaded if "Qt" in name]
 
 
 def test_it_loads_neither_qt_nor_the_reader_of_markdown():
-    asked = "import sys, ui.transcript.blocks.code.highlighter_worker; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    code = "import sys, ui.transcript.blocks.code.highlighter_worker; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "ui.transcript.markdown.text_units" in loaded
     assert not {"PySide6", "markdown_it", "ui.transcript.markdown.inline"} & set(loaded)
 

@@ -40,16 +40,16 @@ def test_a_line_is_there_before_the_next_is_read():
 
 @pytest.mark.parametrize("text", ["", "x", "x = 1\n" * 250, ("1," * 700 + "\n") * 9])
 def test_slices_are_the_whole(text):
-    found = list(highlight_slices(HighlightRequest(text, "python")))
-    assert [line for each in found for line in each.words] == words_by_line(text, "python")
-    assert [each.line for each in found] == [
-        sum(len(before.words) for before in found[:at]) for at in range(len(found))
+    steps = list(highlight_slices(HighlightRequest(text, "python")))
+    assert [line for step in steps for line in step.words] == words_by_line(text, "python")
+    assert [step.line for step in steps] == [
+        sum(len(earlier.words) for earlier in steps[:index]) for index in range(len(steps))
     ]
-    assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
+    assert [step.is_last for step in steps] == [False] * (len(steps) - 1) + [True]
 
 
 def test_the_first_slice_is_a_screen():
-    assert [len(each.words) for each in highlight_slices(HighlightRequest("x = 1\n" * 250, "python"))] == [60, 100, 91]
+    assert [len(step.words) for step in highlight_slices(HighlightRequest("x = 1\n" * 250, "python"))] == [60, 100, 91]
 
 
 def test_the_last_line_of_a_diff_is_coloured_without_its_end() -> None:

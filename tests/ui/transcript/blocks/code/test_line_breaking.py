@@ -21,7 +21,7 @@ FAMILY, FLAG, ACCENT = "👨\u200d👩\u200d👧", "🇩🇪", "e\u0301"
 
 
 @pytest.fixture(scope="module")
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
@@ -58,8 +58,8 @@ CODE = st.one_of(
 @given(CODE, st.integers(100, 300))
 @example("a\t" * 30, 150)
 @example("ab\t" + "x" * 90, 150)
-def test_rows_hold_the_line_and_are_not_wider_than_they_may_be(look, line, width):
-    wrapped = WrappedLine(line, LineLayoutOptions(look, WordFormats(look), wraps=True, width=width))
+def test_rows_hold_the_line_and_are_not_wider_than_they_may_be(style, line, width):
+    wrapped = WrappedLine(line, LineLayoutOptions(style, WordFormats(style), wraps=True, width=width))
     wrapped.count_more(float("inf"))
     parts = parts_of(line, wrapped.starts)
     assert "".join(parts) == line
@@ -70,8 +70,8 @@ def test_rows_hold_the_line_and_are_not_wider_than_they_may_be(look, line, width
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.text("ab \tcdef漢é😀\0", min_size=1, max_size=30).map(lambda text: text * 60), st.integers(0, 2000))
-def test_rows_are_the_same_however_far_they_are_counted_at_a_time(look, line, first):
-    advances = advances_of(look)
+def test_rows_are_the_same_however_far_they_are_counted_at_a_time(style, line, first):
+    advances = advances_of(style)
     whole, steps = LineWrapper(line, 200, advances), LineWrapper(line, 200, advances)
     whole.count_more(float("inf"))
     steps.wrap_until(first)
@@ -83,20 +83,20 @@ def test_rows_are_the_same_however_far_they_are_counted_at_a_time(look, line, fi
     assert steps.count == len(whole.starts)
 
 
-def test_plain_rows_are_as_long_as_a_layout_breaks_them(look):
-    line, width, anywhere = "x" * 1000, 333, QTextOption()
-    anywhere.setWrapMode(QTextOption.WrapMode.WrapAnywhere)
-    layout = QTextLayout(line, look.mono)
-    layout.setTextOption(anywhere)
+def test_plain_rows_are_as_long_as_a_layout_breaks_them(style):
+    line, width, option = "x" * 1000, 333, QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAnywhere)
+    layout = QTextLayout(line, style.mono)
+    layout.setTextOption(option)
     layout.beginLayout()
     row = layout.createLine()
     row.setLineWidth(width)
     layout.endLayout()
-    assert LineWrapper(line, width, advances_of(look)).starts[1] == row.textLength()
+    assert LineWrapper(line, width, advances_of(style)).starts[1] == row.textLength()
 
 
-def test_a_font_with_chinese_characters_is_loaded_only_when_the_code_has_one(look):
-    advances = Advances(look.mono, is_even=look.mono_is_even)
+def test_a_font_with_chinese_characters_is_loaded_only_when_the_code_has_one(style):
+    advances = Advances(style.mono, is_even=style.mono_is_even)
     advances.columns(["plain = code(1)", "\ttab and é"])
     advances.estimate_width("plain = code(1) and é")
     assert "_wide" not in vars(advances)

@@ -19,23 +19,23 @@ def output(qapp):
     return block, style
 
 
-def left(block, offset=0):
+def left_edge(block, offset=0):
     return block.caret_rect_at(offset).left()
 
 
 @pytest.mark.parametrize("text", ["x" * 500 + "\nnew", "y" * 300, "x" * 500 + "\nold\nand more"])
 def test_other_output_is_moved_sideways_as_far(output, text):
     block, style = output
-    before = left(block)
+    left_edge_before = left_edge(block)
     block.set_output(text, [])
     block.layout(WIDTH, style)
     assert block.text == text
-    assert left(block) == before
+    assert left_edge(block) == left_edge_before
 
 
 def test_shorter_output_is_moved_no_further_than_it_reaches(output):
     block, style = output
     block.set_output("x" * 60, [])
     block.layout(WIDTH, style)
-    assert left(block, 60) < WIDTH
-    assert left(block, 60) > WIDTH - style.px(60)
+    assert left_edge(block, 60) < WIDTH
+    assert left_edge(block, 60) > WIDTH - style.px(60)

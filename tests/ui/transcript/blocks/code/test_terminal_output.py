@@ -57,7 +57,7 @@ def test_colours():
     assert {kind.split()[-1] for line in words for _, _, kind in line} <= set(TERMINAL_COLORS[True])
 
 
-def test_bold():
+def test_bold_goes_together_with_colours():
     assert screen("\x1b[1mb\x1b[32mg\x1b[39mb\x1b[22mn \x1b[1;31mr\x1b[22mp\x1b[0;1mb\x1b[mn")[1] == [
         [(0, 1, "bold"), (1, 1, "bold green"), (2, 1, "bold"), (5, 1, "bold red"), (6, 1, "red"), (7, 1, "bold")]
     ]
@@ -151,8 +151,8 @@ def test_of_a_line_without_end_only_what_is_shown_is_kept():
 @given(st.lists(st.sampled_from(["x" * 1500, "y" * 1500, "\r", "\b", "\x1b[K", "\x1b[1K", "\x1b[2K", "\n", "\x1b[1A"])))
 def test_what_is_not_kept_would_not_be_seen(pieces):
     bounded, whole = Terminal(), Terminal(1 << 30)
-    for each in (bounded, whole):
-        each.feed("".join(pieces))
+    for terminal in (bounded, whole):
+        terminal.feed("".join(pieces))
     assert bounded.last_lines(20) == whole.last_lines(20)
 
 
@@ -161,10 +161,10 @@ def test_a_whole_output_keeps_its_long_lines():
 
 
 def fed(monkeypatch):
-    found = []
+    lengths = []
     feed = Terminal.feed
-    monkeypatch.setattr(Terminal, "feed", lambda self, text: found.append(len(text)) or feed(self, text))
-    return found
+    monkeypatch.setattr(Terminal, "feed", lambda self, text: lengths.append(len(text)) or feed(self, text))
+    return lengths
 
 
 def test_of_a_flood_of_lines_those_that_are_kept_are_read(monkeypatch):

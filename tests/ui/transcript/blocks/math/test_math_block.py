@@ -98,10 +98,10 @@ OVER_NOTHING = [
 
 
 @pytest.mark.parametrize(
-    ("latex", "cause", "what"),
+    ("latex", "cause", "detail"),
     [
         ("", "empty", ""),
-        *((each, "empty", "") for each in OVER_NOTHING),
+        *((accent, "empty", "") for accent in OVER_NOTHING),
         (r"\foobar{x}", "unknown", r"\foobar"),
         (r"\left( x", "unclosed", ""),
         (r"\frac{1}", "missing", ""),
@@ -116,21 +116,21 @@ OVER_NOTHING = [
         (r"\begin{matrix}" + "1&" * 1500 + r"\end{matrix}", "large", ""),
     ],
 )
-def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
+def test_what_cannot_be_drawn_says_why(qapp, latex, cause, detail):
     problem = typeset(latex, display=True)
     assert isinstance(problem, FormulaError)
     assert problem.cause == cause
-    assert problem.detail == what
-    assert formula_error_sentence(problem).endswith(".") or what in formula_error_sentence(problem)
+    assert problem.detail == detail
+    assert formula_error_sentence(problem).endswith(".") or detail in formula_error_sentence(problem)
 
 
 @pytest.fixture
 def worker():
-    """The real process, with less time for a formula."""
+    """Return the real process, with less time for a formula."""
     task, limits = "desktop_agent.markdown.typesetting:typeset", replace(formulas_module._LIMITS, seconds=0.3)
-    made = Worker(task, list[TypesetAnswer], limits, timeout=PATIENCE, attempts=2)
-    yield made
-    made.close()
+    short_worker = Worker(task, list[TypesetAnswer], limits, timeout=PATIENCE, attempts=2)
+    yield short_worker
+    short_worker.close()
 
 
 HOSTILE = [
@@ -155,10 +155,10 @@ HOSTILE = [
 
 def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, worker):
     for latex in HOSTILE:
-        read = formulas_module.typeset(worker, latex, display=False)
-        assert isinstance(read, TypesetFormula | FormulaError), latex
-        if isinstance(read, TypesetFormula):
-            assert not [each for each in ("file:", "<script", "<image") if each in read.svg], latex
+        result = formulas_module.typeset(worker, latex, display=False)
+        assert isinstance(result, TypesetFormula | FormulaError), latex
+        if isinstance(result, TypesetFormula):
+            assert not [marker for marker in ("file:", "<script", "<image") if marker in result.svg], latex
 
 
 def test_a_formula_that_takes_too_long_is_given_up(qapp, worker):
@@ -224,11 +224,11 @@ def formulas(qapp):
 
 
 def wait_for(formulas, shape, qtbot):
-    came = []
-    found = formulas.get(shape, partial(came.append, 1))
-    if isinstance(found, PendingFormula):
-        found.ticket.mark_visible()
-        qtbot.waitUntil(lambda: bool(came))
+    arrivals = []
+    formula = formulas.get(shape, partial(arrivals.append, 1))
+    if isinstance(formula, PendingFormula):
+        formula.ticket.mark_visible()
+        qtbot.waitUntil(lambda: bool(arrivals))
     return formulas.get(shape, lambda: None)
 
 
@@ -237,24 +237,24 @@ def test_a_formula_comes_later_and_is_kept(formulas, qtbot):
     first = formulas.get(shape, lambda: None)
     assert isinstance(first, PendingFormula)
     assert first.formula is None
-    found = wait_for(formulas, shape, qtbot)
-    assert isinstance(found, RenderedFormula)
-    assert found.picture.width() >= found.width
-    assert formulas.get(shape, lambda: None) is found
+    formula = wait_for(formulas, shape, qtbot)
+    assert isinstance(formula, RenderedFormula)
+    assert formula.picture.width() >= formula.width
+    assert formulas.get(shape, lambda: None) is formula
 
 
 def colors_of(formula):
-    """Of its opaque pixels."""
+    """Return the colours of its opaque pixels."""
     picture = formula.picture.toImage()
     pixels = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
     return {pixel.name() for pixel in pixels if pixel.alpha() > 250}
 
 
 def test_another_colour_has_the_same_measures_at_once(formulas, qtbot):
-    found = wait_for(formulas, FormulaRequest("x^2", 16, "#ff0000"), qtbot)
-    again = formulas.get(FormulaRequest("x^2", 16, "#00ff00"), lambda: None).formula
-    assert (again.width, again.ascent, again.descent) == (found.width, found.ascent, found.descent)
-    assert again.picture is None
+    red = wait_for(formulas, FormulaRequest("x^2", 16, "#ff0000"), qtbot)
+    green_measures = formulas.get(FormulaRequest("x^2", 16, "#00ff00"), lambda: None).formula
+    assert (green_measures.width, green_measures.ascent, green_measures.descent) == (red.width, red.ascent, red.descent)
+    assert green_measures.picture is None
     green = wait_for(formulas, FormulaRequest("x^2", 16, "#00ff00"), qtbot)
     assert "#00ff00" in colors_of(green)
 
@@ -270,7 +270,9 @@ def test_old_pictures_make_room_for_new_ones(formulas, qtbot, monkeypatch):
         wait_for(formulas, FormulaRequest(f"x^{number}", 16, "#000000"), qtbot)
     assert len(formulas._pixmaps) < 6
     assert len(formulas._typeset_formulas) == 3
-    assert formulas._pixels == sum(each.picture.width() * each.picture.height() for each in formulas._pixmaps.values())
+    assert formulas._pixels == sum(
+        pixmap.picture.width() * pixmap.picture.height() for pixmap in formulas._pixmaps.values()
+    )
 
 
 def test_reading_happens_elsewhere(formulas, qtbot, monkeypatch):
@@ -285,24 +287,24 @@ def test_reading_happens_elsewhere(formulas, qtbot, monkeypatch):
 
 
 @pytest.fixture
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
-def painted(block, look, width=400, height=200):
+def painted(block, style, width=400, height=200):
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.white)
     painter = QPainter(image)
-    block.paint(PaintContext(painter, look, QRect(0, 0, width, height)))
+    block.paint(PaintContext(painter, style, QRect(0, 0, width, height)))
     painter.end()
     return image
 
 
-def test_objects_have_their_room_in_a_line(look):
+def test_objects_have_their_room_in_a_line(style):
     line = parse_inline("so $x$ and $y$ here")
-    objects = {at: InlineObject(50, 30, 20) for at, char in enumerate(line.text) if char == OBJECT}
-    text_layout = TextLayout(line, look.body, look, 400, look.line, objects=objects)
-    bare = TextLayout(parse_inline("so  and  here"), look.body, look, 400, look.line)
+    objects = {index: InlineObject(50, 30, 20) for index, char in enumerate(line.text) if char == OBJECT}
+    text_layout = TextLayout(line, style.body, style, 400, style.line, objects=objects)
+    bare = TextLayout(parse_inline("so  and  here"), style.body, style, 400, style.line)
     assert text_layout.height >= 50
     assert abs(text_layout.width - bare.width - 100) < 3
     boxes = text_layout.object_boxes()
@@ -312,23 +314,23 @@ def test_objects_have_their_room_in_a_line(look):
     assert text_layout.offset_at(boxes[3].left() + 40, 10) == 4
 
 
-def test_lines_without_objects_stay_as_high_as_they_were(look):
+def test_lines_without_objects_stay_as_high_as_they_were(style):
     text = "some words that fill a line " * 6
     line = parse_inline(f"{text}$x$ {text}")
     text_layout = TextLayout(
-        line, look.body, look, 400, look.line, objects={utf16_length(text): InlineObject(20, 40, 20)}
+        line, style.body, style, 400, style.line, objects={utf16_length(text): InlineObject(20, 40, 20)}
     )
     heights = [
-        after - before
-        for before, after in zip(text_layout.tops, [*text_layout.tops[1:], text_layout.height], strict=True)
+        next_top - top
+        for top, next_top in zip(text_layout.tops, [*text_layout.tops[1:], text_layout.height], strict=True)
     ]
     assert max(heights) > 55
-    assert sorted(heights)[:-1] == [look.line] * (len(heights) - 1)
+    assert sorted(heights)[:-1] == [style.line] * (len(heights) - 1)
 
 
-def test_an_object_in_text_from_right_to_left_stands_in_its_order(look):
+def test_an_object_in_text_from_right_to_left_stands_in_its_order(style):
     line = parse_inline("שלום $x$ עולם")
-    text_layout = TextLayout(line, look.body, look, 400, look.line, objects={5: InlineObject(50, 10, 5)})
+    text_layout = TextLayout(line, style.body, style, 400, style.line, objects={5: InlineObject(50, 10, 5)})
     box = text_layout.object_boxes()[5]
     assert text_layout.boxes(0, 4)[0].left() >= box.right()
     assert text_layout.boxes(7, 4)[0].right() <= box.left()
@@ -338,36 +340,36 @@ def host_of(formulas, changed):
     return MathCallbacks(formulas.get, lambda: changed.append(1))
 
 
-def test_a_paragraph_shows_the_source_until_the_formula_is_there(formulas, look, qtbot):
+def test_a_paragraph_shows_the_source_until_the_formula_is_there(formulas, style, qtbot):
     changed = []
     block = MarkdownTextBlock(Leaf("paragraph", r"so $\frac{a}{b}$ is"), {}, math=host_of(formulas, changed))
-    before = block.layout(400, look)
+    height = block.layout(400, style)
     source = block._text_layout.object_boxes()[3].width()
     qtbot.waitUntil(lambda: bool(changed))
     assert not block.is_laid_out
-    assert block.layout(400, look) > before
+    assert block.layout(400, style) > height
     assert block._text_layout.object_boxes()[3].width() < source
     assert len(changed) == 1
 
 
-def test_what_was_asked_for_twice_is_told_once(formulas, look, qtbot):
+def test_what_was_asked_for_twice_is_told_once(formulas, style, qtbot):
     changed = []
     block = MarkdownTextBlock(Leaf("paragraph", "$x$"), {}, math=host_of(formulas, changed))
     for _ in range(3):
-        block.layout(400, look)
+        block.layout(400, style)
     qtbot.waitUntil(lambda: bool(changed))
     assert len(changed) == 1
 
 
-def test_a_line_by_itself_shows_the_sources_of_its_formulas(look):
-    text_layout = TextLayout(parse_inline("a $x^2$ b"), look.body, look, 400, look.line)
-    longer = TextLayout(parse_inline("a $x^2 + y^2$ b"), look.body, look, 400, look.line)
+def test_a_line_by_itself_shows_the_sources_of_its_formulas(style):
+    text_layout = TextLayout(parse_inline("a $x^2$ b"), style.body, style, 400, style.line)
+    longer = TextLayout(parse_inline("a $x^2 + y^2$ b"), style.body, style, 400, style.line)
     assert longer.object_boxes()[2].width() > text_layout.object_boxes()[2].width() > 20
 
 
-def test_places_in_a_paragraph_are_those_of_its_plain_text(look):
+def test_places_in_a_paragraph_are_those_of_its_plain_text(style):
     block = MarkdownTextBlock(Leaf("paragraph", r"so $\alpha$ is"), {})
-    block.layout(400, look)
+    block.layout(400, style)
     assert block.plain() == r"so $\alpha$ is"
     end = block._text_layout.object_boxes()[3].right()
     assert block.offset_at(QPoint(int(end), 5)) == len(r"so $\alpha$")
@@ -375,14 +377,14 @@ def test_places_in_a_paragraph_are_those_of_its_plain_text(look):
     assert block.paragraph_at(4) == (0, len(block.plain()))
 
 
-def test_the_tip_says_source_and_reason(formulas, look, qtbot):
+def test_the_tip_says_source_and_reason(formulas, style, qtbot):
     changed = []
     block = MarkdownTextBlock(
         Leaf("paragraph", r"$\foobar$ and [x](https://x.org)"), {}, math=host_of(formulas, changed)
     )
-    block.layout(400, look)
+    block.layout(400, style)
     qtbot.waitUntil(lambda: bool(changed))
-    block.layout(400, look)
+    block.layout(400, style)
     inside = block._text_layout.object_boxes()[0].center().toPoint()
     assert block.tooltip_at(inside) == "\\foobar\nThis formula cannot be drawn: \\foobar is not known."
     link = block._text_layout.boxes(6, 1)[0].center().toPoint()
@@ -390,29 +392,29 @@ def test_the_tip_says_source_and_reason(formulas, look, qtbot):
     assert block.tooltip_at(QPoint(390, 5)) == ""
 
 
-def test_a_formula_that_is_too_wide_for_its_line_is_made_smaller(formulas, look, qtbot):
+def test_a_formula_that_is_too_wide_for_its_line_is_made_smaller(formulas, style, qtbot):
     changed = []
     latex = "+".join("abcdefgh")
     block = MarkdownTextBlock(Leaf("paragraph", f"${latex}$"), {}, math=host_of(formulas, changed))
-    block.layout(400, look)
+    block.layout(400, style)
     qtbot.waitUntil(lambda: bool(changed))
-    block.layout(400, look)
-    whole = block._text_layout.object_boxes()[0].width()
-    block.layout(int(whole * 0.8), look)
-    assert block._text_layout.object_boxes()[0].width() <= whole * 0.8
-    block.layout(int(whole * 0.4), look)
+    block.layout(400, style)
+    width = block._text_layout.object_boxes()[0].width()
+    block.layout(int(width * 0.8), style)
+    assert block._text_layout.object_boxes()[0].width() <= width * 0.8
+    block.layout(int(width * 0.4), style)
     assert "too wide" in block.tooltip_at(QPoint(5, 8))
 
 
-def test_a_block_shows_its_source_until_it_is_drawn(formulas, look, qtbot):
+def test_a_block_shows_its_source_until_it_is_drawn(formulas, style, qtbot):
     changed = []
     block = MathBlock(r"\frac{a}{b}", host_of(formulas, changed))
-    block.layout(400, look)
+    block.layout(400, style)
     assert block._source
     qtbot.waitUntil(lambda: bool(changed))
-    height = block.layout(400, look)
+    height = block.layout(400, style)
     assert block._source is None
-    image = painted(block, look)
+    image = painted(block, style)
     middle = [image.pixelColor(x, y).lightness() for x in range(180, 220) for y in range(height)]
     assert min(middle) < 100
     assert image.pixelColor(5, 5).lightness() == 255
@@ -421,9 +423,9 @@ def test_a_block_shows_its_source_until_it_is_drawn(formulas, look, qtbot):
     assert (block.offset_at(QPoint(0, 0)), block.offset_at(QPoint(399, 0))) == (0, len(block.plain()))
 
 
-def test_an_open_block_is_not_drawn(formulas, look):
+def test_an_open_block_is_not_drawn(formulas, style):
     block = MathBlock(r"\frac{a", host_of(formulas, []), is_open=True)
-    block.layout(400, look)
+    block.layout(400, style)
     assert not formulas._render_queue._queued
     block.append("}{b}")
     assert (block.text, block.is_laid_out) == (r"\frac{a}{b}", False)
@@ -431,33 +433,33 @@ def test_an_open_block_is_not_drawn(formulas, look):
     assert (block.text, block.is_open) == ("x", False)
 
 
-def test_a_wide_block_moves_sideways(formulas, look, qtbot):
+def test_a_wide_block_moves_sideways(formulas, style, qtbot):
     changed = []
     block = MathBlock("+".join(["x"] * 60), host_of(formulas, changed))
-    block.layout(300, look)
+    block.layout(300, style)
     qtbot.waitUntil(lambda: bool(changed))
-    block.layout(300, look)
-    before = painted(block, look, 300)
+    block.layout(300, style)
+    picture = painted(block, style, 300)
     assert block.scroll_horizontally(100)
-    assert painted(block, look, 300) != before
+    assert painted(block, style, 300) != picture
     assert block.scroll_horizontally(1 << 20)
     assert not block.scroll_horizontally(1)
-    block.layout(5000, look)
+    block.layout(5000, style)
     assert not block.scroll_horizontally(-1)
 
 
-def test_a_block_that_cannot_be_drawn_says_why_below_its_source(formulas, look, qtbot):
+def test_a_block_that_cannot_be_drawn_says_why_below_its_source(formulas, style, qtbot):
     changed = []
     block = MathBlock(r"\foobar", host_of(formulas, changed))
-    before = block.layout(400, look)
+    height = block.layout(400, style)
     qtbot.waitUntil(lambda: bool(changed))
-    assert block.layout(400, look) > before
+    assert block.layout(400, style) > height
     assert block._error_layout.line.text == r"This formula cannot be drawn: \foobar is not known."
 
 
-def test_a_huge_formula_costs_a_beginning_of_its_source(look):
+def test_a_huge_formula_costs_a_beginning_of_its_source(style):
     block = MathBlock("x + " * 25_000, None)
-    assert block.layout(400, look) < 80 * look.mono_line * 5
+    assert block.layout(400, style) < 80 * style.mono_line * 5
     assert len(block._source.line.text) == MAX_LATEX_LENGTH + 1
     assert len(block.plain()) > 100_000
 
@@ -468,13 +470,13 @@ def test_colours_follow_the_theme(formulas, qapp, qtbot):
         assert theme.text in colors_of(wait_for(formulas, shape, qtbot))
 
 
-def test_text_without_formulas_asks_for_nothing(look):
+def test_text_without_formulas_asks_for_nothing(style):
     block = TextBlock(parse_inline("plain *text*"))
-    block.layout(300, look)
+    block.layout(300, style)
     assert block._formulas is None
     assert block.tooltip_at(QPoint(0, 0)) == ""
     assert block._text_layout.object_boxes() == {}
-    assert QPointF(0, block.first_line(look).top()) == QPointF(0, 0)
+    assert QPointF(0, block.first_line(style).top()) == QPointF(0, 0)
 
 
 FORMULAS = "\n\n".join(f"Line {number} with $x_{{{number}}}^2$ in it." for number in range(30)) + "\n\n$$\\sum_i x_i$$"
@@ -492,8 +494,8 @@ def view(qtbot):
     return view
 
 
-def drawn(view):
-    """How many formulas of what the screen shows are pictures."""
+def drawn_formulas(view):
+    """Return how many formulas on the screen are drawn, in lines and alone."""
     rows = view.row_viewport.rows
     row = rows.row(1)
     blocks = [block for block in row.blocks if block.is_laid_out]
@@ -505,7 +507,7 @@ def drawn(view):
 
 def test_the_view_follows_the_end_while_formulas_arrive(view, qtbot):
     rows = view.row_viewport.rows
-    qtbot.waitUntil(lambda: drawn(view)[0] > 5 and drawn(view)[1] == 1)
+    qtbot.waitUntil(lambda: drawn_formulas(view)[0] > 5 and drawn_formulas(view)[1] == 1)
     assert rows.following
     assert rows.top == rows.bottom
 
@@ -515,11 +517,11 @@ def test_what_is_read_stays_where_it_is_while_formulas_above_arrive(view, qtbot)
     rows.scroll_to(rows.row_top(1) + rows.row(1).stack.block_top(12))
     view.scroller.show_rows()
     row = rows.row(1)
-    at = row.stack.block_at(rows.top - rows.row_top(1))
-    before = rows.row_top(1) + row.stack.block_top(at) - rows.top
-    qtbot.waitUntil(lambda: drawn(view)[0] > 5)
+    index = row.stack.block_at(rows.top - rows.row_top(1))
+    y = rows.row_top(1) + row.stack.block_top(index) - rows.top
+    qtbot.waitUntil(lambda: drawn_formulas(view)[0] > 5)
     assert not rows.following
-    assert rows.row_top(1) + row.stack.block_top(at) - rows.top == before
+    assert rows.row_top(1) + row.stack.block_top(index) - rows.top == y
 
 
 def test_lines_over_a_formula_have_the_colour_of_its_text(qapp):
@@ -530,17 +532,17 @@ def test_lines_over_a_formula_have_the_colour_of_its_text(qapp):
         assert drawn.svg.count(COLOR) == drawn.svg.count("fill=")
 
 
-@pytest.mark.parametrize(("text", "paper"), [(LIGHT.text, LIGHT.window), (DARK.text, DARK.window)])
+@pytest.mark.parametrize(("text", "background"), [(LIGHT.text, LIGHT.window), (DARK.text, DARK.window)])
 @pytest.mark.parametrize("name", ["blue", "red", "green", "yellow", "white", "gray", "#123456", "cyan"])
-def test_named_colours_can_be_read_on_their_background(qapp, text, paper, name):
-    made = with_readable_colors(f'<path fill="{name}" /><path fill="{text}" /><g fill="none"/>', text)
-    color = made.partition('"')[2].partition('"')[0]
-    assert contrast(color, paper) >= 4.4
-    assert f'fill="{text}"' in made
-    assert 'fill="none"' in made
+def test_named_colours_can_be_read_on_their_background(qapp, text, background, name):
+    svg = with_readable_colors(f'<path fill="{name}" /><path fill="{text}" /><g fill="none"/>', text)
+    color = svg.partition('"')[2].partition('"')[0]
+    assert contrast(color, background) >= 4.4
+    assert f'fill="{text}"' in svg
+    assert 'fill="none"' in svg
     assert 'fill="' + text in with_readable_colors('<path fill="nonsense" />', text)
 
 
-def contrast(one, other):
-    low, high = sorted(_luminance(QColor(each)) for each in (one, other))
+def contrast(first, second):
+    low, high = sorted(_luminance(QColor(color)) for color in (first, second))
     return (high + 0.05) / (low + 0.05)

@@ -31,7 +31,7 @@ FORMULAS = [
 
 @pytest.fixture
 def as_the_library_does(monkeypatch, qapp):
-    """What draws a formula without our rows."""
+    """Let the library draw formulas without our rows."""
     monkeypatch.setattr(Mrow, "_get_height_nostretch", typesetting._library_row_height)
     yield
     monkeypatch.undo()
@@ -49,16 +49,16 @@ def test_every_formula_is_the_same(request, qapp, latex, display):
 
 
 def test_rows_are_made_twice_only_when_something_in_them_stretches(qapp, monkeypatch):
-    made, make = [], ziamath.nodes.mnode.Mnode.fromelement.__func__
+    tags, original = [], ziamath.nodes.mnode.Mnode.fromelement.__func__
 
-    def counted(cls, element, parent, **told):
-        made.append(element.tag)
-        return make(cls, element, parent, **told)
+    def counted(cls, element, parent, **kwargs):
+        tags.append(element.tag)
+        return original(cls, element, parent, **kwargs)
 
     def count(latex):
-        made.clear()
+        tags.clear()
         typeset(latex, display=True)
-        return len(made)
+        return len(tags)
 
     monkeypatch.setattr(ziamath.nodes.mnode.Mnode, "fromelement", classmethod(counted))
     flat = count(r"\frac{\frac{a}{b}}{\frac{c}{d}}")

@@ -7,7 +7,7 @@ from ui.transcript.blocks.math import formulas
 
 
 class Here:
-    """Stands in for the worker."""
+    """A stand-in for the worker."""
 
     def ask(self, latex, display, letters):
         return typesetting.typeset(latex, display, json.loads(json.dumps(letters, default=vars_of)))
