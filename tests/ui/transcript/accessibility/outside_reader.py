@@ -31,9 +31,9 @@ def transcript(node):
     if node.name == "Transcript":
         return node
     for index in range(node.childCount):
-        found = transcript(node.getChildAtIndex(index))
-        if found is not None:
-            return found
+        descendant = transcript(node.getChildAtIndex(index))
+        if descendant is not None:
+            return descendant
     return None
 
 
@@ -49,7 +49,9 @@ def described(node):
         "role": node.getRoleName(),
         "name": node.name,
         "text": text_of(node),
-        "level": dict(each.split(":", 1) for each in node.getAttributes() or () if ":" in each).get("level"),
+        "level": dict(attribute.split(":", 1) for attribute in node.getAttributes() or () if ":" in attribute).get(
+            "level"
+        ),
         "actions": [actions.getName(index) for index in range(actions.nActions)] if actions else [],
         "box": [box.x, box.y, box.width, box.height],
         "description": node.description,
@@ -64,7 +66,7 @@ def parts(node):
 
 
 def named(node, name):
-    return next(each for each in parts(node) if each.name == name)
+    return next(part for part in parts(node) if part.name == name)
 
 
 def around(text, offset):
@@ -73,8 +75,8 @@ def around(text, offset):
         "word": Atspi.TextGranularity.WORD,
         "line": Atspi.TextGranularity.LINE,
     }
-    found = {name: text.getStringAtOffset(offset, kind) for name, kind in kinds.items()}
-    return {name: list(each) for name, each in found.items()}
+    strings = {name: text.getStringAtOffset(offset, kind) for name, kind in kinds.items()}
+    return {name: list(string) for name, string in strings.items()}
 
 
 def caret(node):
@@ -98,8 +100,8 @@ def main(name, what, *arguments):
     if what == "put":
         return named(root, arguments[0]).queryText().setCaretOffset(int(arguments[1]))
     row, name = root.getChildAtIndex(int(arguments[0])), arguments[1]
-    able = (each for each in parts(row) if each.name == name and "Action" in pyatspi.listInterfaces(each))
-    return next(able).queryAction().doAction(0)
+    pressable = (part for part in parts(row) if part.name == name and "Action" in pyatspi.listInterfaces(part))
+    return next(pressable).queryAction().doAction(0)
 
 
 print(json.dumps(main(*sys.argv[1:])))

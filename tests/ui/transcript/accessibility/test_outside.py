@@ -63,33 +63,33 @@ def opened(real_display):
         return windows[-1]
 
     yield open_window
-    for each in windows:
-        each.end()
+    for window in windows:
+        window.end()
 
 
 def at_rest(window):
-    seen = []
+    figures = []
     for _ in range(100):
-        seen.append(window.figures())
-        if len(seen) > 3 and seen[-1] == seen[-2] == seen[-3] == seen[-4]:
+        figures.append(window.figures())
+        if len(figures) > 3 and figures[-1] == figures[-2] == figures[-3] == figures[-4]:
             break
         time.sleep(0.15)
-    return seen[-1]
+    return figures[-1]
 
 
 def test_a_conversation_of_300_messages_is_read_in_order_without_being_laid_out(opened):
     window = opened("long")
     # At rest what stands one screen above is laid out too; until then heights become exact.
-    before = at_rest(window)
+    figures_before = at_rest(window)
     rows = [row for row in window.ask("rows") if row[0] == "list item"]
     assert [row[1:] for row in rows] == [
         ["Assistant said", f"Answer {number}.\nitem\nIts end."] if number % 2 else ["You said", f"Question {number}?"]
         for number in range(300)
     ]
-    after = window.figures()
-    assert after["laid"] <= before["laid"] + 5
-    assert after["rows"] <= before["rows"] + 5
-    assert after["top"] == before["top"]
+    figures_after = window.figures()
+    assert figures_after["laid"] <= figures_before["laid"] + 5
+    assert figures_after["rows"] <= figures_before["rows"] + 5
+    assert figures_after["top"] == figures_before["top"]
     first = window.ask("row", 1)
     assert [block_node["name"] for block_node in first["children"]] == ["Answer 1.", "• item", "Its end."]
 
@@ -142,12 +142,12 @@ def test_the_caret_is_read_and_put_from_outside(opened):
     window.ask("put", "Some text with a link.", 6)
     figures = window.figures()
     assert figures["caret"] == [1, 1, 6]
-    said = window.ask("caret", "Some text with a link.")
-    assert said["offset"] == 6
-    assert said["character"][0] == "e"
-    assert said["word"][0].strip() == "text"
-    assert said["line"][0].strip() == "Some text with a link."
-    left, _, width, height = said["box"]
+    caret = window.ask("caret", "Some text with a link.")
+    assert caret["offset"] == 6
+    assert caret["character"][0] == "e"
+    assert caret["word"][0].strip() == "text"
+    assert caret["line"][0].strip() == "Some text with a link."
+    left, _, width, height = caret["box"]
     window.ask("put", "Some text with a link.", 12)
     right, _, _, _ = window.ask("caret", "Some text with a link.")["box"]
     assert right > left

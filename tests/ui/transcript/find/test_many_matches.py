@@ -8,7 +8,7 @@ from desktop_agent.conversation.items import Added
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
 from tests.frame.examples import examples
-from tests.ui.transcript.find.test_finder import Stand, thinking
+from tests.ui.transcript.find.test_finder import FindHarness, thinking
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.find import matches
@@ -19,7 +19,7 @@ CODE = "```\n" + "ab cde fgh1234567890" * COUNT + "\n```"
 
 
 class Asked:
-    """How many boxes a kind of block was asked for."""
+    """A record of the boxes that a kind of block is asked for."""
 
     def __init__(self, monkeypatch, kind):
         self.spans = []
@@ -38,61 +38,61 @@ def asked(monkeypatch):
 
 @pytest.mark.parametrize("wraps", [False, True])
 def test_a_paint_and_a_step_ask_for_the_boxes_of_what_is_seen(qtbot, asked, wraps):
-    stand = Stand(qtbot, [Message.assistant(CODE)])
-    qtbot.waitUntil(lambda: not stand.rows.has_lazy_sections())
-    stand.rows.settle()
-    assert stand.find("cde")[1] == COUNT
+    harness = FindHarness(qtbot, [Message.assistant(CODE)])
+    qtbot.waitUntil(lambda: not harness.rows.has_lazy_sections())
+    harness.rows.settle()
+    assert harness.find("cde")[1] == COUNT
     assert len(asked.taken()) <= 60
     if wraps:
-        next(each for each in stand.rows.row(0).blocks if isinstance(each, CodeBlock))._toggle_wrap()
+        next(block for block in harness.rows.row(0).blocks if isinstance(block, CodeBlock))._toggle_wrap()
     seen = 36 * 6 if wraps else 8
-    for by in (1, 1, -1, 1):
-        stand.step(by)
+    for step in (1, 1, -1, 1):
+        harness.step(step)
         assert len(asked.taken()) <= 8
-        stand.view.viewport().grab()
+        harness.view.viewport().grab()
         assert 0 < len(asked.taken()) <= seen
-        assert stand.is_seen()
-        assert stand.words() == "cde"
+        assert harness.is_seen()
+        assert harness.words() == "cde"
 
 
 def test_a_step_around_the_end_goes_to_the_last_match(qtbot):
-    stand = Stand(qtbot, [Message.assistant(CODE)])
-    stand.view.scroller.scroll_to_start()
-    stand.find("cde")
-    assert stand.finder._current == (0, 0)
-    assert stand.step(-1) == COUNT
-    assert stand.is_seen()
-    (box,) = stand.run_inline()
-    assert 0 <= box.left() < box.right() <= stand.view.viewport().width()
+    harness = FindHarness(qtbot, [Message.assistant(CODE)])
+    harness.view.scroller.scroll_to_start()
+    harness.find("cde")
+    assert harness.finder._current == (0, 0)
+    assert harness.step(-1) == COUNT
+    assert harness.is_seen()
+    (box,) = harness.run_inline()
+    assert 0 <= box.left() < box.right() <= harness.view.viewport().width()
 
 
 def test_a_formula_is_asked_once_and_not_for_each_match(qtbot, monkeypatch):
-    stand = Stand(qtbot, [Message.assistant("$$\n" + "+".join(["x"] * 300) + "\n$$")])
+    harness = FindHarness(qtbot, [Message.assistant("$$\n" + "+".join(["x"] * 300) + "\n$$")])
     asked = Asked(monkeypatch, MathBlock)
-    assert stand.find("x")[1] == 300
-    block = next(each for each in stand.rows.row(0).blocks if isinstance(each, MathBlock))
+    assert harness.find("x")[1] == 300
+    block = next(block for block in harness.rows.row(0).blocks if isinstance(block, MathBlock))
     qtbot.waitUntil(lambda: block._formula is not None)
-    stand.view.viewport().grab()
+    harness.view.viewport().grab()
     asked.taken()
-    stand.view.viewport().grab()
+    harness.view.viewport().grab()
     assert 0 < len(asked.taken()) <= 4
-    stand.step()
+    harness.step()
     assert len(asked.taken()) <= 8
 
 
 def test_a_long_text_is_looked_through_in_parts(qtbot, monkeypatch):
-    looked = []
-    real = Query._find
-    monkeypatch.setattr(Query, "_find", lambda self, text: looked.append(len(text)) or real(self, text))
-    stand = Stand(qtbot, [Message.assistant(CODE)])
-    counts = MatchCounts(Query("cde"), stand.rows, stand.finder._texts)
+    lengths = []
+    original = Query._find
+    monkeypatch.setattr(Query, "_find", lambda self, text: lengths.append(len(text)) or original(self, text))
+    harness = FindHarness(qtbot, [Message.assistant(CODE)])
+    counts = MatchCounts(Query("cde"), harness.rows, harness.finder._texts)
     steps = sum(1 for _ in counts.count([0]))
-    assert max(looked) <= 25_000
+    assert max(lengths) <= 25_000
     assert steps >= len(CODE) // 25_000
-    looked.clear()
+    lengths.clear()
     assert len(counts.matches_in_row(0)) == COUNT
     assert counts.matches_in_row(0)[-1] == counts.matches_in_row(0)[COUNT - 1]
-    assert looked == []
+    assert lengths == []
 
 
 TEXTS = st.lists(st.sampled_from(["ab", "A", "ss", "ß", "😀", "b a", " ", "\n", "σα", "x"]), max_size=30).map("".join)
@@ -103,25 +103,25 @@ QUERIES = st.sampled_from(["a", "ab", "aa", "ss", "ß", "😀", "b a", "ΣΑ"])
 @given(QUERIES, TEXTS, st.booleans(), st.integers(1, 7))
 @example(query="ab", text="xabx", whole_words=False, size=2)
 def test_parts_find_what_the_whole_finds(query, text, whole_words, size):
-    sought = Query(query, whole_words=whole_words)
-    whole = sought.find_all(text)
-    assert len(list(sought.find_in_steps(text))) <= 1
+    search = Query(query, whole_words=whole_words)
+    expected = search.find_all(text)
+    assert len(list(search.find_in_steps(text))) <= 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matches, "_SEARCH_PART", size)
-        assert sought.find_all(text) == whole
+        assert search.find_all(text) == expected
 
 
 def test_what_was_opened_for_a_match_is_folded_again_when_rows_came_above_it(qtbot):
-    stand = Stand(qtbot, [Message.user("A needle?")])
-    thinking(stand)
-    stand.find("needle")
-    stand.step()
-    assert len(stand.rows.row(1).blocks) == 2
-    above = Transcript([Message.user("Before all of it.")])._items
-    stand.transcript._items[:0] = above
-    stand.view.apply([Added(0)])
-    stand.rest()
-    assert len(stand.rows.row(2).blocks) == 2
-    stand.step()
-    assert stand.finder._current[0] == 3
-    assert len(stand.rows.row(2).blocks) == 1
+    harness = FindHarness(qtbot, [Message.user("A needle?")])
+    thinking(harness)
+    harness.find("needle")
+    harness.step()
+    assert len(harness.rows.row(1).blocks) == 2
+    items = Transcript([Message.user("Before all of it.")])._items
+    harness.transcript._items[:0] = items
+    harness.view.apply([Added(0)])
+    harness.rest()
+    assert len(harness.rows.row(2).blocks) == 2
+    harness.step()
+    assert harness.finder._current[0] == 3
+    assert len(harness.rows.row(2).blocks) == 1

@@ -12,8 +12,8 @@ from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.markdown.text_units import utf16_length
 
 
-def found(query, text, **how):
-    return [slice_utf16(text, *span) for span in Query(query, **how).find_all(text)]
+def found(query, text, **options):
+    return [slice_utf16(text, *span) for span in Query(query, **options).find_all(text)]
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_what_stands_behind_letters_that_grow_is_where_it_is():
 @given(st.text(max_size=40), st.text(min_size=1, max_size=4), st.booleans(), st.booleans())
 def test_spans_follow_each_other_and_say_what_was_asked(text, words, match_case, whole_words):
     query = Query(words, match_case=match_case, whole_words=whole_words)
-    at = 0
+    previous_end = 0
     for start, end in query.find_all(text):
-        assert at <= start < end <= utf16_length(text)
+        assert previous_end <= start < end <= utf16_length(text)
         part = slice_utf16(text, start, end)
         assert Query(part, match_case=match_case).find_all(part) == [(0, utf16_length(part))]
-        at = end
+        previous_end = end
     if not whole_words and match_case:
         assert bool(query.find_all(f"{text}{words}"))
 
@@ -84,7 +84,7 @@ def test_spans_follow_each_other_and_say_what_was_asked(text, words, match_case,
 def test_no_word_that_is_shown_is_missed_by_the_cheap_look(text, data):
     leaves, references = parse_leaves(text)
     for leaf in leaves:
-        lines = [parse_inline(each, references).plain() for row in leaf.cells for each in row]
+        lines = [parse_inline(cell, references).plain() for row in leaf.cells for cell in row]
         lines.append(leaf.text if leaf.kind in {"code", "math"} else parse_inline(leaf.text, references).plain())
         for line in filter(None, lines):
             start = data.draw(st.integers(0, len(line) - 1))

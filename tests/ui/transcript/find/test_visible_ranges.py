@@ -7,7 +7,7 @@ from PySide6.QtCore import QRect
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.find.test_finder import Stand
+from tests.ui.transcript.find.test_finder import FindHarness
 from ui.transcript.find.highlights import MatchHighlights
 from ui.transcript.find.matches import Query
 from ui.transcript.find.searchable_text import iter_text_runs
@@ -19,30 +19,32 @@ ROWS = st.lists(st.tuples(CELLS, CELLS), min_size=12, max_size=25)
 
 
 def table(rows):
-    return "| a | b |\n|---|---|\n" + "\n".join(f"| {one} | {other} |" for one, other in rows)
+    return "| a | b |\n|---|---|\n" + "\n".join(f"| {first} | {second} |" for first, second in rows)
 
 
 def unmarked(row, query, height):
-    """The matches that stand in a part of a row, so high, and are not among its marks; the row is looked through."""
-    highlights, found = MatchHighlights(query), []
-    places = [each.selection(*span) for each in iter_text_runs(row) for span in query.find_all(each.text)]
+    """Return the matches that are visible in some part of the row of this height, but are not highlighted there."""
+    highlights, missing = MatchHighlights(query), []
+    places = [run.selection(*span) for run in iter_text_runs(row) for span in query.find_all(run.text)]
     boxes = {position: [box.toRect() for box in text_boxes(row, position)] for position in places}
     for top in range(0, row.stack.height, max(7, row.stack.height // 40)):
         clip = QRect(0, top, row.stack.width, height)
         marked = {position for part in highlights.matches_in_row(row, clip) for position in part}
         inside = clip.adjusted(0, 2, 0, -2)
-        found += [at for at in places if at not in marked and any(box.intersects(inside) for box in boxes[at])]
-    return found
+        missing += [
+            place for place in places if place not in marked and any(box.intersects(inside) for box in boxes[place])
+        ]
+    return missing
 
 
 @pytest.fixture
-def stand(qtbot):
-    return Stand(qtbot, [Message.user("Hi")])
+def harness(qtbot):
+    return FindHarness(qtbot, [Message.user("Hi")])
 
 
-def shown(stand, text):
-    stand.view.set_transcript(Transcript([Message.assistant(text)]))
-    row = stand.rows.row(0)
+def show_answer(harness, text):
+    harness.view.set_transcript(Transcript([Message.assistant(text)]))
+    row = harness.rows.row(0)
     index = 0
     while index < len(row.blocks):
         row.stack.settle_block(index)
@@ -54,8 +56,8 @@ def shown(stand, text):
 @given(ROWS, st.integers(20, 300))
 @example([(" ".join([RIGHT] * 3), "x")] * 40, 100)
 @example([("x", " ".join([RIGHT] * 3))] * 40, 100)
-def test_in_cells(stand, rows, height):
-    assert not unmarked(shown(stand, table(rows)), Query("needle"), height)
+def test_visible_matches_in_cells_are_highlighted(harness, rows, height):
+    assert not unmarked(show_answer(harness, table(rows)), Query("needle"), height)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -63,13 +65,13 @@ def test_in_cells(stand, rows, height):
 @example([RIGHT] * 120)
 @example(["word", *["needle"] * 9, *["שלום"] * 200])
 @example(["word", *["needle", "שלום", "שלום", "שלום"] * 60])
-def test_in_paragraphs(stand, words):
-    row = shown(stand, " ".join(words))
+def test_visible_matches_in_paragraphs_are_highlighted(harness, words):
+    row = show_answer(harness, " ".join(words))
     for query in ("needle", "שלום"):
         assert not unmarked(row, Query(query), 12)
 
 
-def test_where_all_goes_from_left_to_right_only_the_lines_that_are_seen_count(stand):
-    row, highlights = shown(stand, " ".join(["needle"] * 400)), MatchHighlights(Query("needle"))
+def test_where_all_goes_from_left_to_right_only_the_lines_that_are_seen_count(harness):
+    row, highlights = show_answer(harness, " ".join(["needle"] * 400)), MatchHighlights(Query("needle"))
     (places,) = highlights.matches_in_row(row, QRect(0, row.stack.height // 2, row.stack.width, 10))
     assert 0 < len(places) < 60

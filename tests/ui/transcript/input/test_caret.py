@@ -32,7 +32,7 @@ KEYS = {
 MODIFIERS = {"ctrl": Qt.KeyboardModifier.ControlModifier, "shift": Qt.KeyboardModifier.ShiftModifier}
 
 
-class Stand:
+class CaretHarness:
     def __init__(self, qtbot, messages):
         self.qtbot = qtbot
         self.transcript = Transcript(messages)
@@ -59,12 +59,12 @@ class Stand:
         self.press("ctrl+home")
 
     def press(self, *keys):
-        for each in keys:
-            *modifiers, key = each.split("+")
-            held = Qt.KeyboardModifier.NoModifier
-            for name in modifiers:
-                held |= MODIFIERS[name]
-            QTest.keyClick(self.view, KEYS[key], held)
+        for combination in keys:
+            *names, key = combination.split("+")
+            modifier_keys = Qt.KeyboardModifier.NoModifier
+            for name in names:
+                modifier_keys |= MODIFIERS[name]
+            QTest.keyClick(self.view, KEYS[key], modifier_keys)
         return self.at
 
     @property
@@ -85,203 +85,203 @@ class Stand:
 
 
 def test_characters_are_those_that_people_see(qtbot):
-    stand = Stand(qtbot, [Message.user("a👨‍👩‍👧e\u0301x")])
-    stand.begin()
-    assert [stand.press("right")[2] for _ in range(4)] == [1, 9, 11, 12]
-    assert [stand.press("left")[2] for _ in range(4)] == [11, 9, 1, 0]
-    assert stand.press("left") == (0, 0, 0)
+    harness = CaretHarness(qtbot, [Message.user("a👨‍👩‍👧e\u0301x")])
+    harness.begin()
+    assert [harness.press("right")[2] for _ in range(4)] == [1, 9, 11, 12]
+    assert [harness.press("left")[2] for _ in range(4)] == [11, 9, 1, 0]
+    assert harness.press("left") == (0, 0, 0)
 
 
 def test_words_lines_and_ends(qtbot):
     words = "One two. " + "three four " * 30
-    stand = Stand(qtbot, [Message.assistant(words + "\n\nThe second paragraph.")])
-    stand.begin()
-    assert stand.press("ctrl+right")[2] == 4
-    assert stand.press("ctrl+right")[2] == 7
-    assert stand.press("ctrl+left")[2] == 4
-    end = stand.press("end")[2]
+    harness = CaretHarness(qtbot, [Message.assistant(words + "\n\nThe second paragraph.")])
+    harness.begin()
+    assert harness.press("ctrl+right")[2] == 4
+    assert harness.press("ctrl+right")[2] == 7
+    assert harness.press("ctrl+left")[2] == 4
+    end = harness.press("end")[2]
     assert 40 < end < 120
-    assert stand.press("home")[2] == 0
-    below = stand.press("down")
-    assert below[:2] == (0, 0)
-    assert end < below[2] <= end + 2
-    assert stand.press("up")[2] == 0
-    assert stand.press("ctrl+end") == (0, 1, len("The second paragraph."))
-    assert stand.press("ctrl+home") == (0, 0, 0)
+    assert harness.press("home")[2] == 0
+    position = harness.press("down")
+    assert position[:2] == (0, 0)
+    assert end < position[2] <= end + 2
+    assert harness.press("up")[2] == 0
+    assert harness.press("ctrl+end") == (0, 1, len("The second paragraph."))
+    assert harness.press("ctrl+home") == (0, 0, 0)
 
 
 def test_lines_keep_the_column_over_blocks_and_short_lines(qtbot):
     text = "A first paragraph here.\n\nab\n\n```\nx = 1\nanother_line = 2\n```\n\nThe last paragraph."
-    stand = Stand(qtbot, [Message.assistant(text), Message.assistant("Another message here.")])
-    stand.begin()
-    stand.press(*["right"] * 14)
-    x = stand.caret.box().left()
-    places = [stand.press("down") for _ in range(6)]
-    assert [each[:2] for each in places] == [(0, 1), (0, 2), (0, 2), (0, 3), (1, 0), (1, 0)]
+    harness = CaretHarness(qtbot, [Message.assistant(text), Message.assistant("Another message here.")])
+    harness.begin()
+    harness.press(*["right"] * 14)
+    x = harness.caret.box().left()
+    places = [harness.press("down") for _ in range(6)]
+    assert [place[:2] for place in places] == [(0, 1), (0, 2), (0, 2), (0, 3), (1, 0), (1, 0)]
     assert places[0][2] == 2
     assert places[2][2] > len("x = 1\n")
-    assert abs(stand.caret.box().left() - x) < 12
-    assert [stand.press("up")[:2] for _ in range(5)] == [(0, 3), (0, 2), (0, 2), (0, 1), (0, 0)]
-    assert stand.at[2] == 14
+    assert abs(harness.caret.box().left() - x) < 12
+    assert [harness.press("up")[:2] for _ in range(5)] == [(0, 3), (0, 2), (0, 2), (0, 1), (0, 0)]
+    assert harness.at[2] == 14
 
 
 def test_cells_are_walked_through_line_by_line(qtbot):
-    stand = Stand(qtbot, [Message.assistant("Before\n\n| a | b |\n|---|---|\n| c | d |\n\nAfter")])
-    stand.begin()
-    offsets = [stand.press("down") for _ in range(3)]
+    harness = CaretHarness(qtbot, [Message.assistant("Before\n\n| a | b |\n|---|---|\n| c | d |\n\nAfter")])
+    harness.begin()
+    offsets = [harness.press("down") for _ in range(3)]
     assert offsets == [(0, 1, 0), (0, 1, 4), (0, 2, 0)]
 
 
 def test_the_menu_is_about_what_the_caret_is_in(qtbot, qt_messages):
     qt_messages.expect("grabbing the keyboard")
-    stand = Stand(qtbot, [Message.assistant("Before\n\n| a | b |\n|---|---|\n| c | d |\n\nAfter")])
-    stand.begin()
+    harness = CaretHarness(qtbot, [Message.assistant("Before\n\n| a | b |\n|---|---|\n| c | d |\n\nAfter")])
+    harness.begin()
     names = []
     for _ in range(2):
-        menu = stand.view.context_menu.popup_by_key(stand.view)
+        menu = harness.view.context_menu.popup_by_key(harness.view)
         names.append(menu.accessibleName())
         menu.close()
-        stand.press("down")
+        harness.press("down")
     assert names == ["Menu: Assistant said", "Menu: Table"]
 
 
 def test_shift_selects_and_what_is_selected_is_copied(qtbot):
-    stand = Stand(qtbot, [Message.assistant("One two three\n\nFour five")])
-    stand.begin()
-    stand.press("ctrl+right", "ctrl+shift+right")
-    assert stand.copied() == "two "
-    stand.press("shift+end", "shift+down")
-    assert stand.copied().startswith("two three\n\nFour")
-    stand.press("left")
-    assert stand.view.row_viewport.selection.is_empty
+    harness = CaretHarness(qtbot, [Message.assistant("One two three\n\nFour five")])
+    harness.begin()
+    harness.press("ctrl+right", "ctrl+shift+right")
+    assert harness.copied() == "two "
+    harness.press("shift+end", "shift+down")
+    assert harness.copied().startswith("two three\n\nFour")
+    harness.press("left")
+    assert harness.view.row_viewport.selection.is_empty
 
 
 def test_enter_opens_the_link_that_the_caret_is_in(qtbot):
-    stand = Stand(qtbot, [Message.assistant("See [the page](https://x.org/a) now")])
-    stand.begin()
-    with qtbot.assertNotEmitted(stand.view.link_activated):
-        stand.press("enter")
-    stand.press("ctrl+right", "right")
-    with qtbot.waitSignal(stand.view.link_activated) as opened:
-        stand.press("enter")
+    harness = CaretHarness(qtbot, [Message.assistant("See [the page](https://x.org/a) now")])
+    harness.begin()
+    with qtbot.assertNotEmitted(harness.view.link_activated):
+        harness.press("enter")
+    harness.press("ctrl+right", "right")
+    with qtbot.waitSignal(harness.view.link_activated) as opened:
+        harness.press("enter")
     assert opened.args == ["https://x.org/a"]
 
 
 def test_right_to_left_text_is_walked_in_its_own_direction(qtbot):
-    stand = Stand(qtbot, [Message.assistant("שלום word עולם")])
-    stand.begin()
-    assert stand.press("left")[2] == 1
-    assert stand.press("right")[2] == 0
-    assert stand.press("end")[2] == 14
-    assert stand.press("home")[2] == 0
+    harness = CaretHarness(qtbot, [Message.assistant("שלום word עולם")])
+    harness.begin()
+    assert harness.press("left")[2] == 1
+    assert harness.press("right")[2] == 0
+    assert harness.press("end")[2] == 14
+    assert harness.press("home")[2] == 0
 
 
 def test_a_formula_is_one_step(qtbot):
-    stand = Stand(qtbot, [Message.assistant("a $x^2$ b")])
-    stand.begin()
-    assert [stand.press("right")[2] for _ in range(4)] == [1, 2, 7, 8]
-    assert [stand.press("left")[2] for _ in range(3)] == [7, 2, 1]
-    stand.press("shift+right", "shift+right")
-    assert stand.copied() == " $x^2$"
+    harness = CaretHarness(qtbot, [Message.assistant("a $x^2$ b")])
+    harness.begin()
+    assert [harness.press("right")[2] for _ in range(4)] == [1, 2, 7, 8]
+    assert [harness.press("left")[2] for _ in range(3)] == [7, 2, 1]
+    harness.press("shift+right", "shift+right")
+    assert harness.copied() == " $x^2$"
 
 
 def test_the_caret_is_brought_into_sight(qtbot):
-    stand = Stand(qtbot, [Message.assistant(f"Message {number}, with some words.") for number in range(300)])
-    stand.begin()
-    assert stand.press("ctrl+end")[0] == 299
-    assert stand.is_seen()
-    assert stand.press("ctrl+home")[0] == 0
-    assert stand.is_seen()
+    harness = CaretHarness(qtbot, [Message.assistant(f"Message {number}, with some words.") for number in range(300)])
+    harness.begin()
+    assert harness.press("ctrl+end")[0] == 299
+    assert harness.is_seen()
+    assert harness.press("ctrl+home")[0] == 0
+    assert harness.is_seen()
     for _ in range(40):
-        stand.press("down")
-        assert stand.is_seen()
-    before = stand.at[0]
-    stand.press("pagedown")
-    assert stand.at[0] > before + 3
-    assert stand.is_seen()
-    stand.press(*["pageup"] * 15)
-    assert stand.at == (0, 0, 0)
+        harness.press("down")
+        assert harness.is_seen()
+    row = harness.at[0]
+    harness.press("pagedown")
+    assert harness.at[0] > row + 3
+    assert harness.is_seen()
+    harness.press(*["pageup"] * 15)
+    assert harness.at == (0, 0, 0)
 
 
 def test_it_stays_while_text_streams_in_and_rows_come(qtbot):
-    stand = Stand(qtbot, [Message.user("Hi"), Message.assistant("A finished answer.\n\nMore.")])
-    stand.send(TurnStarted("t", "m", "model"), ContentDelta("Some text "))
-    stand.begin()
-    stand.press("down", "right", "right")
-    at = stand.at
-    stand.press("shift+right")
+    harness = CaretHarness(qtbot, [Message.user("Hi"), Message.assistant("A finished answer.\n\nMore.")])
+    harness.send(TurnStarted("t", "m", "model"), ContentDelta("Some text "))
+    harness.begin()
+    harness.press("down", "right", "right")
+    position = harness.at
+    harness.press("shift+right")
     for _ in range(20):
-        stand.send(ContentDelta("and more words.\n\n"))
-    stand.send(RunFinished(RunEnd.COMPLETED))
-    assert stand.at == (at[0], at[1], at[2] + 1)
-    assert stand.copied() == stand.rows.row(at[0]).blocks[at[1]].plain()[at[2] : at[2] + 1]
+        harness.send(ContentDelta("and more words.\n\n"))
+    harness.send(RunFinished(RunEnd.COMPLETED))
+    assert harness.at == (position[0], position[1], position[2] + 1)
+    assert harness.copied() == harness.rows.row(position[0]).blocks[position[1]].plain()[position[2] : position[2] + 1]
 
 
 def test_it_stands_in_text_that_grows(qtbot):
-    stand = Stand(qtbot, [Message.user("Hi")])
-    stand.send(TurnStarted("t", "m", "model"), ContentDelta("Some **text"))
-    stand.begin()
-    stand.press("ctrl+end")
-    assert stand.at == (1, 0, 9)
-    stand.send(ContentDelta("** here"))
-    assert stand.at == (1, 0, 9)
-    assert stand.press("right") == (1, 0, 10)
+    harness = CaretHarness(qtbot, [Message.user("Hi")])
+    harness.send(TurnStarted("t", "m", "model"), ContentDelta("Some **text"))
+    harness.begin()
+    harness.press("ctrl+end")
+    assert harness.at == (1, 0, 9)
+    harness.send(ContentDelta("** here"))
+    assert harness.at == (1, 0, 9)
+    assert harness.press("right") == (1, 0, 10)
 
 
 def test_escape_leaves_and_the_arrows_scroll_again(qtbot):
-    stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(50)])
-    stand.begin()
-    turned = []
-    stand.caret.toggled.connect(turned.append)
-    stand.press("esc")
-    assert turned == [False]
-    assert not stand.caret.is_on
-    stand.press("down")
-    assert stand.rows.top > 0
+    harness = CaretHarness(qtbot, [Message.user(f"Message {number}") for number in range(50)])
+    harness.begin()
+    states = []
+    harness.caret.toggled.connect(states.append)
+    harness.press("esc")
+    assert states == [False]
+    assert not harness.caret.is_on
+    harness.press("down")
+    assert harness.rows.top > 0
 
 
 def test_the_pointer_moves_the_caret(qtbot):
-    stand = Stand(qtbot, [Message.assistant("One two three")])
-    stand.begin()
-    box = stand.rows.row(0).stack.block_box(0).translated(stand.view.row_viewport.row_box(0).topLeft())
-    QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(box.left() + 60, box.center().y()))
-    assert 4 < stand.at[2] < 13
+    harness = CaretHarness(qtbot, [Message.assistant("One two three")])
+    harness.begin()
+    box = harness.rows.row(0).stack.block_box(0).translated(harness.view.row_viewport.row_box(0).topLeft())
+    QTest.mouseClick(harness.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(box.left() + 60, box.center().y()))
+    assert 4 < harness.at[2] < 13
 
 
 def test_walking_messages_takes_the_caret_along(qtbot):
-    stand = Stand(qtbot, [Message.user("One"), Message.user("Two"), Message.user("Three")])
-    stand.begin()
-    stand.press("ctrl+down", "ctrl+down")
-    assert stand.view.row_viewport.focused[0] == stand.at[0]
+    harness = CaretHarness(qtbot, [Message.user("One"), Message.user("Two"), Message.user("Three")])
+    harness.begin()
+    harness.press("ctrl+down", "ctrl+down")
+    assert harness.view.row_viewport.focused[0] == harness.at[0]
 
 
 @pytest.mark.parametrize("flash", [0, 1000])
 def test_it_blinks_only_where_carets_blink(qtbot, flash):
     hints = QGuiApplication.styleHints()
-    before = hints.cursorFlashTime()
+    flash_time = hints.cursorFlashTime()
     hints.setCursorFlashTime(flash)
     try:
-        stand = Stand(qtbot, [Message.user("Some words")])
-        stand.begin()
-        assert stand.caret._blink.isActive() == bool(flash)
-        box = stand.caret.box().toRect()
-        image = stand.view.viewport().grab().toImage()
+        harness = CaretHarness(qtbot, [Message.user("Some words")])
+        harness.begin()
+        assert harness.caret._blink.isActive() == bool(flash)
+        box = harness.caret.box().toRect()
+        image = harness.view.viewport().grab().toImage()
         assert image.pixelColor(box.left(), box.center().y()).name() == LIGHT.text
     finally:
-        hints.setCursorFlashTime(before)
+        hints.setCursorFlashTime(flash_time)
 
 
 def test_a_long_message_that_is_read_later_keeps_the_caret_in_its_words(qtbot):
     text = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(2000))
-    stand = Stand(qtbot, [Message.assistant(text)])
-    stand.caret.toggle()
-    stand.press("ctrl+end", "ctrl+left", "ctrl+left")
-    position = stand.caret.position
-    words = stand.rows.row(0).blocks[position.block].plain()
-    qtbot.waitUntil(lambda: not stand.view.scroller._prefetcher._timer.isActive())
-    assert stand.rows.row(0).blocks[stand.caret.position.block].plain() == words
-    assert stand.caret.position.offset == position.offset
-    stand.press("ctrl+home")
-    assert stand.at == (0, 0, 0)
-    assert stand.is_seen()
-    assert stand.caret.position == TextPosition(0, 0, 0)
+    harness = CaretHarness(qtbot, [Message.assistant(text)])
+    harness.caret.toggle()
+    harness.press("ctrl+end", "ctrl+left", "ctrl+left")
+    position = harness.caret.position
+    words = harness.rows.row(0).blocks[position.block].plain()
+    qtbot.waitUntil(lambda: not harness.view.scroller._prefetcher._timer.isActive())
+    assert harness.rows.row(0).blocks[harness.caret.position.block].plain() == words
+    assert harness.caret.position.offset == position.offset
+    harness.press("ctrl+home")
+    assert harness.at == (0, 0, 0)
+    assert harness.is_seen()
+    assert harness.caret.position == TextPosition(0, 0, 0)

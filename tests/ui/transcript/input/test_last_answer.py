@@ -21,14 +21,14 @@ class Copies:
 
     def __init__(self, qtbot, *messages):
         self.qtbot = qtbot
-        self.standing = Standing(qtbot, messages)
-        self.view = self.standing.view
+        self.harness = Standing(qtbot, messages)
+        self.view = self.harness.view
         self.view._copy_note._wait.setInterval(0)
         self.answer = LastAnswer(self.view.row_viewport, self.view.context_menu)
         QGuiApplication.clipboard().setText("before")
 
     def copied(self, command, words="Copied."):
-        """What the clipboard has after the command said these words."""
+        """Run the command, wait until it says these words, and return the clipboard's text."""
         command()
         note = self.view._copy_note
         self.qtbot.waitUntil(note.isVisible)
@@ -52,7 +52,7 @@ def test_an_answer_that_is_only_a_picture_is_the_last_one_too(qtbot):
 
 def test_the_last_answer_is_copied_as_by_its_button(qtbot):
     copies = Copies(qtbot, Message.user("a"), *call(), Message.assistant("It is *this*."), Message.user("b"))
-    copies.view.apply(copies.standing.transcript.add_notice(Sentence("No answer."), error=True))
+    copies.view.apply(copies.harness.transcript.add_notice(Sentence("No answer."), error=True))
     copies.view.set_message_actions(MessageActions())
     copies.view.row_viewport.focus((0, ""))
     assert copies.answer.exists
@@ -61,7 +61,7 @@ def test_the_last_answer_is_copied_as_by_its_button(qtbot):
     formats = {form: bytes(by_key.data(form)) for form in by_key.formats()}
     assert formats["text/markdown"] == b"**Look** at:\n\nIt is *this*."
     QGuiApplication.clipboard().setText("before")
-    copies.standing.click(3, "Copy")
+    copies.harness.click(3, "Copy")
     by_button = QGuiApplication.clipboard().mimeData()
     assert {form: bytes(by_button.data(form)) for form in by_button.formats()} == formats
 
@@ -69,12 +69,12 @@ def test_the_last_answer_is_copied_as_by_its_button(qtbot):
 def test_an_answer_that_still_grows_is_copied_as_far_as_it_has_come(qtbot):
     copies = Copies(qtbot, Message.user("a"), Message.assistant("Old.\n\n```\nold\n```"), Message.user("b"))
     copies.view.set_message_actions(MessageActions(is_working=True))
-    copies.standing.send(TurnStarted("t", "m", "model"))
+    copies.harness.send(TurnStarted("t", "m", "model"))
     assert copies.copied(copies.answer.copy) == "Old.\n\nold"
-    copies.standing.send(ContentDelta("New:\n\n```py\nx = 1\ny ="))
+    copies.harness.send(ContentDelta("New:\n\n```py\nx = 1\ny ="))
     assert copies.copied(copies.answer.copy) == "New:\n\nx = 1\ny ="
     assert copies.copied(copies.answer.copy_code) == "x = 1\ny ="
-    assert copies.standing.rows.following
+    assert copies.harness.rows.following
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_an_answer_that_still_grows_is_copied_as_far_as_it_has_come(qtbot):
 def test_the_last_code_block_is_copied_as_it_was_written(qtbot, text, code):
     older, last = Message.assistant("```\nolder\n```"), Message.assistant("No ` code.")
     copies = Copies(qtbot, older, Message.assistant(text), last)
-    copies.standing.transcript.add_message(Message.user("```\nmine\n```"))
+    copies.harness.transcript.add_message(Message.user("```\nmine\n```"))
     assert copies.answer.has_code
     assert copies.copied(copies.answer.copy_code) == code
 
@@ -98,9 +98,9 @@ def test_where_there_is_nothing_it_says_so(qtbot):
     copies = Copies(qtbot)
     assert not copies.answer.exists
     assert copies.copied(copies.answer.copy, "There is no answer yet.") == "before"
-    copies.view.apply(copies.standing.transcript.add_message(Message.user("```\nmine\n```")))
+    copies.view.apply(copies.harness.transcript.add_message(Message.user("```\nmine\n```")))
     for message in call():
-        copies.view.apply(copies.standing.transcript.add_message(message))
+        copies.view.apply(copies.harness.transcript.add_message(message))
     assert copies.answer.exists
     assert not copies.answer.has_code
     assert copies.copied(copies.answer.copy_code, "There is no code block yet.") == "before"

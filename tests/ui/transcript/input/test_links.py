@@ -11,15 +11,15 @@ from ui.transcript.rows import block_factory
 from ui.transcript.rows.block_factory import LazySection, SplittingSection
 from ui.transcript.rows.row_factory import make_row
 
-NOTES = "\n\n".join([*(f"Word[^{each}]." for each in "abc"), *(f"[^{each}]: Note {each}." for each in "abc")])
+NOTES = "\n\n".join([*(f"Word[^{letter}]." for letter in "abc"), *(f"[^{letter}]: Note {letter}." for letter in "abc")])
 
 
 @pytest.fixture
 def ways(qtbot, monkeypatch):
     monkeypatch.setattr(links, "_MAX_BACK_POSITIONS", 2)
-    standing = Standing(qtbot, [Message.assistant(NOTES)])
-    standing.rows.settle()
-    return standing.view._links
+    harness = Standing(qtbot, [Message.assistant(NOTES)])
+    harness.rows.settle()
+    return harness.view._links
 
 
 def labels(ways):
@@ -43,10 +43,10 @@ def test_one_that_is_used_again_is_the_last(ways):
 def test_a_footnote_in_the_first_section_of_a_very_long_text_is_found(qtbot, monkeypatch):
     monkeypatch.setattr(block_factory, "_FIRST_SLICE", 0)
     text = "[^n]: The note.\n\n" + "Some words of a paragraph.\n\n" * 12_000 + "The word[^n]."
-    standing = Standing(qtbot)
-    row = make_row(Transcript([Message.assistant(text)])[0], standing.rows.render_context, 600)
+    harness = Standing(qtbot)
+    row = make_row(Transcript([Message.assistant(text)])[0], harness.rows.render_context, 600)
     assert [type(block) for block in row.blocks] == [SplittingSection]
     links._read_until(row, "[^n]:")
-    (at,) = links._footnote_blocks(row, "n")
-    assert row.blocks[at].plain() == "The note."
+    (index,) = links._footnote_blocks(row, "n")
+    assert row.blocks[index].plain() == "The note."
     assert sum(isinstance(block, LazySection) for block in row.blocks) > 50
