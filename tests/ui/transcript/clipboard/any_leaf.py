@@ -52,7 +52,7 @@ def html_of(leaf: Leaf, references: References) -> str:
 
 
 def cell_lines(leaf: Leaf, references: References) -> Iterator[list[Line]]:
-    """The cells of a table, as they are read."""
+    """Yield the rows of a table as parsed lines."""
     for row in _filled(leaf):
         yield [parse_inline(cell, references) for cell in row]
 

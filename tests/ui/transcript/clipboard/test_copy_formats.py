@@ -45,14 +45,14 @@ def answer(render_context, text=ANSWER):
 
 
 def place(row, words, offset=0):
-    at = next(at for at, block in enumerate(row.blocks) if block.plain().startswith(words))
-    return at, offset
+    index = next(index for index, block in enumerate(row.blocks) if block.plain().startswith(words))
+    return index, offset
 
 
 def forms(row, start, end):
-    made = copy_formats_of(row.extracts(start, end))
-    assert (made.markdown, made.html) == (markdown_of(row, start, end), html_of(row, start, end))
-    return made.plain, made.markdown, made.html.removeprefix('<meta charset="utf-8">')
+    formats = copy_formats_of(row.extracts(start, end))
+    assert (formats.markdown, formats.html) == (markdown_of(row, start, end), html_of(row, start, end))
+    return formats.plain, formats.markdown, formats.html.removeprefix('<meta charset="utf-8">')
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def forms(row, start, end):
 )
 def test_inside_of_one_block(render_context, words, start, end, markdown, html):
     row = answer(render_context)
-    at, _ = place(row, words)
-    _, copied, as_html = forms(row, (at, start), (at, end))
-    assert (copied, as_html.replace("<p>more</p>", "more")) == (markdown, html)
+    index, _ = place(row, words)
+    _, copied_markdown, as_html = forms(row, (index, start), (index, end))
+    assert (copied_markdown, as_html.replace("<p>more</p>", "more")) == (markdown, html)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_long_table_keeps_its_head_wherever_it_is_copied_from(render_context):
     assert markdown_of(row, (2, 0), (2, 8)).splitlines()[:2] == ["| a | b |", "| --- | --- |"]
     assert markdown_of(row).count("| a | b |") == 1
     assert html_of(row).count("<table>") == 1
-    rows = [each for block in table_pieces_at(row.blocks, 1) for each in block.cell_texts()]
+    rows = [text for block in table_pieces_at(row.blocks, 1) for text in block.cell_texts()]
     assert len(rows) == 601
     assert rows[-1] == ["599", "x"]
 
@@ -146,11 +146,11 @@ def test_what_was_not_read_yet_is_copied_too(render_context):
     row = answer(render_context, text)
     assert len(row.blocks) < 200
     assert markdown_of(row) == text
-    begun = row.extracts()
-    first = next(begun)
+    extracts = row.extracts()
+    first = next(extracts)
     row.stack.read(len(row.blocks) - 1)
-    rest = [each.text for each in begun]
-    assert [first.text, *rest] == [each.text for each in row.extracts()]
+    texts = [piece.text for piece in extracts]
+    assert [first.text, *texts] == [extract.text for extract in row.extracts()]
 
 
 def test_a_prompt_is_markdown_as_it_was_typed_unless_it_would_swallow_what_follows(render_context):

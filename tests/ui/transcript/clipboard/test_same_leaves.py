@@ -20,7 +20,7 @@ LIMIT = 9
 """Containers inside each other: from twenty blocks on, what is inside is one paragraph of its words."""
 
 
-def written(text, form=markdown_of, joined=MarkdownWriter):
+def copied_text(text, form=markdown_of, joined=MarkdownWriter):
     leaves, references = parse_leaves(text)
     out = joined()
     for leaf in leaves:
@@ -29,27 +29,37 @@ def written(text, form=markdown_of, joined=MarkdownWriter):
 
 
 def shapes(text):
-    """Everything of the leaves, their texts as they are read."""
+    """Return all properties of the leaves, with their texts parsed."""
     leaves, references = parse_leaves(text)
-    found = []
+    leaf_texts = []
     for leaf in leaves:
         if leaf.kind in {"paragraph", "heading"}:
             # Nothing but spaces that are no spaces to Markdown: a paragraph without words.
-            if leaf.text or any(each.marker for each in leaf.containers):
-                found.append((leaf, parse_inline(leaf.text, references)))
+            if leaf.text or any(container.marker for container in leaf.containers):
+                leaf_texts.append((leaf, parse_inline(leaf.text, references)))
         elif leaf.kind == "table":
             rows = [[*row, *[""] * len(leaf.aligns)][: len(leaf.aligns)] for row in leaf.cells]
-            found.append((leaf, [[parse_inline(cell, references) for cell in row] for row in rows]))
+            leaf_texts.append((leaf, [[parse_inline(cell, references) for cell in row] for row in rows]))
         else:
-            found.append((leaf, leaf.text))
+            leaf_texts.append((leaf, leaf.text))
     return [
-        (leaf.kind, said, leaf.level, leaf.info, leaf.containers, leaf.tight, leaf.aligns, leaf.starts, leaf.separator)
-        for leaf, said in found
+        (
+            leaf.kind,
+            content,
+            leaf.level,
+            leaf.info,
+            leaf.containers,
+            leaf.tight,
+            leaf.aligns,
+            leaf.starts,
+            leaf.separator,
+        )
+        for leaf, content in leaf_texts
     ]
 
 
 def can_be_said(text):
-    """What Markdown has no words for, or what cannot be told from something else.
+    """Whether Markdown can express the text, and nothing in it is ambiguous.
 
     A formula in display style that has a line of a paragraph to itself stands alone when it is read again; a space
     that is no space may make an item that has no words but goes on; and nothing is nested deeper than the limit.
@@ -57,7 +67,7 @@ def can_be_said(text):
     leaves, _ = parse_leaves(text)
     words = [leaf.text for leaf in leaves if leaf.kind == "paragraph"]
     return (
-        not any(sign in each for each in words for sign in ("$$", "\\["))
+        not any(sign in text for text in words for sign in ("$$", "\\["))
         and "\u00a0" not in text
         and all(len(leaf.containers) <= LIMIT for leaf in leaves)
     )
@@ -65,9 +75,9 @@ def can_be_said(text):
 
 @settings(max_examples=examples(300), derandomize=True, deadline=None)
 @given(texts)
-def test_random_markdown(text):
+def test_copied_random_markdown_is_read_as_the_same_leaves(text):
     if can_be_said(text):
-        assert shapes(written(text)) == shapes(text)
+        assert shapes(copied_text(text)) == shapes(text)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +106,8 @@ def test_random_markdown(text):
         "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 400,
     ],
 )
-def test_constructs(text):
-    assert shapes(written(text)) == shapes(text)
+def test_copied_constructs_are_read_as_the_same_leaves(text):
+    assert shapes(copied_text(text)) == shapes(text)
 
 
 @settings(max_examples=examples(150), derandomize=True, deadline=None)
@@ -106,7 +116,7 @@ def test_html_is_closed_in_order(text):
     from tests.ui.transcript.clipboard.safe_html import SafeReader
 
     reader = SafeReader()
-    reader.feed(written(text, html_of, HtmlWriter))
+    reader.feed(copied_text(text, html_of, HtmlWriter))
     reader.close()
     assert reader.open == []
 
@@ -131,4 +141,4 @@ def test_a_whole_answer_in_its_row(render_context, text):
 
 def test_paragraphs_are_copied_as_they_were_written():
     text = "snake_case 2 * 3, *em* and `x`\n\n[a](https://x.org) $5 and \\*"
-    assert written(text) == text
+    assert copied_text(text) == text

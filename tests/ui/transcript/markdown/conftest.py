@@ -20,7 +20,7 @@ _EXAMPLE = re.compile(r"^`{32} example\n(.*?)^\.\n(.*?)^`{32}$", re.MULTILINE | 
 
 
 class Example(NamedTuple):
-    """Markdown, and what it is in HTML."""
+    """Markdown, and its HTML."""
 
     number: int
     markdown: str
@@ -45,7 +45,7 @@ def _fetch(archive: Path) -> None:
 
 @pytest.fixture(scope="session")
 def examples() -> list[Example]:
-    """All examples, in order."""
+    """Return all examples, in order."""
     archive = Path(tempfile.gettempdir(), "desktop-agent-specifications", "commonmark-spec-0.31.2.tgz")
     if not archive.exists() or not _is_it(archive):
         _fetch(archive)
@@ -54,5 +54,5 @@ def examples() -> list[Example]:
         member = package.extractfile("package/spec.txt")
         assert member
         text = member.read().decode("utf-8").partition("<!-- END TESTS -->")[0].replace("→", "\t")
-    found = enumerate(_EXAMPLE.findall(text), 1)
-    return [Example(number, markdown, html) for number, (markdown, html) in found]
+    numbered = enumerate(_EXAMPLE.findall(text), 1)
+    return [Example(number, markdown, html) for number, (markdown, html) in numbered]

@@ -37,11 +37,12 @@ def _joined(runs: list[Run]) -> tuple[Run, ...]:
 
 
 def shape_of_leaves(leaves: tuple[Leaf, ...], references: References) -> list[Block]:
-    """What is shown."""
+    """Return the shape of what is shown."""
     blocks: list[Block] = []
     for leaf in leaves:
         containers = tuple(
-            each.kind if each.kind == "quote" else f"{each.kind} {each.marker.rstrip('.)')}" for each in leaf.containers
+            container.kind if container.kind == "quote" else f"{container.kind} {container.marker.rstrip('.)')}"
+            for container in leaf.containers
         )
         if leaf.kind in {"paragraph", "heading"}:
             kind = f"h{leaf.level}" if leaf.level else "p"
@@ -54,13 +55,13 @@ def shape_of_leaves(leaves: tuple[Leaf, ...], references: References) -> list[Bl
 
 def _runs(line: Line) -> tuple[Run, ...]:
     runs: list[Run] = []
-    at = 0
+    position = 0
     for span in line.spans:
-        runs.append((slice_utf16(line.text, at, span.start), 0, ""))
-        at = span.start + span.length
+        runs.append((slice_utf16(line.text, position, span.start), 0, ""))
+        position = span.start + span.length
         if not span.style & SpanStyle.NOTE:
-            runs.append((slice_utf16(line.text, span.start, at), span.style & ~SpanStyle.HIDDEN, span.href))
-    runs.append((slice_utf16(line.text, at, 1 << 30), 0, ""))
+            runs.append((slice_utf16(line.text, span.start, position), span.style & ~SpanStyle.HIDDEN, span.href))
+    runs.append((slice_utf16(line.text, position, 1 << 30), 0, ""))
     return _joined([(text.replace("\n", LINE_BREAK), style, href) for text, style, href in runs])
 
 
@@ -78,29 +79,29 @@ class _Reader(HTMLParser):
         self._after_break = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag in {"p", "pre", "blockquote", "ul", "ol", "hr", *_HEADINGS}:
             self._flush()
         if tag == "code" and self._kind.startswith("code"):
-            self._kind += given.get("class", "").removeprefix("language-")
+            self._kind += attributes.get("class", "").removeprefix("language-")
         elif tag in {*_STYLES, "a", "br", "img"}:
-            self._open_inline(tag, given)
+            self._open_inline(tag, attributes)
         elif tag in {"ul", "ol"}:
-            self._lists.append(int(given.get("start", "1")) if tag == "ol" else None)
+            self._lists.append(int(attributes.get("start", "1")) if tag == "ol" else None)
         elif tag in {"blockquote", "li"}:
             self._inside.append("quote" if tag == "blockquote" else f"item {self._marker()}")
         else:
             self._kind = {"pre": "code ", "hr": "rule"}.get(tag, tag)
 
-    def _open_inline(self, tag: str, given: dict[str, str]) -> None:
+    def _open_inline(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "a":
-            self._href = safe_target(given.get("href", ""))
+            self._href = safe_target(attributes.get("href", ""))
         elif tag == "br":
             self._add(LINE_BREAK)
             self._after_break = True
         elif tag == "img":
-            target = given.get("src", "")
-            self._add(f"[{given.get('alt') or target}]", SpanStyle.IMAGE, self._href or safe_target(target))
+            target = attributes.get("src", "")
+            self._add(f"[{attributes.get('alt') or target}]", SpanStyle.IMAGE, self._href or safe_target(target))
         else:
             self._styles.append(_STYLES[tag])
 
@@ -141,8 +142,8 @@ class _Reader(HTMLParser):
     def _add(self, text: str, style: int = 0, href: str = "") -> None:
         self._after_break = False
         self._kind = self._kind or "p"
-        for each in self._styles:
-            style |= each
+        for other_style in self._styles:
+            style |= other_style
         href = href or self._href
         self._runs.append((text, style | (SpanStyle.LINK if href else 0), href))
 
@@ -155,7 +156,7 @@ class _Reader(HTMLParser):
             if runs and is_code:
                 runs = [(runs[0][0].removesuffix("\n"), 0, "")]
             self.blocks.append(Block(tuple(self._inside), self._kind, _joined(runs)))
-            self._inside = [each.split(" ")[0] + (" " if each != "quote" else "") for each in self._inside]
+            self._inside = [shape.split(" ")[0] + (" " if shape != "quote" else "") for shape in self._inside]
         self._kind, self._runs = "", []
 
     def close(self) -> None:
@@ -164,7 +165,7 @@ class _Reader(HTMLParser):
 
 
 def shape_of_html(html: str) -> list[Block]:
-    """What HTML says."""
+    """Return the shape of the HTML."""
     reader = _Reader()
     reader.feed(html)
     reader.close()

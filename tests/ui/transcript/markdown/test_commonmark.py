@@ -14,10 +14,10 @@ PAGE = Path(__file__).parents[4] / "docs" / "markdown.md"
 
 
 def on_purpose() -> set[int]:
-    """The numbers in the last column of the table of examples."""
+    """Return the numbers in the last column of the table of examples."""
     numbers: set[int] = set()
-    for listed in re.findall(r"^\| [^|]+ \| [^|]+ \| ([\d–, ]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
-        for part in listed.split(","):
+    for cell in re.findall(r"^\| [^|]+ \| [^|]+ \| ([\d–, ]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
+        for part in cell.split(","):
             first, _, last = part.strip().partition("–")
             numbers.update(range(int(first), int(last or first) + 1))
     return numbers
@@ -26,18 +26,20 @@ def on_purpose() -> set[int]:
 def test_what_is_shown_is_what_the_specification_says_or_listed_as_different(examples):
     assert len(examples) == 652
     different = {
-        each.number for each in examples if shape_of_leaves(*parse_leaves(each.markdown)) != shape_of_html(each.html)
+        example.number
+        for example in examples
+        if shape_of_leaves(*parse_leaves(example.markdown)) != shape_of_html(example.html)
     }
     assert different == on_purpose()
     assert len(on_purpose()) < 80
 
 
 def test_every_example_is_the_same_letter_by_letter(examples):
-    for each in examples:
+    for example in examples:
         reader = Reader()
-        for char in each.markdown:
+        for char in example.markdown:
             reader.append(char)
         reader.finish()
-        whole, references = parse_leaves(each.markdown)
-        assert (each.number, tuple(reader.closed)) == (each.number, whole)
+        whole, references = parse_leaves(example.markdown)
+        assert (example.number, tuple(reader.closed)) == (example.number, whole)
         assert reader.stream.references.keys() == references.keys()

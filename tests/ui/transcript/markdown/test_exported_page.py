@@ -30,10 +30,10 @@ def window_letters(markdown: str) -> str:
 def leaf_text(leaf: Leaf, references: References) -> str:
     if leaf.kind == "code":
         return leaf.text
-    return "".join(shown(text, references) for text in (leaf.text, *(cell for row in leaf.cells for cell in row)))
+    return "".join(shown_text(text, references) for text in (leaf.text, *(cell for row in leaf.cells for cell in row)))
 
 
-def shown(text: str, references: References) -> str:
+def shown_text(text: str, references: References) -> str:
     line = parse_inline(text, references)
     data = bytearray(line.text.encode("utf-16-le"))
     for span in reversed(line.spans):
@@ -44,9 +44,9 @@ def shown(text: str, references: References) -> str:
 
 def test_examples_of_the_specification(examples):
     different = {
-        each.number: (window_letters(each.markdown), page_letters(each.markdown))
-        for each in examples
-        if window_letters(each.markdown) != page_letters(each.markdown)
+        example.number: (window_letters(example.markdown), page_letters(example.markdown))
+        for example in examples
+        if window_letters(example.markdown) != page_letters(example.markdown)
     }
     assert different == {}
 

@@ -15,7 +15,7 @@ def formulas(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("so $x^2$ and $y$.", [("math_inline", "$", "x^2"), ("math_inline", "$", "y")]),
         ("the $n$th of $k$-means", [("math_inline", "$", "n"), ("math_inline", "$", "k")]),
@@ -30,8 +30,8 @@ def formulas(text):
         ("$*a*$", [("math_inline", "$", "*a*")]),
     ],
 )
-def test_formulas_in_a_line(text, found):
-    assert formulas(text) == found
+def test_formulas_in_a_line(text, expected):
+    assert formulas(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_a_formula_ends_with_what_it_stands_in():
 
 @pytest.mark.parametrize("opening", ["\\[\n", "\\begin{align}\n", "$$ a\n", "> \\[\n", "- \\[\n"])
 def test_thousands_of_formulas_without_end_are_looked_for_once(opening, monkeypatch):
-    looked = []
+    marks = []
     is_found = rules.end_mark
 
-    def counted(opened):
-        looked.append(opened)
-        return is_found(opened)
+    def counted(mark):
+        marks.append(mark)
+        return is_found(mark)
 
     monkeypatch.setattr(rules, "end_mark", counted)
     parse_leaves(opening * 500)
-    assert len(looked) < 4000
+    assert len(marks) < 4000

@@ -85,7 +85,7 @@ def test_only_what_is_beyond_the_first_plane_is_two_units(text):
     assert utf16_length(text) == sum(1 + (char > "\uffff") for char in text)
 
 
-def test_units_and_cut():
+def test_lengths_and_slices_count_utf16_units():
     assert utf16_length("a😀b") == 4
     assert utf16_length("\ud83d漢") == 2
     assert slice_utf16("a😀b", 1, 3) == "😀"

@@ -179,7 +179,7 @@ def test_every_ending_of_the_root_zone_is_known():
     endings = [line for line in zone if line and not line.startswith("#")]
     assert len(endings) > 1000
     assert [
-        each for each in endings if not is_top_level_domain(each) or not is_top_level_domain(unicode_host(each))
+        ending for ending in endings if not is_top_level_domain(ending) or not is_top_level_domain(unicode_host(ending))
     ] == []
     assert not any(map(is_top_level_domain, ("js", "json", "array", "html", "2")))
 
@@ -217,7 +217,7 @@ def test_what_has_no_host_leads_nowhere(text):
 
 
 @pytest.mark.parametrize(
-    ("target", "safe"),
+    ("target", "expected_target"),
     [
         ("mailto:a@b.com", "mailto:a@b.com"),
         ("mailto:a@b.com?Subject=x&body=y%0D%0Az&cc=c@d.e&bcc=f@g.h", ...),
@@ -239,14 +239,14 @@ def test_what_has_no_host_leads_nowhere(text):
         ("mailto:a@b.com?subject=a\x7f", ""),
     ],
 )
-def test_mail_attaches_nothing_and_forges_no_head(target, safe):
-    wanted = target if safe is ... else safe
-    assert safe_target(target) == safe_target(wanted) == wanted
+def test_mail_attaches_nothing_and_forges_no_head(target, expected_target):
+    expected = target if expected_target is ... else expected_target
+    assert safe_target(target) == safe_target(expected) == expected
 
 
 def test_the_tip_of_mail_is_what_will_be_opened():
-    (found,) = links("[write](mailto:a@b.com?attach=/etc/passwd)")
-    assert found == ("write", "mailto:a@b.com")
+    (link,) = links("[write](mailto:a@b.com?attach=/etc/passwd)")
+    assert link == ("write", "mailto:a@b.com")
 
 
 def test_the_tip_is_the_whole_target_with_nothing_hidden():

@@ -13,7 +13,10 @@ from ui.transcript.markdown.stream import normalize_newlines, parse_leaves
 
 
 def names(references):
-    return {label: set(each) if label == FOOTNOTES_KEY else each["href"] for label, each in references.items()}
+    return {
+        label: set(reference) if label == FOOTNOTES_KEY else reference["href"]
+        for label, reference in references.items()
+    }
 
 
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,13 +35,13 @@ def test_sections_say_the_same_as_the_whole_text(text, least):
     text = normalize_newlines(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sections_module, "SECTION", least)
-        found = split_sections(text)
+        sections = split_sections(text)
         definitions = definitions_of(text)
-        assert run_to_end(split_in_steps(text)) == (found, definitions)
-    assert "".join(text[start:end] for start, end in found) == text
-    assert all(end - start >= least for start, end in found[:-1])
-    whole, references = parse_leaves(text)
-    assert [leaf for start, end in found for leaf in parse_leaves(text[start:end])[0]] == list(whole)
+        assert run_to_end(split_in_steps(text)) == (sections, definitions)
+    assert "".join(text[start:end] for start, end in sections) == text
+    assert all(end - start >= least for start, end in sections[:-1])
+    expected, references = parse_leaves(text)
+    assert [leaf for start, end in sections for leaf in parse_leaves(text[start:end])[0]] == list(expected)
     assert names(definitions) == names(references)
 
 
@@ -83,16 +86,16 @@ def test_only_sections_that_may_hold_a_definition_are_parsed(monkeypatch):
     ],
 )
 def test_formulas_are_looked_for_once(text, monkeypatch):
-    looked = []
+    lengths = []
 
     class Counted:
         def finditer(self, text, start, end):
-            looked.append(max(0, end - start))
+            lengths.append(max(0, end - start))
             return MATH_OPENING.finditer(text, start, end)
 
     monkeypatch.setattr(sections_module, "MATH_OPENING", Counted())
     split_sections(text)
-    assert len(text) / 2 < sum(looked) <= 3 * len(text)
+    assert len(text) / 2 < sum(lengths) <= 3 * len(text)
 
 
 @pytest.mark.parametrize(

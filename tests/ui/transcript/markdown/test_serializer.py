@@ -24,7 +24,7 @@ texts = st.lists(st.sampled_from(ATOMS), max_size=14).map("".join)
 
 
 def has_words(line):
-    """Formulas of nothing but signs between other formulas are beyond what Markdown can say."""
+    """Whether all formulas have words: Markdown cannot express formulas of signs alone between other formulas."""
     return all(any(char.isalnum() for char in span.source) and "\n" not in span.source for span in line.formulas())
 
 
@@ -65,7 +65,7 @@ def test_a_part_keeps_what_it_is():
 
 
 class Reader(HTMLParser):
-    """Fails on anything but the few elements, and collects text."""
+    """A parser that fails on anything but the few allowed elements, and collects the text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,8 +111,8 @@ def test_places_of_the_line_and_of_its_plain_text_belong_together(text):
     for offset in range(utf16_length(line.text) + 1):
         assert line.from_plain(line.to_plain(offset)) == offset
     for span in line.formulas():
-        there = slice_utf16(plain, line.to_plain(span.start), line.to_plain(span.start + 1))
-        assert there.strip("$") == span.source.strip("$") or span.source in there
+        source = slice_utf16(plain, line.to_plain(span.start), line.to_plain(span.start + 1))
+        assert source.strip("$") == span.source.strip("$") or span.source in source
 
 
 def test_a_formula_is_one_character_and_its_source_when_copied():
@@ -137,8 +137,8 @@ def test_a_slice_counts_units(text, start, end):
 def test_a_text_of_many_parts_is_looked_at_once(monkeypatch, char):
     line = parse_inline(f"a{char}" * 500, NOTES)
     assert len(line.spans) == 500
-    made = []
-    monkeypatch.setattr(written_module, "make_slicer", lambda text: made.append(text) or make_slicer(text))
+    texts = []
+    monkeypatch.setattr(written_module, "make_slicer", lambda text: texts.append(text) or make_slicer(text))
     assert line_to_markdown(line) == f"a{char}" * 500
     assert line_to_html(line).count("a⟨U+") == 500
-    assert made == [line.text] * 2
+    assert texts == [line.text] * 2

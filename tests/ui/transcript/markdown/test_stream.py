@@ -26,30 +26,30 @@ SHORT = 160
 
 def definitions(references):
     return {
-        label: set(each) if label == FOOTNOTES_KEY else (each["href"], each["title"])
-        for label, each in references.items()
+        label: set(reference) if label == FOOTNOTES_KEY else (reference["href"], reference["title"])
+        for label, reference in references.items()
     }
 
 
 def shown_of(text):
-    """What the part of a text that came so far looks like when all of it is read again."""
+    """Return the leaves of the text so far, as if it were read from its beginning."""
     text = normalize_newlines(text.removesuffix("\r"))
     return [leaf for piece in parse_blocks(displayed_tail(text), is_open=True)[0] for leaf in piece.leaves]
 
 
 def check(text, sizes, looks):
-    """What is closed stays, and some of the time it is looked at whether all is as if it had come at once."""
+    """Stream the text in pieces; check that closed leaves stay, and at `looks` that all is as if parsed at once."""
     reader, so_far = Reader(), ""
     for index, part in enumerate(cut_up(text, sizes)):
-        before = tuple(reader.closed)
+        closed_before = tuple(reader.closed)
         reader.append(part)
         so_far += part
-        assert tuple(reader.closed[: len(before)]) == before
+        assert tuple(reader.closed[: len(closed_before)]) == closed_before
         if index in looks or len(text) < SHORT:
             check_shown([*reader.closed, *reader.tail], shown_of(so_far))
     reader.finish()
-    whole, references = parse_leaves(text)
-    assert tuple(reader.closed) == whole
+    expected, references = parse_leaves(text)
+    assert tuple(reader.closed) == expected
     assert reader.tail == ()
     assert definitions(reader.stream.references) == definitions(references)
 
@@ -73,7 +73,7 @@ def test_a_stream_shows_the_same_as_the_whole_text_block_by_block(text, sizes, l
 
 @contextmanager
 def small_pieces():
-    """As if long began at 30 characters."""
+    """Let a paragraph count as long from 30 characters on."""
     with pytest.MonkeyPatch.context() as patch:
         rules, stream, long_text = (
             "desktop_agent.markdown.rules",
@@ -154,14 +154,14 @@ def test_a_block_is_closed_by_the_complete_first_line_of_the_next(text, closed):
 
 def test_an_open_fence_is_a_code_block_at_once_and_its_end_does_not_flicker():
     reader = Reader()
-    seen = []
+    texts = []
     for char in "x\n\n```py\na = 1\n\nb``\n```\n":
         reader.append(char)
-        seen += [leaf.text for leaf in (*reader.closed, *reader.tail) if leaf.kind == "code"][-1:]
+        texts += [leaf.text for leaf in (*reader.closed, *reader.tail) if leaf.kind == "code"][-1:]
     assert reader.closed[-1] == Leaf("code", "a = 1\n\nb``", info="py", starts=True)
-    grown = [text for at, text in enumerate(seen) if at == 0 or text != seen[at - 1]]
-    assert all(later.startswith(earlier) for earlier, later in pairwise(grown))
-    assert not any(text.endswith("\n`") for text in grown)
+    stages = [text for index, text in enumerate(texts) if index == 0 or text != texts[index - 1]]
+    assert all(later.startswith(earlier) for earlier, later in pairwise(stages))
+    assert not any(text.endswith("\n`") for text in stages)
 
 
 def test_text_inside_an_open_fence_is_not_parsed_again(monkeypatch):
@@ -206,7 +206,7 @@ def fed(*parts):
 
 
 def parsed(monkeypatch):
-    """The lengths of what is parsed."""
+    """Record the lengths of the texts that are parsed."""
     lengths = []
     monkeypatch.setattr(
         stream_module,
@@ -346,7 +346,11 @@ def test_a_title_as_long_as_half_a_piece_is_words():
     title = "'" + "word\n" * 500 + "'"
     leaves, references = parse_leaves(f"[a]: /x\n{title}\n\n[b]: /{'y' * 3 * PIECE}\n\n[c]: /z\n'its\ntitle'\n")
     assert [leaf.text for leaf in leaves] == [title]
-    assert [(label, each["title"]) for label, each in references.items()] == [("A", ""), ("B", ""), ("C", "its\ntitle")]
+    assert [(label, reference["title"]) for label, reference in references.items()] == [
+        ("A", ""),
+        ("B", ""),
+        ("C", "its\ntitle"),
+    ]
 
 
 @pytest.mark.parametrize("label", ["[" + "word\n" * 1500, "[" + "\\]\\[\n" * 1500, "[^" + "[b" * 3000])
@@ -413,8 +417,8 @@ def test_definitions_that_are_over_are_not_read_again(monkeypatch):
     lengths = parsed(monkeypatch)
     text = "Words.\n\n" + "".join(f"[{number}]: /url{number} 'title'\n" for number in range(2000))
     reader = Reader()
-    for at in range(0, len(text), 100):
-        reader.append(text[at : at + 100])
+    for start in range(0, len(text), 100):
+        reader.append(text[start : start + 100])
     assert [leaf.text for leaf in reader.closed] == ["Words."]
     assert max(lengths) < 500
     reader.finish()
@@ -439,8 +443,8 @@ def test_a_title_that_looks_like_definitions_stays_a_title():
 
 def test_a_definition_that_comes_last_is_known_to_who_holds_the_references():
     reader = Reader()
-    held = reader.stream.references
+    references = reader.stream.references
     reader.append("[a] [^1]\n\n[a]: https://x.org\n\n[^1]: note")
     assert reader.stream.finish().definitions
-    assert held is reader.stream.references
-    assert set(held) == {"A", FOOTNOTES_KEY}
+    assert references is reader.stream.references
+    assert set(references) == {"A", FOOTNOTES_KEY}

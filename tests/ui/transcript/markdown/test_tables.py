@@ -33,12 +33,12 @@ def test_a_bar_alone_is_a_row():
 
 
 def test_the_head_of_an_open_table_is_taken_apart_once(monkeypatch):
-    taken = []
-    split = rules._split_cells
+    texts = []
+    original = rules._split_cells
     rules._parse_head.cache_clear()
-    monkeypatch.setattr(rules, "_split_cells", lambda text: taken.append(text) or split(text))
+    monkeypatch.setattr(rules, "_split_cells", lambda text: texts.append(text) or original(text))
     stream = MarkdownStream()
     stream.append("| first | second |\n|---|---|\n")
     for number in range(50):
         stream.append(f"| {number} | x |\n")
-    assert sum("first" in text for text in taken) == 1
+    assert sum("first" in text for text in texts) == 1

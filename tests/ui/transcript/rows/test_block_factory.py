@@ -20,42 +20,42 @@ DEFINED = "".join(f"[{number}]: https://x.example/{number}\n" for number in rang
 
 
 @pytest.fixture
-def standing(qtbot, monkeypatch):
+def harness(qtbot, monkeypatch):
     monkeypatch.setattr(block_factory, "_FIRST_SLICE", 0)
     monkeypatch.setattr(block_factory, "_MIN_SLICE", 0)
-    standing = Standing(qtbot)
+    harness = Standing(qtbot)
     # What is read ahead is read when a test says so.
-    standing.view.scroller._prefetcher.start = lambda: None
-    return standing
+    harness.view.scroller._prefetcher.start = lambda: None
+    return harness
 
 
-def opened(standing, text):
-    standing.transcript.add_message(Message.assistant(text))
-    standing.view.set_transcript(standing.transcript)
-    return standing.rows.row(0)
+def open_answer(harness, text):
+    harness.transcript.add_message(Message.assistant(text))
+    harness.view.set_transcript(harness.transcript)
+    return harness.rows.row(0)
 
 
-def whole(standing, text):
-    """The same row, read at once."""
+def whole(harness, text):
+    """Return the same row, read at once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_factory, "_FIRST_SLICE", inf)
-        row = make_row(standing.transcript[0], standing.view._render_context, standing.rows.width)
+        row = make_row(harness.transcript[0], harness.view._render_context, harness.rows.width)
     assert not any(isinstance(block, SplittingSection) for block in row.blocks)
     read_all(row)
     return row
 
 
-def test_it_is_cut_in_slices_and_says_the_same(standing):
-    row = opened(standing, TEXT + DEFINED)
+def test_it_is_cut_in_slices_and_says_the_same(harness):
+    row = open_answer(harness, TEXT + DEFINED)
     assert [type(block) for block in row.blocks] == [SplittingSection]
     slices = 0
     while any(isinstance(block, SplittingSection) for block in row.blocks):
-        standing.view.scroller._prefetcher._continue()
+        harness.view.scroller._prefetcher._continue()
         slices += 1
         assert slices < 2000
     assert any(isinstance(block, LazySection) for block in row.blocks)
     read_all(row)
-    expected = whole(standing, TEXT + DEFINED)
+    expected = whole(harness, TEXT + DEFINED)
     assert plain_of(row) == plain_of(expected)
     assert "there" in plain_of(row)
     assert markdown_of(row) == markdown_of(expected)
@@ -63,48 +63,52 @@ def test_it_is_cut_in_slices_and_says_the_same(standing):
 
 
 @pytest.mark.parametrize("cut", [0, 3])
-def test_before_it_is_cut_its_text_is_known(standing, cut):
-    row = opened(standing, TEXT + DEFINED)
+def test_before_it_is_cut_its_text_is_known(harness, cut):
+    row = open_answer(harness, TEXT + DEFINED)
     for _ in range(cut):
         row.stack.read(0, 0)
     assert isinstance(row.blocks[0], SplittingSection)
-    expected = whole(standing, TEXT + DEFINED)
+    expected = whole(harness, TEXT + DEFINED)
     assert row.blocks[0].contains_text("code 599")
-    forms, same = copy_formats_of(row.extracts()), copy_formats_of(expected.extracts())
-    assert (forms.plain, forms.markdown, forms.html) == (same.plain, same.markdown, same.html)
+    forms, expected_forms = copy_formats_of(row.extracts()), copy_formats_of(expected.extracts())
+    assert (forms.plain, forms.markdown, forms.html) == (
+        expected_forms.plain,
+        expected_forms.markdown,
+        expected_forms.html,
+    )
     assert isinstance(row.blocks[0], SplittingSection)
     assert plain_of(row) == plain_of(expected)
 
 
-def test_copying_stops_often_on_its_way_through_definitions(standing):
-    row = opened(standing, f"Words.\n\n{DEFINED * 5}\n[end][7]\n")
+def test_copying_stops_often_on_its_way_through_definitions(harness):
+    row = open_answer(harness, f"Words.\n\n{DEFINED * 5}\n[end][7]\n")
     extracts = list(row.extracts())
-    assert [each.text for each in extracts if each is not EMPTY_EXTRACT] == ["Words.", "end"]
+    assert [extract.text for extract in extracts if extract is not EMPTY_EXTRACT] == ["Words.", "end"]
     # Once while it is cut, in steps of 2,000 characters, and once while it is read, in steps of 1,000.
     assert extracts.count(EMPTY_EXTRACT) > 1.4 * len(DEFINED * 5) / 1000
 
 
-def test_of_a_text_of_many_definitions_only_steps_are_read(standing, monkeypatch):
+def test_of_a_text_of_many_definitions_only_steps_are_read(harness, monkeypatch):
     lengths = []
     parse = parse_leaves.__globals__["parse_blocks"]
 
-    def counted(text, *rest, **more):
+    def counted(text, *args, **options):
         lengths.append(len(text))
-        return parse(text, *rest, **more)
+        return parse(text, *args, **options)
 
     for module in ("stream", "sections"):
         monkeypatch.setattr(f"ui.transcript.markdown.{module}.parse_blocks", counted)
-    row = opened(standing, f"Words.\n\n{DEFINED * 5}\n[end][7]\n")
-    while (at := row.stack.last_lazy_section()) is not None:
-        row.stack.read(at, 0)
+    row = open_answer(harness, f"Words.\n\n{DEFINED * 5}\n[end][7]\n")
+    while (index := row.stack.last_lazy_section()) is not None:
+        row.stack.read(index, 0)
     assert [block.plain() for block in row.blocks] == ["Words.", "end"]
     assert max(lengths) < 3000
     assert sum(lengths) < 4 * len(DEFINED * 5)
 
 
-def test_copying_what_is_half_read_stops_often(standing):
+def test_copying_what_is_half_read_stops_often(harness):
     text = "> said\n>\n" * 4000
-    row = opened(standing, text)
+    row = open_answer(harness, text)
     while len(row.blocks) < 500:
         row.stack.read(row.stack.last_lazy_section(), 0)
     block = row.blocks[-1]

@@ -75,14 +75,14 @@ def picture(view):
 
 def test_of_a_long_message_only_what_is_seen_is_read(view):
     row = show(view, LONG)
-    there = len(unread(row))
-    assert there > 20
-    assert len(row.blocks) < there + 200
+    count = len(unread(row))
+    assert count > 20
+    assert len(row.blocks) < count + 200
     assert not view.row_viewport.rows.has_lazy_sections_in_view()
-    before = len(row.blocks)
+    count_before = len(row.blocks)
     view.scroller.scroll_to_start()
-    assert there - 3 <= len(unread(row)) <= there
-    assert before < len(row.blocks) < before + 200
+    assert count - 3 <= len(unread(row)) <= count
+    assert count_before < len(row.blocks) < count_before + 200
     assert not view.row_viewport.rows.has_lazy_sections_in_view()
 
 
@@ -93,15 +93,15 @@ def test_nothing_on_the_screen_moves_while_the_rest_is_read(view, position):
     if position < 1:
         rows.scroll_to(int(rows.bottom * position))
         view.scroller.scroll_by(-7)
-    before, top, following = picture(view), rows.top, rows.following
+    picture_before, top, following = picture(view), rows.top, rows.following
     read_ahead(view)
     assert not unread(row)
-    assert picture(view) == before
+    assert picture(view) == picture_before
     assert rows.following is following
     assert view.verticalScrollBar().value() == rows.top
     assert (rows.top == top) is (position == 0)
-    whole = make_row(AnswerItem("i", "m", StreamedText(LONG), finished=True), view._render_context, rows.width)
-    assert plain_of(row) == plain_of(whole)
+    expected = make_row(AnswerItem("i", "m", StreamedText(LONG), finished=True), view._render_context, rows.width)
+    assert plain_of(row) == plain_of(expected)
 
 
 @pytest.mark.parametrize("pixels", [-40, -350, -900, 500])
@@ -112,70 +112,79 @@ def test_scrolling_into_what_was_not_read_moves_by_what_was_asked(view, pixels):
     for _ in range(25):
         index = rows.row(1).stack.block_at(rows.top - rows.row_top(1) + rows.view // 2)
         block = rows.row(1).blocks[index]
-        before = rows.row_top(1) + rows.row(1).stack.block_top(index) - rows.top
+        y = rows.row_top(1) + rows.row(1).stack.block_top(index) - rows.top
         view.scroller.scroll_by(pixels)
-        after = rows.row(1).blocks.index(block)
-        assert rows.row_top(1) + rows.row(1).stack.block_top(after) - rows.top == before - pixels
+        new_index = rows.row(1).blocks.index(block)
+        assert rows.row_top(1) + rows.row(1).stack.block_top(new_index) - rows.top == y - pixels
         assert not rows.has_lazy_sections_in_view()
 
 
 def test_selection_and_focus_stay_with_their_text(view):
     row = show(view, LONG)
     viewport = view.row_viewport
-    index = next(at for at in range(len(row.blocks) - 1, 0, -1) if "Words of part" in row.blocks[at].plain())
+    index = next(
+        number for number in range(len(row.blocks) - 1, 0, -1) if "Words of part" in row.blocks[number].plain()
+    )
     viewport.select(TextPosition(1, index, 3), TextPosition(1, index + 1, 2))
     viewport.hovered = viewport.focused = (1, f"{index}/Copy code")
-    heard = []
-    viewport.on_replaced.append(lambda at, replacement: heard.append((at, replacement.at)))
-    block, said = row.blocks[index], plain_of(row, (index, 3), (index + 1, 2))
+    replacements = []
+    viewport.on_replaced.append(lambda row_number, replacement: replacements.append((row_number, replacement.at)))
+    block, selected_text = row.blocks[index], plain_of(row, (index, 3), (index + 1, 2))
     read_ahead(view)
-    now = row.blocks.index(block)
-    assert now > index
-    assert (viewport.selection.start, viewport.selection.end) == (TextPosition(1, now, 3), TextPosition(1, now + 1, 2))
-    assert plain_of(row, (now, 3), (now + 1, 2)) == said
-    assert viewport.hovered == viewport.focused == (1, f"{now}/Copy code")
-    assert heard
-    assert {at for at, _ in heard} == {1}
+    new_index = row.blocks.index(block)
+    assert new_index > index
+    assert (viewport.selection.start, viewport.selection.end) == (
+        TextPosition(1, new_index, 3),
+        TextPosition(1, new_index + 1, 2),
+    )
+    assert plain_of(row, (new_index, 3), (new_index + 1, 2)) == selected_text
+    assert viewport.hovered == viewport.focused == (1, f"{new_index}/Copy code")
+    assert replacements
+    assert {row_number for row_number, _ in replacements} == {1}
 
 
 def test_a_place_inside_what_was_not_read_is_found_again(view):
     row = show(view, LONG)
-    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, LazySection) and at > 3)
+    index, block = next(
+        (index, block) for index, block in enumerate(row.blocks) if isinstance(block, LazySection) and index > 3
+    )
     text = block.plain()
     offset = text.index("second line", text.index("second line") + 1) + 3
-    view.row_viewport.select(TextPosition(1, at, offset), TextPosition(1, at, offset + 5))
-    said = text[offset : offset + 5]
-    row.stack.read(at)
+    view.row_viewport.select(TextPosition(1, index, offset), TextPosition(1, index, offset + 5))
+    words = text[offset : offset + 5]
+    row.stack.read(index)
     start, end = view.row_viewport.selection.ordered
-    assert plain_of(row, (start.block, start.offset), (end.block, end.offset)) == said
-    assert start.block == end.block > at
+    assert plain_of(row, (start.block, start.offset), (end.block, end.offset)) == words
+    assert start.block == end.block > index
 
 
 def test_every_place_inside_what_was_not_read_stays_where_it_was(view):
     row = show(view, LONG)
-    at, block = next((at, each) for at, each in enumerate(row.blocks) if isinstance(each, LazySection) and at > 3)
-    text, heard = block.plain(), []
-    row.stack.replaced = heard.append
-    row.stack.read(at)
-    (replacement,) = heard
+    index, block = next(
+        (index, block) for index, block in enumerate(row.blocks) if isinstance(block, LazySection) and index > 3
+    )
+    text, replacements = block.plain(), []
+    row.stack.replaced = replacements.append
+    row.stack.read(index)
+    (replacement,) = replacements
     for offset in range(0, len(text), 3):
-        before = plain_of(row, (at, 0), replacement.map_position(at, offset))
-        assert text.startswith(before)
+        text_before = plain_of(row, (index, 0), replacement.map_position(index, offset))
+        assert text.startswith(text_before)
         # Between two blocks it is the end of the first, or the beginning of the second.
-        assert text[len(before) : offset].strip("\n•1. ") == ""
+        assert text[len(text_before) : offset].strip("\n•1. ") == ""
 
 
 @pytest.mark.parametrize("text", ["word " * 12_000, "x" * 50_000, "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 4000])
 def test_half_read_is_copied_the_same(view, text):
     row = show(view, text)
-    said, counts = plain_of(row), set()
-    while (at := row.stack.last_lazy_section()) is not None:
-        row.stack.read(at, 0)
-        assert plain_of(row) == said
+    expected, counts = plain_of(row), set()
+    while (index := row.stack.last_lazy_section()) is not None:
+        row.stack.read(index, 0)
+        assert plain_of(row) == expected
         assert row.pieces(0) == (0, len(row.blocks) - 1)
         counts.add(len(row.blocks))
     assert len(counts) > 1
-    assert len(said) >= len(text) / 3
+    assert len(expected) >= len(text) / 3
 
 
 def test_one_step_of_reading_is_small(view, monkeypatch):
@@ -183,22 +192,22 @@ def test_one_step_of_reading_is_small(view, monkeypatch):
     steps = []
     append = MarkdownStream.append
     monkeypatch.setattr(MarkdownStream, "append", lambda stream, text: steps.append(len(text)) or append(stream, text))
-    while (at := row.stack.last_lazy_section()) is not None:
-        before = len(steps)
-        row.stack.read(at, 0)
-        assert len(steps) <= before + 1
+    while (index := row.stack.last_lazy_section()) is not None:
+        count = len(steps)
+        row.stack.read(index, 0)
+        assert len(steps) <= count + 1
     assert max(steps) <= 1000
 
 
 def test_everything_is_copied_without_being_read_to_the_screen(view):
     row = show(view, LONG)
-    before = len(row.blocks)
+    count = len(row.blocks)
     view.row_viewport.select(TextPosition(), TextPosition(1, 1 << 30, 1 << 30))
-    read = plain_of(row)
-    assert len(row.blocks) == before
+    copied = plain_of(row)
+    assert len(row.blocks) == count
     read_all(row)
-    assert plain_of(row) == read
-    assert read.count("Words of part") == 600
+    assert plain_of(row) == copied
+    assert copied.count("Words of part") == 600
 
 
 def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
@@ -207,9 +216,9 @@ def test_a_list_without_a_place_to_cut_is_read_in_steps(view):
     assert unread(row)
     view.row_viewport.rows.scroll_to(0)
     assert not view.row_viewport.rows.has_lazy_sections_in_view()
-    before = picture(view)
+    picture_before = picture(view)
     read_ahead(view)
-    assert picture(view) == before
+    assert picture(view) == picture_before
     assert len(row.blocks) == 3000
     assert plain_of(row) == "\n".join(f"• item number {number} of a long list" for number in range(3000))
 
@@ -218,15 +227,15 @@ def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
     # Letters under so many marks that all of it is seen at once, each piece of it many times as high as it is.
     row = show(view, ("e" + "\u0301" * 60) * 1000)
     rows = view.row_viewport.rows
-    laid, lay = [], type(row.stack).layout
-    monkeypatch.setattr(type(row.stack), "layout", lambda row, index: laid.append(index) or lay(row, index))
+    indexes, original = [], type(row.stack).layout
+    monkeypatch.setattr(type(row.stack), "layout", lambda row, index: indexes.append(index) or original(row, index))
     slices = 0
     while rows.has_lazy_sections_in_view():
-        laid.clear()
+        indexes.clear()
         read_in_view(rows, 0.0)
         layout_in_view(rows, 0.0)
         slices += 1
-        assert len(laid) <= 1
+        assert len(indexes) <= 1
     assert 10 < slices < 200
     top = rows.top
     assert all(
@@ -236,11 +245,11 @@ def test_what_was_read_on_the_screen_is_laid_out_in_slices(view, monkeypatch):
 
 def test_what_is_read_at_once_is_not_read_from_its_beginning_at_every_step(view, monkeypatch):
     lengths = []
-    outline = stream_module.parse_blocks
+    original = stream_module.parse_blocks
 
-    def counted(text, *rest, **more):
+    def counted(text, *rest, **options):
         lengths.append(len(text))
-        return outline(text, *rest, **more)
+        return original(text, *rest, **options)
 
     monkeypatch.setattr(stream_module, "parse_blocks", counted)
     nested = "".join("  " * depth + f"- level {depth}\n" for depth in range(250))
@@ -254,10 +263,10 @@ def test_what_is_read_at_once_is_not_read_from_its_beginning_at_every_step(view,
 def test_the_end_of_a_very_long_list_is_seen_once_it_is_read(view):
     show(view, LIST)
     read_ahead(view)
-    shown = picture(view)
+    picture_before = picture(view)
     view.viewport().update()
     view.row_viewport.rows.settle()
-    assert picture(view) == shown
+    assert picture(view) == picture_before
     row = view.row_viewport.rows.row(1)
     assert row.blocks[-1].is_laid_out
     assert view.row_viewport.rows.following
@@ -329,12 +338,12 @@ def test_columns_that_do_not_fit_are_wide_enough_to_be_read(view):
     show(view, text)
     block = view.row_viewport.rows.row(1).blocks[0]
     assert {right - left for left, right in zip(block.columns.lefts, block.columns.lefts[1:], strict=False)} == {240}
-    before = picture(view)
+    picture_before = picture(view)
     assert block.scroll_horizontally(300)
     assert block.columns.scrolled == 300
     left, right = view.row_viewport.column + 12, view.row_viewport.column + view.row_viewport.rows.width - 12
-    after, y = picture(view), view.row_viewport.row_box(1).top() + 30
-    assert before.pixel(left, y) != after.pixel(left, y)
+    picture_after, y = picture(view), view.row_viewport.row_box(1).top() + 30
+    assert picture_before.pixel(left, y) != picture_after.pixel(left, y)
     assert block.scroll_horizontally(1 << 20)
     assert not block.scroll_horizontally(1)
-    assert picture(view).pixel(right, y) != after.pixel(right, y)
+    assert picture(view).pixel(right, y) != picture_after.pixel(right, y)

@@ -43,8 +43,8 @@ def test_what_is_folded_is_written_as_far_as_it_is_seen(monkeypatch):
     pieces = []
     write = json.JSONEncoder.iterencode
 
-    def counted(*each):
-        for piece in write(*each):
+    def counted(*args):
+        for piece in write(*args):
             pieces.append(piece)
             yield piece
 
@@ -58,15 +58,15 @@ def summary_of(name, given, **known):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "summary"),
+    ("name", "arguments", "summary"),
     [
         ("write_file", {"path": "a", "content": "x\ny\n"}, "a +2"),
         ("edit_file", {"path": "a", "old_text": "x\n", "new_text": "z\ny\n"}, "a +2 \N{MINUS SIGN}1"),
         ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}, "a"),
     ],
 )
-def test_no_lines_are_counted_that_are_not_known(name, given, summary):
-    assert summary_of(name, given) == summary
+def test_no_lines_are_counted_that_are_not_known(name, arguments, summary):
+    assert summary_of(name, arguments) == summary
 
 
 @pytest.mark.parametrize(

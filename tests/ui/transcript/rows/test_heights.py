@@ -29,23 +29,23 @@ def test_sums_and_searches_agree_with_a_plain_list(chunk, count, default, done):
 
 def compare(count, default, done):
     heights, plain = Heights(count, default), [default] * count
-    for what, at, value in done:
-        if what == "append":
+    for operation, position, value in done:
+        if operation == "append":
             heights.append(value)
             plain.append(value)
-        elif what == "insert":
-            index = at % (len(plain) + 1)
+        elif operation == "insert":
+            index = position % (len(plain) + 1)
             heights.insert(index)
             plain.insert(index, default)
-        elif what == "replace":
-            first = at % (len(plain) + 1)
-            number, new = value % (len(plain) - first + 1), list(range(value % 13))
-            heights.replace(first, number, new)
-            plain[first : first + number] = new
-        elif plain and what == "set":
-            heights[at % len(plain)] = plain[at % len(plain)] = value
+        elif operation == "replace":
+            first = position % (len(plain) + 1)
+            number, new_heights = value % (len(plain) - first + 1), list(range(value % 13))
+            heights.replace(first, number, new_heights)
+            plain[first : first + number] = new_heights
+        elif plain and operation == "set":
+            heights[position % len(plain)] = plain[position % len(plain)] = value
         elif plain:
-            first = at % len(plain)
+            first = position % len(plain)
             number = 1 + value % (len(plain) - first)
             heights.remove(first, number)
             del plain[first : first + number]

@@ -9,14 +9,14 @@ from ui.transcript.style import RenderStyle
 
 
 def room_in(render_context, reading):
-    """What of a notice's height is no text and no button."""
+    """Return the height of a notice without its text and buttons."""
     render_context.style = RenderStyle(LIGHT, 100, reading)
-    broke = NoticeItem("n", "error", Sentence("It broke."), Sentence("Mend it."), RemedyAction.RETRY)
-    row = NoticeRow(broke, render_context)
+    notice = NoticeItem("n", "error", Sentence("It broke."), Sentence("Mend it."), RemedyAction.RETRY)
+    row = NoticeRow(notice, render_context)
     row.build()
     row.set_width(600)
     row.stack.settle(0, 400)
-    return row.stack.height - sum(row.stack.block_box(at).height() for at in range(len(row.blocks)))
+    return row.stack.height - sum(row.stack.block_box(index).height() for index in range(len(row.blocks)))
 
 
 def test_a_compact_notice_is_lower(render_context):

@@ -27,13 +27,13 @@ class Card:
         self.feed = Feed(self.transcript)
         self.themes = ThemeSource()
         self.view = TranscriptView(self.themes, NoPictures(tmp_path))
-        qtbot.addWidget(self.view, before_close_func=lambda each: each.close_workers())
+        qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
         self.view.resize(800, 600)
 
-    def show(self, given, *content, outcome=Outcome.SUCCEEDED, name="run"):
+    def show(self, arguments, *content, outcome=Outcome.SUCCEEDED, name="run"):
         self.feed(TurnStarted("t", "m", "model"))
-        self.feed(ToolUse(id="a", name=name, input=given))
-        self.feed(ToolStarted("a", given))
+        self.feed(ToolUse(id="a", name=name, input=arguments))
+        self.feed(ToolStarted("a", arguments))
         if content:
             self.feed(ToolFinished("a", ToolResult(tool_use_id="a", content=content, outcome=outcome)))
         self.view.set_transcript(self.transcript)
@@ -44,11 +44,11 @@ class Card:
         return self.view.row_viewport.rows.row(0)
 
     def block(self, kind):
-        return next((each for each in self.row.blocks if isinstance(each, kind)), None)
+        return next((block for block in self.row.blocks if isinstance(block, kind)), None)
 
     def says_so(self):
         return any(
-            isinstance(each, TextBlock) and each.plain().startswith("Preparing the ") for each in self.row.blocks
+            isinstance(block, TextBlock) and block.plain().startswith("Preparing the ") for block in self.row.blocks
         )
 
 
@@ -58,18 +58,18 @@ def card(qtbot, tmp_path):
 
 
 @pytest.fixture
-def written(monkeypatch):
-    """The threads in which JSON was written."""
-    found = []
+def writing_threads(monkeypatch):
+    """Record the threads in which JSON is written."""
+    threads = []
     for name in ("arguments_json", "_result_text"):
         write = getattr(tool_row, name)
         monkeypatch.setattr(
-            tool_row, name, lambda *each, write=write: found.append(threading.current_thread()) or write(*each)
+            tool_row, name, lambda *values, write=write: threads.append(threading.current_thread()) or write(*values)
         )
-    return found
+    return threads
 
 
-def test_large_arguments_are_written_once_and_elsewhere(card, written, qtbot):
+def test_large_arguments_are_written_once_and_elsewhere(card, writing_threads, qtbot):
     card.show({"list": MANY, "hidden": "\u202e"})
     card.row._toggle()
     assert card.says_so()
@@ -89,8 +89,8 @@ def test_large_arguments_are_written_once_and_elsewhere(card, written, qtbot):
     assert card.row is not row
     assert card.block(CodeBlock) is block
     card.view.viewport().grab()
-    assert len(written) == 1
-    assert threading.main_thread() not in written
+    assert len(writing_threads) == 1
+    assert threading.main_thread() not in writing_threads
 
 
 def test_small_arguments_are_there_at_once(card):
@@ -125,24 +125,24 @@ def test_a_file_that_was_read_has_its_language(card, outcome, language):
     assert (result.text, result.language) == ("import os", language)
 
 
-def test_a_large_result_is_made_ready_elsewhere(card, written, qtbot):
+def test_a_large_result_is_made_ready_elsewhere(card, writing_threads, qtbot):
     card.show({}, Text(text="before\n"), Json(value=MANY))
     assert len(card.row.blocks) == 1
-    assert not written
+    assert not writing_threads
     card.row._toggle()
     assert card.says_so()
     qtbot.waitUntil(lambda: card.block(OutputBlock) is not None)
-    before, _, rest = card.block(OutputBlock).text.partition("\n\n")
-    assert (before, json.loads(rest)) == ("before", MANY)
-    assert threading.main_thread() not in written
+    first_part, _, rest = card.block(OutputBlock).text.partition("\n\n")
+    assert (first_part, json.loads(rest)) == ("before", MANY)
+    assert threading.main_thread() not in writing_threads
 
 
-def test_the_end_of_a_large_failure_comes_from_elsewhere(card, written, qtbot):
+def test_the_end_of_a_large_failure_comes_from_elsewhere(card, writing_threads, qtbot):
     card.show({}, Text(text="line\n" * 60_000 + "\x1b[31mlast\x1b[0m\n"), outcome=Outcome.FAILED)
     assert card.says_so()
     qtbot.waitUntil(lambda: card.block(OutputTailBlock) is not None)
     assert card.block(OutputTailBlock).plain().endswith("line\nlast")
-    assert threading.main_thread() not in written
+    assert threading.main_thread() not in writing_threads
 
 
 def test_what_was_unfolded_stays_under_the_pointer_when_it_comes(card, qtbot):
@@ -211,22 +211,22 @@ def test_lines_of_a_file_are_not_shown_as_added_that_were_there_before(card, kno
     item.state = CallState.ENDED
     row = tool_row.ToolRow(item, card.view._render_context)
     row._toggle()
-    assert next(each for each in row.blocks if isinstance(each, CodeBlock)).plain() == text
+    assert next(block for block in row.blocks if isinstance(block, CodeBlock)).plain() == text
 
 
-def test_its_card_shows_that(card):
+def test_the_card_of_a_todo_list_shows_how_far_it_is(card):
     card.feed(TurnStarted("t", "m", "model"))
     card.feed(ToolUse(id="a", name="update_todos", input={"items": [{"text": "Read", "state": "done"}]}))
     card.feed(ToolStarted("a", {"items": [{"text": "Read", "state": "done"}]}))
     card.view.set_transcript(card.transcript)
-    assert "1 of 1 done" in [each.plain() for each in card.row.blocks if isinstance(each, TextBlock)]
+    assert "1 of 1 done" in [block.plain() for block in card.row.blocks if isinstance(block, TextBlock)]
 
 
 EDITED = "The person changed the arguments of this call before it ran."
 
 
 @pytest.mark.parametrize(
-    ("text", "outcome", "ran_with", "shown"),
+    ("text", "outcome", "ran_with", "expected"),
     [
         ("The person denied this call.", Outcome.DENIED, None, "You denied this call."),
         (
@@ -248,7 +248,7 @@ EDITED = "The person changed the arguments of this call before it ran."
         ("Rules deny this.", Outcome.DENIED, None, "Rules deny this."),
     ],
 )
-def test_what_the_person_did_is_said_to_them_as_to_themselves(card, text, outcome, ran_with, shown):
+def test_what_the_person_did_is_said_to_them_as_to_themselves(card, text, outcome, ran_with, expected):
     text = text.replace("x\n\ny", "x\\n\\ny")
     result = ToolResult(tool_use_id="a", content=(Text(text=text),), outcome=outcome, ran_with=ran_with)
     card.show({"b": 1})
@@ -256,8 +256,8 @@ def test_what_the_person_did_is_said_to_them_as_to_themselves(card, text, outcom
     card.view.set_transcript(card.transcript)
     if not card.row.unfolded:
         card.row._toggle()
-    assert card.row.blocks[-1].plain() == shown
-    assert card.row.spoken_text().endswith(shown)
+    assert card.row.blocks[-1].plain() == expected
+    assert card.row.spoken_text().endswith(expected)
     assert card.transcript[0].result.content[0].text == text
 
 

@@ -16,7 +16,7 @@ CHART = Image(source=Base64Source(media_type="image/png", data=base64.b64encode(
 
 
 def painted(row):
-    """The edges of the bubble: what it paints on."""
+    """Return the edges of the bubble that is painted."""
     picture = QImage(row.stack.width, row.stack.height, QImage.Format.Format_RGB32)
     picture.fill(QColor("#000000"))
     painter = QPainter(picture)

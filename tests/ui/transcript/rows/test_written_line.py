@@ -13,24 +13,24 @@ TEXT = "א: mv ב ג > 😀 ד"
 
 
 @pytest.fixture
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
-def laid(text, look):
-    made = CallSummaryBlock(text)
-    made.layout(600, look)
-    return made
+def laid(text, style):
+    block = CallSummaryBlock(text)
+    block.layout(600, style)
+    return block
 
 
-def test_it_is_drawn_in_its_order_from_the_left(look):
-    block = laid("א: mv ב ג > ד", look)
+def test_it_is_drawn_in_its_order_from_the_left(style):
+    block = laid("א: mv ב ג > ד", style)
     assert from_left(block._text_layout._layout) == "א:mvבג>ד"
     assert not block.is_right_to_left
 
 
-def test_its_places_are_those_of_the_text(look):
-    block = laid(TEXT, look)
+def test_its_places_are_those_of_the_text(style):
+    block = laid(TEXT, style)
     line = block._text_layout.line
     for position in range(utf16_length(TEXT) + 1):
         assert line.to_plain(line.from_plain(position)) == position
@@ -41,14 +41,14 @@ def test_its_places_are_those_of_the_text(look):
     assert first[0].right() <= last[0].left()
 
 
-def test_what_is_marked_is_drawn_where_it_stands(look):
-    block = laid("mv א ב", look)
+def test_what_is_marked_is_drawn_where_it_stands(style):
+    block = laid("mv א ב", style)
 
     def picture(selection):
         image = QImage(600, 40, QImage.Format.Format_RGB32)
         image.fill(0xFFFFFF)
         painter = QPainter(image)
-        block.paint(PaintContext(painter, look, image.rect(), selection=selection))
+        block.paint(PaintContext(painter, style, image.rect(), selection=selection))
         painter.end()
         return image
 
@@ -59,4 +59,4 @@ def test_what_is_marked_is_drawn_where_it_stands(look):
         (box,) = block.boxes("mv א ב".index(letter), "mv א ב".index(letter) + 1)
         assert abs(box.center().x() - run.boundingRect().center().x()) < 2
         grounds[letter] = picture((5, 6)).pixelColor(int(run.boundingRect().center().x()), 1).name()
-    assert grounds == {"א": "#ffffff", "ב": look.color("selection").name()}
+    assert grounds == {"א": "#ffffff", "ב": style.color("selection").name()}

@@ -28,7 +28,7 @@ def view(qtbot):
 
 
 def show(view, *answers):
-    messages = [each for text in answers for each in (Message.user("Go on."), Message.assistant(text))]
+    messages = [message for text in answers for message in (Message.user("Go on."), Message.assistant(text))]
     view.set_transcript(Transcript(messages))
 
 
@@ -37,17 +37,17 @@ def rest(view, qtbot):
 
 
 def unlaid(rows, top, bottom):
-    """Blocks between two y that are not laid out, and rows that are not made."""
+    """Return the blocks between two y that are not laid out, and the rows that are not built."""
     missing = []
     for index in range(rows.row_at(top), rows.row_at(bottom - 1) + 1):
         row, y = rows.existing_row(index), rows.row_top(index)
         if row is None:
             missing.append(index)
             continue
-        for at, block in enumerate(row.blocks):
-            position = y + row.stack.block_top(at)
-            if not block.is_laid_out and position < bottom and position + row.stack.heights[at] > top:
-                missing.append((index, at))
+        for block_index, block in enumerate(row.blocks):
+            position = y + row.stack.block_top(block_index)
+            if not block.is_laid_out and position < bottom and position + row.stack.heights[block_index] > top:
+                missing.append((index, block_index))
     return missing
 
 
