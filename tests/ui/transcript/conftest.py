@@ -12,13 +12,13 @@ from ui.transcript.workers import JobQueue
 
 @pytest.fixture(autouse=True)
 def _copies_at_once(monkeypatch):
-    """However slow the machine is; tests of copying in slices set their own."""
+    """Let copying end in one slice however slow the machine is; tests of slices set their own limit."""
     monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 60.0)
 
 
 @pytest.fixture
 def render_context(qapp, tmp_path):
-    """What a row works with, without a view."""
+    """Return what a row works with, without a view."""
     job_queue, signals = JobQueue(), RowSignals()
     highlighter = Highlighter(job_queue, signals)
     yield RenderContext(RenderStyle(LIGHT, 100), signals, ThumbnailCache(NoPictures(tmp_path), job_queue), highlighter)

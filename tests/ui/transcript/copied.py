@@ -8,7 +8,7 @@ from ui.transcript.viewport.selection import selection_extracts
 
 
 def copy_formats_of(extracts):
-    """One message in all formats."""
+    """Return the extracts as one message in all formats."""
     forms = CopyFormats()
     for extract in extracts:
         forms.add(extract)
@@ -27,21 +27,21 @@ def html_of(row, start=(0, 0), end=None):
 
 def plain_of(row, start=(0, 0), end=None):
     parts = []
-    before = row.blocks[start[0] - 1] if 0 < start[0] <= len(row.blocks) else None
+    previous = row.blocks[start[0] - 1] if 0 < start[0] <= len(row.blocks) else None
     for index in range(start[0], (end[0] if end else len(row.blocks) - 1) + 1):
         first = start[1] if index == start[0] else 0
         stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
         is_whole = (first, stop) == WHOLE_TEXT
         for block in read_block(row.blocks[index]) if is_whole else row.blocks[index : index + 1]:
             if text := block.plain():
-                separator = separator_before(block, before) if before and parts else ""
+                separator = separator_before(block, previous) if previous and parts else ""
                 parts += [separator, marker_before(block) if not first else "", slice_utf16(text, first, stop)]
-            before = block
+            previous = block
     return "".join(parts)
 
 
 def selected_text(selection, rows):
-    """The selected plain text, without the rows that a copy leaves out; an empty line between rows."""
+    """Return the selected plain text, without the rows that a copy leaves out; an empty line between rows."""
     parts, texts = [], []
     for step in selection_extracts(selection, rows):
         if isinstance(step, CopyExtract):

@@ -35,7 +35,7 @@ wild = st.lists(line, min_size=2, max_size=12).map("".join)
 
 def _indented(text: str, first: str, rest: str) -> str:
     lines = text.split("\n")
-    return "\n".join([first + lines[0], *(rest + each if each else each for each in lines[1:])])
+    return "\n".join([first + lines[0], *(rest + line if line else line for line in lines[1:])])
 
 
 _prose = st.lists(word, min_size=1, max_size=5).map(" ".join)
@@ -145,7 +145,7 @@ markdown = st.sampled_from(_KINDS).flatmap(lambda kind: kind)
 
 
 class Reader:
-    """Does with the steps what a row does with them."""
+    """A reader that applies the steps of a stream as a row does."""
 
     def __init__(self) -> None:
         self.stream = MarkdownStream()
@@ -161,8 +161,8 @@ class Reader:
             last = self.tail[-1]
             assert len(self.tail) == 1
             assert last.kind == "table"
-            kept = last.cells[: len(last.cells) - step.replaced]
-            self.tail = (replace(last, cells=(*kept, *step.rows)),)
+            rows_kept = last.cells[: len(last.cells) - step.replaced]
+            self.tail = (replace(last, cells=(*rows_kept, *step.rows)),)
         else:
             self.closed += step.closed
             self.tail = step.tail
@@ -175,9 +175,9 @@ class Reader:
 
 
 def cut_up(text: str, sizes: list[int]):
-    """The text in pieces of these sizes, again and again."""
-    at, index = 0, 0
-    while at < len(text):
+    """Yield the text in pieces of these sizes, repeated."""
+    start, index = 0, 0
+    while start < len(text):
         size = sizes[index % len(sizes)] if sizes else 1
-        yield text[at : at + size]
-        at, index = at + size, index + 1
+        yield text[start : start + size]
+        start, index = start + size, index + 1

@@ -27,39 +27,39 @@ from ui.transcript.viewport.selection import word_at
 
 
 @pytest.fixture
-def look(qapp):
+def style(qapp):
     return RenderStyle(LIGHT, 100)
 
 
 @given(st.text("ab\n😀", max_size=30), st.lists(st.text("ab\n😀", max_size=8), max_size=8))
-def test_growing_code_is_the_same_as_code_made_at_once(first, more):
-    grown = CodeLines(first, wraps=False)
-    for piece in more:
-        grown.append(piece)
-    whole = CodeLines(first + "".join(more), wraps=False)
-    assert grown.text == whole.text
-    assert grown._starts == whole._starts
-    assert grown.size == utf16_length(whole.text)
-    assert grown._longest == whole._longest
+def test_growing_code_is_the_same_as_code_made_at_once(first, pieces):
+    lines = CodeLines(first, wraps=False)
+    for piece in pieces:
+        lines.append(piece)
+    expected = CodeLines(first + "".join(pieces), wraps=False)
+    assert lines.text == expected.text
+    assert lines._starts == expected._starts
+    assert lines.size == utf16_length(expected.text)
+    assert lines._longest == expected._longest
 
 
-def test_wrapping_makes_code_higher_and_the_choice_is_told(look):
+def test_wrapping_makes_code_higher_and_the_choice_is_told(style):
     chosen, changed = [], []
     host = CodeCallbacks(lambda text: None, lambda: changed.append(1), on_wrap=chosen.append)
     block = CodeBlock("x" * 500 + "\ny", "py", host)
-    flat = block.layout(300, look)
+    flat = block.layout(300, style)
     assert block.scroll_horizontally(50)
     next(control for control in block.controls() if control.name == "Wrap lines").press()
     assert chosen == [True]
     assert changed
-    assert block.layout(300, look) > flat + 100
+    assert block.layout(300, style) > flat + 100
     assert not block.scroll_horizontally(50)
 
 
-def test_copy_copies_the_code(look):
+def test_copy_copies_the_code(style):
     copied = []
     block = CodeBlock("a = 1\n", "py", CodeCallbacks(copied.append, lambda: None))
-    block.layout(300, look)
+    block.layout(300, style)
     block.controls()[0].press()
     assert copied == ["a = 1\n"]
 
@@ -73,59 +73,59 @@ def test_colours_by_line_in_utf16_units():
 
 
 def luminance(color: str) -> float:
-    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_colours_of_code_can_be_read(theme):
-    back = luminance(theme.code_background)
+    background = luminance(theme.code_background)
     for color in SYNTAX_COLORS[theme.is_dark].values():
-        low, high = sorted((back, luminance(color)))
+        low, high = sorted((background, luminance(color)))
         assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
-def test_a_wide_table_fits_by_wrapping_and_is_copied_with_tabs(look):
+def test_a_wide_table_fits_by_wrapping_and_is_copied_with_tabs(style):
     text = "| a | b |\n|---|---:|\n| short | " + "many words " * 40 + "|\n"
     (leaf,), references = parse_leaves(text)
     block = TableBlock(leaf, references)
-    height = block.layout(500, look)
+    height = block.layout(500, style)
     assert block.columns.lefts[-1] <= 500
-    assert height > 4 * look.line
+    assert height > 4 * style.line
     assert block.plain().startswith("a\tb\nshort\tmany words")
 
 
-def test_a_growing_table_lays_out_only_its_new_rows(look):
+def test_a_growing_table_lays_out_only_its_new_rows(style):
     head = "| a | b |\n|---|---|\n| wide enough cell | x |\n"
     (leaf,), references = parse_leaves(head + "| 1 | 2 |\n")
     block = TableBlock(leaf, references)
-    block.layout(500, look)
-    kept = [block.text_layout(0, 0, look), block.text_layout(1, 1, look)]
+    block.layout(500, style)
+    layouts = [block.text_layout(0, 0, style), block.text_layout(1, 1, style)]
     (longer,), _ = parse_leaves(head + "| 1 | 2 |\n| 3 | 4 |\n")
     block.set_leaf(longer)
-    block.layout(500, look)
-    assert [block.text_layout(0, 0, look), block.text_layout(1, 1, look)] == kept
+    block.layout(500, style)
+    assert [block.text_layout(0, 0, style), block.text_layout(1, 1, style)] == layouts
     assert 0 < block.tops[3] - block.dirty_from < 12
 
 
-def test_a_longer_paragraph_is_painted_from_where_it_differs(look):
+def test_a_longer_paragraph_is_painted_from_where_it_differs(style):
     words = "some words that fill a line " * 12
-    old = TextLayout(parse_inline(words + "and **bold**"), look.body, look, 400, look.line)
-    new = TextLayout(parse_inline(words + "and **bold** end"), look.body, look, 400, look.line)
-    assert new.dirty_from(old) >= look.line * (len(old.starts) - 2)
-    other = TextLayout(parse_inline("other " + words), look.body, look, 400, look.line)
+    old = TextLayout(parse_inline(words + "and **bold**"), style.body, style, 400, style.line)
+    new = TextLayout(parse_inline(words + "and **bold** end"), style.body, style, 400, style.line)
+    assert new.dirty_from(old) >= style.line * (len(old.starts) - 2)
+    other = TextLayout(parse_inline("other " + words), style.body, style, 400, style.line)
     assert other.dirty_from(old) == 0
 
 
-def test_right_to_left_text_stands_at_the_right(look):
-    text_layout = TextLayout(Line("שלום עולם"), look.body, look, 400, look.line)
+def test_right_to_left_text_stands_at_the_right(style):
+    text_layout = TextLayout(Line("שלום עולם"), style.body, style, 400, style.line)
     assert text_layout.boxes(0, 4)[0].left() > 200
-    assert TextLayout(Line("hello"), look.body, look, 400, look.line).boxes(0, 4)[0].left() < 5
+    assert TextLayout(Line("hello"), style.body, style, 400, style.line).boxes(0, 4)[0].left() < 5
 
 
-def test_places_of_links(look):
-    text_layout = TextLayout(parse_inline("a [link](https://x.org) b"), look.body, look, 400, look.line)
+def test_places_of_links(style):
+    text_layout = TextLayout(parse_inline("a [link](https://x.org) b"), style.body, style, 400, style.line)
     box = text_layout.boxes(2, 4)[0]
     assert text_layout.link_at(box.center().x(), box.center().y()) == "https://x.org"
     assert text_layout.link_at(box.right() + 8, box.center().y()) == ""
@@ -248,22 +248,24 @@ def test_words(text, offset, word):
     assert text[start:end] == word
 
 
-def test_offsets_in_code_follow_the_lines(look):
+def test_offsets_in_code_follow_the_lines(style):
     block = CodeBlock("ab\ncd", "", CodeCallbacks(lambda text: None, lambda: None))
-    block.layout(300, look)
+    block.layout(300, style)
     assert block.offset_at(QPoint(0, 0)) == 0
     assert block.offset_at(QPoint(0, 5000)) == 5
     assert block.paragraph_at(4) == (3, 5)
 
 
 @pytest.mark.parametrize("text", ["an `x` b", "an **`x`** b", "🙂 `x` b"])
-def test_code_in_a_line_stands_as_far_from_its_neighbours_as_words_do(look, text):
-    space = QFontMetricsF(look.body).horizontalAdvance(" ")
-    text_layout = TextLayout(parse_inline(text), look.body, look, 400, look.line)
+def test_code_in_a_line_stands_as_far_from_its_neighbours_as_words_do(style, text):
+    space = QFontMetricsF(style.body).horizontalAdvance(" ")
+    text_layout = TextLayout(parse_inline(text), style.body, style, 400, style.line)
     (chip,) = text_layout._make_chips()
-    before, code, following = (text_layout.caret_rect_at(offset).left() for offset in (2, 3, 5))
-    assert chip.left() - before >= space - 0.5
+    left, code, following = (text_layout.caret_rect_at(offset).left() for offset in (2, 3, 5))
+    assert chip.left() - left >= space - 0.5
     assert following - chip.right() >= space - 0.5
     # With its padding.
     assert chip.left() < code
-    assert chip.right() - code > QFontMetricsF(look.format(SpanStyle.CODE, look.body).font()).horizontalAdvance("x") + 1
+    assert (
+        chip.right() - code > QFontMetricsF(style.format(SpanStyle.CODE, style.body).font()).horizontalAdvance("x") + 1
+    )

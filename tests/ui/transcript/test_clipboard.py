@@ -21,7 +21,7 @@ from ui.transcript.input import context_menu
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-def copied():
+def clipboard_formats():
     data = QGuiApplication.clipboard().mimeData()
     return data.text(), bytes(data.data("text/markdown").data()).decode(), data.html()
 
@@ -31,17 +31,17 @@ def press(view, key):
 
 
 @pytest.fixture
-def standing(qtbot):
-    standing = Standing(qtbot, [Message.user("Make a *list*"), Message.assistant("Here:\n\n- **one**\n- two")])
-    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret"), ThinkingBlock("x", "p"))
-    standing.send(ContentDelta("```py\nx\n```\n\n| a |\n|---|\n| =1 |"), RunFinished(RunEnd.COMPLETED))
-    return standing
+def harness(qtbot):
+    harness = Standing(qtbot, [Message.user("Make a *list*"), Message.assistant("Here:\n\n- **one**\n- two")])
+    harness.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret"), ThinkingBlock("x", "p"))
+    harness.send(ContentDelta("```py\nx\n```\n\n| a |\n|---|\n| =1 |"), RunFinished(RunEnd.COMPLETED))
+    return harness
 
 
-def test_all_of_a_conversation_is_copied_in_three_forms(standing, qtbot):
-    press(standing.view, Qt.Key.Key_A)
-    press(standing.view, Qt.Key.Key_C)
-    plain, markdown, html = copied()
+def test_all_of_a_conversation_is_copied_in_three_forms(harness, qtbot):
+    press(harness.view, Qt.Key.Key_A)
+    press(harness.view, Qt.Key.Key_C)
+    plain, markdown, html = clipboard_formats()
     assert plain == "Make a *list*\n\nHere:\n\n• one\n• two\n\nx\n\na\n=1"
     assert markdown == ("Make a *list*\n\nHere:\n\n- **one**\n- two\n\n```py\nx\n```\n\n| a |\n| --- |\n| =1 |")
     reader = SafeReader()
@@ -54,50 +54,50 @@ def test_all_of_a_conversation_is_copied_in_three_forms(standing, qtbot):
 def test_rows_that_nobody_has_seen_are_copied_in_slices_and_the_screen_says_so(qtbot, monkeypatch):
     monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 0.0005)
     messages = [m for n in range(400) for m in (Message.user(f"Ask {n}"), Message.assistant(f"- **Answer** {n}"))]
-    standing = Standing(qtbot, messages)
-    standing.view._copy_note._wait.setInterval(0)
-    qtbot.waitUntil(lambda: not standing.view.scroller._prefetcher._timer.isActive())
-    made = len(standing.rows._rows)
+    harness = Standing(qtbot, messages)
+    harness.view._copy_note._wait.setInterval(0)
+    qtbot.waitUntil(lambda: not harness.view.scroller._prefetcher._timer.isActive())
+    count = len(harness.rows._rows)
     QGuiApplication.clipboard().setText("before")
-    said = []
-    standing.view._copier.progress.connect(said.append)
-    press(standing.view, Qt.Key.Key_A)
-    press(standing.view, Qt.Key.Key_C)
+    progress = []
+    harness.view._copier.progress.connect(progress.append)
+    press(harness.view, Qt.Key.Key_A)
+    press(harness.view, Qt.Key.Key_C)
     assert QGuiApplication.clipboard().text() == "before"
-    qtbot.waitUntil(standing.view._copy_note.isVisible)
-    assert standing.view._copy_note.accessibleName().startswith("Copying…")
+    qtbot.waitUntil(harness.view._copy_note.isVisible)
+    assert harness.view._copy_note.accessibleName().startswith("Copying…")
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "before")
-    plain, markdown, _ = copied()
+    plain, markdown, _ = clipboard_formats()
     assert plain.startswith("Ask 0\n\n• Answer 0\n\nAsk 1")
     assert markdown.endswith("Ask 399\n\n- **Answer** 399")
-    assert len(said) > 3
-    assert said[-1] == ""
-    assert not standing.view._copy_note.isVisible()
-    assert len(standing.rows._rows) <= made + 2
+    assert len(progress) > 3
+    assert progress[-1] == ""
+    assert not harness.view._copy_note.isVisible()
+    assert len(harness.rows._rows) <= count + 2
 
 
 def test_what_is_copied_is_what_stood_there_when_it_was_asked_for(qtbot, monkeypatch):
     monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 0.0)
-    standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(60)])
-    standing.send(TurnStarted("t", "m", "model"), ContentDelta("One"))
-    press(standing.view, Qt.Key.Key_A)
+    harness = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(60)])
+    harness.send(TurnStarted("t", "m", "model"), ContentDelta("One"))
+    press(harness.view, Qt.Key.Key_A)
     QGuiApplication.clipboard().setText("before")
-    standing.view.copy()
-    standing.view.row_viewport.selection.clear()
-    standing.send(ContentDelta(" two"), RunFinished(RunEnd.COMPLETED))
+    harness.view.copy()
+    harness.view.row_viewport.selection.clear()
+    harness.send(ContentDelta(" two"), RunFinished(RunEnd.COMPLETED))
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "before")
     assert QGuiApplication.clipboard().text().startswith("Ask 0\n\nAsk 1")
 
 
 def test_a_later_copy_replaces_one_that_is_not_complete(qtbot, monkeypatch):
     monkeypatch.setattr(clipboard, "_SLICE_SECONDS", 0.0)
-    standing = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(100)])
-    press(standing.view, Qt.Key.Key_A)
-    standing.view.copy()
-    standing.view._copier.copy("code")
+    harness = Standing(qtbot, [Message.user(f"Ask {n}") for n in range(100)])
+    press(harness.view, Qt.Key.Key_A)
+    harness.view.copy()
+    harness.view._copier.copy("code")
     qtbot.wait(50)
     assert QGuiApplication.clipboard().text() == "code"
-    assert not standing.view._copy_note.isVisible()
+    assert not harness.view._copy_note.isVisible()
 
 
 NOTES = (
@@ -110,60 +110,60 @@ NOTES = (
 def test_a_footnote_and_the_way_back(qtbot, times):
     # Twelve of these are longer than what is read at once.
     filler = "".join(f"More words to make it long, number {n}.\n\n" for n in range(60 * (times - 1)))
-    standing = Standing(qtbot, [Message.assistant(filler + NOTES)])
-    view, viewport = standing.view, standing.view.viewport()
-    row = standing.rows.row(0)
+    harness = Standing(qtbot, [Message.assistant(filler + NOTES)])
+    view, viewport = harness.view, harness.view.viewport()
+    row = harness.rows.row(0)
     while row.stack.last_lazy_section() is not None:
         row.stack.read(row.stack.last_lazy_section())
     view.scroller.show_rows()
-    again = standing.block(0, "Again")
-    view.scroller.scroll_by(row.stack.block_top(again) - standing.rows.top - 30)
+    last_reference = harness.block(0, "Again")
+    view.scroller.scroll_by(row.stack.block_top(last_reference) - harness.rows.top - 30)
     with qtbot.assertNotEmitted(view.link_activated):
-        QTest.mouseClick(viewport, LEFT, pos=standing.point(0, "Again", 6))
-        seen = standing.point(0, "The first note", 3)
-        assert viewport.rect().contains(seen)
-        assert not viewport.rect().contains(standing.point(0, "Start", 6)) or times > 1
-        standing.view.row_viewport.selection.clear()
-        row.stack.settle_block(standing.block(0, "The first note"))
-        last = row.blocks[standing.block(0, "The first note")]
+        QTest.mouseClick(viewport, LEFT, pos=harness.point(0, "Again", 6))
+        note = harness.point(0, "The first note", 3)
+        assert viewport.rect().contains(note)
+        assert not viewport.rect().contains(harness.point(0, "Start", 6)) or times > 1
+        harness.view.row_viewport.selection.clear()
+        row.stack.settle_block(harness.block(0, "The first note"))
+        last = row.blocks[harness.block(0, "The first note")]
         assert not last.link_at(last.caret_rect_at(len("The first note")).center().toPoint() + QPoint(8, 0))
-        back = standing.point(0, "goes on", len("goes on")) + QPoint(8, 0)
-        QTest.mouseClick(viewport, LEFT, pos=back)
-    assert viewport.rect().contains(standing.point(0, "Again", 6))
+        back_link = harness.point(0, "goes on", len("goes on")) + QPoint(8, 0)
+        QTest.mouseClick(viewport, LEFT, pos=back_link)
+    assert viewport.rect().contains(harness.point(0, "Again", 6))
     assert "↩" not in plain_of(row) + markdown_of(row) + html_of(row)
 
 
 def test_a_reference_leads_to_a_note_that_was_not_read_yet_and_back_to_the_first(qtbot):
     text = "Start[^1].\n\n" + "".join(f"More words to make it long, number {n}.\n\n" for n in range(900))
-    standing = Standing(qtbot, [Message.assistant(text + "[^1]: Far away\n\n" + text.partition("More")[2] * 2)])
-    standing.view.scroller.stop()
-    standing.view.scroller.scroll_to_start()
-    links, viewport = standing.view._links, standing.view.viewport()
+    harness = Standing(qtbot, [Message.assistant(text + "[^1]: Far away\n\n" + text.partition("More")[2] * 2)])
+    harness.view.scroller.stop()
+    harness.view.scroller.scroll_to_start()
+    links, viewport = harness.view._links, harness.view.viewport()
     links.follow("#fn:1", 0)
-    assert viewport.rect().contains(standing.point(0, "Far away", 2))
+    assert viewport.rect().contains(harness.point(0, "Far away", 2))
     links.follow("#back:1", 0)
-    assert viewport.rect().contains(standing.point(0, "Start", 5))
+    assert viewport.rect().contains(harness.point(0, "Start", 5))
 
 
-def test_only_the_web_and_mail_are_opened(standing, qtbot):
+def test_only_the_web_and_mail_are_opened(harness, qtbot):
     for target in ("javascript:alert(1)", "file:///etc/passwd", "#fn:none", "#back:none", "", "ftp://x.org"):
-        with qtbot.assertNotEmitted(standing.view.link_activated):
-            standing.view._links.follow(target, 0)
+        with qtbot.assertNotEmitted(harness.view.link_activated):
+            harness.view._links.follow(target, 0)
     for target in ("https://x.org", "mailto:a@b.org"):
-        with qtbot.waitSignal(standing.view.link_activated) as opened:
-            standing.view._links.follow(target, 0)
+        with qtbot.waitSignal(harness.view.link_activated) as opened:
+            harness.view._links.follow(target, 0)
         assert opened.args == [target]
 
 
 def test_tips_say_where_links_lead_and_what_notes_say(qtbot):
     text = "[here](https://x.org/a) and[^1] $x^2$.\n\n| [t](https://y.org) |\n|---|\n\n[^1]: A *note*."
-    standing = Standing(qtbot, [Message.assistant(text)])
-    tip = standing.view._links.tooltip_at
-    assert tip(standing.point(0, "here", 1) + QPoint(2, 0)) == "https://x.org/a"
-    assert tip(standing.point(0, "here", 9) + QPoint(2, 0)) == "A note."
-    assert tip(standing.point(0, "t", 0) + QPoint(2, 0)) == "https://y.org"
-    assert tip(standing.point(0, "A note", 7) + QPoint(8, 0)) == "Back to the text"
-    assert tip(standing.point(0, "here", 5) + QPoint(2, 0)) == ""
+    harness = Standing(qtbot, [Message.assistant(text)])
+    tip = harness.view._links.tooltip_at
+    assert tip(harness.point(0, "here", 1) + QPoint(2, 0)) == "https://x.org/a"
+    assert tip(harness.point(0, "here", 9) + QPoint(2, 0)) == "A note."
+    assert tip(harness.point(0, "t", 0) + QPoint(2, 0)) == "https://y.org"
+    assert tip(harness.point(0, "A note", 7) + QPoint(8, 0)) == "Back to the text"
+    assert tip(harness.point(0, "here", 5) + QPoint(2, 0)) == ""
     assert tip(QPoint(5, 590)) == ""
     assert not QToolTip.isVisible()
 
@@ -175,53 +175,53 @@ def menus(qt_messages):
 
 
 def test_the_menu_of_a_link(qtbot, menus):
-    standing = Standing(qtbot, [Message.assistant("[x & y](https://x.org/?a=1&b=2) and more")])
-    menu, actions = standing.menu(standing.point(0, "x", 2))
+    harness = Standing(qtbot, [Message.assistant("[x & y](https://x.org/?a=1&b=2) and more")])
+    menu, actions = harness.menu(harness.point(0, "x", 2))
     assert menu.accessibleName() == "Menu: Link to https://x.org/?a=1&b=2"
     assert menu.actions()[0].text() == "Link to https://x.org/?a=1&&b=2"
     actions["Copy link"].trigger()
     assert QGuiApplication.clipboard().text() == "https://x.org/?a=1&b=2"
-    with qtbot.waitSignal(standing.view.link_activated) as opened:
+    with qtbot.waitSignal(harness.view.link_activated) as opened:
         actions["Open link"].trigger()
     assert opened.args == ["https://x.org/?a=1&b=2"]
     menu.close()
 
 
-def test_the_menu_of_a_message(standing, menus):
-    menu, actions = standing.menu(standing.point(1, "one", 1))
+def test_the_menu_of_a_message(harness, menus):
+    menu, actions = harness.menu(harness.point(1, "one", 1))
     assert menu.accessibleName() == "Menu: Assistant said"
     assert not actions["Copy"].isEnabled()
     assert actions["Copy"].shortcut() == QKeySequence(QKeySequence.StandardKey.Copy)
     actions["Copy message as Markdown"].trigger()
-    assert copied()[:2] == ("Here:\n\n- **one**\n- two",) * 2
+    assert clipboard_formats()[:2] == ("Here:\n\n- **one**\n- two",) * 2
     actions["Copy message"].trigger()
-    assert copied()[0] == "Here:\n\n• one\n• two"
-    assert "<li><strong>one</strong></li>" in copied()[2]
+    assert clipboard_formats()[0] == "Here:\n\n• one\n• two"
+    assert "<li><strong>one</strong></li>" in clipboard_formats()[2]
     actions["Copy conversation as Markdown"].trigger()
-    assert copied()[0].startswith("## You said\n\nMake a *list*\n\n## Assistant said\n\nHere:")
-    assert "secret" not in copied()[0]
+    assert clipboard_formats()[0].startswith("## You said\n\nMake a *list*\n\n## Assistant said\n\nHere:")
+    assert "secret" not in clipboard_formats()[0]
     actions["Select all"].trigger()
     menu.close()
-    standing.select(1, "one")
-    menu, actions = standing.menu(standing.point(1, "one", 1))
+    harness.select(1, "one")
+    menu, actions = harness.menu(harness.point(1, "one", 1))
     actions["Copy as Markdown"].trigger()
-    assert copied()[0] == "- **one**"
+    assert clipboard_formats()[0] == "- **one**"
     actions["Copy"].trigger()
-    assert copied()[:2] == ("• one", "- **one**")
+    assert clipboard_formats()[:2] == ("• one", "- **one**")
     menu.close()
 
 
-def test_the_menus_of_code_and_tables(standing, menus):
-    menu, actions = standing.menu(standing.point(3, "x", 0))
+def test_the_menus_of_code_and_tables(harness, menus):
+    menu, actions = harness.menu(harness.point(3, "x", 0))
     assert menu.accessibleName() == "Menu: Code: py"
     assert "Save as…" in actions
     actions["Copy code"].trigger()
     assert QGuiApplication.clipboard().text() == "x"
     menu.close()
-    menu, actions = standing.menu(standing.point(3, "a", 0))
+    menu, actions = harness.menu(harness.point(3, "a", 0))
     assert menu.accessibleName() == "Menu: Table"
     actions["Copy table as Markdown"].trigger()
-    assert copied()[:2] == ("| a |\n| --- |\n| =1 |",) * 2
+    assert clipboard_formats()[:2] == ("| a |\n| --- |\n| =1 |",) * 2
     actions["Copy table as CSV"].trigger()
     assert QGuiApplication.clipboard().text() == "a\r\n'=1\r\n"
     menu.close()
@@ -232,37 +232,37 @@ def test_the_menu_of_an_image_copies_it_as_large_as_it_is(qtbot, tmp_path, menus
     Pillow.new("RGB", (900, 700), "red").save(tmp_path / digest, "PNG")
     source = StoredSource(digest=digest, media_type="image/png", size=1, width=900, height=700)
     message = Message.user_with_blocks((Text(text="Look"), Image(source=source, name="red.png")))
-    standing = Standing(qtbot, [message], tmp_path)
-    row = standing.rows.row(0)
-    corner = row.stack.block_box(0).topLeft() + standing.view.row_viewport.row_box(0).topLeft()
-    menu, actions = standing.menu(corner + QPoint(20, 20))
+    harness = Standing(qtbot, [message], tmp_path)
+    row = harness.rows.row(0)
+    corner = row.stack.block_box(0).topLeft() + harness.view.row_viewport.row_box(0).topLeft()
+    menu, actions = harness.menu(corner + QPoint(20, 20))
     assert menu.accessibleName() == "Menu: Image"
     actions["Copy image"].trigger()
     qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
     assert QGuiApplication.clipboard().image().size().toTuple() == (900, 700)
-    with qtbot.waitSignal(standing.view.image_opened):
+    with qtbot.waitSignal(harness.view.image_opened):
         actions["Open image"].trigger()
     menu.close()
 
 
 class Picture:
-    """A message with one, and the menu about it."""
+    """A message with a picture, and its menu."""
 
     def __init__(self, qtbot, folder, size=(900, 700)):
         self.digest = "d1" * 32
         Pillow.new("RGB", size, "red").save(folder / self.digest, "PNG")
         source = StoredSource(digest=self.digest, media_type="image/png", size=1, width=size[0], height=size[1])
         message = Message.user_with_blocks((Text(text="Look"), Image(source=source, name="red.png")))
-        self.standing = Standing(qtbot, [message, Message.assistant("```py\nx\n```")], folder)
-        self.view = self.standing.view
+        self.harness = Standing(qtbot, [message, Message.assistant("```py\nx\n```")], folder)
+        self.view = self.harness.view
         self.view._copy_note._wait.setInterval(0)
         qtbot.waitUntil(lambda: not self.view._job_queue.is_busy)
         QGuiApplication.clipboard().setText("before")
 
     def copy(self):
-        row = self.standing.rows.row(0)
+        row = self.harness.rows.row(0)
         corner = row.stack.block_box(0).topLeft() + self.view.row_viewport.row_box(0).topLeft()
-        menu, actions = self.standing.menu(corner + QPoint(20, 20))
+        menu, actions = self.harness.menu(corner + QPoint(20, 20))
         actions["Copy image"].trigger()
         menu.close()
 
@@ -273,7 +273,7 @@ class Picture:
             press(self.view, Qt.Key.Key_A)
             press(self.view, Qt.Key.Key_C)
         else:
-            self.standing.rows.row(1).blocks[0].controls()[0].press()
+            self.harness.rows.row(1).blocks[0].controls()[0].press()
 
 
 @pytest.mark.parametrize("how", ["message", "selection", "code"])
@@ -322,44 +322,44 @@ def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, m
     assert not picture.view._copy_note.isVisible()
 
 
-def test_the_key_for_menus_asks_about_what_has_the_keyboard(standing, menus):
-    standing.view.apply(standing.transcript.add_message(Message.assistant("Words\n\n> - more\n\n```js\nx\n```")))
-    standing.view.scroller.scroll_to_end()
-    press(standing.view, Qt.Key.Key_Up)
-    press(standing.view, Qt.Key.Key_Up)
+def test_the_key_for_menus_asks_about_what_has_the_keyboard(harness, menus):
+    harness.view.apply(harness.transcript.add_message(Message.assistant("Words\n\n> - more\n\n```js\nx\n```")))
+    harness.view.scroller.scroll_to_end()
+    press(harness.view, Qt.Key.Key_Up)
+    press(harness.view, Qt.Key.Key_Up)
     keyboard = QContextMenuEvent.Reason.Keyboard
-    menu, actions = standing.menu(QPoint(), keyboard)
+    menu, actions = harness.menu(QPoint(), keyboard)
     menu.close()
     assert "Copy message" in actions
-    QTest.keyClick(standing.view, Qt.Key.Key_Tab)
-    menu, actions = standing.menu(QPoint(), keyboard)
+    QTest.keyClick(harness.view, Qt.Key.Key_Tab)
+    menu, actions = harness.menu(QPoint(), keyboard)
     assert menu.accessibleName() == "Menu: Code: py"
     menu.close()
-    code = next(at for at, control in standing.rows.row(4).controls())
-    standing.view.row_viewport.focus((4, f"{code}/Copy code"))
-    menu, actions = standing.menu(QPoint(), keyboard)
+    code = next(index for index, control in harness.rows.row(4).controls())
+    harness.view.row_viewport.focus((4, f"{code}/Copy code"))
+    menu, actions = harness.menu(QPoint(), keyboard)
     assert menu.accessibleName() == "Menu: Code: js"
     menu.close()
-    standing.view.row_viewport.focus((-1, ""))
-    standing.select(1, "two")
-    menu, actions = standing.menu(QPoint(), keyboard)
+    harness.view.row_viewport.focus((-1, ""))
+    harness.select(1, "two")
+    menu, actions = harness.menu(QPoint(), keyboard)
     assert actions["Copy"].isEnabled()
     menu.close()
 
 
-def test_every_entry_has_a_mnemonic_of_its_own(standing, menus):
-    standing.select(1, "one")
-    for point in (standing.point(3, "a", 0), standing.point(3, "x", 0), standing.point(1, "one", 0)):
-        menu, _ = standing.menu(point)
-        own: list[QAction] = [each for each in menu.actions() if each.isEnabled() and "&" in each.text()]
-        signs = [each.text()[each.text().index("&") + 1].lower() for each in own]
+def test_every_entry_has_a_mnemonic_of_its_own(harness, menus):
+    harness.select(1, "one")
+    for point in (harness.point(3, "a", 0), harness.point(3, "x", 0), harness.point(1, "one", 0)):
+        menu, _ = harness.menu(point)
+        actions: list[QAction] = [action for action in menu.actions() if action.isEnabled() and "&" in action.text()]
+        signs = [item.text()[item.text().index("&") + 1].lower() for item in actions]
         assert len(signs) == len(set(signs)) >= 6
         menu.close()
 
 
 def test_an_empty_conversation_has_a_menu_too(qtbot, menus):
-    standing = Standing(qtbot)
-    menu, actions = standing.menu(QPoint(100, 100))
+    harness = Standing(qtbot)
+    menu, actions = harness.menu(QPoint(100, 100))
     assert not actions["Select all"].isEnabled()
     assert isinstance(menu, QMenu)
     menu.close()

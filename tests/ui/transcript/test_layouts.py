@@ -42,24 +42,24 @@ def drawing(qtbot):
 
 @pytest.fixture
 def view(drawing):
-    """A view in which they stay their sources."""
+    """A view in which formulas stay their sources."""
     drawing._render_context.formulas = None
     return drawing
 
 
 class LayoutCounts:
-    """How often each block was laid out with its present content, in columns of their present widths."""
+    """Counts of how often each block was laid out with its present content and column widths."""
 
     def __init__(self, patch):
         self._counts = {}
-        lay = BlockStack.layout
+        original = BlockStack.layout
 
         def counted_layout(stack, index):
             block = stack.blocks[index]
-            content, (before, count) = content_of(block), self._counts.get(id(block), (None, 0))
-            is_same = before is not None and all(map(is_equal, content, before))
+            content, (content_before, count) = content_of(block), self._counts.get(id(block), (None, 0))
+            is_same = content_before is not None and all(map(is_equal, content, content_before))
             self._counts[id(block)] = content, count + 1 if is_same else 1
-            return lay(stack, index)
+            return original(stack, index)
 
         patch.setattr(BlockStack, "layout", counted_layout)
 
@@ -75,39 +75,41 @@ def content_of(block):
     return block.plain(), getattr(block, "is_open", False)
 
 
-def is_equal(one, other):
-    """What is parsed again is other content, also when it is equal."""
-    return one == other if isinstance(one, str | bool | Leaf) else one is other
+def is_equal(first, second):
+    """Whether two contents are the same: one that was parsed again is not, even when it is equal."""
+    return first == second if isinstance(first, str | bool | Leaf) else first is second
 
 
 def streamed(view, pieces):
-    """The row of an answer that came in these pieces; what was closed stayed the same block."""
+    """Return the row of an answer that came in these pieces, and check that closed blocks stayed the same."""
     transcript = Transcript()
     feed = Feed(transcript)
     view.set_transcript(transcript)
     view.apply(feed(TurnStarted("t", "m", "model")))
-    kept = []
+    closed = []
     with pytest.MonkeyPatch.context() as patch:
-        lays, redefined = Counter(), Counter()
-        lay = BlockStack.layout
+        layouts, redefined = Counter(), Counter()
+        original = BlockStack.layout
         for kind in (MarkdownTextBlock, TableBlock):
             patch.setattr(kind, "refresh_references", counted(kind.refresh_references, redefined))
-        patch.setattr(BlockStack, "layout", lambda row, index: lays.update([id(row.blocks[index])]) or lay(row, index))
+        patch.setattr(
+            BlockStack, "layout", lambda row, index: layouts.update([id(row.blocks[index])]) or original(row, index)
+        )
         for piece in pieces:
             view.apply(feed(ContentDelta(piece)))
             row = view.row_viewport.rows.row(0)
-            kept += [(block, lays[id(block)]) for block in row.blocks[len(kept) : row.closed]]
+            closed += [(block, layouts[id(block)]) for block in row.blocks[len(closed) : row.closed]]
         view.apply(feed(RunFinished(RunEnd.COMPLETED)))
     row = view.row_viewport.rows.row(0)
-    assert len(kept) <= len(row.blocks)
-    assert all(mine is theirs for (mine, _), theirs in zip(kept, row.blocks, strict=False))
+    assert len(closed) <= len(row.blocks)
+    assert all(closed_block is block for (closed_block, _), block in zip(closed, row.blocks, strict=False))
     # A definition that comes late is the only reason to lay out again what is finished.
-    assert all(lays[id(block)] - before <= redefined[id(block)] for block, before in kept)
+    assert all(layouts[id(block)] - before <= redefined[id(block)] for block, before in closed)
     return row
 
 
 def counted(redefine, redefined):
-    """Counts for each block how often a definition that came may change it."""
+    """Wrap `refresh_references` to count for each block how often a new definition may change it."""
 
     def redefine_counted(block):
         is_read_again = redefine(block)
@@ -117,19 +119,23 @@ def counted(redefine, redefined):
     return redefine_counted
 
 
-class Told:
-    """Layouts of each block, and how often pictures of formulas were told."""
+class NotificationCounts:
+    """Counts of the layouts of each block, and of the notifications about drawn formulas."""
 
     def __init__(self, patch):
-        self.lays, self.tellings = Counter(), 0
-        lay, notify = BlockStack.layout, RenderQueue._notify
-        patch.setattr(BlockStack, "layout", lambda row, at: self.lays.update([id(row.blocks[at])]) or lay(row, at))
+        self.layouts, self.notified = Counter(), 0
+        original_layout, notify = BlockStack.layout, RenderQueue._notify
+        patch.setattr(
+            BlockStack,
+            "layout",
+            lambda row, index: self.layouts.update([id(row.blocks[index])]) or original_layout(row, index),
+        )
 
-        def told(orders):
-            self.tellings += bool(orders._ready_listeners)
+        def counted_notify(orders):
+            self.notified += bool(orders._ready_listeners)
             notify(orders)
 
-        patch.setattr(RenderQueue, "_notify", told)
+        patch.setattr(RenderQueue, "_notify", counted_notify)
 
 
 numbers = count()
@@ -152,13 +158,15 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
     drawing.set_transcript(transcript)
     drawing.apply(feed(TurnStarted("t", "m", "model")))
     rows, orders = drawing.row_viewport.rows, drawing._render_context.formulas._render_queue
-    kept = []
+    closed = []
     with pytest.MonkeyPatch.context() as patch:
-        told = Told(patch)
+        counts = NotificationCounts(patch)
 
         def style():
             row = rows.row(0)
-            kept.extend((each, told.lays[id(each)], told.tellings) for each in row.blocks[len(kept) : row.closed])
+            closed.extend(
+                (block, counts.layouts[id(block)], counts.notified) for block in row.blocks[len(closed) : row.closed]
+            )
             drawing.viewport().grab()
 
         for piece in cut_up(text, sizes):
@@ -169,14 +177,14 @@ def test_what_is_finished_is_laid_out_again_only_when_pictures_of_formulas_were_
         style()
         qtbot.waitUntil(lambda: not orders._queued and not orders._ready_listeners)
         drawing.viewport().grab()
-        assert rows.row(0).blocks[: len(kept)] == [each for each, _, _ in kept]
-        for block, before, tellings in kept:
-            assert told.lays[id(block)] - before <= 1 + told.tellings - tellings
-    assert "$" not in text or told.tellings
+        assert rows.row(0).blocks[: len(closed)] == [block for block, _, _ in closed]
+        for block, layouts_before, notified_before in closed:
+            assert counts.layouts[id(block)] - layouts_before <= 1 + counts.notified - notified_before
+    assert "$" not in text or counts.notified
     assert all(block.is_laid_out for block in rows.row(0).blocks)
 
 
-def opened(view, text):
+def open_answer(view, text):
     view.set_transcript(Transcript([Message.assistant(text)]))
     row = view.row_viewport.rows.row(0)
     read_all(row)
@@ -185,7 +193,7 @@ def opened(view, text):
 
 
 def shape(row):
-    """Kind, text, height and place of each block."""
+    """Return kind, text, height and position of each block."""
     for index in range(len(row.blocks)):
         row.stack.settle_block(index)
     return [(type(block), block.plain(), row.stack.block_box(index)) for index, block in enumerate(row.blocks)]
@@ -199,7 +207,7 @@ def test_what_is_finished_was_laid_out_once_and_is_the_same_when_it_is_opened(vi
         row = streamed(view, cut_up(text, sizes))
         assert layouts.of(row) <= {1}
         mine = shape(row)
-        whole = opened(view, text)
+        whole = open_answer(view, text)
         assert layouts.of(whole) <= {1}
         assert mine == shape(whole)
 
@@ -207,24 +215,24 @@ def test_what_is_finished_was_laid_out_once_and_is_the_same_when_it_is_opened(vi
 @given(st.lists(markdown, min_size=1, max_size=6).map("\n\nword\n\n".join))
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_message_read_section_by_section_is_the_same(view, text):
-    whole = opened(view, text)
-    mine, said = shape(whole), plain_of(whole)
+    whole_row = open_answer(view, text)
+    expected, plain = shape(whole_row), plain_of(whole_row)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(markdown_body, "LONG_TEXT", 40)
         patch.setattr(sections, "SECTION", 30)
         view.set_transcript(Transcript([Message.assistant(text)]))
         row = view.row_viewport.rows.row(0)
-        assert plain_of(row) == said
+        assert plain_of(row) == plain
         read_all(row)
         view.scroller.row_arrived(0)
-        assert mine == shape(row)
-        assert plain_of(row) == said
+        assert expected == shape(row)
+        assert plain_of(row) == plain
 
 
 @given(st.lists(markdown, min_size=1, max_size=4).map("\n\nword\n\n".join), st.floats(0.2, 1), cuts)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_answer_that_is_opened_while_it_comes_goes_on_the_same(view, text, part, sizes):
-    mine = shape(opened(view, text))
+    expected = shape(open_answer(view, text))
     known = int(len(text) * part)
     transcript = Transcript()
     feed = Feed(transcript)
@@ -237,17 +245,17 @@ def test_an_answer_that_is_opened_while_it_comes_goes_on_the_same(view, text, pa
         for number, piece in enumerate(cut_up(text[known:], sizes)):
             view.apply(feed(ContentDelta(piece)))
             row = view.row_viewport.rows.row(0)
-            if number % 2 and (at := row.stack.last_lazy_section()) is not None:
-                row.stack.read(at)
+            if number % 2 and (index := row.stack.last_lazy_section()) is not None:
+                row.stack.read(index)
         view.apply(feed(RunFinished(RunEnd.COMPLETED)))
         row = view.row_viewport.rows.row(0)
         read_all(row)
         view.scroller.row_arrived(0)
-        assert mine == shape(row)
+        assert expected == shape(row)
 
 
 def test_an_item_written_from_right_to_left_has_its_indent_at_the_right(view):
-    row = opened(view, "- שלום\n- hello\n")
+    row = open_answer(view, "- שלום\n- hello\n")
     right, left = row.stack.block_box(0), row.stack.block_box(1)
     assert right.left() == 0
     assert left.left() > 0
@@ -255,8 +263,8 @@ def test_an_item_written_from_right_to_left_has_its_indent_at_the_right(view):
 
 
 def test_what_hides_something_in_a_prompt_is_written_out(view):
-    said = "rm \u202exyz\r\nnext\u200b line\tend 👩\u200d🚀"
-    view.set_transcript(Transcript([Message.user(said)]))
+    prompt = "rm \u202exyz\r\nnext\u200b line\tend 👩\u200d🚀"
+    view.set_transcript(Transcript([Message.user(prompt)]))
     row = view.row_viewport.rows.row(0)
     assert plain_of(row) == "rm ⟨U+202E⟩xyz\nnext⟨U+200B⟩ line\tend 👩\u200d🚀"
-    assert row.source() == said
+    assert row.source() == prompt

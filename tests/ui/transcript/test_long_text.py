@@ -37,7 +37,7 @@ HOSTILE = (
 
 @pytest.fixture
 def laid_out(monkeypatch):
-    """The length of each text that is laid out."""
+    """Record the length of each text that is laid out."""
     lengths: list[int] = []
     make = TextLayout.__init__
 
@@ -88,26 +88,26 @@ def test_a_piece_that_is_full_is_not_laid_out_again(render_context, laid_out):
 )
 def test_pieces_joined_are_the_text_and_growing_keeps_them(parts):
     text = "".join(parts) * 3
-    found = list(split_long_text(text))
-    assert "".join((separator or "") + piece for separator, piece in found) == text
-    assert max(len(piece) for _, piece in found) <= PIECE
+    pieces = list(split_long_text(text))
+    assert "".join((separator or "") + piece for separator, piece in pieces) == text
+    assert max(len(piece) for _, piece in pieces) <= PIECE
     longer = list(split_long_text(text + "more of it" * 30))
-    assert longer[: len(found) - 1] == found[:-1]
+    assert longer[: len(pieces) - 1] == pieces[:-1]
 
 
 @pytest.mark.parametrize("text", ["*a **b " * 3000, "[a](b) ~~c~~\n" * 2000, "*" * 5000, "a_" * 700])
 def test_a_piece_has_only_so_many_signs_and_no_word_of_it_is_torn(text):
-    found = list(split_long_text(text))
-    assert len(found) > 1
-    assert max(sum(piece.count(sign) for sign in "*_~[") for _, piece in found) <= 600
+    pieces = list(split_long_text(text))
+    assert len(pieces) > 1
+    assert max(sum(piece.count(sign) for sign in "*_~[") for _, piece in pieces) <= 600
     if " " in text:
-        assert all(separator in {None, " ", "\n"} for separator, _ in found)
+        assert all(separator in {None, " ", "\n"} for separator, _ in pieces)
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301\u0302", "\U0001f469\u200d\U0001f680", "\U0001f44d\U0001f3fd"])
-@pytest.mark.parametrize("before", range(5))
-def test_a_character_of_several_parts_is_not_torn(cluster, before):
-    for separator, piece in list(split_long_text("x" * before + cluster * PIECE))[1:]:
+@pytest.mark.parametrize("length", range(5))
+def test_a_character_of_several_parts_is_not_torn(cluster, length):
+    for separator, piece in list(split_long_text("x" * length + cluster * PIECE))[1:]:
         assert separator == ""
         assert piece.startswith(cluster)
 
@@ -123,24 +123,24 @@ def test_a_long_paragraph_is_the_same_streamed_and_whole(text):
     text = f"first\n\n{text}\n\nlast"
     stream = MarkdownStream()
     closed = []
-    for at in range(0, len(text), 997):
-        closed += stream.append(text[at : at + 997]).closed
+    for start in range(0, len(text), 997):
+        closed += stream.append(text[start : start + 997]).closed
     closed += stream.finish().closed
     assert tuple(closed) == parse_leaves(text)[0]
     assert len(closed) > 4
 
 
 def test_a_paragraph_in_pieces_is_copied_and_selected_as_one(render_context):
-    said = "word\n" * 2000 + "x" * 9000 + " 😀 end"
-    answer = make_row(AnswerItem("i", "m", StreamedText(f"a\n\n{said}\n\nb"), finished=True), render_context, 700)
+    text = "word\n" * 2000 + "x" * 9000 + " 😀 end"
+    answer = make_row(AnswerItem("i", "m", StreamedText(f"a\n\n{text}\n\nb"), finished=True), render_context, 700)
     assert len(answer.blocks) > 5
-    assert plain_of(answer) == f"a\n\n{said}\n\nb"
+    assert plain_of(answer) == f"a\n\n{text}\n\nb"
     assert answer.whole(2) == (1, len(answer.blocks) - 2)
     assert answer.whole(0) == (0, 0)
     first, second = answer.blocks[1].plain(), answer.blocks[2].plain()
     assert plain_of(answer, (1, len(first) - 3), (2, 3)) == f"{first[-3:]}\n{second[:3]}"
-    user = make_row(UserItem("u", "m", said), render_context, 700)
-    assert plain_of(user) == said
+    user = make_row(UserItem("u", "m", text), render_context, 700)
+    assert plain_of(user) == text
 
 
 def test_pieces_stand_below_each_other_without_a_gap(render_context):
@@ -202,9 +202,11 @@ def test_of_a_long_table_only_what_is_seen_is_laid_out(render_context, laid_out)
         row.stack.settle_block(index)
         block = row.blocks[index]
         lazy = block.tops[:]
-        for at, cells in enumerate(block.cells.lines()):
-            tall = max(block.text_layout(at, column, render_context.style).height for column in range(len(cells)))
-            assert tall + render_context.style.px(12) == lazy[at + 1] - lazy[at]
+        for row_number, cells in enumerate(block.cells.lines()):
+            height = max(
+                block.text_layout(row_number, column, render_context.style).height for column in range(len(cells))
+            )
+            assert height + render_context.style.px(12) == lazy[row_number + 1] - lazy[row_number]
 
 
 def test_of_an_endless_cell_the_beginning_is_laid_out_and_all_is_copied(render_context, laid_out):
@@ -224,8 +226,8 @@ def test_what_is_nested_too_deep_is_still_there(text):
 
 
 def test_hidden_characters_of_a_call_are_seen(render_context):
-    given = {"path": "safe\u202etxt.exe", "\u2066key": "a\u200bb"}
-    item = ToolCallItem("i", "m", "t", "wr\u202eite\n_file", given, state=CallState.PENDING)
+    arguments = {"path": "safe\u202etxt.exe", "\u2066key": "a\u200bb"}
+    item = ToolCallItem("i", "m", "t", "wr\u202eite\n_file", arguments, state=CallState.PENDING)
     row = make_row(item, render_context, 600)
     assert row.blocks[0].header.title == "wr⟨U+202E⟩ite _file"
     assert row.label == "Tool call: wr⟨U+202E⟩ite _file"

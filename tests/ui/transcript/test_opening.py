@@ -113,11 +113,11 @@ def test_a_folded_call_shows_its_newest_steps(render_context):
 
 @pytest.fixture
 def view(qtbot):
-    shown = Transcript([Message(role=Role.SYSTEM, blocks=(Summary(text=SUMMARY, first_kept_id="x"),))])
+    transcript = Transcript([Message(role=Role.SYSTEM, blocks=(Summary(text=SUMMARY, first_kept_id="x"),))])
     view = TranscriptView(ThemeSource(), NoPictures(Path()))
     qtbot.addWidget(view, before_close_func=lambda view: view.close_workers())
     view.resize(800, 600)
-    view.set_transcript(shown)
+    view.set_transcript(transcript)
     with qtbot.waitExposed(view):
         view.show()
     view.viewport().grab()

@@ -38,19 +38,19 @@ def stored(folder, width, height, color="#ff0000") -> StoredSource:
 
 @pytest.fixture
 def workshop(qapp):
-    made = JobQueue()
-    yield made
-    made.close()
+    job_queue = JobQueue()
+    yield job_queue
+    job_queue.close()
 
 
 def test_a_picture_arrives_later_and_is_then_there(tmp_path, workshop, qtbot):
     thumbnails = ThumbnailCache(NoPictures(tmp_path), workshop)
-    source, told = stored(tmp_path, 400, 200), []
-    assert thumbnails.get(source, QSize(100, 50), lambda: told.append(1)) == (False, None)
-    thumbnails.get(source, QSize(100, 50), lambda: told.append(2))
-    qtbot.waitUntil(lambda: len(told) == 2)
-    there, picture = thumbnails.get(source, QSize(100, 50), lambda: None)
-    assert there
+    source, calls = stored(tmp_path, 400, 200), []
+    assert thumbnails.get(source, QSize(100, 50), lambda: calls.append(1)) == (False, None)
+    thumbnails.get(source, QSize(100, 50), lambda: calls.append(2))
+    qtbot.waitUntil(lambda: len(calls) == 2)
+    is_done, picture = thumbnails.get(source, QSize(100, 50), lambda: None)
+    assert is_done
     assert picture.size() == QSize(100, 50)
     assert picture.toImage().pixelColor(5, 5) == QColor("#ff0000")
 
@@ -59,19 +59,19 @@ def test_a_missing_or_damaged_file_is_said_to_be_so(tmp_path, workshop, qtbot):
     thumbnails = ThumbnailCache(NoPictures(tmp_path), workshop)
     source = stored(tmp_path, 40, 20)
     (tmp_path / source.digest).write_bytes(b"\x89PNG\r\n\x1a\nnonsense")
-    told = []
-    thumbnails.get(source, QSize(4, 2), lambda: told.append(1))
-    qtbot.waitUntil(lambda: told == [1])
+    calls = []
+    thumbnails.get(source, QSize(4, 2), lambda: calls.append(1))
+    qtbot.waitUntil(lambda: calls == [1])
     assert thumbnails.get(source, QSize(4, 2), lambda: None) == (True, None)
 
 
 def test_the_cache_is_bounded(tmp_path, workshop, qtbot, monkeypatch):
     monkeypatch.setattr("ui.transcript.blocks.image_store._MAX_THUMBNAIL_BYTES", 3 * 10 * 10 * 4)
-    thumbnails, told = ThumbnailCache(NoPictures(tmp_path), workshop), []
+    thumbnails, calls = ThumbnailCache(NoPictures(tmp_path), workshop), []
     sources = [stored(tmp_path, 50, 50, color) for color in ("#100000", "#200000", "#300000", "#400000", "#500000")]
     for source in sources:
-        thumbnails.get(source, QSize(10, 10), lambda: told.append(1))
-    qtbot.waitUntil(lambda: len(told) == 5)
+        thumbnails.get(source, QSize(10, 10), lambda: calls.append(1))
+    qtbot.waitUntil(lambda: len(calls) == 5)
     assert len(thumbnails._cache) == 3
     assert thumbnails.get(sources[-1], QSize(10, 10), lambda: None)[0]
 
@@ -84,11 +84,11 @@ def test_sizes_are_known_without_decoding():
 
 def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_path, qtbot):
     image = Image(source=stored(tmp_path, 1600, 800), name="chart.png")
-    far = Image(source=UrlSource(url="https://x.org/a.png"), name="far")
+    remote = Image(source=UrlSource(url="https://x.org/a.png"), name="far")
     view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
-    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    qtbot.addWidget(view, before_close_func=lambda closing: closing.close_workers())
     view.resize(900, 600)
-    messages = [Message.user_with_blocks([image]), Message.user_with_blocks([Text(text="x"), far])]
+    messages = [Message.user_with_blocks([image]), Message.user_with_blocks([Text(text="x"), remote])]
     view.set_transcript(Transcript(messages))
     view.show()
     rows = view.row_viewport.rows
@@ -115,7 +115,7 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
 def test_a_picture_that_the_model_made_stands_in_its_answer_and_opens(tmp_path, qtbot):
     image = Image(source=stored(tmp_path, 1600, 800))
     view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
-    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    qtbot.addWidget(view, before_close_func=lambda closing: closing.close_workers())
     answer = Message(role=Role.ASSISTANT, blocks=(Text(text="Here:"), image, Text(text="Done.")))
     view.set_transcript(Transcript([Message.user("Draw."), answer]))
     rows = view.row_viewport.rows
@@ -125,8 +125,8 @@ def test_a_picture_that_the_model_made_stands_in_its_answer_and_opens(tmp_path, 
     with qtbot.waitSignal(view.image_opened) as opened:
         control.press()
     assert opened.args == [image]
-    (shown,) = conversation_pictures(rows.transcript, rows.render_context.remote)
-    assert shown.source == image.source
+    (picture,) = conversation_pictures(rows.transcript, rows.render_context.remote)
+    assert picture.source == image.source
 
 
 def test_a_picture_that_the_model_named_by_its_address_is_copied_as_markdown(tmp_path, qtbot):
@@ -138,40 +138,42 @@ def test_a_picture_that_the_model_named_by_its_address_is_copied_as_markdown(tmp
 
 
 def test_a_closed_workshop_delivers_nothing_and_takes_nothing(qapp, qtbot):
-    workshop, told = JobQueue(), []
-    workshop.submit("a", lambda: 1, told.append)
+    workshop, results = JobQueue(), []
+    workshop.submit("a", lambda: 1, results.append)
     workshop.close()
-    workshop.submit("b", lambda: 2, told.append)
+    workshop.submit("b", lambda: 2, results.append)
     qtbot.wait(50)
-    assert told == []
+    assert results == []
 
 
 def test_only_so_many_jobs_wait(qapp, qtbot, monkeypatch):
     monkeypatch.setattr("ui.transcript.workers._MAX_WAITING", 2)
-    workshop, told = JobQueue(), []
+    workshop, results = JobQueue(), []
     for number in range(50):
-        workshop.submit(number, lambda number=number: number, told.append)
-    qtbot.waitUntil(lambda: 49 in told)
+        workshop.submit(number, lambda number=number: number, results.append)
+    qtbot.waitUntil(lambda: 49 in results)
     workshop.close()
-    assert len(told) <= 50
+    assert len(results) <= 50
     assert not workshop._jobs
 
 
 @pytest.mark.parametrize("together", [False, True])
 def test_of_3_000_pictures_only_those_near_the_screen_are_decoded(tmp_path, qtbot, monkeypatch, together):
     decoded = []
-    read = pictures_module.decode_image
-    monkeypatch.setattr(pictures_module, "decode_image", lambda where, size: decoded.append(where) or read(where, size))
+    original = pictures_module.decode_image
+    monkeypatch.setattr(
+        pictures_module, "decode_image", lambda path, size: decoded.append(path) or original(path, size)
+    )
     source = stored(tmp_path, 640, 480)
     names = [f"{number:064x}" for number in range(3000)]
     for name in names:
         (tmp_path / name).symlink_to(tmp_path / source.digest)
     images = [Image(source=source.model_copy(update={"digest": name}), name=name) for name in names]
     view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
-    qtbot.addWidget(view, before_close_func=lambda each: each.close_workers())
+    qtbot.addWidget(view, before_close_func=lambda closing: closing.close_workers())
     view.resize(900, 600)
     messages = [images] if together else [[image] for image in images]
-    view.set_transcript(Transcript([Message.user_with_blocks(each) for each in messages]))
+    view.set_transcript(Transcript([Message.user_with_blocks(message) for message in messages]))
     view.show()
     qtbot.waitUntil(lambda: bool(decoded) and not view._job_queue.is_busy)
     assert len(set(decoded)) <= 24

@@ -25,15 +25,15 @@ TEXT = (
 @settings(max_examples=examples(60), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_what_is_selected_while_text_arrives_stays_selected_to_the_character(qtbot, data):
-    standing = Standing(qtbot, [Message.user("Go")])
-    standing.send(TurnStarted("t", "m", "model"))
+    harness = Standing(qtbot, [Message.user("Go")])
+    harness.send(TurnStarted("t", "m", "model"))
     size = data.draw(st.integers(1, 9))
     chosen_after = data.draw(st.integers(2, len(TEXT) // size))
-    view, expected = standing.view, None
+    view, expected = harness.view, None
     for number, at in enumerate(range(0, len(TEXT), size)):
-        standing.send(ContentDelta(TEXT[at : at + size]))
+        harness.send(ContentDelta(TEXT[at : at + size]))
         if number == chosen_after:
-            blocks = standing.rows.row(1).blocks
+            blocks = harness.rows.row(1).blocks
             last = blocks[-1].plain().rstrip()
             start = data.draw(st.integers(0, max(0, len(last) - 1)))
             end = data.draw(st.integers(start, len(last)))
@@ -43,103 +43,103 @@ def test_what_is_selected_while_text_arrives_stays_selected_to_the_character(qtb
                 view.row_viewport.select(TextPosition(1, len(blocks) - 1, start), TextPosition(1, len(blocks) - 1, end))
                 expected = words
         if expected is not None:
-            assert standing.selected() == expected
-    standing.send(RunFinished(RunEnd.COMPLETED))
+            assert harness.selected() == expected
+    harness.send(RunFinished(RunEnd.COMPLETED))
     if expected is not None:
-        assert standing.selected() == expected
+        assert harness.selected() == expected
     view.close()
     view.close_workers()
 
 
 def test_dragging_to_below_the_end_of_growing_text_takes_what_is_there_and_no_more(qtbot):
-    standing = Standing(qtbot, [Message.user("Go")])
-    standing.send(TurnStarted("t", "m", "model"), ContentDelta("One two"))
-    standing.drag(standing.point(1, "One", 4), QPoint(400, 590))
-    assert standing.selected() == "two"
-    standing.send(ContentDelta(" three\n\nfour"), RunFinished(RunEnd.COMPLETED))
-    assert standing.selected() == "two"
+    harness = Standing(qtbot, [Message.user("Go")])
+    harness.send(TurnStarted("t", "m", "model"), ContentDelta("One two"))
+    harness.drag(harness.point(1, "One", 4), QPoint(400, 590))
+    assert harness.selected() == "two"
+    harness.send(ContentDelta(" three\n\nfour"), RunFinished(RunEnd.COMPLETED))
+    assert harness.selected() == "two"
 
 
 def test_all_that_was_selected_by_key_while_it_was_written_is_what_was_there(qtbot):
-    standing = Standing(qtbot, [Message.user("Go")])
-    standing.send(TurnStarted("t", "m", "model"), ContentDelta("One two"))
-    QTest.keyClick(standing.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    standing.send(ContentDelta(" three"), RunFinished(RunEnd.COMPLETED))
-    assert standing.selected() == "Go\n\nOne two"
+    harness = Standing(qtbot, [Message.user("Go")])
+    harness.send(TurnStarted("t", "m", "model"), ContentDelta("One two"))
+    QTest.keyClick(harness.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    harness.send(ContentDelta(" three"), RunFinished(RunEnd.COMPLETED))
+    assert harness.selected() == "Go\n\nOne two"
 
 
 def test_a_selection_above_stays_when_reasoning_folds_and_rows_come(qtbot):
-    standing = Standing(qtbot, [Message.user("Go on")])
-    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("some **thoughts**"))
-    standing.select(0, "Go", 0, 2)
-    standing.send(ThinkingBlock("x", "p"), ContentDelta("Answer"), RunFinished(RunEnd.COMPLETED))
-    assert standing.selected() == "Go"
+    harness = Standing(qtbot, [Message.user("Go on")])
+    harness.send(TurnStarted("t", "m", "model"), ThinkingDelta("some **thoughts**"))
+    harness.select(0, "Go", 0, 2)
+    harness.send(ThinkingBlock("x", "p"), ContentDelta("Answer"), RunFinished(RunEnd.COMPLETED))
+    assert harness.selected() == "Go"
 
 
 def test_what_is_selected_in_reasoning_that_folds_is_not_something_else_afterwards(qtbot):
-    standing = Standing(qtbot, [Message.user("Go")])
-    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("some thoughts"))
-    standing.select(1, "some", 5, 13)
-    standing.send(ThinkingBlock("x", "p"), ContentDelta("Answer"))
-    assert standing.selected() == ""
+    harness = Standing(qtbot, [Message.user("Go")])
+    harness.send(TurnStarted("t", "m", "model"), ThinkingDelta("some thoughts"))
+    harness.select(1, "some", 5, 13)
+    harness.send(ThinkingBlock("x", "p"), ContentDelta("Answer"))
+    assert harness.selected() == ""
 
 
 def test_across_folded_reasoning_only_what_was_said_is_selected(qtbot):
-    standing = Standing(qtbot, [Message.user("Question")])
-    standing.send(TurnStarted("t", "m", "model"), ThinkingDelta("thoughts"), ThinkingBlock("x", "p"))
-    standing.send(ContentDelta("Answer"), RunFinished(RunEnd.COMPLETED))
-    standing.drag(standing.point(0, "Question", 3), standing.point(2, "Answer", 3))
-    standing.view.copy()
+    harness = Standing(qtbot, [Message.user("Question")])
+    harness.send(TurnStarted("t", "m", "model"), ThinkingDelta("thoughts"), ThinkingBlock("x", "p"))
+    harness.send(ContentDelta("Answer"), RunFinished(RunEnd.COMPLETED))
+    harness.drag(harness.point(0, "Question", 3), harness.point(2, "Answer", 3))
+    harness.view.copy()
     assert QGuiApplication.clipboard().text() == "stion\n\nAns"
 
 
 def test_cells_are_selected_one_by_one(qtbot):
-    standing = Standing(qtbot, [Message.assistant(TEXT)])
-    view = standing.view
-    start, end = standing.point(0, "head", 11), standing.point(0, "head", 23)
-    standing.drag(start, end)
-    assert standing.selected() == "cell one\tcel"
+    harness = Standing(qtbot, [Message.assistant(TEXT)])
+    view = harness.view
+    start, end = harness.point(0, "head", 11), harness.point(0, "head", 23)
+    harness.drag(start, end)
+    assert harness.selected() == "cell one\tcel"
     # The formula is one character of its line and five of what is copied.
-    standing.drag(standing.point(0, "head", 20), standing.point(0, "head", 30))
-    assert standing.selected() == "cell $x^2$"
+    harness.drag(harness.point(0, "head", 20), harness.point(0, "head", 30))
+    assert harness.selected() == "cell $x^2$"
     view.copy()
     assert QGuiApplication.clipboard().mimeData().data("text/markdown").data() == b"cell $x^2$"
-    QTest.mouseDClick(view.viewport(), LEFT, pos=standing.point(0, "head", 33))
-    assert standing.selected() == "three"
+    QTest.mouseDClick(view.viewport(), LEFT, pos=harness.point(0, "head", 33))
+    assert harness.selected() == "three"
 
 
 def test_three_clicks_take_the_paragraph_and_shift_extends(qtbot):
-    standing = Standing(qtbot, [Message.assistant("First words here.\n\nSecond words.")])
-    viewport, point = standing.view.viewport(), standing.point(0, "First", 8)
+    harness = Standing(qtbot, [Message.assistant("First words here.\n\nSecond words.")])
+    viewport, point = harness.view.viewport(), harness.point(0, "First", 8)
     QTest.mouseDClick(viewport, LEFT, pos=point)
-    assert standing.selected() == "words"
+    assert harness.selected() == "words"
     QTest.mouseClick(viewport, LEFT, pos=point)
-    assert standing.selected() == "First words here."
+    assert harness.selected() == "First words here."
     qtbot.wait(QGuiApplication.styleHints().mouseDoubleClickInterval() + 50)
-    QTest.mouseClick(viewport, LEFT, pos=standing.point(0, "First", 6))
-    QTest.mouseClick(viewport, LEFT, Qt.KeyboardModifier.ShiftModifier, standing.point(0, "Second", 6))
-    assert standing.selected() == "words here.\n\nSecond"
-    QTest.mouseClick(viewport, LEFT, Qt.KeyboardModifier.ShiftModifier, standing.point(0, "First", 2))
-    assert standing.selected() == "rst "
+    QTest.mouseClick(viewport, LEFT, pos=harness.point(0, "First", 6))
+    QTest.mouseClick(viewport, LEFT, Qt.KeyboardModifier.ShiftModifier, harness.point(0, "Second", 6))
+    assert harness.selected() == "words here.\n\nSecond"
+    QTest.mouseClick(viewport, LEFT, Qt.KeyboardModifier.ShiftModifier, harness.point(0, "First", 2))
+    assert harness.selected() == "rst "
 
 
 def test_dragging_beyond_an_edge_scrolls_on_until_it_ends(qtbot):
     text = "\n\n".join(f"Paragraph {number}." for number in range(100))
-    standing = Standing(qtbot, [Message.assistant(text)])
-    view = standing.view
-    top = standing.rows.top
+    harness = Standing(qtbot, [Message.assistant(text)])
+    view = harness.view
+    top = harness.rows.top
     QTest.mousePress(view.viewport(), LEFT, pos=QPoint(400, 300))
     QTest.mouseMove(view.viewport(), QPoint(400, -60))
-    qtbot.waitUntil(lambda: standing.rows.top < top - 200)
+    qtbot.waitUntil(lambda: harness.rows.top < top - 200)
     QTest.mouseRelease(view.viewport(), LEFT, pos=QPoint(400, -60))
-    assert standing.selected().count("Paragraph") > 10
-    stopped = standing.rows.top
+    assert harness.selected().count("Paragraph") > 10
+    stopped = harness.rows.top
     qtbot.wait(120)
-    assert standing.rows.top == stopped
+    assert harness.rows.top == stopped
 
 
 @pytest.mark.parametrize("words", ["cafe\u0301", "it's", "snake_case", "漢字", "שלום"])
 def test_a_double_click_takes_a_whole_word(qtbot, words):
-    standing = Standing(qtbot, [Message.assistant(f"{words} and more")])
-    QTest.mouseDClick(standing.view.viewport(), LEFT, pos=standing.point(0, words[:2], 1))
-    assert standing.selected() == words
+    harness = Standing(qtbot, [Message.assistant(f"{words} and more")])
+    QTest.mouseDClick(harness.view.viewport(), LEFT, pos=harness.point(0, words[:2], 1))
+    assert harness.selected() == words

@@ -24,7 +24,7 @@ class Running:
         self.feed(ToolUse(id="a", name="run", input={"command": "make"}))
         self.feed(ToolStarted("a", {"command": "make"}))
         self.view = TranscriptView(ThemeSource(), NoPictures(tmp_path))
-        qtbot.addWidget(self.view, before_close_func=lambda each: each.close_workers())
+        qtbot.addWidget(self.view, before_close_func=lambda view: view.close_workers())
         self.view.resize(800, 600)
         self.view.set_transcript(self.transcript)
         self.view.show()
@@ -40,7 +40,7 @@ class Running:
         return self.view.row_viewport.rows.row(0)
 
     def block(self, kind):
-        return next((each for each in self.row.blocks if isinstance(each, kind)), None)
+        return next((block for block in self.row.blocks if isinstance(block, kind)), None)
 
 
 @pytest.fixture
@@ -117,13 +117,13 @@ def test_pictures_of_a_result_are_seen(running, tmp_path):
 
 
 def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
+    time = [100.0]
+    monkeypatch.setattr(tool_row, "monotonic", lambda: time[0])
     running.row.refresh("state")
     running.row._since = 100.0
     seconds = running.view._render_context.seconds
     assert seconds._timer.isActive()
-    now[0] = 112.0
+    time[0] = 112.0
     seconds._on_tick()
     assert running.row.blocks[0].header.state == "Running · 12 s"
     running.finish(Text(text="x"))
@@ -132,16 +132,16 @@ def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monke
 
 
 def test_the_clock_goes_on_when_rows_are_made_anew(running, monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(tool_row, "monotonic", lambda: now[0])
+    time = [100.0]
+    monkeypatch.setattr(tool_row, "monotonic", lambda: time[0])
     starts = running.view._render_context.seconds.starts
     starts.clear()
     running.row._since = None
     running.row.refresh("state")
-    before = running.row
-    now[0] = 160.0
+    row = running.row
+    time[0] = 160.0
     running.view._themes.use(running.view._themes.theme, 120)
-    assert running.row is not before
+    assert running.row is not row
     assert running.row.blocks[0].header.state == "Running · 60 s"
     running.finish(Text(text="x"))
     assert running.row.blocks[0].header.state.startswith("Done")

@@ -31,9 +31,9 @@ PARAGRAPHS = "\n\n".join(f"Paragraph {number}, with a few words in it." for numb
 
 @pytest.fixture
 def long(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello"), Message.assistant(PARAGRAPHS)])
-    stand.send(TurnStarted("t", "m", "model"), ContentDelta("Next. "))
-    return stand
+    harness = Standing(qtbot, [Message.user("Hello"), Message.assistant(PARAGRAPHS)])
+    harness.send(TurnStarted("t", "m", "model"), ContentDelta("Next. "))
+    return harness
 
 
 def test_it_opens_at_the_end_and_follows(long):
@@ -47,12 +47,12 @@ def test_it_opens_at_the_end_and_follows(long):
 
 def test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new(long):
     long.view.scroller.scroll_by(-300)
-    before, value = long.picture(), long.rows.top
+    picture, value = long.picture(), long.rows.top
     for _ in range(10):
         long.send(ContentDelta("More words. " * 20 + "\n\n"))
     long.send(RunFinished(RunEnd.COMPLETED))
     long.view.apply(long.transcript.add_message(Message.user("And another question.")))
-    assert long.picture() == before
+    assert long.picture() == picture
     assert long.rows.top == value
     assert long.view.jump_button.isVisible()
     assert long.view.jump_button.count == 1
@@ -64,42 +64,42 @@ def test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new(long):
 
 
 def test_with_nothing_left_below_there_is_no_jump_to_the_latest(qtbot):
-    kept = [Message.user("Hello"), Message.assistant("Hi.")]
-    stand = Standing(qtbot, [*kept, Message.user(PARAGRAPHS)])
-    stand.view.scroller.scroll_to_start()
-    assert stand.view.jump_button.isVisible()
-    stand.view.apply(stand.transcript.cut_after(kept))
-    assert stand.rows.bottom == 0
-    assert stand.rows.following
-    assert not stand.view.jump_button.isVisible()
+    messages = [Message.user("Hello"), Message.assistant("Hi.")]
+    harness = Standing(qtbot, [*messages, Message.user(PARAGRAPHS)])
+    harness.view.scroller.scroll_to_start()
+    assert harness.view.jump_button.isVisible()
+    harness.view.apply(harness.transcript.cut_after(messages))
+    assert harness.rows.bottom == 0
+    assert harness.rows.following
+    assert not harness.view.jump_button.isVisible()
 
 
 def test_a_change_above_what_is_read_moves_nothing(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello")])
-    stand.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="run", input={"x": 1}), ToolStarted("a", {}))
-    stand.send(*(ContentDelta(piece) for piece in (PARAGRAPHS, "\n\n", PARAGRAPHS)))
-    stand.view.scroller.scroll_by(-400)
-    before, height = stand.picture(), stand.rows.total
+    harness = Standing(qtbot, [Message.user("Hello")])
+    harness.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="run", input={"x": 1}), ToolStarted("a", {}))
+    harness.send(*(ContentDelta(piece) for piece in (PARAGRAPHS, "\n\n", PARAGRAPHS)))
+    harness.view.scroller.scroll_by(-400)
+    picture, height = harness.picture(), harness.rows.total
     result = ToolResult(tool_use_id="a", content=(Text(text="no\nno\nno"),), outcome=Outcome.FAILED)
-    stand.send(ToolFinished("a", result))
-    assert stand.rows.total != height
-    assert stand.picture() == before
+    harness.send(ToolFinished("a", result))
+    assert harness.rows.total != height
+    assert harness.picture() == picture
 
 
 def test_why_something_cannot_be_done_is_said_beside_the_message_not_beside_the_window(qtbot, monkeypatch):
-    stand = Standing(qtbot, [Message.user("Hello"), Message.assistant("Hi.")])
-    said = []
-    monkeypatch.setattr(QToolTip, "showText", lambda point, *_: said.append(stand.view.mapFromGlobal(point)))
-    inside, outside = stand.view.mapToGlobal(QPoint(9, 9)), stand.view.mapToGlobal(QPoint(-90, 9))
+    harness = Standing(qtbot, [Message.user("Hello"), Message.assistant("Hi.")])
+    points = []
+    monkeypatch.setattr(QToolTip, "showText", lambda point, *_: points.append(harness.view.mapFromGlobal(point)))
+    inside, outside = harness.view.mapToGlobal(QPoint(9, 9)), harness.view.mapToGlobal(QPoint(-90, 9))
     for pointer in (inside, outside):
         monkeypatch.setattr(QCursor, "pos", lambda pointer=pointer: pointer)
-        stand.view.show_refusal("This is the newest version.")
-    assert said[0] == QPoint(9, 9)
-    assert stand.view.rect().contains(said[1])
+        harness.view.show_refusal("This is the newest version.")
+    assert points[0] == QPoint(9, 9)
+    assert harness.view.rect().contains(points[1])
 
 
 def on_screen(qtbot, view) -> QImage:
-    """What the window system was given: grab() would paint everything anew and hide a wrong blit."""
+    """Return the pixels that the window system was given: grab() would repaint everything and hide a wrong blit."""
     qtbot.wait(1)
     return view.screen().grabWindow(view.winId()).toImage()
 
@@ -137,12 +137,12 @@ def test_scrolling_a_little_paints_little_also_with_the_jump_button_over_the_row
 
 def test_two_lines_are_painted_without_what_is_between_them(long, qtbot):
     long.view.scroller.scroll_by(-37)
-    before = on_screen(qtbot, long.view)
+    picture = on_screen(qtbot, long.view)
     viewport = long.view.viewport()
     # What reaches from one into the other is not painted twice.
     for top in range(0, viewport.height(), 8):
         viewport.update(0, top, viewport.width(), 3)
-    assert on_screen(qtbot, long.view) == before
+    assert on_screen(qtbot, long.view) == picture
 
 
 def test_the_parts_of_a_region_reach_over_their_edges_and_not_into_each_other():
@@ -160,8 +160,8 @@ def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, 
         getattr(long.view._render_context.highlighter, timer).setInterval(0)
     text = "".join(f"word{number} **bold** `code`\n" + "\n- item\n\n" * (number % 3) for number in range(8))
     text += "\n```py\n" + "line = 1\n" * 5 + "```\n\n| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 3 + "\nThe end."
-    for at in range(0, len(text), 6):
-        long.send(ContentDelta(text[at : at + 6]))
+    for start in range(0, len(text), 6):
+        long.send(ContentDelta(text[start : start + 6]))
         qtbot.waitUntil(lambda: coloured(long.view))
         blitted = on_screen(qtbot, long.view)
         assert blitted == painted_anew(qtbot, long.view)
@@ -169,13 +169,13 @@ def test_painting_only_what_changed_shows_the_same_as_painting_everything(long, 
 
 def test_scrolling_up_through_guessed_heights_moves_by_what_was_asked(qtbot):
     messages = [Message.assistant(f"# Row {n}\n\n" + PARAGRAPHS[: 90 * (n % 9)]) for n in range(200)]
-    stand = Standing(qtbot, messages)
+    harness = Standing(qtbot, messages)
     for _ in range(30):
-        rows = stand.rows
+        rows = harness.rows
         index, _, _ = next(iter(rows.between(rows.top + 5, rows.top + rows.view)))
-        before = stand.top_of(index)
-        stand.view.scroller.scroll_by(-120)
-        assert stand.top_of(index) == before + 120
+        top = harness.top_of(index)
+        harness.view.scroller.scroll_by(-120)
+        assert harness.top_of(index) == top + 120
 
 
 def test_keys_scroll(long):
@@ -208,94 +208,94 @@ def test_dragging_the_bar_to_its_end_follows_again(long):
 
 
 def test_selection_across_messages_survives_deltas_and_is_copied_plain(qtbot):
-    stand = Standing(
+    harness = Standing(
         qtbot, [Message.user("A question"), Message.assistant("One **two** three\n\n- item\n\n```\ncode\n```")]
     )
-    stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret thoughts"), ThinkingBlock("x", "p"))
-    stand.send(ContentDelta("Four "))
-    stand.drag(stand.position(0, 0, 2), stand.position(3, 0, 400))
-    stand.send(ContentDelta("five"), RunFinished(RunEnd.COMPLETED))
-    QTest.keyClick(stand.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    harness.send(TurnStarted("t", "m", "model"), ThinkingDelta("secret thoughts"), ThinkingBlock("x", "p"))
+    harness.send(ContentDelta("Four "))
+    harness.drag(harness.position(0, 0, 2), harness.position(3, 0, 400))
+    harness.send(ContentDelta("five"), RunFinished(RunEnd.COMPLETED))
+    QTest.keyClick(harness.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     text = QGuiApplication.clipboard().text()
     assert text == "A question\n\nOne two three\n\n• item\n\ncode\n\nFour"
-    QTest.keyClick(stand.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    QTest.keyClick(stand.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(harness.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(harness.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text().endswith("Four five")
     assert "secret" not in QGuiApplication.clipboard().text()
 
 
 def test_double_click_takes_the_word_and_a_third_click_the_paragraph(qtbot):
-    stand = Standing(qtbot, [Message.assistant("First wordy 😀 paragraph.\n\nSecond.")])
-    point = stand.position(0, 0, 45)
-    QTest.mouseDClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    stand.view.copy()
+    harness = Standing(qtbot, [Message.assistant("First wordy 😀 paragraph.\n\nSecond.")])
+    point = harness.position(0, 0, 45)
+    QTest.mouseDClick(harness.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    harness.view.copy()
     assert QGuiApplication.clipboard().text() == "wordy"
-    QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    stand.view.copy()
+    QTest.mouseClick(harness.view.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    harness.view.copy()
     assert QGuiApplication.clipboard().text() == "First wordy 😀 paragraph."
 
 
 def test_reasoning_is_open_while_it_runs_and_folds_when_the_answer_begins(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello")])
-    stand.send(TurnStarted("t", "m", "model"), ThinkingDelta("I **think**"))
-    row = stand.rows.row(1)
+    harness = Standing(qtbot, [Message.user("Hello")])
+    harness.send(TurnStarted("t", "m", "model"), ThinkingDelta("I **think**"))
+    row = harness.rows.row(1)
     assert row.blocks[0].header.title == "Thinking…"
     assert len(row.blocks) == 2
-    stand.view.apply(stand.feed(ContentDelta("Answer"), after=3.0))
+    harness.view.apply(harness.feed(ContentDelta("Answer"), after=3.0))
     assert row.blocks[0].header.title == "Thought for 3 s"
     assert len(row.blocks) == 1
-    stand.click(1, "Show thinking")
-    assert len(stand.rows.row(1).blocks) == 2
-    stand.send(ContentDelta(" goes on"), RunFinished(RunEnd.COMPLETED))
-    assert len(stand.rows.row(1).blocks) == 2
+    harness.click(1, "Show thinking")
+    assert len(harness.rows.row(1).blocks) == 2
+    harness.send(ContentDelta(" goes on"), RunFinished(RunEnd.COMPLETED))
+    assert len(harness.rows.row(1).blocks) == 2
 
 
 def test_reasoning_somebody_reads_does_not_fold_under_their_eyes(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello")])
-    stand.send(TurnStarted("t", "m", "model"), ThinkingDelta(PARAGRAPHS))
-    stand.view.scroller.scroll_by(-200)
-    before = stand.picture()
-    stand.send(ContentDelta("Answer"))
-    assert stand.picture() == before
+    harness = Standing(qtbot, [Message.user("Hello")])
+    harness.send(TurnStarted("t", "m", "model"), ThinkingDelta(PARAGRAPHS))
+    harness.view.scroller.scroll_by(-200)
+    picture = harness.picture()
+    harness.send(ContentDelta("Answer"))
+    assert harness.picture() == picture
 
 
 def test_buttons_become_signals(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello")])
-    stand.send(
+    harness = Standing(qtbot, [Message.user("Hello")])
+    harness.send(
         TurnStarted("t", "m", "model"),
         ToolUse(id="a", name="write_file", input={"path": "x"}),
         ApprovalRequested("approval-7", "a", "digest"),
         ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again."), RemedyAction.RETRY, "the details"),
     )
-    with qtbot.waitSignal(stand.view.approval_requested) as approval:
-        stand.click(1, "Review")
+    with qtbot.waitSignal(harness.view.approval_requested) as approval:
+        harness.click(1, "Review")
     assert approval.args == ["approval-7"]
-    with qtbot.waitSignal(stand.view.remedy_requested) as remedy:
-        stand.click(2, "Retry")
-    assert remedy.args == [stand.transcript[2].id, RemedyAction.RETRY]
-    with qtbot.waitSignal(stand.view.details_copied):
-        stand.click(2, "Copy details")
+    with qtbot.waitSignal(harness.view.remedy_requested) as remedy:
+        harness.click(2, "Retry")
+    assert remedy.args == [harness.transcript[2].id, RemedyAction.RETRY]
+    with qtbot.waitSignal(harness.view.details_copied):
+        harness.click(2, "Copy details")
     assert QGuiApplication.clipboard().text() == "the details"
 
 
 def test_what_failed_again_says_how_often_and_keeps_the_keyboard_on_its_button(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello")])
+    harness = Standing(qtbot, [Message.user("Hello")])
     error = ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try it."), RemedyAction.RETRY)
-    stand.send(error)
-    stand.view.focus_part(1, "2/Retry")
+    harness.send(error)
+    harness.view.focus_part(1, "2/Retry")
     for _ in range(2):
-        stand.send(RetryScheduled(1.0, "It broke.", 1), error)
-    assert stand.rows.row(1).spoken_text() == "It broke.\nFailed 3 times. Try it."
-    with qtbot.waitSignal(stand.view.remedy_requested):
-        QTest.keyClick(stand.view, Qt.Key.Key_Return)
-    stand.send(AnswerStarted(Origin(provider="scripted")), ContentDelta("Hello."))
-    assert [type(item) for item in stand.transcript] == [UserItem, AnswerItem]
-    assert stand.view.row_viewport.focused == (-1, "")
+        harness.send(RetryScheduled(1.0, "It broke.", 1), error)
+    assert harness.rows.row(1).spoken_text() == "It broke.\nFailed 3 times. Try it."
+    with qtbot.waitSignal(harness.view.remedy_requested):
+        QTest.keyClick(harness.view, Qt.Key.Key_Return)
+    harness.send(AnswerStarted(Origin(provider="scripted")), ContentDelta("Hello."))
+    assert [type(item) for item in harness.transcript] == [UserItem, AnswerItem]
+    assert harness.view.row_viewport.focused == (-1, "")
 
 
 def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello"), Message.assistant("```py\nx = 1\n```")])
-    view = stand.view
+    harness = Standing(qtbot, [Message.user("Hello"), Message.assistant("```py\nx = 1\n```")])
+    view = harness.view
     control = Qt.KeyboardModifier.ControlModifier
     QTest.keyClick(view, Qt.Key.Key_Up, control)
     assert view.row_viewport.focused == (1, "")
@@ -308,23 +308,23 @@ def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
 
 
 def test_a_link_is_activated_by_a_click_and_never_a_foreign_scheme(qtbot):
-    stand = Standing(qtbot, [Message.assistant("[here](https://x.org/a)\n\n[there](javascript:alert)")])
-    with qtbot.waitSignal(stand.view.link_activated) as activated:
-        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.position(0, 0, 8))
+    harness = Standing(qtbot, [Message.assistant("[here](https://x.org/a)\n\n[there](javascript:alert)")])
+    with qtbot.waitSignal(harness.view.link_activated) as activated:
+        QTest.mouseClick(harness.view.viewport(), Qt.MouseButton.LeftButton, pos=harness.position(0, 0, 8))
     assert activated.args == ["https://x.org/a"]
-    with qtbot.assertNotEmitted(stand.view.link_activated):
-        QTest.mouseClick(stand.view.viewport(), Qt.MouseButton.LeftButton, pos=stand.position(0, 1, 8))
+    with qtbot.assertNotEmitted(harness.view.link_activated):
+        QTest.mouseClick(harness.view.viewport(), Qt.MouseButton.LeftButton, pos=harness.position(0, 1, 8))
 
 
 def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot, qt_messages):
     qt_messages.expect("grabbing the keyboard")
-    stand = Standing(qtbot, [Message.user("Hi"), Message.assistant("Some **bold** words")])
+    harness = Standing(qtbot, [Message.user("Hi"), Message.assistant("Some **bold** words")])
     from PySide6.QtGui import QContextMenuEvent
 
-    point = stand.position(1, 0)
-    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, stand.view.mapToGlobal(point))
-    stand.view.contextMenuEvent(event)
-    menu = stand.view.findChild(QMenu)
+    point = harness.position(1, 0)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, harness.view.mapToGlobal(point))
+    harness.view.contextMenuEvent(event)
+    menu = harness.view.findChild(QMenu)
     actions = {action.text().replace("&", ""): action for action in menu.actions()}
     assert not actions["Copy"].isEnabled()
     actions["Copy message as Markdown"].trigger()
@@ -332,7 +332,7 @@ def test_the_context_menu_copies_markdown_of_the_message_under_the_pointer(qtbot
     actions["Copy message"].trigger()
     assert QGuiApplication.clipboard().text() == "Some bold words"
     actions["Select all"].trigger()
-    assert not stand.view.row_viewport.selection.is_empty
+    assert not harness.view.row_viewport.selection.is_empty
     menu.close()
 
 
@@ -350,40 +350,40 @@ def test_another_theme_is_painted_and_the_place_kept(long):
 
 def test_another_width_keeps_the_block_that_is_read(long):
     long.view.scroller.scroll_by(-350)
-    before = long.rows._anchor
+    anchor = long.rows._anchor
     long.view.resize(420, 500)
-    assert (long.rows._anchor.row, long.rows._anchor.block) == (before.row, before.block)
+    assert (long.rows._anchor.row, long.rows._anchor.block) == (anchor.row, anchor.block)
 
 
 def test_removed_rows_are_gone_and_the_rest_stays(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello")])
+    harness = Standing(qtbot, [Message.user("Hello")])
     from desktop_agent.types.provider_events import ToolArgsDelta
 
-    stand.send(TurnStarted("t", "m", "model"), ToolArgsDelta("a", "run", '{"x'))
-    assert len(stand.rows) == 2
-    stand.send(RunFinished(RunEnd.CANCELLED))
-    assert len(stand.rows) == 1
-    assert stand.rows.total == stand.rows.row(0).stack.height + 2 * stand.rows.margin
+    harness.send(TurnStarted("t", "m", "model"), ToolArgsDelta("a", "run", '{"x'))
+    assert len(harness.rows) == 2
+    harness.send(RunFinished(RunEnd.CANCELLED))
+    assert len(harness.rows) == 1
+    assert harness.rows.total == harness.rows.row(0).stack.height + 2 * harness.rows.margin
 
 
 def test_only_what_is_near_is_laid_out_even_inside_one_message(qtbot):
     text = "\n\n".join(f"Paragraph {number} of a very long message." for number in range(3000))
-    stand = Standing(qtbot, [Message.assistant(text)])
-    row = stand.rows.row(0)
+    harness = Standing(qtbot, [Message.assistant(text)])
+    row = harness.rows.row(0)
     for _ in range(20):
-        stand.view.scroller.scroll_by(-900)
+        harness.view.scroller.scroll_by(-900)
     assert len(row.blocks) < 3000
     assert sum(block.is_laid_out for block in row.blocks) < 200
 
 
 def test_rows_that_nobody_has_seen_are_not_made(qtbot):
-    stand = Standing(qtbot, [Message.user(f"Message {number}") for number in range(5000)])
-    assert len(stand.rows._rows) < 30
+    harness = Standing(qtbot, [Message.user(f"Message {number}") for number in range(5000)])
+    assert len(harness.rows._rows) < 30
 
 
 def test_an_empty_transcript_says_so(qtbot):
-    stand = Standing(qtbot)
-    assert len({stand.picture().pixel(x, 270 + y) for x in range(250, 550, 3) for y in range(40)}) > 5
+    harness = Standing(qtbot)
+    assert len({harness.picture().pixel(x, 270 + y) for x in range(250, 550, 3) for y in range(40)}) > 5
 
 
 def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
@@ -392,13 +392,13 @@ def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
     text = text_of(1500)
     streamed = Standing(qtbot, [Message.user("Go")])
     streamed.send(TurnStarted("t", "m", "model"))
-    for at in range(0, len(text), 7):
-        streamed.send(ContentDelta(text[at : at + 7]))
+    for start in range(0, len(text), 7):
+        streamed.send(ContentDelta(text[start : start + 7]))
     streamed.send(RunFinished(RunEnd.COMPLETED))
     opened = Standing(qtbot, [Message.user("Go"), Message.assistant(text)])
-    for stand in (streamed, opened):
-        stand.view.scroller.scroll_to_start()
-        stand.view.scroller.scroll_to_end()
+    for harness in (streamed, opened):
+        harness.view.scroller.scroll_to_start()
+        harness.view.scroller.scroll_to_end()
     qtbot.wait(100)
     qtbot.waitUntil(lambda: coloured(streamed.view) and coloured(opened.view))
     assert streamed.rows.total == opened.rows.total
@@ -406,14 +406,14 @@ def test_a_streamed_message_looks_like_the_same_message_opened_later(qtbot):
 
 
 def test_while_nothing_has_come_one_line_counts_on_and_then_is_gone(qtbot):
-    stand = Standing(qtbot, [Message.user("Hello")])
-    stand.send(TurnStarted("t", "m", "model"), AnswerAwaited(10.0))
-    assert [block.plain() for block in stand.rows.row(1).blocks] == ["No answer yet, 10 s."]
-    stand.send(AnswerAwaited(40.0))
-    assert [block.plain() for block in stand.rows.row(1).blocks] == ["No answer yet, 40 s."]
-    stand.send(ContentDelta("Here it is."))
-    assert len(stand.rows) == 2
-    assert [block.plain() for block in stand.rows.row(1).blocks] == ["Here it is."]
+    harness = Standing(qtbot, [Message.user("Hello")])
+    harness.send(TurnStarted("t", "m", "model"), AnswerAwaited(10.0))
+    assert [block.plain() for block in harness.rows.row(1).blocks] == ["No answer yet, 10 s."]
+    harness.send(AnswerAwaited(40.0))
+    assert [block.plain() for block in harness.rows.row(1).blocks] == ["No answer yet, 40 s."]
+    harness.send(ContentDelta("Here it is."))
+    assert len(harness.rows) == 2
+    assert [block.plain() for block in harness.rows.row(1).blocks] == ["Here it is."]
 
 
 def test_the_transcript_is_the_same_in_a_window_from_the_right(qtbot, qapp, request):
@@ -421,6 +421,6 @@ def test_the_transcript_is_the_same_in_a_window_from_the_right(qtbot, qapp, requ
     pictures = []
     for direction in (Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft):
         qapp.setLayoutDirection(direction)
-        stand = Standing(qtbot, [Message.user("Hello?"), Message.assistant("1. First\n2. Second")])
-        pictures.append(stand.view.viewport().grab().toImage())
+        harness = Standing(qtbot, [Message.user("Hello?"), Message.assistant("1. First\n2. Second")])
+        pictures.append(harness.view.viewport().grab().toImage())
     assert pictures[0] == pictures[1]

@@ -43,10 +43,10 @@ def test_every_part_that_the_program_starts_is_there():
 def test_a_frozen_program_starts_itself(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/opt/desktop-agent/desktop-agent")
-    own = ["/opt/desktop-agent/desktop-agent", CHILD, "worker"]
-    assert worker_command() == own
+    expected = ["/opt/desktop-agent/desktop-agent", CHILD, "worker"]
+    assert worker_command() == expected
     diagram = DiagramRenderer(sys.executable)._worker(None)
-    assert diagram._command[:3] == own
+    assert diagram._command[:3] == expected
 
 
 def test_a_part_is_run_instead_of_the_window(monkeypatch):
@@ -87,6 +87,6 @@ def test_a_part_is_of_the_folder_that_the_program_lies_in(tmp_path):
 
 def test_limits_go_there_and_back():
     limits = WorkerLimits(memory=1, seconds=0.5, call_seconds=2.0, reads_files=False, niceness=3)
-    *_, said = Worker(COLOURING, list[int], limits, timeout=1)._command
-    assert WorkerLimits(**json.loads(said)) == limits
-    assert asdict(limits) == json.loads(said)
+    *_, limits_json = Worker(COLOURING, list[int], limits, timeout=1)._command
+    assert WorkerLimits(**json.loads(limits_json)) == limits
+    assert asdict(limits) == json.loads(limits_json)

@@ -15,17 +15,17 @@ def workshop(qapp):
 
 
 def test_a_job_that_raises_ends_alone(workshop, qtbot, caplog):
-    told = []
+    results = []
 
     def fail():
         raise ValueError("words of the conversation")
 
-    workshop.submit("a", fail, told.append)
-    workshop.submit("b", lambda: 2, told.append)
-    qtbot.waitUntil(lambda: told == [2])
+    workshop.submit("a", fail, results.append)
+    workshop.submit("b", lambda: 2, results.append)
+    qtbot.waitUntil(lambda: results == [2])
     assert not workshop.is_busy
-    workshop.submit("a", lambda: 1, told.append)
-    qtbot.waitUntil(lambda: told == [2, 1])
+    workshop.submit("a", lambda: 1, results.append)
+    qtbot.waitUntil(lambda: results == [2, 1])
     (record,) = caplog.records
     assert "ValueError" in record.getMessage()
     assert "test_workers.py" in record.getMessage()
@@ -33,18 +33,18 @@ def test_a_job_that_raises_ends_alone(workshop, qtbot, caplog):
 
 
 def test_a_job_that_nobody_wants_any_more_is_not_done(workshop, qtbot):
-    begun, gate, told = threading.Event(), threading.Event(), []
-    workshop.submit("at hand", lambda: (begun.set(), gate.wait(20)), told.append)
-    workshop.submit("a", lambda: "a", told.append)
-    workshop.submit("b", lambda: "b", told.append)
-    assert begun.wait(20)
+    is_running, may_end, results = threading.Event(), threading.Event(), []
+    workshop.submit("at hand", lambda: (is_running.set(), may_end.wait(20)), results.append)
+    workshop.submit("a", lambda: "a", results.append)
+    workshop.submit("b", lambda: "b", results.append)
+    assert is_running.wait(20)
     assert workshop.cancel("a")
     assert not workshop.cancel("a")
     assert not workshop.cancel("at hand")
     assert [workshop.has(key) for key in ("at hand", "a", "b")] == [True, False, True]
-    gate.set()
-    qtbot.waitUntil(lambda: len(told) == 2)
-    assert told[1] == "b"
+    may_end.set()
+    qtbot.waitUntil(lambda: len(results) == 2)
+    assert results[1] == "b"
     assert not workshop.has("b")
 
 
