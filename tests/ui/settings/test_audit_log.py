@@ -32,19 +32,19 @@ ENTRY = AuditEntry(
 
 @pytest.fixture
 def form(qtbot):
-    made = AuditLogSettings(ThemeSource())
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    settings = AuditLogSettings(ThemeSource())
+    qtbot.addWidget(settings)
+    settings.show()
+    return settings
 
 
 def rows(form):
     items = form.findChild(QListWidget)
-    return [(items.item(at).text(), items.item(at).data(RowRole.SUBTITLE)) for at in range(items.count())]
+    return [(items.item(row).text(), items.item(row).data(RowRole.SUBTITLE)) for row in range(items.count())]
 
 
 def button(form, name):
-    return next(each for each in form.findChildren(QPushButton) if each.accessibleName() == name)
+    return next(candidate for candidate in form.findChildren(QPushButton) if candidate.accessibleName() == name)
 
 
 @pytest.mark.parametrize(
@@ -93,22 +93,22 @@ def test_only_the_arguments_are_set_as_code(form):
     form.show_entries([ENTRY], is_all=True)
 
     details = form.findChild(QPlainTextEdit)
-    fixed = {}
-    for at in (0, details.toPlainText().index('"content"')):
+    is_fixed_pitch = {}
+    for position in (0, details.toPlainText().index('"content"')):
         cursor = QTextCursor(details.document())
-        cursor.setPosition(at + 1)
-        fixed[at > 0] = QFontInfo(cursor.charFormat().font()).fixedPitch()
-    assert fixed == {False: False, True: True}
+        cursor.setPosition(position + 1)
+        is_fixed_pitch[position > 0] = QFontInfo(cursor.charFormat().font()).fixedPitch()
+    assert is_fixed_pitch == {False: False, True: True}
     assert details.verticalScrollBar().value() == 0
 
 
 def test_older_ones_are_asked_for_while_there_are_any(form, qtbot):
-    asked = []
-    form.more_requested.connect(lambda: asked.append(1))
+    requests = []
+    form.more_requested.connect(lambda: requests.append(1))
     form.show_entries([ENTRY], is_all=False)
     qtbot.mouseClick(button(form, "Show older"), Qt.MouseButton.LeftButton)
 
-    assert asked == [1]
+    assert requests == [1]
     form.show_entries([ENTRY, ENTRY], is_all=True)
     assert not button(form, "Show older").isVisible()
 

@@ -54,7 +54,7 @@ class Driver:
 
     def __init__(self, qtbot, *modes):
         self.bot = qtbot
-        self.said = []
+        self.saved = []
         self.form = self.build(modes)
         self.form.show_tools((BUILT_IN, SERVED))
         qtbot.addWidget(self.form.window())
@@ -62,14 +62,14 @@ class Driver:
 
     def build(self, modes):
         form = ModeSettings()
-        form.changed.connect(self.said.append)
+        form.changed.connect(self.saved.append)
         form.show_items(modes)
         form.resize(560, 640)
         return form
 
     def part(self, kind, name):
-        inside = self.form.findChildren(kind)
-        return next((each for each in inside if each.accessibleName() == name and each.isVisible()), None)
+        widgets = self.form.findChildren(kind)
+        return next((widget for widget in widgets if widget.accessibleName() == name and widget.isVisible()), None)
 
     def click(self, name):
         button = self.part(QPushButton, name)
@@ -84,9 +84,9 @@ class Driver:
 
     def pick(self, name, words):
         box = self.part(QComboBox, name)
-        at = box.findText(words)
-        assert at >= 0, [box.itemText(row) for row in range(box.count())]
-        box.setCurrentIndex(at)
+        index = box.findText(words)
+        assert index >= 0, [box.itemText(row) for row in range(box.count())]
+        box.setCurrentIndex(index)
 
     def rule(self, effect, tool, about="With any arguments", text=""):
         self.click("Add rule…")
@@ -98,7 +98,7 @@ class Driver:
 
     @property
     def words(self):
-        return [each.text() for each in self.form.findChildren(QLabel) if each.isVisible() and each.text()]
+        return [label.text() for label in self.form.findChildren(QLabel) if label.isVisible() and label.text()]
 
 
 class DialogDriver(Driver):
@@ -106,7 +106,7 @@ class DialogDriver(Driver):
 
     def build(self, modes):
         self.dialog = SettingsDialog(ThemeSource(), Preferences(modes=ModePreferences(defined=modes)))
-        self.dialog.preferences_changed.connect(lambda each: self.said.append(each.modes.defined))
+        self.dialog.preferences_changed.connect(lambda preferences: self.saved.append(preferences.modes.defined))
         self.dialog.show_page("modes")
         return self.dialog.modes
 
@@ -135,10 +135,10 @@ def test_a_new_one_is_written_with_a_rule(driver):
     driver.click("Add rule")
     assert save.property("kind") == "primary"
     driver.click("Save")
-    ((kept, made),) = driver.said
-    (rule,) = made.rules
-    assert kept == CAREFUL
-    assert (made.name, made.title, made.mutating, made.addendum) == (
+    ((existing, new_mode),) = driver.saved
+    (rule,) = new_mode.rules
+    assert existing == CAREFUL
+    assert (new_mode.name, new_mode.title, new_mode.mutating, new_mode.addendum) == (
         "no-pushing",
         "No pushing!",
         "accept_edits",
@@ -172,7 +172,7 @@ def test_what_a_rule_is_about(driver, about, text, pattern):
         driver.part(QLineEdit, "Folder, host or command").setText(text)
     driver.click("Add rule")
     driver.click("Save")
-    assert driver.said[-1][0].rules[1].pattern == pattern
+    assert driver.saved[-1][0].rules[1].pattern == pattern
 
 
 @pytest.mark.parametrize(
@@ -193,10 +193,10 @@ def test_what_is_no_rule_is_said(driver, about, text, words):
     # And the mode is not kept without it as if it had never been written.
     driver.click("Save")
     assert "A rule is not finished. Add it, or cancel it." in driver.words
-    assert driver.said == []
+    assert driver.saved == []
     driver.click("Cancel rule")
     driver.click("Save")
-    assert driver.said == [(CAREFUL,)]
+    assert driver.saved == [(CAREFUL,)]
 
 
 def test_what_is_allowed_of_a_server_is_the_tool_as_it_is_and_what_is_denied_whatever_it_becomes(driver):
@@ -208,7 +208,7 @@ def test_what_is_allowed_of_a_server_is_the_tool_as_it_is_and_what_is_denied_wha
     assert "is not running" in " ".join(driver.words)
     driver.click("Cancel rule")
     driver.click("Save")
-    assert [rule.tool for rule in driver.said[-1][0].rules] == ["fetch_page", "t__find @ 0f", "t__find", "*"]
+    assert [rule.tool for rule in driver.saved[-1][0].rules] == ["fetch_page", "t__find @ 0f", "t__find", "*"]
     assert "every tool with any arguments" in driver.words
 
 
@@ -220,13 +220,13 @@ def test_a_rule_that_is_changed_is_another_rule_and_one_can_be_removed(driver):
     driver.pick("Decision about the calls", "Ask")
     driver.click("Change rule")
     driver.click("Save")
-    (rule,) = driver.said[-1][0].rules
+    (rule,) = driver.saved[-1][0].rules
     assert (rule.effect, rule.tool) == (RuleEffect.ASK, "fetch_page")
     assert rule.id != NO_NETWORK.id
     driver.click("Edit Careful")
     driver.click("Remove the rule: “Read a web page” with any arguments")
     driver.click("Save")
-    assert driver.said[-1][0].rules == ()
+    assert driver.saved[-1][0].rules == ()
 
 
 def test_a_rule_that_cannot_be_written_here_is_shown_and_stays(qtbot):
@@ -237,21 +237,21 @@ def test_a_rule_that_cannot_be_written_here_is_shown_and_stays(qtbot):
     assert driver.part(QPushButton, f"Change the rule: {words}") is None
     assert driver.part(QPushButton, f"Remove the rule: {words}") is not None
     driver.click("Save")
-    assert driver.said[-1][0].rules == (digest,)
+    assert driver.saved[-1][0].rules == (digest,)
 
 
 def test_what_is_wrong_is_said_as_one_types_and_not_before(driver):
     driver.click("Add mode…")
-    assert not any("short name" in each and "has small letters" in each for each in driver.words)
+    assert not any("short name" in text and "has small letters" in text for text in driver.words)
     driver.type("Short name", "Bad")
-    assert any("has small letters" in each for each in driver.words)
+    assert any("has small letters" in text for text in driver.words)
     driver.part(QLineEdit, "Short name").clear()
     driver.type("Short name", "careful")
     assert "Another mode has this short name. Choose another one." in driver.words
     driver.click("Save")
     assert "A mode needs a name. Write one." in driver.words
     assert driver.part(QLineEdit, "Name").hasFocus()
-    assert driver.said == []
+    assert driver.saved == []
 
 
 def test_the_short_name_of_one_that_is_there_stays(driver):
@@ -259,7 +259,7 @@ def test_the_short_name_of_one_that_is_there_stays(driver):
     assert not driver.part(QLineEdit, "Short name").isEnabled()
     driver.type("Name", "Slow")
     driver.click("Save")
-    assert [(each.name, each.title) for each in driver.said[-1]] == [("careful", "Slow")]
+    assert [(specialist.name, specialist.title) for specialist in driver.saved[-1]] == [("careful", "Slow")]
 
 
 def test_copies_begin_as_the_other_is(driver):
@@ -268,19 +268,19 @@ def test_copies_begin_as_the_other_is(driver):
     driver.click("Save")
     driver.click("Copy Careful")
     driver.click("Save")
-    plan, careful = driver.said[-1][1:]
+    plan, careful = driver.saved[-1][1:]
     assert (plan.name, plan.title, plan.mutating) == ("plan-copy", "Plan (copy)", "deny")
     assert careful == CAREFUL.model_copy(update={"name": "careful-copy", "title": "Careful (copy)"})
     # Two copies of one are two modes.
     driver.click("Copy Plan")
     driver.click("Save")
-    assert driver.said[-1][-1].name == "plan-copy-2"
+    assert driver.saved[-1][-1].name == "plan-copy-2"
 
 
 def test_what_is_copied_from_the_top_of_the_page_is_in_sight_where_it_is_written(qtbot):
     driver = DialogDriver(qtbot, *(Mode(name=f"m{number}", title=f"M{number}") for number in range(9)))
     driver.click("Copy Plan")
-    page = next(each for each in driver.dialog.findChildren(QScrollArea) if each.isVisible())
+    page = next(area for area in driver.dialog.findChildren(QScrollArea) if area.isVisible())
     title = driver.part(QLineEdit, "Name")
     qtbot.waitUntil(lambda: page.viewport().rect().contains(title.mapTo(page.viewport(), title.rect().center())))
 
@@ -289,10 +289,10 @@ def test_one_is_removed_and_put_back_where_it_was(qtbot):
     other = Mode(name="other", title="Other")
     driver = Driver(qtbot, CAREFUL, other)
     driver.click("Remove Careful")
-    assert driver.said == [(other,)]
+    assert driver.saved == [(other,)]
     assert "The mode “Careful” is removed. Conversations that used it now ask you more often." in driver.words
     driver.click("Undo")
-    assert driver.said[-1] == (CAREFUL, other)
+    assert driver.saved[-1] == (CAREFUL, other)
     assert driver.part(QPushButton, "Undo") is None
     driver.click("Remove Careful")
     driver.click("Copy Plan")
@@ -311,10 +311,10 @@ def test_escape_leaves_everything_as_it_was(qtbot):
     QTest.keyClick(driver.part(QLineEdit, "Name"), Qt.Key.Key_Escape)
     assert driver.dialog.isVisible()
     assert driver.part(QLineEdit, "Name") is None
-    assert driver.said == []
+    assert driver.saved == []
 
 
-def test_there_is_an_end_of_them(qtbot):
+def test_the_number_of_modes_is_limited(qtbot):
     driver = Driver(qtbot, *(Mode(name=f"m{number}", title=f"M{number}") for number in range(MAX_MODES)))
     assert not driver.part(QPushButton, "Add mode…").isEnabled()
     assert f"There can be {MAX_MODES} modes. Remove one first." in driver.words
@@ -330,39 +330,39 @@ WRITES = Rule(
 )
 
 
-def changed(qtbot, rule, do=lambda editor: None):
+def changed(qtbot, rule, edit=lambda editor: None):
     editor = RuleEditor(rule, [BUILT_IN])
     qtbot.addWidget(editor)
-    got = []
-    editor.saved.connect(got.append)
-    do(editor)
+    saved_rules = []
+    editor.saved.connect(saved_rules.append)
+    edit(editor)
     editor._save()
-    return got[0]
+    return saved_rules[0]
 
 
 def test_what_is_not_shown_of_a_rule_stands_when_it_is_changed(qtbot):
     rule = WRITES.model_copy(update={"pattern": PathPattern(prefix="/a")})
-    made = changed(qtbot, rule)
-    assert made.id != rule.id
-    assert made == rule.model_copy(update={"id": made.id})
-    asks = changed(qtbot, WRITES, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ASK)))
-    assert (asks.effect, asks.also, asks.expires_at) == (RuleEffect.ASK, ("edit_file",), IN_A_DAY)
+    changed_rule = changed(qtbot, rule)
+    assert changed_rule.id != rule.id
+    assert changed_rule == rule.model_copy(update={"id": changed_rule.id})
+    asking_rule = changed(qtbot, WRITES, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ASK)))
+    assert (asking_rule.effect, asking_rule.also, asking_rule.expires_at) == (RuleEffect.ASK, ("edit_file",), IN_A_DAY)
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"), [("web/app", "in the folder web/app"), (None, "in every folder"), (".", "in the top folder")]
+    ("folder", "place"), [("web/app", "in the folder web/app"), (None, "in every folder"), (".", "in the top folder")]
 )
-def test_commands_stay_in_their_folder_which_is_said(qtbot, folder, said):
-    shown = []
+def test_commands_stay_in_their_folder_which_is_said(qtbot, folder, place):
+    previews = []
 
     def write(editor):
         editor._pattern.setText("npm run test")
-        shown.append(editor._preview.text())
+        previews.append(editor._preview.text())
 
     pattern = CommandPattern(words=("npm", "test"), folder=folder)
     rule = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern, scope=RuleScope.ALWAYS)
     assert changed(qtbot, rule, write).pattern == CommandPattern(words=("npm", "run", "test"), folder=folder)
-    assert shown == [f"Allow: commands that begin with “npm run test”, {said} of the workspace"]
+    assert previews == [f"Allow: commands that begin with “npm run test”, {place} of the workspace"]
 
 
 def test_what_was_held_back_in_every_folder_is_not_allowed_in_every_folder(qtbot):
@@ -389,21 +389,21 @@ def test_what_is_being_written_outlives_what_is_done_to_other_modes(qtbot):
     driver.click("Edit Careful")
     driver.part(QPlainTextEdit, "Instructions").setPlainText("Look thrice.")
     begins = [driver.part(QPushButton, name) for name in ("Edit Other", "Copy Other", "Copy Plan")]
-    assert [each.isEnabled() for each in begins] == [False] * 3
+    assert [begin.isEnabled() for begin in begins] == [False] * 3
     assert driver.part(QPushButton, "Add mode…") is None
     assert begins[0].toolTip() == "Save or cancel your changes first"
     driver.form.edit("other")
     driver.form.copy(other)
     driver.click("Remove Other")
-    assert driver.said[-1] == (CAREFUL,)
+    assert driver.saved[-1] == (CAREFUL,)
     driver.click("Undo")
-    assert driver.said[-1] == (CAREFUL, other)
+    assert driver.saved[-1] == (CAREFUL, other)
     driver.form.show_items([other, CAREFUL, Mode(name="third", title="Third")])
     assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "Look thrice."
     assert driver.part(QPushButton, "Edit Careful") is None
     driver.click("Save")
-    assert [each.name for each in driver.said[-1]] == ["other", "careful", "third"]
-    assert driver.said[-1][1].addendum == "Look thrice."
+    assert [specialist.name for specialist in driver.saved[-1]] == ["other", "careful", "third"]
+    assert driver.saved[-1][1].addendum == "Look thrice."
     assert driver.part(QPushButton, "Edit Other").isEnabled()
 
 
@@ -412,7 +412,7 @@ def test_a_mode_that_is_gone_meanwhile_is_made_again(qtbot):
     driver.click("Edit Careful")
     driver.form.show_items([])
     driver.click("Save")
-    assert driver.said[-1] == (CAREFUL,)
+    assert driver.saved[-1] == (CAREFUL,)
 
 
 def test_a_name_that_another_mode_got_meanwhile_is_refused(qtbot):
@@ -421,8 +421,8 @@ def test_a_name_that_another_mode_got_meanwhile_is_refused(qtbot):
     name = driver.part(QLineEdit, "Short name").text()
     driver.form.show_items([Mode(name=name, title="Mine")])
     driver.click("Save")
-    assert any("Another mode has this short name" in each for each in driver.words)
-    assert driver.said == []
+    assert any("Another mode has this short name" in text for text in driver.words)
+    assert driver.saved == []
 
 
 def test_editors_have_names(qtbot):

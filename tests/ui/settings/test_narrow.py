@@ -29,7 +29,7 @@ SERVERS = (
 
 
 def sideways(page):
-    """How far a page scrolls to the side."""
+    """Return how far a page scrolls sideways."""
     area = page.parentWidget()
     while not isinstance(area, QScrollArea):
         area = area.parentWidget()
@@ -40,8 +40,10 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, 150)
     apply_theme(qapp, themes)
-    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
-    dialog = SettingsDialog(themes, kept)
+    preferences = Preferences(
+        modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,))
+    )
+    dialog = SettingsDialog(themes, preferences)
     qtbot.addWidget(dialog)
     dialog.resize(820, 700)
     dialog.mcp_servers.show_servers(SERVERS)
@@ -56,8 +58,8 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
     try:
         dialog.show_page("mcp")
         assert settled(servers) == 0
-        for each in SERVERS:
-            servers.edit(each.id)
+        for server in SERVERS:
+            servers.edit(server.id)
             assert settled(servers) == 0
             servers._editor.cancelled.emit()
         dialog.show_page("modes")
@@ -77,7 +79,7 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
 
 
 class Longer(QTranslator):
-    """Words as long as those of German: four letters for each ten are added."""
+    """A translator that lengthens words by four letters for each ten, as in German."""
 
     def isEmpty(self):  # noqa: N802 - Qt's name
         return False
@@ -85,30 +87,34 @@ class Longer(QTranslator):
     def translate(self, context, text, disambiguation=None, n=-1):
         del context, disambiguation, n
         return " ".join(
-            each + "ungslich"[: round(len(each) * 0.4)] if each.isalpha() else each for each in text.split(" ")
+            word + "ungslich"[: round(len(word) * 0.4)] if word.isalpha() else word for word in text.split(" ")
         )
 
 
 def cut(dialog):
-    """Words on the page that is shown that have less room than they need, and what scrolls to the side in it."""
+    """Return the texts on the shown page with too little room, and the areas on it that scroll sideways."""
     page = dialog._pages.currentWidget().widget()
     kinds = (QLabel, QPushButton, QCheckBox, QRadioButton)
-    seen = [each for each in page.findChildren(QWidget) if isinstance(each, kinds) and each.isVisible()]
-    low = [each for each in seen if isinstance(each, QLabel) and each.height() < each.heightForWidth(each.width())]
-    whole = [each for each in seen if not isinstance(each, ElidedLabel) and not getattr(each, "wordWrap", bool)()]
-    narrow = [each for each in whole if each.text() and each.width() < each.sizeHint().width()]
-    aside = [each for each in page.findChildren(QScrollArea) if each.horizontalScrollBar().maximum()]
-    return [each.text() for each in low + narrow] + aside
+    shown = [widget for widget in page.findChildren(QWidget) if isinstance(widget, kinds) and widget.isVisible()]
+    too_low = [
+        label for label in shown if isinstance(label, QLabel) and label.height() < label.heightForWidth(label.width())
+    ]
+    unwrapped = [part for part in shown if not isinstance(part, ElidedLabel) and not getattr(part, "wordWrap", bool)()]
+    too_narrow = [part for part in unwrapped if part.text() and part.width() < part.sizeHint().width()]
+    scrolled = [area for area in page.findChildren(QScrollArea) if area.horizontalScrollBar().maximum()]
+    return [part.text() for part in too_low + too_narrow] + scrolled
 
 
 @pytest.fixture
 def long_words(qtbot, qapp):
-    """The settings in a language of long words."""
+    """Return the settings in a language of long words."""
     font, palette, themes, longer = qapp.font(), qapp.palette(), ThemeSource(), Longer()
     qapp.installTranslator(longer)
     apply_theme(qapp, themes)
-    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
-    dialog = SettingsDialog(themes, kept)
+    preferences = Preferences(
+        modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,))
+    )
+    dialog = SettingsDialog(themes, preferences)
     qtbot.addWidget(dialog)
     dialog.mcp_servers.show_servers(SERVERS)
     dialog.rules.dry_run.show_tools(("read_file",))
@@ -155,10 +161,10 @@ def test_long_words_have_room_in_a_narrow_window(qtbot, long_words, width, begin
 
 
 def test_spelling_backups_and_copies_have_room_in_the_narrowest_window(qtbot, long_words):
-    dialog, at, counts = long_words, datetime(2026, 3, 1, tzinfo=UTC), StoredCounts(1, 0, 2)
+    dialog, moment, counts = long_words, datetime(2026, 3, 1, tzinfo=UTC), StoredCounts(1, 0, 2)
     dialog.spelling.show_languages(["de_DE", "en_US"], "en_US", "/data/hunspell")
-    dialog.storage.show_backups([Backup(Path("/data/backups/a"), at, counts, 2000)])
-    dialog.storage.show_copies([MigrationCopy(Path("/data/a"), at, 9, "", counts, 2000)])
+    dialog.storage.show_backups([Backup(Path("/data/backups/a"), moment, counts, 2000)])
+    dialog.storage.show_copies([MigrationCopy(Path("/data/a"), moment, 9, "", counts, 2000)])
     dialog.resize(300, 640)
     for page in ("spelling", "storage"):
         dialog.show_page(page)
@@ -168,7 +174,7 @@ def test_spelling_backups_and_copies_have_room_in_the_narrowest_window(qtbot, lo
 
 def test_a_narrow_dialog_has_its_sections_in_a_menu(qtbot, long_words):
     dialog = long_words
-    menu = next(each for each in dialog.findChildren(QComboBox) if each.accessibleName().startswith("Section"))
+    menu = next(menu for menu in dialog.findChildren(QComboBox) if menu.accessibleName().startswith("Section"))
     sections = dialog.findChild(QListWidget)
     dialog.resize(820, 700)
     assert (menu.isVisible(), sections.isVisible()) == (False, True)

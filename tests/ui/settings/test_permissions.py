@@ -38,23 +38,23 @@ class Driver:
     def __init__(self, qtbot):
         self.form = RuleSettings(ThemeSource())
         qtbot.addWidget(self.form)
-        self.revoked, self.wanted = [], []
+        self.revoked, self.dry_runs = [], []
         self.form.revoke_requested.connect(self.revoked.append)
-        self.form.dry_run.requested.connect(lambda *given: self.wanted.append(given))
+        self.form.dry_run.requested.connect(lambda *args: self.dry_runs.append(args))
         self.form.show()
         self.bot = qtbot
 
     @property
     def words(self):
-        return [each.text() for each in self._visible(QLabel)]
+        return [label.text() for label in self._visible(QLabel)]
 
     def buttons(self, name):
-        return [each for each in self._visible(QPushButton) if each.accessibleName().startswith(name)]
+        return [button for button in self._visible(QPushButton) if button.accessibleName().startswith(name)]
 
     def _visible(self, kind):
         # What was added to a layout comes into sight in the next turn of the loop.
         self.bot.wait(20)
-        return [each for each in self.form.findChildren(kind) if each.isVisible()]
+        return [widget for widget in self.form.findChildren(kind) if widget.isVisible()]
 
     def part(self, kind):
         return self.form.findChild(kind)
@@ -71,20 +71,20 @@ def test_each_rule_says_what_where_who_and_when(driver):
 
     assert {"Allow", "Deny", "Everywhere", "Only in the folder /work"} <= set(driver.words)
     assert driver.words.count("commands that begin with “git push”") == 2
-    assert any("never used" in each for each in driver.words)
-    assert any("last used" in each for each in driver.words)
+    assert any("never used" in text for text in driver.words)
+    assert any("last used" in text for text in driver.words)
 
 
 @pytest.mark.parametrize("width", [340, 900])
 def test_every_command_of_a_rule_is_shown_and_none_is_cut(driver, width):
-    words = [describe_rule(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each)) for each in BUNDLES]
+    words = [describe_rule(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=bundle)) for bundle in BUNDLES]
     driver.form.resize(width, 900)
-    driver.form.show_rules([rule(str(at), words=each) for at, each in enumerate(words)])
+    driver.form.show_rules([rule(str(index), words=sentence) for index, sentence in enumerate(words)])
 
     assert set(map(str, words)) <= set(driver.words)
-    for bundle, said in zip(BUNDLES, words, strict=True):
-        label = next(each for each in driver.form.findChildren(QLabel) if each.text() == str(said))
-        assert all(" ".join(each) in label.text() for each in bundle.beginnings)
+    for bundle, rule_words in zip(BUNDLES, words, strict=True):
+        label = next(label for label in driver.form.findChildren(QLabel) if label.text() == str(rule_words))
+        assert all(" ".join(beginning) in label.text() for beginning in bundle.beginnings)
         assert label.height() >= label.heightForWidth(label.width())
 
 
@@ -109,7 +109,7 @@ def test_what_a_rule_asks_stays_while_others_come_and_it_is_used(driver):
     assert len(driver.buttons("Revoke the rule")) == 2
     assert driver.buttons("Keep the rule") == [keep]
     assert driver.form.focusWidget() is keep
-    assert any("last used" in each for each in driver.words)
+    assert any("last used" in text for text in driver.words)
     driver.bot.mouseClick(driver.buttons("Really revoke the rule")[0], Qt.MouseButton.LeftButton)
     assert driver.revoked == ["1"]
 
@@ -118,7 +118,7 @@ def test_without_rules_it_says_how_to_make_one(driver):
     driver.form.show_rules([rule()])
     driver.form.show_rules([])
 
-    assert any("Always allow" in each for each in driver.words)
+    assert any("Always allow" in text for text in driver.words)
 
 
 def test_of_thousands_of_rules_a_bounded_number_is_shown(driver):
@@ -131,14 +131,14 @@ def test_of_thousands_of_rules_a_bounded_number_is_shown(driver):
 def test_a_tag_is_as_high_as_its_words_and_has_the_colour_that_it_has_in_a_mode(driver):
     effects = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
     driver.form.resize(600, 900)
-    driver.form.show_rules([rule(str(each), effect=each) for each in effects])
-    tags = [each for each in driver._visible(QLabel) if each.property("tag")]
-    assert [each.property("tag") for each in tags] == ["risk", "caution", "safe"]
-    assert [each.height() for each in tags] == [each.sizeHint().height() for each in tags]
-    mode = Mode(name="mine", title="Mine", rules=tuple(Rule(effect=each, tool="read_file") for each in effects))
+    driver.form.show_rules([rule(str(effect), effect=effect) for effect in effects])
+    tags = [label for label in driver._visible(QLabel) if label.property("tag")]
+    assert [tag.property("tag") for tag in tags] == ["risk", "caution", "safe"]
+    assert [tag.height() for tag in tags] == [tag.sizeHint().height() for tag in tags]
+    mode = Mode(name="mine", title="Mine", rules=tuple(Rule(effect=effect, tool="read_file") for effect in effects))
     card = ModeCard(mode)
     driver.bot.addWidget(card)
-    in_modes = [each.property("tag") for each in card.findChildren(QLabel) if each.property("tag")]
+    in_modes = [label.property("tag") for label in card.findChildren(QLabel) if label.property("tag")]
     assert in_modes == ["risk", "caution", "safe"]
 
 
@@ -147,18 +147,20 @@ def test_the_buttons_of_a_mode_are_below_its_name_where_there_is_no_room_beside_
     qtbot.addWidget(card)
     card.resize(260, 300)
     card.show()
-    name = next(each for each in card.findChildren(QLabel) if each.text() == "Only the documents")
+    name = next(label for label in card.findChildren(QLabel) if label.text() == "Only the documents")
     buttons = card.findChildren(QPushButton)
     assert len(buttons) == 3
     qtbot.waitUntil(
-        lambda: all(card.mapFromGlobal(each.mapToGlobal(QPoint())).y() > name.geometry().bottom() for each in buttons)
+        lambda: all(
+            card.mapFromGlobal(button.mapToGlobal(QPoint())).y() > name.geometry().bottom() for button in buttons
+        )
     )
 
 
 def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):
     driver.form.dry_run.show_tools(("read_file",))
-    assert any(each.startswith("Rules decide about calls") for each in driver.words)
-    assert any(each.endswith("Nothing is run.") for each in driver.words)
+    assert any(text.startswith("Rules decide about calls") for text in driver.words)
+    assert any(text.endswith("Nothing is run.") for text in driver.words)
     field = driver.part(QLineEdit)
     assert field.accessibleDescription() in driver.words
     assert QFontInfo(field.font()).fixedPitch()
@@ -170,7 +172,7 @@ def test_a_call_is_judged(driver):
     driver.part(QLineEdit).setText('{"path": "a.txt"}')
     driver.bot.mouseClick(driver.buttons("Check")[0], Qt.MouseButton.LeftButton)
 
-    assert driver.wanted == [("write_file", {"path": "a.txt"})]
+    assert driver.dry_runs == [("write_file", {"path": "a.txt"})]
     driver.form.dry_run.show_verdict(Sentence("You would be asked: {why}", {"why": Sentence("A rule.")}))
     assert "You would be asked: A rule." in driver.words
 
@@ -180,12 +182,12 @@ def test_what_is_no_json_object_is_said_and_not_judged(driver):
     driver.part(QLineEdit).setText("[1]")
     driver.bot.keyClick(driver.part(QLineEdit), Qt.Key.Key_Return)
 
-    assert driver.wanted == []
-    assert any("JSON object" in each for each in driver.words)
+    assert driver.dry_runs == []
+    assert any("JSON object" in text for text in driver.words)
 
 
 def test_without_a_conversation_there_is_nothing_to_try(driver):
     driver.form.dry_run.show_tools(())
 
     assert not driver.part(QLineEdit).isVisible()
-    assert any("Open a conversation" in each for each in driver.words)
+    assert any("Open a conversation" in text for text in driver.words)

@@ -32,7 +32,7 @@ class Driver:
         self.form = PriceSettings(ThemeSource())
         qtbot.addWidget(self.form)
         self.changes = []
-        self.form.price_changed.connect(lambda *given: self.changes.append(given))
+        self.form.price_changed.connect(lambda *args: self.changes.append(args))
         self.form.resize(700, 500)
         self.form.show_models(MODELS)
         self.form.show()
@@ -58,7 +58,7 @@ class Driver:
         self.bot.waitUntil(lambda: self.table.viewport().findChild(QLineEdit) is None)
 
     def button(self, name):
-        return next(each for each in self.form.findChildren(QPushButton) if each.accessibleName() == name)
+        return next(button for button in self.form.findChildren(QPushButton) if button.accessibleName() == name)
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def test_each_model_has_a_row_that_can_be_heard(driver):
         ["Anthropic", "large", "3", "15", "0.3", ""],
         ["Studio", "small", "0.25", "", "", ""],
     ]
-    spoken = driver.cells(Qt.ItemDataRole.AccessibleTextRole)
-    assert spoken[0][2] == "In: $3"
-    assert spoken[1][2:4] == ["In: $0.25, changed by you", "Out: not known, changed by you"]
+    texts = driver.cells(Qt.ItemDataRole.AccessibleTextRole)
+    assert texts[0][2] == "In: $3"
+    assert texts[1][2:4] == ["In: $0.25, changed by you", "Out: not known, changed by you"]
 
 
 def test_titles_leave_room_for_the_names_of_models_and_are_heard_whole(driver):
@@ -101,14 +101,14 @@ def test_a_number_is_changed_by_keyboard(driver):
 MORE = Model("Local", "stranger", "new")
 
 
-@pytest.mark.parametrize("listed", [MODELS, (*MODELS, MORE), (MORE, *MODELS), (MORE, MODELS[1]), MODELS[1:]])
-def test_what_is_typed_stays_while_models_are_listed(driver, listed):
+@pytest.mark.parametrize("models", [MODELS, (*MODELS, MORE), (MORE, *MODELS), (MORE, MODELS[1]), MODELS[1:]])
+def test_what_is_typed_stays_while_models_are_listed(driver, models):
     driver.select_conversation(1, 3)
     driver.bot.keyClick(driver.table, Qt.Key.Key_F2)
     editor = driver.table.viewport().findChild(QLineEdit)
     driver.bot.keyClicks(editor, "0.5")
-    driver.form.show_models(tuple(replace(model, is_own=True) for model in listed))
-    assert [row[1] for row in driver.cells()] == [model.model for model in listed]
+    driver.form.show_models(tuple(replace(model, is_own=True) for model in models))
+    assert [row[1] for row in driver.cells()] == [model.model for model in models]
     assert editor.isVisible()
     assert editor.text() == "0.5"
     driver.bot.keyClick(editor, Qt.Key.Key_Return)
@@ -152,10 +152,10 @@ def test_a_row_goes_back_to_what_is_shipped(driver):
 
 
 def test_the_filter_finds_servers_and_models(driver):
-    field = next(each for each in driver.form.findChildren(QLineEdit) if each.accessibleName() == "Filter prices")
-    for typed, found in (("STUD", ["small"]), ("large", ["large"]), ("nothing", []), ("", ["large", "small"])):
+    field = next(line for line in driver.form.findChildren(QLineEdit) if line.accessibleName() == "Filter prices")
+    for typed, expected in (("STUD", ["small"]), ("large", ["large"]), ("nothing", []), ("", ["large", "small"])):
         field.setText(typed)
-        assert [row[1] for row in driver.cells()] == found
+        assert [row[1] for row in driver.cells()] == expected
     field.setText("stud")
     driver.select_conversation(0, 4)
     driver.type_in("1")
@@ -164,9 +164,9 @@ def test_the_filter_finds_servers_and_models(driver):
 
 def test_an_empty_table_says_why(driver):
     driver.form.show_models(())
-    words = [each.text() for each in driver.form.findChildren(QLabel) if each.isVisible()]
+    words = [label.text() for label in driver.form.findChildren(QLabel) if label.isVisible()]
     assert "Models are listed here when a server is connected." in words
 
 
 def test_numbers_as_people_type_them():
-    assert [parse_price(each) for each in ("3", " $0,075 ", "1e3", "", "3 dollars")] == [3, 0.075, 1000, None, None]
+    assert [parse_price(text) for text in ("3", " $0,075 ", "1e3", "", "3 dollars")] == [3, 0.075, 1000, None, None]

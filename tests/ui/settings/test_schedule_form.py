@@ -31,7 +31,7 @@ class Driver:
 
     def focus(self, name):
         buttons = self.form.findChildren(QPushButton)
-        next(each for each in buttons if each.accessibleName() == name and each.isVisible()).setFocus()
+        next(button for button in buttons if button.accessibleName() == name and button.isVisible()).setFocus()
 
     @property
     def focused(self):

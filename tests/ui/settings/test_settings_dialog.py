@@ -29,7 +29,7 @@ from ui.settings.shortcuts_form import Shortcut
 from ui.style.server_fields import Status
 from ui.style.theme import ThemeSource
 
-OPENAI = next(each for each in CLOUD_PROVIDERS if each.id == "openai")
+OPENAI = next(provider for provider in CLOUD_PROVIDERS if provider.id == "openai")
 WITH_SERVERS = Preferences(providers=ProviderPreferences(endpoints=(LOCAL_SERVERS[0], OPENAI)))
 
 
@@ -49,18 +49,18 @@ class Driver:
             "connect_requested",
             "endpoint_edited",
         ):
-            getattr(self.dialog.providers, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+            getattr(self.dialog.providers, name).connect(lambda *args, name=name: self.facts.append((name, *args)))
         self.dialog.show()
 
     def part(self, kind, name):
-        return next(each for each in self.dialog.findChildren(kind) if each.accessibleName() == name)
+        return next(widget for widget in self.dialog.findChildren(kind) if widget.accessibleName() == name)
 
     def click(self, name):
         self.bot.mouseClick(self.part(QPushButton, name), Qt.MouseButton.LeftButton)
 
     @property
     def words(self):
-        return [each.text() for each in self.dialog.findChildren(QLabel) if each.isVisible()]
+        return [label.text() for label in self.dialog.findChildren(QLabel) if label.isVisible()]
 
 
 @pytest.fixture
@@ -69,16 +69,16 @@ def driver(qtbot):
 
 
 def test_numbers_have_their_units_and_a_word_stands_for_none(driver):
-    def shown(section, name):
+    def shown_value(section, name):
         return driver.dialog._forms[section].rows[name].control.widget.text()
 
-    assert shown("network", "connect_timeout") == "10 s"
-    assert shown("network", "headers_timeout") == "Automatic"
-    assert shown("appearance", "zoom") == "100 %"
-    assert shown("appearance", "text_size") == "10.5 pt"
+    assert shown_value("network", "connect_timeout") == "10 s"
+    assert shown_value("network", "headers_timeout") == "Automatic"
+    assert shown_value("appearance", "zoom") == "100 %"
+    assert shown_value("appearance", "text_size") == "10.5 pt"
 
 
-def found(driver):
+def search_results(driver):
     rows = driver.dialog._search.rows
     return [(rows.row(number).text, rows.row(number).under) for number in range(rows.rowCount())]
 
@@ -92,17 +92,17 @@ def test_a_search_finds_pages_and_settings_and_leads_to_the_control(driver):
     driver.bot.waitUntil(field.hasFocus)
     driver.bot.keyClicks(field, "language")
     assert not sections.isVisible()
-    assert found(driver)[:1] == [("Language", "Appearance")]
+    assert search_results(driver)[:1] == [("Language", "Appearance")]
     driver.bot.keyClick(field, Qt.Key.Key_Return)
     assert driver.dialog._rows[sections.currentRow()] == "appearance"
     driver.bot.waitUntil(driver.part(QComboBox, "Language").hasFocus)
     # The next one that was found is one click away.
-    assert found(driver)[:1] == [("Language", "Appearance")]
+    assert search_results(driver)[:1] == [("Language", "Appearance")]
     field.setFocus()
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
     assert (field.text(), sections.isVisible(), driver.dialog.isVisible()) == ("", True, True)
     driver.bot.keyClicks(field, "qqq")
-    assert found(driver) == [("Nothing found.", "")]
+    assert search_results(driver) == [("Nothing found.", "")]
     driver.bot.keyClick(field, Qt.Key.Key_Return)
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
@@ -119,9 +119,9 @@ def test_a_search_finds_the_actions_and_leads_to_their_keys(driver):
     field = driver.part(QLineEdit, "Search settings")
     driver.part(QLineEdit, "Search shortcuts").setText("new")
     field.setText("copy")
-    assert found(driver)[0] == ("Copy last answer", "Keyboard shortcuts")
+    assert search_results(driver)[0] == ("Copy last answer", "Keyboard shortcuts")
     field.setText("ctrl+alt+c")
-    assert found(driver) == [("Copy last answer", "Keyboard shortcuts")]
+    assert search_results(driver) == [("Copy last answer", "Keyboard shortcuts")]
     field.setFocus()
     driver.bot.keyClick(field, Qt.Key.Key_Return)
     driver.bot.waitUntil(driver.part(QListView, "Shortcuts").hasFocus)
@@ -144,7 +144,7 @@ def test_a_search_finds_the_actions_and_leads_to_their_keys(driver):
 )
 def test_what_a_search_finds_has_the_word_and_titles_come_first(driver, typed, titles):
     driver.part(QLineEdit, "Search settings").setText(typed)
-    assert [title for title, _ in found(driver)][: len(titles)] == titles
+    assert [title for title, _ in search_results(driver)][: len(titles)] == titles
 
 
 @pytest.mark.parametrize("width", [820, 360])
@@ -213,42 +213,42 @@ def test_pages_stand_under_headings_and_each_once(driver):
 
 def test_what_a_test_says_does_not_move_its_button(driver):
     test = driver.part(QPushButton, "Test OpenAI")
-    before = test.mapTo(driver.dialog, test.rect().topLeft())
+    position = test.mapTo(driver.dialog, test.rect().topLeft())
     driver.dialog.providers.show_state("openai", Status.ERROR, "It does not answer.")
     driver.bot.waitUntil(lambda: "It does not answer." in driver.words)
     driver.bot.wait(20)
-    assert test.mapTo(driver.dialog, test.rect().topLeft()) == before
+    assert test.mapTo(driver.dialog, test.rect().topLeft()) == position
 
 
 def test_a_test_that_completes_the_address_leaves_the_keyboard_and_what_is_written(driver):
     providers, bare = driver.dialog.providers, OPENAI.model_copy(update={"base_url": "https://models.example"})
-    whole = bare.model_copy(update={"base_url": "https://models.example/v1"})
+    completed = bare.model_copy(update={"base_url": "https://models.example/v1"})
     driver.dialog.show_page("providers")
     driver.dialog.activateWindow()
     providers.show_endpoints([bare])
     driver.bot.wait(1)
     driver.part(QPushButton, "Test OpenAI").setFocus()
-    providers.show_endpoints([whole])
+    providers.show_endpoints([completed])
     assert driver.part(QPushButton, "Test OpenAI").hasFocus()
-    assert driver.part(QLabel, whole.base_url)
+    assert driver.part(QLabel, completed.base_url)
     providers.show_endpoints([bare])
     driver.bot.wait(1)
     driver.click("Edit OpenAI")
     title, address = driver.part(QLineEdit, "Title of OpenAI"), driver.part(QLineEdit, "Address of OpenAI")
     driver.bot.keyClicks(title, "Mine")
-    providers.show_endpoints([whole])
-    assert (title.text(), address.text()) == ("Mine", whole.base_url)
+    providers.show_endpoints([completed])
+    assert (title.text(), address.text()) == ("Mine", completed.base_url)
     driver.click("Save OpenAI")
-    assert driver.facts[-1] == ("endpoint_edited", whole.model_copy(update={"title": "Mine"}))
+    assert driver.facts[-1] == ("endpoint_edited", completed.model_copy(update={"title": "Mine"}))
     # What is written is the address of this very server now.
     providers.show_endpoints([bare])
     driver.bot.wait(1)
     driver.click("Edit OpenAI")
-    driver.part(QLineEdit, "Address of OpenAI").setText(whole.base_url)
+    driver.part(QLineEdit, "Address of OpenAI").setText(completed.base_url)
     driver.click("Save OpenAI")
-    providers.show_endpoints([whole])
+    providers.show_endpoints([completed])
     fields = providers.findChildren(QLineEdit)
-    assert "Address of OpenAI" not in [each.accessibleName() for each in fields if each.isVisibleTo(providers)]
+    assert "Address of OpenAI" not in [field.accessibleName() for field in fields if field.isVisibleTo(providers)]
 
 
 def test_the_ring_around_a_row_is_for_who_comes_by_keys(driver):
@@ -258,8 +258,8 @@ def test_the_ring_around_a_row_is_for_who_comes_by_keys(driver):
     driver.bot.waitUntil(rows.hasFocus)
 
     def has_ring():
-        drawn = rows.viewport().grab(rows.visualRect(rows.currentIndex())).toImage()
-        inks = {drawn.pixelColor(x, drawn.height() // 2).name() for x in range(6)}
+        picture = rows.viewport().grab(rows.visualRect(rows.currentIndex())).toImage()
+        inks = {picture.pixelColor(x, picture.height() // 2).name() for x in range(6)}
         return ThemeSource().theme.accent in inks
 
     assert has_ring()
@@ -287,10 +287,10 @@ def test_every_declared_preference_has_a_control_with_its_words(driver):
             if (section_name, name) == ("spelling", "languages"):
                 continue  # boxes, which come when the dictionaries are known: test_spelling_page.py
             controls = [
-                each
+                widget
                 for kind in (QComboBox, QCheckBox, QSpinBox, QDoubleSpinBox, QPlainTextEdit, QLineEdit)
-                for each in driver.dialog.findChildren(kind)
-                if each.accessibleName() == field.title
+                for widget in driver.dialog.findChildren(kind)
+                if widget.accessibleName() == field.title
             ]
             assert len(controls) == 1, field.title
             assert controls[0].accessibleDescription() == field.description
@@ -455,8 +455,8 @@ def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
     driver.bot.keyClicks(driver.part(QLineEdit, "API key for OpenAI"), "new")
     driver.dialog.providers.show_state("openai", Status.NO_KEYRING, "The keyring is locked.")
     name = "Keep it in memory until the program is closed"
-    links = [each for each in driver.dialog.findChildren(QPushButton) if each.accessibleName() == name]
-    (link,) = (each for each in links if each.isVisible())
+    links = [button for button in driver.dialog.findChildren(QPushButton) if button.accessibleName() == name]
+    (link,) = (link for link in links if link.isVisible())
     driver.bot.mouseClick(link, Qt.MouseButton.LeftButton)
     assert driver.facts == [("session_key_submitted", "openai", SecretStr("new"))]
     driver.dialog.providers.show_state("openai", Status.OK, "Connected.")
@@ -473,7 +473,7 @@ def test_a_key_that_nobody_took_is_gone_when_the_settings_are_opened_again(drive
         driver.dialog.close()
         driver.dialog.show()
         assert (field.isVisible(), field.text()) == (True, "")
-        links = [each for each in driver.dialog.findChildren(QPushButton) if each.text() == "Keep it in memory"]
+        links = [button for button in driver.dialog.findChildren(QPushButton) if button.text() == "Keep it in memory"]
         assert not any(link.isVisible() for link in links)
 
 
@@ -481,18 +481,20 @@ def test_a_key_that_nobody_took_is_gone_when_the_settings_are_opened_again(drive
 def test_the_keyboard_is_where_it_was_after_a_test_unless_the_person_moved_it(driver, name):
     driver.dialog.show_page("providers")
     driver.click("Change key of OpenAI")
-    show_state, other = driver.dialog.providers.show_state, driver.part(QPushButton, "Change key of OpenAI")
-    asked = next(
-        each for each in driver.dialog.findChildren(QWidget) if each.accessibleName() == name and each.isVisible()
+    show_state, other_button = driver.dialog.providers.show_state, driver.part(QPushButton, "Change key of OpenAI")
+    control = next(
+        widget
+        for widget in driver.dialog.findChildren(QWidget)
+        if widget.accessibleName() == name and widget.isVisible()
     )
-    for moves in (False, True):
-        asked.setFocus()
+    for is_moved in (False, True):
+        control.setFocus()
         show_state("openai", Status.BUSY, "Asking…")
-        assert (driver.dialog.focusWidget() is asked) == asked.isEnabled()
-        if moves:
-            other.setFocus()
+        assert (driver.dialog.focusWidget() is control) == control.isEnabled()
+        if is_moved:
+            other_button.setFocus()
         show_state("openai", Status.ERROR, "Refused.")
-        assert driver.dialog.focusWidget() is (other if moves else asked)
+        assert driver.dialog.focusWidget() is (other_button if is_moved else control)
 
 
 def test_a_removed_server_leaves_the_list(driver):
@@ -517,8 +519,10 @@ def test_what_is_written_about_a_server_stays_while_others_change(driver):
         driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=endpoints)))
         driver.bot.waitUntil(lambda: title.isVisible() and key.isVisible())
         assert (title.text(), key.text()) == ("Work", "sk-1")
-        shown = [each.accessibleName() for each in buttons(driver) if each.text() == "Test" and each.isVisible()]
-        assert shown == [f"Test {each.title}" for each in endpoints]
+        names = [
+            button.accessibleName() for button in buttons(driver) if button.text() == "Test" and button.isVisible()
+        ]
+        assert names == [f"Test {endpoint.title}" for endpoint in endpoints]
 
 
 class TestEditing:
@@ -546,8 +550,8 @@ class TestEditing:
         driver.part(QComboBox, "API of OpenAI").setCurrentIndex(0)
         assert not self.warned(driver)
         (changed,) = self.edited(driver)
-        wanted = {"title": "Work", "base_url": "https://api.openai.com/v2", "dialect": "openai-chat"}
-        assert changed == OPENAI.model_copy(update=wanted)
+        changes = {"title": "Work", "base_url": "https://api.openai.com/v2", "dialect": "openai-chat"}
+        assert changed == OPENAI.model_copy(update=changes)
         driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
         driver.bot.waitUntil(lambda: "Key set" in driver.words)
         assert driver.part(QLineEdit, "API key for Work").isHidden()
@@ -570,8 +574,8 @@ class TestEditing:
         driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
         driver.bot.waitUntil(lambda: "No key" in driver.words)
         assert any("Enter the key for this one" in words for words in driver.words)
-        fields = [each for each in driver.dialog.providers.findChildren(QLineEdit) if each.isVisible()]
-        assert [each.accessibleName() for each in fields] == ["API key for OpenAI"]
+        fields = [field for field in driver.dialog.providers.findChildren(QLineEdit) if field.isVisible()]
+        assert [field.accessibleName() for field in fields] == ["API key for OpenAI"]
 
     def test_without_a_key_there_is_nothing_to_warn_about(self, driver):
         driver.dialog.providers.show_keys([])
@@ -585,7 +589,7 @@ class TestEditing:
 
     def test_nothing_changed_or_escape_leaves_it(self, driver):
         assert self.edited(driver) == []
-        assert not any(each.accessibleName() == "Save OpenAI" and each.isVisible() for each in buttons(driver))
+        assert not any(button.accessibleName() == "Save OpenAI" and button.isVisible() for button in buttons(driver))
         driver.click("Edit OpenAI")
         field = driver.part(QLineEdit, "Title of OpenAI")
         field.setText("Other")
@@ -608,8 +612,8 @@ def test_a_number_that_is_typed_stays_while_others_change(qtbot, is_touched):
     box.setFocus()
     box.selectAll()
     qtbot.keyClicks(box, "3")
-    now = driver.dialog._preferences
-    zoomed = now.model_copy(update={"appearance": now.appearance.model_copy(update={"zoom": 110})})
+    preferences = driver.dialog._preferences
+    zoomed = preferences.model_copy(update={"appearance": preferences.appearance.model_copy(update={"zoom": 110})})
     driver.dialog.set_preferences(zoomed)
     assert driver.part(QSpinBox, "Zoom").value() == 110
     qtbot.keyClicks(box, "0")
@@ -627,7 +631,7 @@ def test_another_language_says_that_it_needs_a_new_start(qtbot):
     assert driver.changes[-1].appearance.language == "de"
     driver.dialog.set_preferences(driver.changes[-1])
     assert note in driver.words
-    restart = next(each for each in driver.dialog.findChildren(QPushButton) if each.text() == "Restart now")
+    restart = next(button for button in driver.dialog.findChildren(QPushButton) if button.text() == "Restart now")
     assert not restart.isVisible()
     driver.dialog.offer_restart(is_possible=True)
     assert note not in driver.words, "the button says it"

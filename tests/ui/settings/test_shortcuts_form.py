@@ -35,15 +35,21 @@ class Page:
         self.changes.append(keys)
         self.form.show_shortcuts(
             [
-                Shortcut(each.name, each.title, keys.get(each.name, each.default), each.default, each.words)
-                if not each.fixed and not each.choices
-                else each
-                for each in SHORTCUTS
+                Shortcut(
+                    shortcut.name,
+                    shortcut.title,
+                    keys.get(shortcut.name, shortcut.default),
+                    shortcut.default,
+                    shortcut.words,
+                )
+                if not shortcut.fixed and not shortcut.choices
+                else shortcut
+                for shortcut in SHORTCUTS
             ]
         )
 
     def find(self, kind, name):
-        return next(each for each in self.form.findChildren(kind) if each.accessibleName() == name)
+        return next(widget for widget in self.form.findChildren(kind) if widget.accessibleName() == name)
 
     @property
     def rows(self):
@@ -62,7 +68,7 @@ class Page:
 
     @property
     def words(self):
-        return [each.text() for each in self.form.findChildren(QLabel) if each.isVisible()]
+        return [label.text() for label in self.form.findChildren(QLabel) if label.isVisible()]
 
 
 @pytest.fixture
@@ -79,11 +85,11 @@ def test_it_finds_by_words_and_by_keys(page):
     assert page.rows == {}
     assert "No action found with these words or keys." in page.words
     search.clear()
-    pressed = page.find(KeyField, "Find by pressing keys")
-    QTest.keyClick(pressed, Qt.Key.Key_K, CONTROL)
+    key_field = page.find(KeyField, "Find by pressing keys")
+    QTest.keyClick(key_field, Qt.Key.Key_K, CONTROL)
     assert list(page.rows) == ["Commands"]
     assert page.changes == []
-    QTest.keyClick(pressed, Qt.Key.Key_Escape)
+    QTest.keyClick(key_field, Qt.Key.Key_Escape)
     assert len(page.rows) == len(SHORTCUTS)
 
 
@@ -110,7 +116,9 @@ def test_keys_of_another_action_are_taken_over_only_when_the_person_says_so(page
         assert page.changes == []
         assert any("Ctrl+N is used by “New conversation”." in words for words in page.words)
         button = next(
-            each for each in page.form.findChildren(QPushButton) if each.accessibleName() == answer and each.isVisible()
+            button
+            for button in page.form.findChildren(QPushButton)
+            if button.accessibleName() == answer and button.isVisible()
         )
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         assert page.field("Try the demo").hasFocus()
@@ -129,11 +137,11 @@ def test_keys_that_are_needed_elsewhere_are_refused(page, key, modifiers, words)
     page.choose("New conversation")
     field = page.field("New conversation")
     QTest.keyClick(field, key, modifiers)
-    assert any(said.startswith(words) for said in page.words)
+    assert any(text.startswith(words) for text in page.words)
     assert (page.changes, field.keys) == ([], "Ctrl+N")
     QTest.keyClick(field, Qt.Key.Key_F4)
     assert page.changes == [{"new": "F4"}]
-    assert not any(said.startswith(words) for said in page.words)
+    assert not any(text.startswith(words) for text in page.words)
 
 
 def test_keys_of_the_message_are_chosen_and_fixed_ones_say_so(page):
@@ -151,7 +159,7 @@ def test_keys_of_the_message_are_chosen_and_fixed_ones_say_so(page):
 
 
 def test_the_approval_dialog_is_named(page):
-    assert any("keys of the approval dialog are fixed" in said for said in page.words)
+    assert any("keys of the approval dialog are fixed" in text for text in page.words)
 
 
 def test_tab_leaves_the_field_and_keeps_its_keys(page):

@@ -53,7 +53,7 @@ class Driver:
 
     def __init__(self, qtbot):
         self.bot = qtbot
-        self.said = []
+        self.saved = []
         self.form = self.build()
         self.form.show_tools((BUILT_IN, SERVED))
         self.form.show_models([STUDIO, SILENT])
@@ -62,14 +62,14 @@ class Driver:
 
     def build(self):
         form = SpecialistSettings()
-        form.changed.connect(self.said.append)
+        form.changed.connect(self.saved.append)
         form.show_items((REVIEWER,))
         form.resize(560, 640)
         return form
 
     def part(self, kind, name):
-        inside = self.form.findChildren(kind)
-        return next((each for each in inside if each.accessibleName() == name and each.isVisible()), None)
+        widgets = self.form.findChildren(kind)
+        return next((widget for widget in widgets if widget.accessibleName() == name and widget.isVisible()), None)
 
     def click(self, name):
         button = self.part(QPushButton, name)
@@ -82,8 +82,8 @@ class Driver:
 
     @property
     def tools(self):
-        boxes = [each for each in self.form.findChildren(QCheckBox) if each.isVisible()]
-        return {each.accessibleName(): each.isChecked() for each in boxes}
+        boxes = [box for box in self.form.findChildren(QCheckBox) if box.isVisible()]
+        return {box.accessibleName(): box.isChecked() for box in boxes}
 
     @property
     def models(self):
@@ -105,7 +105,7 @@ class Driver:
 
     @property
     def words(self):
-        return [each.text() for each in self.form.findChildren(QLabel) if each.isVisible()]
+        return [label.text() for label in self.form.findChildren(QLabel) if label.isVisible()]
 
 
 class DialogDriver(Driver):
@@ -113,7 +113,7 @@ class DialogDriver(Driver):
 
     def build(self):
         self.dialog = SettingsDialog(ThemeSource(), Preferences(specialists=SpecialistPreferences(defined=(REVIEWER,))))
-        self.dialog.preferences_changed.connect(lambda each: self.said.append(each.specialists.defined))
+        self.dialog.preferences_changed.connect(lambda preferences: self.saved.append(preferences.specialists.defined))
         self.dialog.show_page("specialists")
         return self.dialog.specialists
 
@@ -144,7 +144,7 @@ def test_a_new_one_is_written(driver):
     driver.part(QDoubleSpinBox, "Time limit").setValue(2.5)
     driver.part(QSpinBox, "Turn limit").setValue(12)
     driver.click("Save")
-    made = Specialist(
+    specialist = Specialist(
         name="researcher",
         description="Looks up",
         system_prompt="You look up.",
@@ -153,7 +153,7 @@ def test_a_new_one_is_written(driver):
         share=0.25,
         limits=Limits(tokens=9000, cost=1.5, seconds=150, turns=12),
     )
-    assert driver.said == [(REVIEWER, made)]
+    assert driver.saved == [(REVIEWER, specialist)]
     assert "researcher" in driver.words
     assert driver.part(QLineEdit, "Name") is None
 
@@ -168,13 +168,13 @@ def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driv
     # A list that comes meanwhile changes nothing of what is written.
     driver.form.show_models([SILENT])
     driver.click("Save")
-    assert driver.said[-1][0].model == "tiny"
+    assert driver.saved[-1][0].model == "tiny"
     driver.click("Edit reviewer")
     assert driver.models == ["Same as whoever calls it", "tiny (not listed)", "Another model…"]
     assert driver.part(QComboBox, "Model").currentText() == "tiny (not listed)"
     driver.choose_model("Same as whoever calls it")
     driver.click("Save")
-    assert driver.said[-1][0].model is None
+    assert driver.saved[-1][0].model is None
 
 
 def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
@@ -189,7 +189,7 @@ def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
     driver.form.show_tools((BUILT_IN, SERVED))
     assert driver.tools == {"Read a file": False, "Write a file – may change something": False, "Find (t)": True}
     driver.click("Save")
-    assert driver.said[-1][0].tools == ("t__find",)
+    assert driver.saved[-1][0].tools == ("t__find",)
 
 
 def test_of_many_tools_one_is_looked_for(driver):
@@ -209,7 +209,7 @@ def test_what_is_not_shown_stays_when_one_is_changed(driver):
     driver.click("Edit reviewer")
     driver.write(Description="Reads all code")
     driver.click("Save")
-    assert driver.said == [(REVIEWER.model_copy(update={"description": "Reads all code"}),)]
+    assert driver.saved == [(REVIEWER.model_copy(update={"description": "Reads all code"}),)]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_what_cannot_be_saved_is_said_where_it_is(driver, fields, field, words):
     driver.click("Add specialist…")
     driver.write(**{"Name": "x", "Description": "d", "Instructions": "i", **fields})
     driver.click("Save")
-    assert driver.said == []
+    assert driver.saved == []
     assert words in " ".join(driver.words)
     assert driver.part(QPlainTextEdit if field == "Instructions" else QLineEdit, field).property("invalid") == "true"
 
@@ -255,16 +255,16 @@ def test_escape_leaves_everything_as_it_was(qtbot):
     driver.bot.keyClick(driver.part(QLineEdit, "Description"), Qt.Key.Key_Escape)
     assert driver.dialog.isVisible()
     assert "Reads code" in driver.words
-    assert driver.said == []
+    assert driver.saved == []
 
 
 def test_one_is_removed_and_put_back(driver):
     driver.click("Remove reviewer")
-    assert driver.said == [()]
+    assert driver.saved == [()]
     assert "There is no specialist yet." in driver.words
     assert "The specialist “reviewer” is removed. No conversation uses it from its next prompt on." in driver.words
     driver.click("Undo")
-    assert driver.said[-1] == (REVIEWER,)
+    assert driver.saved[-1] == (REVIEWER,)
     assert driver.part(QPushButton, "Undo") is None
 
 
@@ -286,11 +286,11 @@ def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver
     assert driver.part(QPushButton, "Add specialist…") is None
     driver.form.edit("other")
     driver.click("Remove other")
-    assert driver.said[-1] == (REVIEWER,)
+    assert driver.saved[-1] == (REVIEWER,)
     driver.form.show_items([other, REVIEWER])
     assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "You look."
     driver.click("Save")
-    assert [(each.name, each.system_prompt) for each in driver.said[-1]] == [
+    assert [(specialist.name, specialist.system_prompt) for specialist in driver.saved[-1]] == [
         ("other", "You review."),
         ("reviewer", "You look."),
     ]

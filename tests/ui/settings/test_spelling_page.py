@@ -20,7 +20,7 @@ class Driver:
         self.dialog.show()
 
     def box(self, language):
-        return next(each for each in self.dialog.findChildren(QCheckBox) if each.accessibleName() == NAMES[language])
+        return next(box for box in self.dialog.findChildren(QCheckBox) if box.accessibleName() == NAMES[language])
 
     def show(self, *languages):
         self.dialog.set_preferences(Preferences(spelling=SpellingPreferences(languages=languages)))
@@ -31,7 +31,7 @@ class Driver:
 
     @property
     def words(self):
-        return " ".join(each.text() for each in self.dialog.findChildren(QLabel) if each.isVisible())
+        return " ".join(label.text() for label in self.dialog.findChildren(QLabel) if label.isVisible())
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def backup(number, *, is_automatic=False):
 def test_a_backup_that_the_program_writes_by_itself_takes_no_selection(qtbot, is_automatic, selected):
     page = StorageSettings(ThemeSource(), QWidget())
     qtbot.addWidget(page)
-    rows = next(each for each in page.findChildren(QListWidget) if each.accessibleName() == "Backups")
+    rows = next(widget for widget in page.findChildren(QListWidget) if widget.accessibleName() == "Backups")
     page.show_backups([backup(2), backup(1)])
     assert rows.currentRow() == 0
     rows.setCurrentRow(1)

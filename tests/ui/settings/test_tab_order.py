@@ -29,36 +29,36 @@ class Dialog(QWidget):
         self.column.addWidget(self.add)
         TabOrder(self.pages, page)
         layout = QVBoxLayout(self)
-        for each in (self.pages, page, self.close_button):
-            layout.addWidget(each)
+        for widget in (self.pages, page, self.close_button):
+            layout.addWidget(widget)
 
     def stops(self, bot):
-        """Where Tab stops, from the list of pages around to it."""
+        """Return where Tab stops, from the list of pages around to it."""
         self.pages.setFocus()
-        found = []
+        names = []
         for _ in range(10):
             bot.keyClick(self.focusWidget(), Qt.Key.Key_Tab)
             if self.focusWidget() is self.pages:
-                return found
-            found.append(self.focusWidget().text())
-        return found
+                return names
+            names.append(self.focusWidget().text())
+        return names
 
 
 @pytest.fixture
 def dialog(qtbot):
-    made = Dialog()
-    qtbot.addWidget(made)
-    with qtbot.waitExposed(made):
-        made.show()
-    return made
+    new_dialog = Dialog()
+    qtbot.addWidget(new_dialog)
+    with qtbot.waitExposed(new_dialog):
+        new_dialog.show()
+    return new_dialog
 
 
 def card(*words):
-    made = QWidget()
-    layout = QVBoxLayout(made)
-    for each in words:
-        layout.addWidget(QPushButton(each))
-    return made
+    card_widget = QWidget()
+    layout = QVBoxLayout(card_widget)
+    for text in words:
+        layout.addWidget(QPushButton(text))
+    return card_widget
 
 
 def test_cards_that_come_later_stand_where_they_are_seen(dialog, qtbot):
@@ -91,25 +91,27 @@ def test_what_comes_into_a_card_stands_in_it(dialog, qtbot):
 
 @pytest.fixture
 def settings(qtbot):
-    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
-    made = SettingsDialog(ThemeSource(), kept)
-    qtbot.addWidget(made)
-    made.mcp_servers.show_servers((SERVER,))
-    made.rules.dry_run.show_tools(("read_file",))
-    made.show()
-    return made
+    preferences = Preferences(
+        modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,))
+    )
+    settings_dialog = SettingsDialog(ThemeSource(), preferences)
+    qtbot.addWidget(settings_dialog)
+    settings_dialog.mcp_servers.show_servers((SERVER,))
+    settings_dialog.rules.dry_run.show_tools(("read_file",))
+    settings_dialog.show()
+    return settings_dialog
 
 
 def chain(dialog):
-    """Whatever Tab could stop at on the page that is shown, in order, by name."""
-    found, each = [], dialog._list.nextInFocusChain()
-    while each is not dialog._list:
-        stops = each.focusPolicy() & Qt.FocusPolicy.TabFocus and each.focusProxy() is None and each.isEnabled()
+    """Return the names of all that Tab could stop at on the page shown, in order."""
+    names, widget = [], dialog._list.nextInFocusChain()
+    while widget is not dialog._list:
+        is_stop = widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None and widget.isEnabled()
         # The search is before the list, where the walk begins.
-        if each.isVisible() and stops and each is not dialog._search.field:
-            found.append(each.accessibleName() or each.text())
-        each = each.nextInFocusChain()
-    return found
+        if widget.isVisible() and is_stop and widget is not dialog._search.field:
+            names.append(widget.accessibleName() or widget.text())
+        widget = widget.nextInFocusChain()
+    return names
 
 
 def begin_nothing(settings):

@@ -15,14 +15,16 @@ def test_with_large_text_every_button_is_inside(qtbot, qapp):
         dialog = TrashDialog(themes, 30)
         qtbot.addWidget(dialog)
         dialog.show()
-        hint = next(each for each in dialog.findChildren(type(dialog._hint)) if "30 days" in each.text())
+        hint = next(label for label in dialog.findChildren(type(dialog._hint)) if "30 days" in label.text())
         dialog.resize(300, 1400)
         qtbot.waitUntil(hint.isVisible)
         dialog.resize(300, 560)
-        buttons = [each for each in dialog.findChildren(QPushButton) if each.isVisible()]
+        buttons = [button for button in dialog.findChildren(QPushButton) if button.isVisible()]
         assert len(buttons) == 4
         rect = dialog.rect()
-        qtbot.waitUntil(lambda: all(rect.contains(each.mapTo(dialog, each.rect().bottomRight())) for each in buttons))
+        qtbot.waitUntil(
+            lambda: all(rect.contains(button.mapTo(dialog, button.rect().bottomRight())) for button in buttons)
+        )
     finally:
         qapp.setStyleSheet("")
         qapp.setFont(font)

@@ -22,16 +22,16 @@ UNPRICED = UsageFigures(answers=1, unpriced=1, tokens=700, input_tokens=700)
 @pytest.fixture
 def page(qtbot, monkeypatch):
     monkeypatch.setattr(module, "local_today", lambda: TODAY)
-    made = UsageSettings(ThemeSource(), QWidget())
-    qtbot.addWidget(made)
-    made.resize(560, 900)
-    made.show()
-    return made
+    usage_settings = UsageSettings(ThemeSource(), QWidget())
+    qtbot.addWidget(usage_settings)
+    usage_settings.resize(560, 900)
+    usage_settings.show()
+    return usage_settings
 
 
 def days(**figures):
     return UsageReport(
-        "day", tuple(UsageRow(f"2026-03-{day.removeprefix('d')}", each) for day, each in figures.items())
+        "day", tuple(UsageRow(f"2026-03-{day.removeprefix('d')}", figure) for day, figure in figures.items())
     )
 
 
@@ -45,7 +45,7 @@ def cells(page):
 
 
 def test_where_no_cost_is_known_the_chart_is_of_tokens_until_somebody_chooses(page):
-    measure = next(each for each in page.findChildren(QComboBox) if each.accessibleName() == "In the chart")
+    measure = next(menu for menu in page.findChildren(QComboBox) if menu.accessibleName() == "In the chart")
     page.show_report(days(d29=UNPRICED))
     assert measure.currentText() == "Tokens"
     assert page.findChild(UsageChart).bars[-2].value == 700
@@ -97,9 +97,9 @@ def test_the_arrow_keys_read_the_bars(page, qtbot):
 
 def test_it_asks_for_what_is_chosen_and_shows_no_other_answer(page, qtbot):
     grouping = next(box for box in page.findChildren(QComboBox) if box.accessibleName() == "Grouped by")
-    with qtbot.waitSignal(page.report_requested) as asked:
+    with qtbot.waitSignal(page.report_requested) as signal:
         grouping.setCurrentIndex(grouping.findData("project"))
-    assert asked.args == ["project", TODAY - timedelta(days=29)]
+    assert signal.args == ["project", TODAY - timedelta(days=29)]
     page.show_report(days(d28=PRICED))
     assert not page.report.rows
     page.show_report(UsageReport("project", (UsageRow("/home/ada/import", PRICED), UsageRow("", UNPRICED))))
@@ -124,7 +124,7 @@ def test_budgets_are_said_with_figures_and_that_money_cannot_hold_without_a_pric
 
 
 def test_many_days_become_months_and_many_months_years():
-    rows = [UsageRow((TODAY - timedelta(days=back)).isoformat(), PRICED) for back in range(0, 2_000, 10)]
+    rows = [UsageRow((TODAY - timedelta(days=days_ago)).isoformat(), PRICED) for days_ago in range(0, 2_000, 10)]
     assert len(by_period(rows, first_day("week", TODAY), TODAY)) == 7
     months = by_period(rows, first_day("year", TODAY), TODAY)
     assert [title for title, _ in months] == ["Jan 2026", "Feb 2026", "Mar 2026"] or len(months) == 89
@@ -146,22 +146,22 @@ def test_the_scale_ends_at_a_round_number(highest, end):
 
 
 def test_a_long_table_begins_with_ten_rows_and_never_scrolls_by_itself(qtbot):
-    made = UsageSettings(ThemeSource(), QWidget())
+    usage_settings = UsageSettings(ThemeSource(), QWidget())
     page = QScrollArea()
     qtbot.addWidget(page)
     page.setWidgetResizable(True)
-    page.setWidget(made)
+    page.setWidget(usage_settings)
     page.resize(560, 400)
     page.show()
-    made.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", PRICED) for day in range(1, 31))))
-    table = made.findChild(UsageTable)
-    more = next(each for each in made.findChildren(QPushButton) if each.text() == "Show all 30 rows")
-    assert len(cells(made)) == 10
+    usage_settings.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", PRICED) for day in range(1, 31))))
+    table = usage_settings.findChild(UsageTable)
+    more = next(button for button in usage_settings.findChildren(QPushButton) if button.text() == "Show all 30 rows")
+    assert len(cells(usage_settings)) == 10
 
     more.click()
 
-    qtbot.waitUntil(lambda: made.height() > table.height() > page.height())
-    assert (len(cells(made)), more.isVisible(), table.verticalScrollBar().maximum()) == (30, False, 0)
+    qtbot.waitUntil(lambda: usage_settings.height() > table.height() > page.height())
+    assert (len(cells(usage_settings)), more.isVisible(), table.verticalScrollBar().maximum()) == (30, False, 0)
     # The page follows the arrow keys.
     table.setCurrentIndex(table.rows.index(0, 0))
     QTest.keyClick(table, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
@@ -169,9 +169,15 @@ def test_a_long_table_begins_with_ten_rows_and_never_scrolls_by_itself(qtbot):
     assert table.currentIndex().row() == 29
     assert page.viewport().rect().contains(table.viewport().mapTo(page.viewport(), row.center()))
     # An answer is counted meanwhile.
-    made.request()
-    made.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", UNPRICED) for day in range(1, 31))))
-    assert (len(cells(made)), cells(made)[-1][-1], table.currentIndex().row()) == (30, "not known", 29)
-    made.choose("week", "day")
-    made.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", PRICED) for day in range(1, 13))))
-    assert (len(cells(made)), more.text()) == (10, "Show all 12 rows")
+    usage_settings.request()
+    usage_settings.show_report(
+        UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", UNPRICED) for day in range(1, 31)))
+    )
+    assert (len(cells(usage_settings)), cells(usage_settings)[-1][-1], table.currentIndex().row()) == (
+        30,
+        "not known",
+        29,
+    )
+    usage_settings.choose("week", "day")
+    usage_settings.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", PRICED) for day in range(1, 13))))
+    assert (len(cells(usage_settings)), more.text()) == (10, "Show all 12 rows")

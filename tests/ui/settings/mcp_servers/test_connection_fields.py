@@ -32,7 +32,7 @@ def test_a_shell_line_is_taken_apart():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shown"),
+    ("arguments", "secret"),
     [
         (("--token=abc",), "--token"),
         (("--api-key", "abc"), "--api-key"),
@@ -45,5 +45,5 @@ def test_a_shell_line_is_taken_apart():
         (("a-very-long-name-of-a-package-without-digits",), None),
     ],
 )
-def test_what_seems_to_be_a_secret_is_named_and_never_shown(arguments, shown):
-    assert find_secret(arguments) == shown
+def test_what_seems_to_be_a_secret_is_named_and_never_shown(arguments, secret):
+    assert find_secret(arguments) == secret

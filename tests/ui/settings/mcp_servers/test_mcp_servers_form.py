@@ -21,9 +21,9 @@ FILES = McpServer(id="files", title="Files", connection=StdioConnection(command=
 WEB = McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.example/mcp", sign_in=True))
 
 
-def tool(name="read", said=None, **changes):
+def tool(name="read", declared=None, **changes):
     fields = {"tool_class": ToolClass.MUTATING, "is_enabled": True, "description": "Reads a file."} | changes
-    return McpToolInfo(name=name, full_name=f"files__{name}", declared_class=said, **fields)
+    return McpToolInfo(name=name, full_name=f"files__{name}", declared_class=declared, **fields)
 
 
 class Driver:
@@ -34,19 +34,21 @@ class Driver:
         self.facts = []
         self.form.requests.change_requested.connect(self.change)
         for name in ("saved", "removed", "test_requested", "log_followed", "sign_in_requested", "states_requested"):
-            getattr(self.form.requests, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+            getattr(self.form.requests, name).connect(lambda *args, name=name: self.facts.append((name, *args)))
         self.form.resize(600, 900)
         self.form.show()
-        self.kept = {each.id: each for each in servers}
+        self.kept = {server.id: server for server in servers}
         self.form.show_servers(servers)
 
     def change(self, server_id, change):
-        """Kept at once, and not shown."""
+        """Save the change at once, without showing it."""
         self.kept[server_id] = change(self.kept[server_id])
 
     def part(self, kind, name):
-        found = [each for each in self.form.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
-        return found[0] if found else None
+        parts = [
+            widget for widget in self.form.findChildren(kind) if widget.accessibleName() == name and widget.isVisible()
+        ]
+        return parts[0] if parts else None
 
     def click(self, name):
         self.bot.mouseClick(self.part(QPushButton, name), Qt.MouseButton.LeftButton)
@@ -56,7 +58,7 @@ class Driver:
 
     @property
     def words(self):
-        return [each.text() for each in self.form.findChildren(QLabel) if each.isVisible()]
+        return [label.text() for label in self.form.findChildren(QLabel) if label.isVisible()]
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def driver(qtbot):
 )
 def test_each_state_has_words_and_a_colour(driver, state, fields, words, kind):
     driver.show_state(state, **fields)
-    (found,) = [each for each in driver.form.card("files").findChildren(QLabel) if each.text() == words]
+    (found,) = [label for label in driver.form.card("files").findChildren(QLabel) if label.text() == words]
     assert (found.isVisible(), found.property("kind")) == (True, kind)
 
 
@@ -105,7 +107,7 @@ def test_what_is_open_stays_when_servers_change(driver):
 def test_one_log_is_open_at_a_time(driver):
     driver.click("Show the log of Files")
     driver.click("Show the log of Web")
-    assert [each for each in driver.facts if each[0] == "log_followed"][-1] == ("log_followed", "web")
+    assert [fact for fact in driver.facts if fact[0] == "log_followed"][-1] == ("log_followed", "web")
     assert driver.form.card("files").log is None
     driver.click("Show the log of Web")
     assert driver.facts[-1] == ("log_followed", "")
@@ -113,10 +115,10 @@ def test_one_log_is_open_at_a_time(driver):
 
 def test_what_counts_about_a_tool_is_chosen_in_words(driver):
     driver.form.show_servers((FILES.model_copy(update={"trusted": True}), WEB))
-    driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY, tool_class=ToolClass.READ_ONLY),))
+    driver.show_state("running", tools=(tool(declared=ToolClass.READ_ONLY, tool_class=ToolClass.READ_ONLY),))
     driver.click("Show the tools of Files")
     choice = driver.part(QComboBox, "How to treat read")
-    assert [choice.itemText(at) for at in range(3)] == [
+    assert [choice.itemText(index) for index in range(3)] == [
         "As the server says (Only reads)",
         "Only reads",
         "Can change things",
@@ -133,16 +135,16 @@ def test_what_counts_about_a_tool_is_chosen_in_words(driver):
 
 
 def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
-    said = FILES.with_tool_class_override("read", "before", ToolClass.READ_ONLY)
-    driver.form.show_servers((said, WEB))
+    server = FILES.with_tool_class_override("read", "before", ToolClass.READ_ONLY)
+    driver.form.show_servers((server, WEB))
     driver.show_state("running", tools=(tool(digest="now", has_changed=True), tool("write")))
     driver.click("Show the tools of Files")
     choice = driver.part(QComboBox, "How to treat read")
     rows = driver.part(QListView, "Tools of Files")
     assert choice.currentIndex() == 0
-    assert any("but it has changed since" in each for each in driver.words)
-    spoken = [rows.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(2)]
-    assert ["Changed: choose again" in each for each in spoken] == [True, False]
+    assert any("but it has changed since" in text for text in driver.words)
+    texts = [rows.model().index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole) for row in range(2)]
+    assert ["Changed: choose again" in words for words in texts] == [True, False]
     choice.setCurrentIndex(1)
     choice.activated.emit(1)
     saved = driver.kept["files"]
@@ -150,15 +152,15 @@ def test_a_tool_that_is_another_one_asks_for_a_new_choice(driver):
     driver.form.show_servers((saved, WEB))
     driver.show_state("running", tools=(tool(digest="now"), tool("write")))
     assert choice.currentIndex() == 1
-    assert not any("but it has changed since" in each for each in driver.words)
+    assert not any("but it has changed since" in text for text in driver.words)
 
 
 def test_the_remedy_of_the_state_comes_before_a_general_one(driver):
     driver.show_state("failed", reason=Sentence("It is not there."), remedy=Sentence("Install it."))
     assert "It is not there.\nInstall it." in driver.words
-    assert not any("Look at its log" in each for each in driver.words)
+    assert not any("Look at its log" in text for text in driver.words)
     driver.show_state("failed", reason=Sentence("It is not there."))
-    assert any("Look at its log" in each for each in driver.words)
+    assert any("Look at its log" in text for text in driver.words)
 
 
 def test_one_that_is_off_is_tried_all_the_same(driver):
@@ -183,7 +185,9 @@ def test_the_keyboard_is_on_the_button_again_after_a_test(driver):
 
 
 def test_what_is_not_believed_is_said(driver):
-    driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY),), unusable_tools=(Sentence("Too many tools."),))
+    driver.show_state(
+        "running", tools=(tool(declared=ToolClass.READ_ONLY),), unusable_tools=(Sentence("Too many tools."),)
+    )
     driver.click("Show the tools of Files")
     choice = driver.part(QComboBox, "How to treat read")
     assert choice.itemText(0) == "To be safe (Can change things)"
@@ -208,16 +212,16 @@ def test_a_tool_is_switched_where_it_is_ticked(driver):
 
 
 def test_two_hundred_tools_cost_what_is_seen(driver, monkeypatch):
-    measured, size = [], ToolDelegate.sizeHint
-    monkeypatch.setattr(ToolDelegate, "sizeHint", lambda *given: (measured.append(1), size(*given))[1])
+    measurements, size = [], ToolDelegate.sizeHint
+    monkeypatch.setattr(ToolDelegate, "sizeHint", lambda *args: (measurements.append(1), size(*args))[1])
     driver.show_state("running", tools=tuple(tool(f"t{number}") for number in range(200)))
     driver.click("Show the tools of Files")
     rows = driver.part(QListView, "Tools of Files")
-    asked, data = set(), rows.model().data
-    rows.model().data = lambda index, role=0: (asked.add(index.row()), data(index, role))[1]
+    rows_asked, data = set(), rows.model().data
+    rows.model().data = lambda index, role=0: (rows_asked.add(index.row()), data(index, role))[1]
     rows.grab()
-    assert 0 < len(asked) < 20
-    assert 0 < len(measured) < 20
+    assert 0 < len(rows_asked) < 20
+    assert 0 < len(measurements) < 20
     assert len(driver.form.card("files").tools.findChildren(QCheckBox)) == 1
 
 
@@ -282,19 +286,19 @@ def test_signing_in_waits_and_can_be_ended(driver):
     driver.click("Sign in to Web")
     assert driver.facts[-1] == ("sign_in_requested", "web")
     card.sign_in.show_page("https://a.example/login", is_open=False)
-    assert any("Copy the address" in each for each in driver.words)
+    assert any("Copy the address" in text for text in driver.words)
     driver.click("Copy address")
-    ended = []
-    driver.form.requests.sign_in_cancelled.connect(ended.append)
+    cancelled = []
+    driver.form.requests.sign_in_cancelled.connect(cancelled.append)
     driver.click("Cancel signing in")
-    assert ended == ["web"]
+    assert cancelled == ["web"]
     card.sign_in.show_result("")
     assert driver.part(QPushButton, "Sign in to Web") is not None
     assert driver.part(QPushButton, "Sign out of Web") is None
 
 
 @pytest.mark.parametrize(
-    ("state", "is_signed_in", "offered"),
+    ("state", "is_signed_in", "button_name"),
     [
         ("idle", None, "Sign in to Web"),
         ("idle", False, "Sign in to Web"),
@@ -310,22 +314,22 @@ def test_signing_in_waits_and_can_be_ended(driver):
         ("starting", True, None),
     ],
 )
-def test_only_that_is_offered_which_does_something(driver, state, is_signed_in, offered):
+def test_only_that_is_offered_which_does_something(driver, state, is_signed_in, button_name):
     driver.show_state(state, "web", is_signed_in=is_signed_in)
-    names = [each.accessibleName() for each in driver.form.card("web").sign_in.findChildren(QPushButton)]
-    shown = [each for each in names if driver.part(QPushButton, each) is not None]
-    assert shown == ([offered] if offered else [])
+    names = [button.accessibleName() for button in driver.form.card("web").sign_in.findChildren(QPushButton)]
+    visible_names = [name for name in names if driver.part(QPushButton, name) is not None]
+    assert visible_names == ([button_name] if button_name else [])
 
 
 def test_the_keys_stay_where_they_are_when_the_person_is_signed_in_or_out(driver):
-    for is_in, one, other in (
+    for is_in, before_change, after_change in (
         (True, "Sign out of Web", "Sign in to Web"),
         (False, "Sign in to Web", "Sign out of Web"),
     ):
         driver.show_state("running", "web", is_signed_in=is_in)
-        driver.part(QPushButton, one).setFocus()
+        driver.part(QPushButton, before_change).setFocus()
         driver.show_state("idle", "web", is_signed_in=not is_in)
-        assert driver.form.focusWidget() is driver.part(QPushButton, other)
+        assert driver.form.focusWidget() is driver.part(QPushButton, after_change)
 
 
 SCHEMA = {
@@ -341,12 +345,16 @@ SCHEMA = {
 def test_the_arguments_of_a_tool_can_be_read(driver):
     driver.show_state("running", tools=(tool(schema=SCHEMA), tool("write", digest="2")))
     driver.click("Show the tools of Files")
-    assert not any("Which" in each for each in driver.words)
+    assert not any("Which" in text for text in driver.words)
     driver.click("Show 2 arguments")
-    at = driver.words.index("path")
-    assert driver.words[at : at + 3] == ["path", "text · required", "Which⟨U+202E⟩ file."]
-    at = driver.words.index("mode")
-    assert driver.words[at + 1 : at + 4] == ["anything · optional", 'One of: "text", "bytes"', 'Default: "text"']
+    index = driver.words.index("path")
+    assert driver.words[index : index + 3] == ["path", "text · required", "Which⟨U+202E⟩ file."]
+    index = driver.words.index("mode")
+    assert driver.words[index + 1 : index + 4] == [
+        "anything · optional",
+        'One of: "text", "bytes"',
+        'Default: "text"',
+    ]
     driver.click("Show as JSON")
     raw = driver.part(QPlainTextEdit, "Schema of the arguments as JSON")
     assert json.loads(raw.toPlainText()) == SCHEMA
@@ -369,7 +377,7 @@ def test_long_schemas_are_cut_and_say_so(driver):
     assert "p59" in driver.words
     assert "p60" not in driver.words
     assert "These are the first 60. The others are in the JSON." in driver.words
-    assert any(each.startswith("The first 20,000 of ") for each in driver.words)
+    assert any(text.startswith("The first 20,000 of ") for text in driver.words)
     assert len(driver.part(QPlainTextEdit, "Schema of the arguments as JSON").toPlainText()) == 20_000
 
 
@@ -380,14 +388,14 @@ def test_an_import_says_what_it_takes_and_what_it_refuses(driver):
     panel.show_preview(preview_of(text, ()))
     assert driver.part(QPlainTextEdit, "Command line of a").toPlainText() == "x"
     assert "Plain variables: LOG=1" in driver.words
-    assert any("“b” cannot be taken over" in each for each in driver.words)
+    assert any("“b” cannot be taken over" in text for text in driver.words)
     driver.part(QCheckBox, "Import a").click()
     assert not driver.part(QPushButton, "Import").isEnabled()
     driver.part(QCheckBox, "Import a").click()
-    taken = []
-    panel.import_requested.connect(lambda *given: taken.append(given[1]))
+    imports = []
+    panel.import_requested.connect(lambda *args: imports.append(args[1]))
     driver.click("Import 1 server")
-    assert taken == [{"a"}]
+    assert imports == [{"a"}]
     assert not driver.part(QPushButton, "Cancel").isEnabled()
     panel.show_problem(Sentence("The keyring is locked."))
     assert "The keyring is locked." in driver.words

@@ -33,33 +33,37 @@ class Driver:
         self.bot = qtbot
         self.editor = ServerEditor(ThemeSource(), kind, server, taken)
         qtbot.addWidget(self.editor)
-        self.said, self.cancelled = [], []
-        self.editor.saved.connect(lambda *given: self.said.append(given))
+        self.saved, self.cancelled = [], []
+        self.editor.saved.connect(lambda *args: self.saved.append(args))
         self.editor.cancelled.connect(lambda: self.cancelled.append(True))
         self.editor.show()
 
     def all(self, kind, name):
-        return [each for each in self.editor.findChildren(kind) if each.accessibleName() == name and each.isVisible()]
+        return [
+            widget
+            for widget in self.editor.findChildren(kind)
+            if widget.accessibleName() == name and widget.isVisible()
+        ]
 
     def click(self, name):
         self.bot.mouseClick(self.all(QPushButton, name)[0], Qt.MouseButton.LeftButton)
 
-    def write(self, name, text, at=-1):
-        self.all(QLineEdit, name)[at].setText(text)
+    def write(self, name, text, index=-1):
+        self.all(QLineEdit, name)[index].setText(text)
 
     @property
     def words(self):
-        return "\n".join(each.text() for each in self.editor.findChildren(QLabel) if each.isVisible())
+        return "\n".join(label.text() for label in self.editor.findChildren(QLabel) if label.isVisible())
 
     def secrets(self):
-        return {name: value.get_secret_value() for name, value in self.said[-1][1].items()}
+        return {name: value.get_secret_value() for name, value in self.saved[-1][1].items()}
 
 
 def test_saving_without_a_change_changes_nothing(qtbot):
     for kind, server in (("program", PROGRAM), ("address", WEB), ("address", KNOWN)):
         driver = Driver(qtbot, kind, server, {server.id})
         driver.click("Save")
-        assert driver.said == [(server, {})]
+        assert driver.saved == [(server, {})]
 
 
 @pytest.mark.parametrize(("kind", "server", "name"), [("program", PROGRAM, "variable"), ("address", WEB, "header")])
@@ -67,7 +71,7 @@ def test_a_secret_that_was_never_given_is_not_called_kept(qtbot, kind, server, n
     driver = Driver(qtbot, kind, server, {server.id})
 
     def value():
-        return next(each for each in driver.all(QLineEdit, f"Value of the {name}") if not each.text())
+        return next(field for field in driver.all(QLineEdit, f"Value of the {name}") if not field.text())
 
     assert value().placeholderText() == "Kept in the keyring"
     driver.editor.set_stored_secrets(frozenset(server.secret_names))
@@ -75,7 +79,7 @@ def test_a_secret_that_was_never_given_is_not_called_kept(qtbot, kind, server, n
     driver.editor.set_stored_secrets(frozenset({"OTHER"}))
     assert value().placeholderText() == "Value"
     driver.click("Save")
-    assert driver.said == []
+    assert driver.saved == []
     assert "has no value" in driver.words
     value().setText("given now")
     driver.click("Save")
@@ -99,9 +103,9 @@ def test_a_program_is_written(qtbot):
     driver.all(QSpinBox, "Time limit")[0].setValue(60)
     driver.all(QCheckBox, "")[0].click()
     driver.click("Save")
-    made = driver.said[0][0]
-    assert (made.id, made.title, made.timeout) == ("my-files-2", "My files!", 60)
-    assert made.connection == StdioConnection(
+    server = driver.saved[0][0]
+    assert (server.id, server.title, server.timeout) == ("my-files-2", "My files!", 60)
+    assert server.connection == StdioConnection(
         command="uvx", args=("-q", "/home/ada/My notes"), env={"LOG": "warn"}, secret_env=("TOKEN",)
     )
     assert driver.secrets() == {"TOKEN": "abc"}
@@ -121,7 +125,7 @@ def test_a_secret_under_another_name_must_be_given_again(qtbot):
     driver.write("Name of the variable", "OTHER")
     assert "“OTHER” has no value" in driver.words
     driver.click("Save")
-    assert driver.said == []
+    assert driver.saved == []
     driver.write("Name of the variable", "TOKEN")
     assert "has no value" not in driver.words
 
@@ -133,10 +137,10 @@ def test_what_headers_hold_goes_to_no_other_host(qtbot):
     driver.write("Address", "https://b.example/mcp")
     assert "belong to a.example and are not sent to other addresses" in driver.words
     driver.click("Save")
-    assert driver.said == []
+    assert driver.saved == []
     driver.write("Value of the header", "abc")
     driver.click("Save")
-    assert driver.said[0][0].connection.url == "https://b.example/mcp"
+    assert driver.saved[0][0].connection.url == "https://b.example/mcp"
     assert driver.secrets() == {"X-Key": "abc"}
 
 
@@ -146,13 +150,13 @@ def test_what_variables_hold_goes_to_no_other_program(qtbot):
     arguments.setPlainText("-y\nanother")
     assert "are not given to another one" in driver.words
     driver.click("Save")
-    assert driver.said == []
+    assert driver.saved == []
     arguments.setPlainText("-y\na b")
     assert "are not given to another one" not in driver.words
     driver.write("Program", "npx2")
     driver.write("Value of the variable", "abc")
     driver.click("Save")
-    assert driver.said[0][0].connection.command == "npx2"
+    assert driver.saved[0][0].connection.command == "npx2"
     assert driver.secrets() == {"TOKEN": "abc"}
 
 
@@ -164,7 +168,7 @@ def test_addresses_without_tls_are_warned_about(qtbot):
     assert "Others on the network can read" in driver.words
     driver.write("Title", "A")
     driver.click("Save")
-    assert driver.said[0][0].connection.url == "http://a.example/mcp/"
+    assert driver.saved[0][0].connection.url == "http://a.example/mcp/"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def test_what_is_wrong_is_said_while_it_is_typed(qtbot, kind, fields, words):
         driver.write("Value of the variable", "x")
     assert words in driver.words
     driver.click("Save")
-    assert driver.said == []
+    assert driver.saved == []
 
 
 def test_a_new_one_is_not_blamed_before_anything_is_typed(qtbot):
@@ -219,7 +223,7 @@ def test_nothing_is_lost_when_it_cannot_be_kept(qtbot):
     driver.editor.show_error(Sentence("The keyring is locked."))
     assert "The keyring is locked." in driver.words
     driver.click("Save")
-    assert len(driver.said) == 2
+    assert len(driver.saved) == 2
     assert driver.secrets() == {"TOKEN": "new"}
     driver.editor.show_error(Sentence("Again."))
     driver.bot.keyClick(driver.editor, Qt.Key.Key_Escape)
@@ -236,34 +240,34 @@ def test_ids_are_made_of_titles():
 def test_an_agreed_client_id_and_its_secret_are_entered_where_one_signs_in(qtbot):
     driver = Driver(qtbot, "address", WEB, {"web"})
     assert driver.all(QLineEdit, "Client id") == []
-    sign_in = next(each for each in driver.editor.findChildren(QCheckBox) if "OAuth" in each.accessibleName())
+    sign_in = next(box for box in driver.editor.findChildren(QCheckBox) if "OAuth" in box.accessibleName())
     sign_in.click()
     assert not driver.all(QLineEdit, "Client secret")[0].isEnabled()
     driver.write("Client id", " agreed ")
     driver.write("Client secret", "s3cret-value")
     assert driver.all(QLineEdit, "Client secret")[0].echoMode() is QLineEdit.EchoMode.Password
     driver.click("Save")
-    made, _ = driver.said[-1]
-    assert (made.connection.client_id, made.connection.headers) == ("agreed", ("X-Key",))
+    server, _ = driver.saved[-1]
+    assert (server.connection.client_id, server.connection.headers) == ("agreed", ("X-Key",))
     assert driver.secrets() == {CLIENT_SECRET: "s3cret-value"}
     driver.editor.show_error(Sentence("no"))
     sign_in.click()
     driver.click("Save")
-    assert driver.said[-1][0].connection.client_id == ""
+    assert driver.saved[-1][0].connection.client_id == ""
     assert driver.secrets() == {}
 
 
 def test_a_kept_client_secret_belongs_to_one_id_at_one_address(qtbot):
     driver = Driver(qtbot, "address", KNOWN, {"web"})
     secret = driver.all(QLineEdit, "Client secret")[0]
-    kept, open_ = "Kept in the keyring", "Client secret, if it has one"
-    assert secret.placeholderText() == kept
+    in_keyring, optional = "Kept in the keyring", "Client secret, if it has one"
+    assert secret.placeholderText() == in_keyring
     driver.write("Client id", "other")
-    assert secret.placeholderText() == open_
+    assert secret.placeholderText() == optional
     driver.write("Client id", "agreed")
     driver.write("Address", "https://b.example/mcp")
-    assert secret.placeholderText() == open_
+    assert secret.placeholderText() == optional
     driver.write("Address", "https://a.example/mcp")
-    assert secret.placeholderText() == kept
+    assert secret.placeholderText() == in_keyring
     driver.editor.set_stored_secrets(frozenset())
-    assert secret.placeholderText() == open_
+    assert secret.placeholderText() == optional

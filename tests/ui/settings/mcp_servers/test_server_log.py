@@ -20,11 +20,11 @@ def lines(first, count, level=""):
 
 @pytest.fixture
 def pane(qtbot):
-    made = LogPane(ThemeSource(), "Own")
-    qtbot.addWidget(made)
-    made.resize(500, 400)
-    made.show()
-    return made
+    log_pane = LogPane(ThemeSource(), "Own")
+    qtbot.addWidget(log_pane)
+    log_pane.resize(500, 400)
+    log_pane.show()
+    return log_pane
 
 
 def view_of(pane):
@@ -61,28 +61,28 @@ def test_what_is_read_stays_though_lines_go_above_it(pane):
 
 
 def test_a_flood_lays_out_and_paints_what_is_seen_and_no_more(pane, monkeypatch):
-    asked, measured = [], []
+    rows_asked, measurements = [], []
     size = LogDelegate.sizeHint
-    monkeypatch.setattr(LogDelegate, "sizeHint", lambda *given: (measured.append(1), size(*given))[1])
+    monkeypatch.setattr(LogDelegate, "sizeHint", lambda *args: (measurements.append(1), size(*args))[1])
     view_of(pane).setItemDelegate(LogDelegate(ThemeSource(), pane))
     pane.show_lines(lines(0, MAX_LINES))
     data = pane.model.data
 
     def counted(index, role=Qt.ItemDataRole.DisplayRole):
-        asked.append(index.row())
+        rows_asked.append(index.row())
         return data(index, role)
 
     pane.model.data = counted
-    long = [McpLogLine(AT, "info", "x" * 2_000) for _ in range(MAX_LINES)]
-    pane.add_lines(long)
+    long_lines = [McpLogLine(AT, "info", "x" * 2_000) for _ in range(MAX_LINES)]
+    pane.add_lines(long_lines)
     pane.grab()
-    assert 0 < len(set(asked)) < 40
-    assert len(asked) < 1_000
-    assert 0 < len(measured) < 20
+    assert 0 < len(set(rows_asked)) < 40
+    assert len(rows_asked) < 1_000
+    assert 0 < len(measurements) < 20
 
 
 @pytest.mark.parametrize(
-    ("shown", "levels"),
+    ("log_filter", "levels"),
     [
         (LogFilter.ALL, ["", "debug", "info", "notice", "warning", "error", "emergency", "odd"]),
         (LogFilter.INFO, ["info", "notice", "warning", "error", "emergency", "odd"]),
@@ -91,12 +91,12 @@ def test_a_flood_lays_out_and_paints_what_is_seen_and_no_more(pane, monkeypatch)
         (LogFilter.WRITTEN, [""]),
     ],
 )
-def test_levels(shown, levels):
+def test_a_filter_shows_its_levels(log_filter, levels):
     rows = LogModel()
-    rows.set_filter(shown)
+    rows.set_filter(log_filter)
     all_levels = ("", "debug", "info", "notice", "warning", "error", "emergency", "odd")
     rows.add([McpLogLine(AT, level, "x") for level in all_levels])
-    assert [each.level for each in rows.lines()] == levels
+    assert [line.level for line in rows.lines()] == levels
 
 
 def test_it_is_bounded_whatever_is_shown(qtmodeltester):
@@ -116,7 +116,7 @@ def test_it_is_bounded_whatever_is_shown(qtmodeltester):
 def test_chosen_lines_are_copied_or_all_that_are_shown(pane, qtbot):
     pane.show_lines([*lines(0, 2), *lines(2, 1, "error")])
     pane.copy()
-    assert [each[9:] for each in QGuiApplication.clipboard().text().split("\n")] == [
+    assert [line[9:] for line in QGuiApplication.clipboard().text().split("\n")] == [
         "line 0",
         "line 1",
         "[error] line 2",
@@ -126,9 +126,9 @@ def test_chosen_lines_are_copied_or_all_that_are_shown(pane, qtbot):
     qtbot.keyClick(view_of(pane), Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     pane.copy()
     assert QGuiApplication.clipboard().text().endswith(" line 1")
-    whole = pane.findChild(QPlainTextEdit)
-    assert whole.isVisible()
-    assert whole.toPlainText().endswith("line 1")
+    details = pane.findChild(QPlainTextEdit)
+    assert details.isVisible()
+    assert details.toPlainText().endswith("line 1")
 
 
 def test_the_filter_is_a_choice_of_the_person(pane):
@@ -136,4 +136,4 @@ def test_the_filter_is_a_choice_of_the_person(pane):
     choice = pane.findChild(QComboBox)
     choice.setCurrentIndex(choice.findText("Errors"))
     choice.activated.emit(choice.currentIndex())
-    assert [each.text for each in pane.model.lines()] == ["line 2"]
+    assert [line.text for line in pane.model.lines()] == ["line 2"]

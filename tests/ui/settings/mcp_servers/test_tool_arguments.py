@@ -10,12 +10,12 @@ from ui.settings.mcp_servers.tool_arguments import (
 )
 
 
-def read(properties, **more):
-    return parse_tool_arguments({"type": "object", "properties": properties, **more})[0]
+def read(properties, **options):
+    return parse_tool_arguments({"type": "object", "properties": properties, **options})[0]
 
 
 def test_name_kind_need_and_words():
-    found = read(
+    arguments = read(
         {
             "query": {"type": "string", "description": "What to look for."},
             "most": {"type": "integer", "default": 50, "title": "Most"},
@@ -24,7 +24,7 @@ def test_name_kind_need_and_words():
         },
         required=["query", 3],
     )
-    assert found == (
+    assert arguments == (
         ToolArgument("query", ("string",), is_required=True, description="What to look for."),
         ToolArgument("most", ("integer",), default="50"),
         ToolArgument("state", description="Which state", choices=('"open"', '"closed"')),
@@ -34,7 +34,7 @@ def test_name_kind_need_and_words():
 
 def test_what_is_inside_of_others_stands_behind_them():
     place = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    found = read(
+    arguments = read(
         {
             "place": {"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}], "description": "Where."},
             "stops": {"type": "array", "items": {"$ref": "#/$defs/Place"}},
@@ -42,7 +42,7 @@ def test_what_is_inside_of_others_stands_behind_them():
         },
         **{"$defs": {"Place": place}},
     )
-    assert found == (
+    assert arguments == (
         ToolArgument("place", ("object", "null"), description="Where."),
         ToolArgument("place.city", ("string",), is_required=True),
         ToolArgument("stops", ("array",), ("object",)),
@@ -53,24 +53,26 @@ def test_what_is_inside_of_others_stands_behind_them():
 
 def test_a_schema_that_goes_round_ends():
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
-    found = read({"first": {"$ref": "#/$defs/Node"}}, **{"$defs": {"Node": node}})
-    assert [each.name for each in found] == ["first", *("first" + ".next" * depth for depth in range(1, 5))]
+    arguments = read({"first": {"$ref": "#/$defs/Node"}}, **{"$defs": {"Node": node}})
+    assert [argument.name for argument in arguments] == ["first", *("first" + ".next" * depth for depth in range(1, 5))]
 
 
 def test_references_to_nowhere_leave_it_open():
-    ways = {"a": "#/$defs/None", "b": "https://example.org/other", "c": 3, "d": "#/properties/e/x"}
-    found = read({name: {"$ref": to} for name, to in ways.items()} | {"e": []})
-    assert [each.kinds for each in found] == [()] * 5
+    references = {"a": "#/$defs/None", "b": "https://example.org/other", "c": 3, "d": "#/properties/e/x"}
+    arguments = read({name: {"$ref": target} for name, target in references.items()} | {"e": []})
+    assert [argument.kinds for argument in arguments] == [()] * 5
 
 
 def test_it_is_bounded():
-    many = {"enum": [f"{'x' * 200}{number}" for number in range(MAX_CHOICES + 3)], "description": "y" * 9_000}
-    found, are_all = parse_tool_arguments({"properties": {f"p{number}": many for number in range(MAX_ARGUMENTS + 5)}})
-    assert (len(found), are_all) == (MAX_ARGUMENTS, False)
-    assert (len(found[0].choices), found[0].omitted_choices) == (MAX_CHOICES, 3)
-    assert len(found[0].choices[0]) < 100
-    assert len(found[0].description) == MAX_DESCRIPTION_LENGTH + 1
-    assert parse_tool_arguments({"properties": {f"p{number}": many for number in range(MAX_ARGUMENTS)}})[1] is True
+    schema = {"enum": [f"{'x' * 200}{number}" for number in range(MAX_CHOICES + 3)], "description": "y" * 9_000}
+    arguments, is_all = parse_tool_arguments(
+        {"properties": {f"p{number}": schema for number in range(MAX_ARGUMENTS + 5)}}
+    )
+    assert (len(arguments), is_all) == (MAX_ARGUMENTS, False)
+    assert (len(arguments[0].choices), arguments[0].omitted_choices) == (MAX_CHOICES, 3)
+    assert len(arguments[0].choices[0]) < 100
+    assert len(arguments[0].description) == MAX_DESCRIPTION_LENGTH + 1
+    assert parse_tool_arguments({"properties": {f"p{number}": schema for number in range(MAX_ARGUMENTS)}})[1] is True
     assert parse_tool_arguments({"properties": "none"}) == ((), True)
 
 
