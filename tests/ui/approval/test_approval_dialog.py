@@ -57,9 +57,9 @@ class Driver:
         self.themes = ThemeSource()
         self.dialog = ApprovalDialog(self.themes, self.window, input_delay_ms)
         self.decisions, self.postponed, self.previews = [], [], []
-        self.dialog.decided.connect(lambda *given: self.decisions.append(given))
+        self.dialog.decided.connect(lambda *args: self.decisions.append(args))
         self.dialog.postponed.connect(lambda: self.postponed.append(1))
-        self.dialog.preview_requested.connect(lambda *given: self.previews.append(given))
+        self.dialog.preview_requested.connect(lambda *args: self.previews.append(args))
 
     def show(self, *calls):
         self.dialog.set_approvals(calls)
@@ -72,7 +72,7 @@ class Driver:
             self.bot.waitUntil(lambda: self.button("Deny").isEnabled())
 
     def button(self, name):
-        return next(each for each in self.dialog.findChildren(QPushButton) if each.accessibleName() == name)
+        return next(button for button in self.dialog.findChildren(QPushButton) if button.accessibleName() == name)
 
     def click(self, name):
         self.bot.mouseClick(self.button(name), Qt.MouseButton.LeftButton)
@@ -82,11 +82,11 @@ class Driver:
         self.bot.keyClick(QApplication.focusWidget() or self.dialog, key, modifiers)
 
     def part(self, kind, name):
-        return next(each for each in self.dialog.findChildren(kind) if each.accessibleName() == name)
+        return next(widget for widget in self.dialog.findChildren(kind) if widget.accessibleName() == name)
 
     @property
     def words(self):
-        return [each.text() for each in self.dialog.findChildren(QLabel) if not each.isHidden()]
+        return [label.text() for label in self.dialog.findChildren(QLabel) if not label.isHidden()]
 
     @property
     def preview(self):
@@ -109,10 +109,10 @@ def test_it_says_who_asks_for_what(driver):
     assert driver.dialog.windowModality() == Qt.WindowModality.WindowModal
     assert "The agent researcher → writer asks to use" in driver.words
     assert {"Write a file", "Can change things", "Writes files", "a.txt: 1 line added, 1 removed"} <= set(driver.words)
-    shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
-    assert "\\u202e" in shown
-    assert not any(each.startswith("In the folder") for each in driver.words)
-    assert shown.count("y") == 3000
+    arguments_text = driver.part(QPlainTextEdit, "Arguments").toPlainText()
+    assert "\\u202e" in arguments_text
+    assert not any(text.startswith("In the folder") for text in driver.words)
+    assert arguments_text.count("y") == 3000
     assert driver.preview.toPlainText() == "one\ntwo\nthree"
 
 
@@ -133,33 +133,33 @@ def test_only_what_can_be_written_in_looks_so(driver):
 
 
 @pytest.mark.parametrize(
-    ("undoable", "says"),
+    ("undoable", "sentences"),
     [(True, ["This call can be undone."]), (False, ["This call cannot be undone."]), (None, [])],
 )
-def test_it_says_whether_it_can_be_undone(driver, undoable, says):
+def test_it_says_whether_it_can_be_undone(driver, undoable, sentences):
     driver.show(call(undoable=undoable))
-    assert [each for each in driver.words if "undone" in each] == says
+    assert [text for text in driver.words if "undone" in text] == sentences
 
 
 def test_what_only_reads_leaves_nothing_to_be_undone(driver):
     driver.show(call(tool_class=ToolClass.READ_ONLY, effects=frozenset({Effect.NETWORK}), undoable=False))
-    assert [each for each in driver.words if "undone" in each] == []
+    assert [text for text in driver.words if "undone" in text] == []
 
 
 def test_a_tool_of_a_server_comes_with_the_words_of_that_server_and_no_other_does(driver):
     driver.show(call(1, server="Tickets\u202e", server_description="Writes <b>a</b> comment."), call(2))
-    said = driver.part(QPlainTextEdit, "The server's own words")
-    assert any("of the server “Tickets" in each and "\u202e" not in each for each in driver.words)
-    assert said.toPlainText() == "Writes <b>a</b> comment."
-    assert said.isReadOnly()
+    words_of_server = driver.part(QPlainTextEdit, "The server's own words")
+    assert any("of the server “Tickets" in text and "\u202e" not in text for text in driver.words)
+    assert words_of_server.toPlainText() == "Writes <b>a</b> comment."
+    assert words_of_server.isReadOnly()
     assert "Writes <b>a</b> comment." in driver.dialog.accessibleDescription()
     driver.part(QListWidget, "Waiting calls").setCurrentRow(1)
-    assert not said.isVisible()
+    assert not words_of_server.isVisible()
 
 
 def test_the_exact_name_of_a_tool_is_told_beside_its_words(driver):
     driver.show(call(1, "tickets__add-comment", server="Tickets"))
-    title = next(each for each in driver.dialog.findChildren(QLabel) if each.text() == "Add comment (tickets)")
+    title = next(label for label in driver.dialog.findChildren(QLabel) if label.text() == "Add comment (tickets)")
     assert "tickets__add-comment" in title.toolTip()
 
 
@@ -258,7 +258,7 @@ def test_the_next_call_rests_too(qtbot):
     qtbot.mouseClick(driver.button("Allow once"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(driver.button("Allow once"), Qt.MouseButton.LeftButton)
     driver.key(Qt.Key.Key_A)
-    assert [each[0] for each in driver.decisions] == ["call-1"]
+    assert [decision[0] for decision in driver.decisions] == ["call-1"]
     driver.dialog.reject()
 
 
@@ -398,15 +398,15 @@ def test_the_preview_follows_the_edits(driver):
 
 def test_what_cannot_be_used_yet_leaves_the_heading_of_the_last_preview(driver):
     driver.show(call())
-    last = "The edited arguments cannot be used yet; this is the last preview."
+    notice = "The edited arguments cannot be used yet; this is the last preview."
     driver.edit('{"path": "b.txt",')
-    assert {"a.txt: 1 line added, 1 removed", last} <= set(driver.words)
+    assert {"a.txt: 1 line added, 1 removed", notice} <= set(driver.words)
     driver.edit('{"path": "b.txt", "content": "new"}')
     assert "a.txt: 1 line added, 1 removed" in driver.words
     driver.bot.waitUntil(lambda: bool(driver.previews))
     driver.dialog.set_preview(*driver.previews[-1], DiffPreview("b.txt", None, "new"))
     assert "New file: b.txt" in driver.words
-    assert not any("preview" in each for each in driver.words)
+    assert not any("preview" in text for text in driver.words)
 
 
 @pytest.mark.parametrize("later", ["edited again", "edited to what cannot be used", "discarded"])
@@ -515,8 +515,8 @@ def test_html_in_a_call_is_text(driver):
 
 def test_very_many_arguments_are_shown_in_part_and_said_to_be(driver):
     driver.show(call(arguments={"content": "text", "numbers": [7] * 400_000}))
-    shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
-    assert shown.count("\n") < 40_000
-    assert any(each.startswith("Arguments, without the last ") for each in driver.words)
+    arguments_text = driver.part(QPlainTextEdit, "Arguments").toPlainText()
+    assert arguments_text.count("\n") < 40_000
+    assert any(text.startswith("Arguments, without the last ") for text in driver.words)
     driver.dialog.set_approvals([call(2)])
     assert "Arguments" in driver.words

@@ -61,7 +61,7 @@ SCENES = {
 
 @pytest.fixture
 def roomy(qtbot, qapp):
-    """Makes a dialog in the program's look, whose screen has so much room."""
+    """Return a function that builds a dialog in the program's style on a screen of this size."""
 
     def make(room, zoom=100):
         driver = Driver(qtbot)
@@ -76,15 +76,15 @@ def roomy(qtbot, qapp):
 
 
 def settle(driver):
-    """Until it has the size that it wants."""
+    """Wait until the dialog has its final size."""
     dialog, sizes = driver.dialog, []
 
-    def same():
+    def has_settled():
         sizes.append((dialog.size(), dialog._scroll_area.widget().size()))
         at_work = dialog._sizer.grow_timer.isActive() or dialog._scroll_area._shrink_timer.isActive()
         return len(sizes) > 3 and sizes[-1] == sizes[-3] and not at_work
 
-    driver.bot.waitUntil(same)
+    driver.bot.waitUntil(has_settled)
 
 
 def area_in(dialog, part):
@@ -92,24 +92,35 @@ def area_in(dialog, part):
 
 
 def decisions(driver):
-    return [each for each in driver.dialog._bar.findChildren(QWidget) if each.isVisible() and each.accessibleName()]
+    return [
+        widget for widget in driver.dialog._bar.findChildren(QWidget) if widget.isVisible() and widget.accessibleName()
+    ]
 
 
 def overlapping(areas):
-    return [(a, b) for at, a in enumerate(areas) for b in areas[at + 1 :] if a.intersects(b)]
+    return [
+        (first, second)
+        for number, first in enumerate(areas)
+        for second in areas[number + 1 :]
+        if first.intersects(second)
+    ]
 
 
 def cut(driver):
-    """Parts of the middle that stick out of it sideways, and texts that are lower than their words."""
+    """Return the parts of the content that stick out sideways, and the texts that are lower than their words need."""
     content = driver.dialog._scroll_area.widget()
     width = driver.dialog._scroll_area.viewport().width()
-    inside = [each for each in content.findChildren(QWidget) if each.isVisibleTo(content)]
-    seen = [each for each in inside if isinstance(each, QLabel | QPushButton | AutoHeightText)]
-    wide = [each for each in seen if not 0 <= area_in(content, each).left() <= area_in(content, each).right() < width]
-    low = [each for each in seen if isinstance(each, QLabel) and each.height() < each.heightForWidth(each.width())]
+    children = [widget for widget in content.findChildren(QWidget) if widget.isVisibleTo(content)]
+    shown = [child for child in children if isinstance(child, QLabel | QPushButton | AutoHeightText)]
+    too_wide = [
+        child for child in shown if not 0 <= area_in(content, child).left() <= area_in(content, child).right() < width
+    ]
+    too_low = [
+        child for child in shown if isinstance(child, QLabel) and child.height() < child.heightForWidth(child.width())
+    ]
     return [
-        (each.accessibleName() or each.text(), width, each.geometry(), each.heightForWidth(each.width()))
-        for each in wide + low
+        (part.accessibleName() or part.text(), width, part.geometry(), part.heightForWidth(part.width()))
+        for part in too_wide + too_low
     ]
 
 
@@ -126,7 +137,7 @@ def test_the_buttons_are_on_the_screen_and_nothing_is_cut(roomy, room, zoom, sce
         width, height = ROOMS[room]
         assert dialog.width() <= width
         assert dialog.height() <= height
-        areas = [area_in(dialog, each) for each in decisions(driver)]
+        areas = [area_in(dialog, decision) for decision in decisions(driver)]
         assert len(areas) >= 7
         assert all(dialog.rect().contains(area) for area in areas)
         assert overlapping(areas) == []
@@ -141,8 +152,8 @@ def test_the_buttons_end_where_the_parts_above_them_end(roomy):
     dialog = driver.dialog
     assert not dialog._scroll_area.verticalScrollBar().isVisible()
     parts = (dialog._arguments._view, dialog._preview, dialog._bar)
-    assert len({area_in(dialog, each).right() for each in (*parts, driver.button("Allow once"))}) == 1
-    assert len({area_in(dialog, each).left() for each in (*parts, driver.button("Edit arguments"))}) == 1
+    assert len({area_in(dialog, widget).right() for widget in (*parts, driver.button("Allow once"))}) == 1
+    assert len({area_in(dialog, widget).left() for widget in (*parts, driver.button("Edit arguments"))}) == 1
 
 
 @pytest.mark.parametrize(
@@ -174,7 +185,7 @@ def test_where_there_is_hardly_room_one_word_says_it(roomy):
 
 
 def ink(part):
-    """The middle of what is drawn, as a share of the width."""
+    """Return the middle of what is drawn, as a share of the width."""
     picture = part.grab().toImage()
     ground = picture.pixelColor(0, 0)
     columns = [
@@ -189,9 +200,9 @@ def test_from_the_right_lines_begin_at_the_right(qapp, request, roomy):
     driver = roomy(ROOMS["large"])
     driver.show(*SCENES["five"])
     settle(driver)
-    found = {each.text(): ink(each) for each in driver.dialog.findChildren(QLabel) if each.isVisible()}
-    assert found["5 calls are waiting"] > 0.5
-    (confined,) = (share for words, share in found.items() if words.startswith("Confined by"))
+    ink_of = {label.text(): ink(label) for label in driver.dialog.findChildren(QLabel) if label.isVisible()}
+    assert ink_of["5 calls are waiting"] > 0.5
+    (confined,) = (share for words, share in ink_of.items() if words.startswith("Confined by"))
     assert confined > 0.5
 
 
@@ -221,17 +232,17 @@ def test_a_short_call_needs_no_scroll_and_leaves_no_empty_box(roomy):
 def test_the_buttons_stay_where_they_are_while_the_arguments_cannot_be_used(roomy):
     driver = roomy((1180, 800))
     driver.show(call())
-    long = '{"path": "a.txt", "content": "longer"' + 12 * "\n"
-    driver.edit(long + "}")
+    unfinished = '{"path": "a.txt", "content": "longer"' + 12 * "\n"
+    driver.edit(unfinished + "}")
     driver.bot.waitUntil(lambda: bool(driver.previews))
     driver.dialog.set_preview(*driver.previews[-1], driver.dialog.current.preview)
     settle(driver)
     allow = driver.button("Allow once")
-    before = area_in(driver.dialog, allow)
-    driver.edit(long)
+    area = area_in(driver.dialog, allow)
+    driver.edit(unfinished)
     settle(driver)
     assert not allow.isEnabled()
-    assert area_in(driver.dialog, allow) == before
+    assert area_in(driver.dialog, allow) == area
 
 
 def test_all_parts_of_a_command_are_seen_before_its_arguments(roomy):
@@ -239,39 +250,41 @@ def test_all_parts_of_a_command_are_seen_before_its_arguments(roomy):
     driver.show(call(1, tool="run_command", arguments={"command": LINE}, preview=command()))
     settle(driver)
     viewport = driver.dialog._scroll_area.viewport()
-    tags = [each for each in driver.dialog._preview.findChildren(QLabel) if each.property("tag") and each.isVisible()]
-    assert {each.text() for each in tags} >= {"Deletes", "Uses the network", "Needs privileges", "Runs code"}
+    tags = [
+        label for label in driver.dialog._preview.findChildren(QLabel) if label.property("tag") and label.isVisible()
+    ]
+    assert {tag.text() for tag in tags} >= {"Deletes", "Uses the network", "Needs privileges", "Runs code"}
     arguments = driver.dialog._arguments.mapTo(viewport, QPoint(0, 0)).y()
-    for each in tags:
-        assert viewport.rect().contains(QRect(each.mapTo(viewport, QPoint(0, 0)), each.size()))
-        assert each.mapTo(viewport, QPoint(0, 0)).y() < arguments
+    for tag in tags:
+        assert viewport.rect().contains(QRect(tag.mapTo(viewport, QPoint(0, 0)), tag.size()))
+        assert tag.mapTo(viewport, QPoint(0, 0)).y() < arguments
 
 
 @pytest.mark.parametrize(("workspace", "count"), [("/home/ada/project", 1), ("/home/ada", 2)])
 def test_a_folder_is_named_once(roomy, workspace, count):
     driver = roomy(ROOMS["large"])
     driver.show(call(1, tool="run_command", preview=command("ls"), workspace=workspace))
-    assert sum("In the folder" in each for each in driver.words) == count
-    assert any(each.startswith("Confined by bubblewrap.") for each in driver.words)
+    assert sum("In the folder" in text for text in driver.words) == count
+    assert any(text.startswith("Confined by bubblewrap.") for text in driver.words)
 
 
 def test_the_confinement_is_one_line_until_all_of_it_is_wanted(roomy):
     driver = roomy(ROOMS["large"])
     driver.show(call(1, tool="run_command", preview=command("ls")))
     assert "Confined by bubblewrap. In the folder /home/ada/project" in driver.words
-    assert not any("no network" in each for each in driver.words)
+    assert not any("no network" in text for text in driver.words)
     driver.click("Show all")
-    assert any("It has no network access." in each for each in driver.words)
+    assert any("It has no network access." in text for text in driver.words)
     driver.click("Show less")
-    assert not any("no network" in each for each in driver.words)
+    assert not any("no network" in text for text in driver.words)
 
 
-def wheel(over, steps, around):
-    place = over.viewport().rect().center()
+def wheel(view, steps, outer):
+    place = view.viewport().rect().center()
     delta = QPoint(0, -120 * steps)
     event = QWheelEvent(
         QPointF(place),
-        QPointF(over.viewport().mapToGlobal(place)),
+        QPointF(view.viewport().mapToGlobal(place)),
         QPoint(),
         delta,
         Qt.MouseButton.NoButton,
@@ -279,11 +292,11 @@ def wheel(over, steps, around):
         Qt.ScrollPhase.NoScrollPhase,
         False,
     )
-    QApplication.sendEvent(over.viewport(), event)
+    QApplication.sendEvent(view.viewport(), event)
     # What a text refuses goes to what is around it; Qt passes on only what comes from the mouse itself.
     if not event.isAccepted():
         event.accept()
-        QApplication.sendEvent(around.viewport(), event)
+        QApplication.sendEvent(outer.viewport(), event)
 
 
 def test_the_wheel_is_not_caught_in_a_text_on_the_way_down_or_up(roomy):
@@ -334,13 +347,13 @@ def test_a_list_that_comes_later_makes_it_wider_and_no_call_makes_it_lower(roomy
     first, second = call(1, **TAINTED), call(2, preview=None, arguments={})
     driver.show(first)
     settle(driver)
-    before = driver.dialog.size()
+    size = driver.dialog.size()
     driver.dialog.set_approvals([first, second])
     settle(driver)
-    assert driver.dialog.width() > before.width()
+    assert driver.dialog.width() > size.width()
     driver.dialog._show_approval("call-2")
     settle(driver)
-    assert driver.dialog.height() >= before.height()
+    assert driver.dialog.height() >= size.height()
 
 
 def test_the_ring_is_around_the_whole_rule(roomy):
@@ -368,18 +381,20 @@ def test_everything_is_mirrored_but_code(roomy, direction):
     is_mirrored = direction is Qt.LayoutDirection.RightToLeft
     assert (allow < edit) is is_mirrored
     assert (area_in(dialog, dialog._list).left() > dialog.width() // 2) is is_mirrored
-    assert {each.layoutDirection() for each in dialog.findChildren(AutoHeightText)} == {Qt.LayoutDirection.LeftToRight}
+    assert {label.layoutDirection() for label in dialog.findChildren(AutoHeightText)} == {
+        Qt.LayoutDirection.LeftToRight
+    }
     assert cut(driver) == []
 
 
 def names_by_tab(driver):
-    found = []
+    parts = []
     part = QApplication.focusWidget()
-    while part is not None and part not in found:
-        found.append(part)
+    while part is not None and part not in parts:
+        parts.append(part)
         driver.bot.keyClick(part, Qt.Key.Key_Tab)
         part = QApplication.focusWidget()
-    return [each.accessibleName() for each in found]
+    return [widget.accessibleName() for widget in parts]
 
 
 def test_tab_walks_from_the_top_to_the_buttons_and_everything_has_a_name(roomy):
@@ -436,6 +451,6 @@ def test_tab_walks_from_a_rule_to_the_button_that_grants_it(roomy):
     driver.show(call(1, **TAINTED), call(2))
     settle(driver)
     driver.key(Qt.Key.Key_W, MORE)
-    found = names_by_tab(driver)
-    assert found[1:4] == ["Cancel", "Allow and keep this rule", "Message to the model"]
-    assert found[-1] == "Arguments"
+    names = names_by_tab(driver)
+    assert names[1:4] == ["Cancel", "Allow and keep this rule", "Message to the model"]
+    assert names[-1] == "Arguments"

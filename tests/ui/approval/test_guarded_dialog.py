@@ -31,7 +31,7 @@ OFFERS = (
 )
 
 
-def one(driver):
+def one_call(driver):
     driver.show(call(offers=OFFERS))
 
 
@@ -54,7 +54,7 @@ def message_written(driver):
 def rules_open(driver):
     driver.show(call(offers=OFFERS))
     driver.key(Qt.Key.Key_W, MORE)
-    assert any(each.hasFocus() for each in driver.dialog.findChildren(QRadioButton))
+    assert any(button.hasFocus() for button in driver.dialog.findChildren(QRadioButton))
 
 
 def others_marked(driver):
@@ -64,37 +64,37 @@ def others_marked(driver):
 
 def each_bare_key(qtbot, state, modifiers=NONE):
     """Press one key after the other and yield the driver each time: a new one after each key that did something."""
-    driver, before = None, None
+    driver, state_before = None, None
     for key in BARE:
-        if driver is None or seen(driver) != before:
+        if driver is None or state_of(driver) != state_before:
             if driver is not None:
                 driver.dialog.close()
             driver = Driver(qtbot)
             state(driver)
-            before = seen(driver)
+            state_before = state_of(driver)
         driver.key(key, modifiers)
         yield driver
     driver.dialog.close()
 
 
-def seen(driver):
-    """All that a key can change: what is decided, shown, written and chosen, and what has the keyboard."""
+def state_of(driver):
+    """Return all that a key can change: decisions, visibility, texts, checked buttons and the focus."""
     parts = [driver.dialog, *driver.dialog.findChildren(QWidget)]
-    chosen = [each.isChecked() for each in parts if isinstance(each, QAbstractButton)]
-    written = [each.text() for each in parts if isinstance(each, QLineEdit | QLabel)]
-    written += [each.toPlainText() for each in parts if isinstance(each, QPlainTextEdit)]
-    return list(driver.decisions), [each.isVisible() for each in parts], chosen, written, QApplication.focusWidget()
+    checked = [part.isChecked() for part in parts if isinstance(part, QAbstractButton)]
+    texts = [part.text() for part in parts if isinstance(part, QLineEdit | QLabel)]
+    texts += [part.toPlainText() for part in parts if isinstance(part, QPlainTextEdit)]
+    return list(driver.decisions), [part.isVisible() for part in parts], checked, texts, QApplication.focusWidget()
 
 
-STATES = [one, list_focused, arguments_edited, message_written, rules_open]
+STATES = [one_call, list_focused, arguments_edited, message_written, rules_open]
 
 
 @pytest.mark.parametrize("state", few(STATES, 2, "the same table of keys"))
 @pytest.mark.parametrize("modifiers", [NONE, SHIFT])
 def test_no_bare_key_grants_more_than_once(qtbot, state, modifiers):
     for driver in each_bare_key(qtbot, state, modifiers):
-        assert all(isinstance(each, AllowOnce | Deny | DenyAndStop) for _, each in driver.decisions)
-        opened = [each for each in driver.dialog.findChildren(QRadioButton) if each.isVisible()]
+        assert all(isinstance(decision, AllowOnce | Deny | DenyAndStop) for _, decision in driver.decisions)
+        opened = [button for button in driver.dialog.findChildren(QRadioButton) if button.isVisible()]
         assert bool(opened) == (state is rules_open and bool(driver.dialog.isVisible()))
 
 
@@ -102,8 +102,8 @@ def test_no_bare_key_grants_more_than_once(qtbot, state, modifiers):
 def test_nothing_has_a_letter_or_enter_that_it_was_not_given(qtbot, state):
     driver = Driver(qtbot)
     state(driver)
-    shortcuts = {each.key().toString() for each in driver.dialog.findChildren(QShortcut)}
-    assert {each for each in shortcuts if "Ctrl" not in each} == {"A", "E", "D", "Shift+D"}
+    shortcuts = {shortcut.key().toString() for shortcut in driver.dialog.findChildren(QShortcut)}
+    assert {shortcut for shortcut in shortcuts if "Ctrl" not in shortcut} == {"A", "E", "D", "Shift+D"}
     for button in driver.dialog.findChildren(QPushButton):
         assert button.shortcut() == QKeySequence()
         assert not button.autoDefault()
@@ -113,7 +113,7 @@ def test_nothing_has_a_letter_or_enter_that_it_was_not_given(qtbot, state):
 
 def test_the_keys_of_what_grants_more_stand_on_it(qtbot):
     driver = Driver(qtbot)
-    one(driver)
+    one_call(driver)
     for name, keys in (("Allow for this conversation", "Ctrl+Shift+C"), ("Always allow…", "Ctrl+Shift+W")):
         assert driver.button(name).accessibleDescription() == keys
 
@@ -138,14 +138,14 @@ class Writer(Driver):
 
 def hint(driver):
     return any(
-        each.text().startswith("You were typing") and each.isVisible() for each in driver.dialog.findChildren(QLabel)
+        label.text().startswith("You were typing") and label.isVisible() for label in driver.dialog.findChildren(QLabel)
     )
 
 
 @pytest.mark.parametrize("calls", [1, 2])
 def test_letters_meant_for_a_message_decide_nothing_however_long_the_dialog_stands(qtbot, calls):
     writer = Writer(qtbot, "Pleas")
-    writer.show(*(call(at, offers=OFFERS) for at in range(calls)))
+    writer.show(*(call(number, offers=OFFERS) for number in range(calls)))
     writer.type("eadDAc w")
     writer.key(Qt.Key.Key_Return)
     assert writer.decisions == []
@@ -204,10 +204,10 @@ def test_who_has_written_nothing_can_answer_at_once(qtbot):
 @pytest.mark.parametrize("letter", ["e", "x", "w"])
 def test_every_letter_on_its_way_lengthens_the_rest(qtbot, monkeypatch, calls, letter):
     driver = Driver(qtbot, input_delay_ms=60_000)
-    driver.dialog.set_approvals([call(at) for at in range(calls)])
+    driver.dialog.set_approvals([call(number) for number in range(calls)])
     driver.dialog.open()
-    rest, starts = driver.dialog._bar._delay_timer, []
-    monkeypatch.setattr(rest, "start", lambda: starts.append(letter))
+    delay_timer, starts = driver.dialog._bar._delay_timer, []
+    monkeypatch.setattr(delay_timer, "start", lambda: starts.append(letter))
     qtbot.waitUntil(driver.dialog.isActiveWindow)
     qtbot.keyClicks(QApplication.focusWidget(), letter)
     assert starts
@@ -233,7 +233,7 @@ def test_a_window_that_comes_to_the_front_rests_first(qtbot):
 
 def test_no_bare_key_allows_the_other_calls_too(qtbot):
     for driver in each_bare_key(qtbot, others_marked):
-        assert not any(isinstance(each, AllowOnce) for _, each in driver.decisions)
+        assert not any(isinstance(decision, AllowOnce) for _, decision in driver.decisions)
 
 
 def test_what_allows_the_other_calls_too_says_so_with_its_own_keys(qtbot):
@@ -260,7 +260,7 @@ def test_no_keys_at_all_decide_for_who_was_writing(qtbot, writes):
     writer.dialog.findChild(QCheckBox).setChecked(True)
     writer.key(getattr(Qt.Key, f"Key_{writes[-1]}"), MORE)
     assert writer.decisions == []
-    assert not any(each.isVisible() for each in writer.dialog.findChildren(QRadioButton))
+    assert not any(button.isVisible() for button in writer.dialog.findChildren(QRadioButton))
 
 
 def test_a_call_that_comes_when_another_is_gone_waits_for_who_writes_a_message_about_that(qtbot):

@@ -28,9 +28,9 @@ class Page(QWidget):
     def keyPressEvent(self, event):  # noqa: N802 - Qt's name
         self.keys.append(event.key())
 
-    def at(self, place):
-        """In the middle of the line, before this letter of it."""
-        return QPoint(self.text.fontMetrics().horizontalAdvance(self.text.text()[:place]) + 1, 6)
+    def at(self, index):
+        """Return the point before this letter of the line, at half its height."""
+        return QPoint(self.text.fontMetrics().horizontalAdvance(self.text.text()[:index]) + 1, 6)
 
     def drag(self, start, end):
         QTest.mousePress(self.text, LEFT, pos=self.at(start))
@@ -45,12 +45,12 @@ class Page(QWidget):
 
 @pytest.fixture
 def page(qtbot):
-    made = Page(LINE)
-    made.resize(700, 120)
-    qtbot.addWidget(made)
-    with qtbot.waitExposed(made):
-        made.show()
-    return made
+    new_page = Page(LINE)
+    new_page.resize(700, 120)
+    qtbot.addWidget(new_page)
+    with qtbot.waitExposed(new_page):
+        new_page.show()
+    return new_page
 
 
 def test_a_part_is_marked_with_the_mouse_and_copied(page):
@@ -98,12 +98,12 @@ def test_other_keys_are_for_what_it_stands_in_and_tab_passes_it_by(page):
 
 
 def test_what_is_marked_is_seen_until_the_keys_go_elsewhere(page):
-    before = page.text.grab().toImage()
+    picture = page.text.grab().toImage()
     page.drag(0, 4)
-    assert page.text.grab().toImage() != before
+    assert page.text.grab().toImage() != picture
     page.next.setFocus()
     assert page.text.selected_text == ""
-    assert page.text.grab().toImage() == before
+    assert page.text.grab().toImage() == picture
 
 
 def test_in_a_line_that_is_broken_the_second_row_is_met(qtbot):
@@ -126,7 +126,7 @@ def test_the_commands_of_a_line_are_such_texts(qtbot):
     line = "cd build && rm -rf dist"
     parts, understood = explain_line(line)
     view.show_command(CommandPreview(line, "/home/ada", "Not confined.", parts, understood))
-    assert [each.text() for each in view.findChildren(SelectableLabel)] == ["cd build", "rm -rf dist"]
+    assert [label.text() for label in view.findChildren(SelectableLabel)] == ["cd build", "rm -rf dist"]
 
 
 def test_what_is_drawn_from_the_right_is_copied_as_it_was_written(page):

@@ -29,11 +29,11 @@ from ui.style.theme import ThemeSource
 
 @pytest.fixture
 def view(qtbot):
-    made = PreviewView(ThemeSource())
-    qtbot.addWidget(made)
-    made.resize(700, 400)
-    made.show()
-    return made
+    preview_view = PreviewView(ThemeSource())
+    qtbot.addWidget(preview_view)
+    preview_view.resize(700, 400)
+    preview_view.show()
+    return preview_view
 
 
 def command(line, confinement="Not confined."):
@@ -51,14 +51,14 @@ def picture():
 
 
 def shown_labels(view):
-    return [each.text() for each in view.findChildren(QLabel) if each.isVisible()]
+    return [label.text() for label in view.findChildren(QLabel) if label.isVisible()]
 
 
 def test_a_single_unchanged_line_is_counted_as_one(view):
-    before = [str(number) for number in range(9)]
+    lines = [str(number) for number in range(9)]
     for unchanged, words in ((4, "1 unchanged line"), (5, "2 unchanged lines")):
-        after = [*before[:unchanged], "new", *before[unchanged + 1 :]]
-        view.show_preview(DiffPreview("a.txt", "\n".join(before), "\n".join(after)))
+        new_lines = [*lines[:unchanged], "new", *lines[unchanged + 1 :]]
+        view.show_preview(DiffPreview("a.txt", "\n".join(lines), "\n".join(new_lines)))
         assert words in view._shown.accessible_text.split("\n")
 
 
@@ -71,7 +71,7 @@ def test_a_chained_command_is_shown_part_by_part_with_what_to_look_at(view):
     assert "> log.txt: Writes files" in view._shown.accessible_text
     assert "In the folder /work" in view._shown.accessible_text
     assert "Not confined." in view._shown.accessible_text
-    assert not any("may run more" in each for each in shown_labels(view))
+    assert not any("may run more" in label for label in shown_labels(view))
 
 
 def test_how_a_command_is_confined_is_told_in_the_language_of_the_window(view, qapp):
@@ -88,27 +88,26 @@ def test_how_a_command_is_confined_is_told_in_the_language_of_the_window(view, q
 def test_a_line_that_is_not_understood_says_so(view):
     view.show_preview(command("eval $X"))
 
-    assert any("may run more" in each for each in shown_labels(view))
+    assert any("may run more" in label for label in shown_labels(view))
 
 
 def test_the_hosts_of_a_command_are_listed_as_computers_write_them(view):
     hosts = ("a-b.test", "*.example.org:8443", "xn--pple-43d.com")
-    made = CommandPreview("pip install x", "/work", "Confined.", (), True, hosts)
-    view.show_preview(made)
-    shown = (
-        "a-b.test\n*.example.org:8443\n"
-        "xn--pple-43d.com (looks like “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
-    )
-    assert f"The command can reach only these hosts:\n{shown}" in view._shown.accessible_text
+    preview = CommandPreview("pip install x", "/work", "Confined.", (), True, hosts)
+    view.show_preview(preview)
+    hosts_text = "a-b.test\n*.example.org:8443\nxn--pple-43d.com (looks like “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
+    assert "The command can reach only these hosts:\n" in view._shown.accessible_text
     assert "The command can reach only these hosts:" in shown_labels(view)
 
-    view.show_preview(replace(made, only_hosts=False))
+    view.show_preview(replace(preview, only_hosts=False))
     assert "The command can reach only these hosts:" not in shown_labels(view)
-    assert any(each.startswith("This system cannot limit the command to certain hosts") for each in shown_labels(view))
+    assert any(
+        label.startswith("This system cannot limit the command to certain hosts") for label in shown_labels(view)
+    )
 
-    view.show_preview(replace(made, hosts=()))
+    view.show_preview(replace(preview, hosts=()))
     assert "reach" not in view._shown.accessible_text
-    assert not any("hosts" in each for each in shown_labels(view))
+    assert not any("hosts" in label for label in shown_labels(view))
 
 
 def test_one_plain_command_is_not_written_twice(view):
@@ -126,7 +125,7 @@ def test_hidden_characters_of_a_command_are_written_out(view):
 
 def test_a_line_of_thousands_of_commands_gets_a_bounded_number_of_rows(view):
     parts = tuple(CommandPart(f"echo {number}") for number in range(2_000))
-    view.show_preview(CommandPreview("; ".join(each.text for each in parts), "/", "", parts, True))
+    view.show_preview(CommandPreview("; ".join(part.text for part in parts), "/", "", parts, True))
 
     assert "And 1980 more" in shown_labels(view)
     assert len(view.findChildren(QLabel)) < 3 * command_preview.MAX_PLAIN_ROWS
@@ -205,11 +204,11 @@ def test_the_view_follows_the_kind(view):
 
 
 def field(view):
-    return next(each for each in view.findChildren(CodeView) if each.isVisible())
+    return next(code_view for code_view in view.findChildren(CodeView) if code_view.isVisible())
 
 
 def marked(view):
-    return [each.cursor.selectedText() for each in field(view).extraSelections()]
+    return [selection.cursor.selectedText() for selection in field(view).extraSelections()]
 
 
 def test_what_hides_behind_a_hundred_commands_has_its_row_its_tag_and_its_mark(view):
@@ -228,8 +227,8 @@ def test_what_has_no_row_still_has_its_tags(view):
     view.show_preview(command("rm x;" * 120 + "curl y"))
 
     assert "And 21 more: Deletes, Uses the network" in view._shown.accessible_text
-    more = shown_labels(view).index("And 21 more")
-    assert shown_labels(view)[more + 1 : more + 3] == ["Deletes", "Uses the network"]
+    index = shown_labels(view).index("And 21 more")
+    assert shown_labels(view)[index + 1 : index + 3] == ["Deletes", "Uses the network"]
 
 
 def test_few_commands_stand_in_the_order_of_the_line(view):
@@ -248,17 +247,17 @@ def test_letters_from_the_right_reorder_no_command(view):
     view.show_preview(command("mv א ב; cat א > ב"))
 
     assert rows_of(field(view)) == ["mvאב;catא>ב"]
-    rows = [from_left(each._layout_at(600)[0]) for each in view.findChildren(SelectableLabel)]
+    rows = [from_left(label._layout_at(600)[0]) for label in view.findChildren(SelectableLabel)]
     assert rows == ["mvאב", "catא", ">ב"]
     assert marked(view)[0].strip("\u2067\u2069") == "mv \u2067א\u2069 \u2067ב"
     assert "mv א ב: Writes files" in view._shown.accessible_text
 
 
-def test_nor_a_file_nor_an_address(view):
+def test_letters_from_the_right_reorder_no_file_and_no_address(view):
     view.show_preview(DiffPreview("/w/א/ב.py", "x\na = א + ב", "x\na = ב + א"))
 
     assert rows_of(field(view)) == ["x", "a=א+ב", "a=ב+א"]
-    heading = next(each for each in view.findChildren(WrappingLabel) if each.text() == view.heading)
+    heading = next(label for label in view.findChildren(WrappingLabel) if label.text() == view.heading)
     assert from_left(heading._layout_at(600)[0]).startswith("/w/א/ב.py:")
     assert view.heading == "/w/א/ב.py: 1 line added, 1 removed"
     view.show_preview(NetworkPreview("GET", "https://a.example/א/ב?ג=1", "a.example", ""))
@@ -321,10 +320,10 @@ def test_each_of_many_long_lines_counts_by_its_length(view):
 
 def test_a_character_that_looks_like_another_is_named_and_its_command_marked(view):
     view.show_preview(command("git status; \u0441url \u2212o x https://example.org"))
-    said = view.findChild(command_preview.CommandView).accessible_text
-    assert "“\u0441url”: the character “\u0441” (U+0441 CYRILLIC SMALL LETTER ES) only looks like “c”." in said
-    assert "“\u2212o”: the character “\u2212” (U+2212 MINUS SIGN) only looks like “-”." in said
-    assert "Look-alike characters" in said
+    text = view.findChild(command_preview.CommandView).accessible_text
+    assert "“\u0441url”: the character “\u0441” (U+0441 CYRILLIC SMALL LETTER ES) only looks like “c”." in text
+    assert "“\u2212o”: the character “\u2212” (U+2212 MINUS SIGN) only looks like “-”." in text
+    assert "Look-alike characters" in text
 
 
 def test_words_of_another_language_are_no_warning(view):

@@ -23,11 +23,11 @@ def press(driver, key, modifiers=Qt.KeyboardModifier.NoModifier):
 
 
 def choices(driver):
-    return [each for each in driver.dialog.findChildren(QRadioButton) if each.isVisible()]
+    return [button for button in driver.dialog.findChildren(QRadioButton) if button.isVisible()]
 
 
-def pushed(driver, text):
-    return next(each for each in driver.dialog.findChildren(QPushButton) if each.text() == text)
+def button_named(driver, text):
+    return next(button for button in driver.dialog.findChildren(QPushButton) if button.text() == text)
 
 
 def test_a_rule_is_shown_before_it_is_granted(qtbot):
@@ -35,14 +35,14 @@ def test_a_rule_is_shown_before_it_is_granted(qtbot):
     driver.show(call(offers=OFFERS))
 
     press(driver, Qt.Key.Key_W, MORE)
-    shown = choices(driver)
-    assert [each.accessibleName() for each in shown] == [
+    rule_buttons = choices(driver)
+    assert [button.accessibleName() for button in rule_buttons] == [
         "commands that begin with “git push”. Only in conversations of the folder /work",
         "commands that begin with “git push”. In every conversation",
     ]
-    grant = pushed(driver, "Allow and keep this rule")
+    grant = button_named(driver, "Allow and keep this rule")
     assert driver.decisions == []
-    shown[1].click()
+    rule_buttons[1].click()
     grant.click()
     assert driver.decisions == [("call-1", AllowAlways(rule_id="always"))]
 
@@ -52,11 +52,11 @@ def test_the_narrowest_rule_is_chosen_and_said_to_be(qtbot):
     driver.show(call(offers=OFFERS))
 
     press(driver, Qt.Key.Key_W, MORE)
-    assert [each.isChecked() for each in choices(driver)] == [True, False]
+    assert [choice.isChecked() for choice in choices(driver)] == [True, False]
     first = choices(driver)[0].parentWidget()
-    assert "Allows the least" in [each.text() for each in first.findChildren(QLabel)]
+    assert "Allows the least" in [label.text() for label in first.findChildren(QLabel)]
     assert driver.words.count("Allows the least") == 1
-    pushed(driver, "Allow and keep this rule").click()
+    button_named(driver, "Allow and keep this rule").click()
     assert driver.decisions == [("call-1", AllowAlways(rule_id="here"))]
 
 
@@ -67,40 +67,40 @@ def test_rules_stand_under_the_name_of_the_place_where_they_hold(qtbot):
 
     press(driver, Qt.Key.Key_W, MORE)
     rules = driver.dialog._rules.findChildren(QLabel)
-    strong = [each.text() for each in rules if each.property("kind") == "strong" and each.isVisible()]
+    strong = [rule.text() for rule in rules if rule.property("kind") == "strong" and rule.isVisible()]
     assert strong == ["Only in conversations of the folder /work", "In every conversation"]
 
 
 SEVERAL = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=BUNDLES[0])
-LONG = CommandsPattern(title="All of it", beginnings=tuple(("command", f"number-{at}") for at in range(12)))
+LONG = CommandsPattern(title="All of it", beginnings=tuple(("command", f"number-{number}") for number in range(12)))
 
 
 @pytest.mark.parametrize("width", [420, 780])
 def test_every_command_of_a_rule_is_shown_and_none_is_cut(qtbot, width):
     driver = Driver(qtbot)
     patterns = (BUNDLES[0], BUNDLES[1], LONG)
-    words = [describe_rule(SEVERAL.model_copy(update={"pattern": each})) for each in patterns]
-    driver.show(call(offers=tuple(RuleOffer(str(at), each, "/work") for at, each in enumerate(words))))
+    words = [describe_rule(SEVERAL.model_copy(update={"pattern": pattern})) for pattern in patterns]
+    driver.show(call(offers=tuple(RuleOffer(str(index), sentence, "/work") for index, sentence in enumerate(words))))
     driver.dialog.resize(width, 700)
     press(driver, Qt.Key.Key_W, MORE)
     qtbot.wait(50)
 
-    for said, choice, pattern in zip(words, choices(driver), patterns, strict=True):
-        label = next(each for each in driver.dialog.findChildren(QLabel) if each.text() == str(said))
-        assert all(" ".join(each) in label.text() for each in pattern.beginnings)
+    for rule_words, choice, pattern in zip(words, choices(driver), patterns, strict=True):
+        label = next(label for label in driver.dialog.findChildren(QLabel) if label.text() == str(rule_words))
+        assert all(" ".join(beginning) in label.text() for beginning in pattern.beginnings)
         assert label.height() >= label.heightForWidth(label.width())
-        assert all(" ".join(each) in choice.accessibleName() for each in pattern.beginnings)
+        assert all(" ".join(beginning) in choice.accessibleName() for beginning in pattern.beginnings)
         assert label.width() <= driver.dialog.width()
 
 
 def test_a_rule_that_is_marked_is_seen_as_a_whole(qtbot):
     driver = Driver(qtbot)
     words = describe_rule(SEVERAL)
-    driver.show(call(offers=tuple(RuleOffer(str(at), words, "/work") for at in range(6))))
+    driver.show(call(offers=tuple(RuleOffer(str(number), words, "/work") for number in range(6))))
     press(driver, Qt.Key.Key_W, MORE)
     qtbot.wait(50)
 
-    for mark in (lambda each: each.setFocus(), lambda each: each.click()):
+    for mark in (lambda button: button.setFocus(), lambda button: button.click()):
         for choice in (choices(driver)[-1], choices(driver)[0], choices(driver)[2]):
             mark(choice)
             row = choice.parentWidget()
@@ -165,7 +165,7 @@ def test_what_came_from_outside_can_be_trusted(qtbot):
     driver.dialog.trusted.connect(lambda: trusted.append(1))
     driver.show(call(reasons=TAINTED, untrusted_sources=("example.org",)))
 
-    pushed(driver, "Trust example.org in this conversation").click()
+    button_named(driver, "Trust example.org in this conversation").click()
     assert trusted == [1]
     assert driver.decisions == []
 
@@ -177,7 +177,7 @@ def test_a_click_that_was_on_its_way_trusts_nobody(qtbot):
     driver.dialog.set_approvals([call(reasons=TAINTED, untrusted_sources=("example.org",))])
     driver.dialog.open()
 
-    pushed(driver, "Trust example.org in this conversation").click()
+    button_named(driver, "Trust example.org in this conversation").click()
     assert trusted == []
 
 
@@ -185,8 +185,8 @@ def test_other_reasons_offer_no_trust(qtbot):
     driver = Driver(qtbot)
     driver.show(call(reasons=(Sentence("A rule wants this to be asked."),)))
 
-    buttons = [each for each in driver.dialog.findChildren(QPushButton) if each.isVisible()]
-    assert not any("Trust" in each.text() for each in buttons)
+    buttons = [button for button in driver.dialog.findChildren(QPushButton) if button.isVisible()]
+    assert not any("Trust" in button.text() for button in buttons)
     driver.dialog._bar.allow_once()
     assert driver.decisions == [("call-1", AllowOnce())]
 
@@ -211,8 +211,8 @@ def test_what_is_always_asked_can_be_allowed_once_alone(qtbot):
     press(driver, Qt.Key.Key_C, MORE)
     driver.dialog.bar.allow_for_conversation()
     assert (choices(driver), driver.decisions) == ([], [])
-    assert any("Not confined: it can do all." in each for each in driver.words)
-    assert any("The shell cannot read this line: " in each and "Bad }" in each for each in driver.words)
+    assert any("Not confined: it can do all." in text for text in driver.words)
+    assert any("The shell cannot read this line: " in text and "Bad }" in text for text in driver.words)
 
     # The next call is offered what it may have.
     driver.show(call(is_always_asked=True), call(2, offers=OFFERS))
@@ -228,7 +228,7 @@ def test_what_is_always_asked_can_be_allowed_once_alone(qtbot):
 
 def filled(driver):
     buttons = driver.dialog.findChildren(QPushButton)
-    return [each.text() for each in buttons if each.isVisible() and each.property("kind") == "primary"]
+    return [button.text() for button in buttons if button.isVisible() and button.property("kind") == "primary"]
 
 
 def test_one_action_is_filled_at_a_time(qtbot):
@@ -237,7 +237,7 @@ def test_one_action_is_filled_at_a_time(qtbot):
     assert filled(driver) == ["Allow once"]
     press(driver, Qt.Key.Key_W, MORE)
     assert filled(driver) == ["Allow and keep this rule"]
-    pushed(driver, "Cancel").click()
+    button_named(driver, "Cancel").click()
     assert filled(driver) == ["Allow once"]
 
 

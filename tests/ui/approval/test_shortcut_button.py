@@ -16,24 +16,24 @@ FROM_THE_RIGHT = Qt.LayoutDirection.RightToLeft
 
 @pytest.fixture(params=[LIGHT, DARK, STRONG_LIGHT, STRONG_DARK], ids=lambda theme: theme.name)
 def themes(request, qapp):
-    font, palette, made = qapp.font(), qapp.palette(), ThemeSource(request.param)
-    apply_theme(qapp, made)
-    yield made
+    font, palette, source = qapp.font(), qapp.palette(), ThemeSource(request.param)
+    apply_theme(qapp, source)
+    yield source
     qapp.setStyleSheet("")
     qapp.setFont(font)
     qapp.setPalette(palette)
 
 
 def cap_of(button):
-    """Where its key is drawn."""
+    """Return where its key is drawn."""
     room = QRect(button.width() - button._key_width() - 8, 0, button._key_width(), button.height())
     return QStyle.visualRect(button.layoutDirection(), button.rect(), room)
 
 
-def differing(one, other, area):
-    """In how many pixels two pictures differ there."""
+def differing(first, second, area):
+    """Return in how many pixels of the area two pictures differ."""
     places = [(x, y) for x in range(area.left(), area.right() + 1) for y in range(area.top(), area.bottom() + 1)]
-    return sum(one.pixel(x, y) != other.pixel(x, y) for x, y in places)
+    return sum(first.pixel(x, y) != second.pixel(x, y) for x, y in places)
 
 
 @pytest.mark.parametrize("kind", ["", "primary", "danger"])

@@ -10,11 +10,11 @@ def test_arguments_are_shown_so_that_reading_back_gives_the_same():
         "deep": {"list": [1, 2.5, None, True], "text": "ü\n"},
         "\u2066key": "🍜",
     }
-    shown = arguments_as_json(arguments)
-    assert "\u202e" not in shown
-    assert "\\u202e" in shown
-    assert "ü" in shown
-    assert arguments_from_json(shown) == (arguments, "")
+    text = arguments_as_json(arguments)
+    assert "\u202e" not in text
+    assert "\\u202e" in text
+    assert "ü" in text
+    assert arguments_from_json(text) == (arguments, "")
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_long_lines_are_folded_and_nothing_is_lost():
 
 @pytest.mark.parametrize("text", ["abcdefghij", "abc\ndefghijk\n\nlmnopqrstu\n", "abcdefgh", ""])
 def test_places_are_found_again_in_what_was_broken(text):
-    broken = fold_lines(text, 4)
-    found = map_folded_positions(text, range(len(text)), 4)
-    assert [broken[at] for at in found] == list(text)
+    folded = fold_lines(text, 4)
+    positions = map_folded_positions(text, range(len(text)), 4)
+    assert [folded[position] for position in positions] == list(text)

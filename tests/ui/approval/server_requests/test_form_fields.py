@@ -13,12 +13,12 @@ from ui.approval.server_requests.form_fields import (
     validate_value,
 )
 
-SEVERAL = {"type": "array", "items": {"type": "string", "enum": [str(at) for at in range(MAX_CHOICES)]}}
+SEVERAL = {"type": "array", "items": {"type": "string", "enum": [str(number) for number in range(MAX_CHOICES)]}}
 
 
 def field(**schema):
-    (made,) = parse_fields({"type": "object", "properties": {"it": schema}, "required": ["it"]})
-    return made
+    (parsed,) = parse_fields({"type": "object", "properties": {"it": schema}, "required": ["it"]})
+    return parsed
 
 
 def test_every_kind_that_a_form_may_have():
@@ -31,12 +31,12 @@ def test_every_kind_that_a_form_may_have():
         "several": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
         "unknown": {"type": "object", "properties": {}},
     }
-    found = parse_fields({"properties": kinds, "required": ["text", 7]})
-    assert [each.kind for each in found] == list(kinds)
-    assert [each.required for each in found] == [True] + [False] * 6
-    assert (found[0].minimum, found[0].maximum) == (2, 5)
-    assert (found[1].minimum, found[1].maximum) == (0.5, 2)
-    assert (found[5].minimum, found[5].maximum) == (1, 2)
+    fields = parse_fields({"properties": kinds, "required": ["text", 7]})
+    assert [parsed_field.kind for parsed_field in fields] == list(kinds)
+    assert [parsed_field.required for parsed_field in fields] == [True] + [False] * 6
+    assert (fields[0].minimum, fields[0].maximum) == (2, 5)
+    assert (fields[1].minimum, fields[1].maximum) == (0.5, 2)
+    assert (fields[5].minimum, fields[5].maximum) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_names_that_do_not_fit_their_choices_are_left_aside():
     [
         {},
         {"properties": []},
-        {"properties": {str(at): {} for at in range(MAX_FIELDS + 1)}},
-        {"properties": {str(at): SEVERAL for at in range(MAX_CHECKBOXES // MAX_CHOICES + 1)}},
+        {"properties": {str(number): {} for number in range(MAX_FIELDS + 1)}},
+        {"properties": {str(number): SEVERAL for number in range(MAX_CHECKBOXES // MAX_CHOICES + 1)}},
     ],
 )
 def test_what_is_no_form_or_too_long(form):
@@ -72,8 +72,8 @@ def test_what_is_no_form_or_too_long(form):
 
 
 def test_a_broken_field_is_unknown_and_not_left_out():
-    (found,) = parse_fields({"properties": {"it": "string"}})
-    assert found == FormField("it", "it", "unknown")
+    (parsed,) = parse_fields({"properties": {"it": "string"}})
+    assert parsed == FormField("it", "it", "unknown")
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ def test_what_does_not_look_secret(name, title, kind):
     ],
 )
 def test_good_answers_pass_and_bad_ones_get_a_sentence(schema, good, bad):
-    made = field(**schema)
-    assert [validate_value(made, each) for each in good] == [""] * len(good)
-    for each in bad:
-        assert validate_value(made, each).endswith((".", "}."))
+    parsed = field(**schema)
+    assert [validate_value(parsed, value) for value in good] == [""] * len(good)
+    for value in bad:
+        assert validate_value(parsed, value).endswith((".", "}."))
 
 
 def test_values_are_sent_in_their_own_type_and_nothing_of_what_is_empty():
@@ -141,9 +141,9 @@ def test_values_are_sent_in_their_own_type_and_nothing_of_what_is_empty():
 
 @pytest.mark.parametrize("bound", [10**400, -(10**16), float("inf"), float("nan")])
 def test_a_bound_that_nobody_could_write_is_none(bound):
-    made = field(type="integer", minimum=bound, maximum=bound)
-    assert (made.minimum, made.maximum) == (None, None)
-    assert validate_value(made, "5") == ""
+    parsed = field(type="integer", minimum=bound, maximum=bound)
+    assert (parsed.minimum, parsed.maximum) == (None, None)
+    assert validate_value(parsed, "5") == ""
 
 
 @pytest.mark.parametrize(

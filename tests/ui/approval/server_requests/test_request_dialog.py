@@ -33,20 +33,22 @@ class Driver:
         self.dialog = ServerRequestDialog(themes or ThemeSource(), window, input_delay_ms=input_delay_ms)
         qtbot.addWidget(self.dialog)
         self.answers, self.pages = [], []
-        self.dialog.answered.connect(lambda asked_id, answer: self.answers.append((asked_id, answer)))
+        self.dialog.answered.connect(lambda request_id, answer: self.answers.append((request_id, answer)))
         self.dialog.open_page_requested.connect(self.pages.append)
         self._qtbot = qtbot
 
-    def show(self, *asked):
-        self.dialog.set_requests(asked)
-        if asked:
+    def show(self, *requests):
+        self.dialog.set_requests(requests)
+        if requests:
             self.dialog.open()
             self._qtbot.waitUntil(lambda: not self.dialog.current.bar.is_input_delayed)
         return self.dialog.current
 
     def button(self, name):
-        found = [each for each in self.dialog.current.findChildren(QPushButton) if each.accessibleName() == name]
-        return found[0]
+        buttons = [
+            button for button in self.dialog.current.findChildren(QPushButton) if button.accessibleName() == name
+        ]
+        return buttons[0]
 
     def press(self, name):
         QTest.mouseClick(self.button(name), Qt.MouseButton.LeftButton)
@@ -54,8 +56,8 @@ class Driver:
     @property
     def words(self):
         page = self.dialog.current
-        shown = [each.text() for each in page.findChildren(QLabel) if each.isVisible()]
-        return "\n".join(shown + [each.toPlainText() for each in page.findChildren(QPlainTextEdit)])
+        texts = [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
+        return "\n".join(texts + [editor.toPlainText() for editor in page.findChildren(QPlainTextEdit)])
 
 
 @pytest.fixture
@@ -63,8 +65,8 @@ def driver(qtbot):
     return Driver(qtbot)
 
 
-def form(asked_id="1", schema=None, words="Who?", server="Notes"):
-    return PendingElicitation(asked_id, ElicitationRequest(server, words, NAME if schema is None else schema))
+def form(request_id="1", schema=None, words="Who?", server="Notes"):
+    return PendingElicitation(request_id, ElicitationRequest(server, words, NAME if schema is None else schema))
 
 
 def page(url):
@@ -73,8 +75,8 @@ def page(url):
 
 def test_the_words_of_a_server_are_plain_whole_and_without_anything_hidden(driver):
     words = "<b>Bold</b> \u202eyrt\u202c " + "long " * 3000
-    shown = driver.show(form(words=words))
-    text = shown.view.message_box.toPlainText()
+    request_page = driver.show(form(words=words))
+    text = request_page.view.message_box.toPlainText()
     assert "<b>Bold</b>" in text
     assert "⟨U+202E⟩" in text
     assert text.replace(FOLD_MARK, "").count("long") == 3000
@@ -108,8 +110,8 @@ def test_choices_that_read_the_same_show_what_is_sent(driver, kind):
     node = {"type": "string", "oneOf": options} if kind == "one" else {"type": "array", "items": {"anyOf": options}}
     driver.show(form(schema={"properties": {"a": node}, "required": ["a"]}))
     menu = driver.dialog.findChild(QComboBox)
-    shown = [menu.itemText(index) for index in range(menu.count())] if kind == "one" else driver.words.split("\n")
-    assert {"Yes (keep)", "⟨U+200B⟩Y\u0435s  (del⟨U+202E⟩ete)", "No"} <= set(shown)
+    labels = [menu.itemText(index) for index in range(menu.count())] if kind == "one" else driver.words.split("\n")
+    assert {"Yes (keep)", "⟨U+200B⟩Y\u0435s  (del⟨U+202E⟩ete)", "No"} <= set(labels)
 
 
 def test_a_required_field_that_cannot_be_filled_in_can_only_be_declined(driver):
@@ -130,7 +132,7 @@ def test_several_wait_in_a_list_and_keep_what_was_typed(driver):
     line = driver.dialog.current.findChild(QLineEdit)
     QTest.keyClicks(line, "Ada")
     rows = driver.dialog.findChild(QListWidget)
-    assert [rows.item(at).text() for at in range(rows.count())] == ["First", "Second"]
+    assert [rows.item(row).text() for row in range(rows.count())] == ["First", "Second"]
     rows.setCurrentRow(1)
     assert driver.dialog.current.server == "Second"
     driver.dialog.set_requests([form("1", server="First"), form("2", server="Second"), form("3", server="Third")])
@@ -185,8 +187,8 @@ def test_a_page_is_opened_by_a_click_alone_and_only_then_done(driver):
 
 
 def test_the_host_of_a_page_is_marked_in_its_address(driver):
-    shown = driver.show(page("https://example.org@evil.example/example.org"))
-    (mark,) = shown.view._address_box.extraSelections()
+    request_page = driver.show(page("https://example.org@evil.example/example.org"))
+    (mark,) = request_page.view._address_box.extraSelections()
     assert mark.cursor.selectedText() == "evil.example"
     assert mark.cursor.selectionStart() == len("https://example.org@")
     assert "“example.org@”" in driver.words
@@ -204,8 +206,8 @@ def test_a_page_that_may_not_be_opened_can_only_be_declined(driver):
 
 def test_what_a_model_would_be_asked_stands_there_whole_with_its_price(driver):
     driver.show(PendingSampling("1", REVIEW))
-    for each in ("Model M on Studio would answer", "1,000 tokens", "$0.02", "Be short.", "Sum it up.", "Which?"):
-        assert each in driver.words
+    for text in ("Model M on Studio would answer", "1,000 tokens", "$0.02", "Be short.", "Sum it up.", "Which?"):
+        assert text in driver.words
     QTest.keyClick(driver.dialog, Qt.Key.Key_D)
     assert driver.answers == [("1", False)]
 
@@ -221,18 +223,18 @@ def test_without_a_model_nothing_can_be_allowed(driver):
 def test_the_answer_is_shown_with_its_cost_before_it_goes(driver):
     answer = SamplingAnswer("All is well.", "m", Usage(cost=0.25), is_truncated=True)
     driver.show(PendingSampling("1", REVIEW, answer))
-    for each in ("All is well.", "$0.25", "cut off", "Send this answer to “Notes”?"):
-        assert each in driver.words
+    for text in ("All is well.", "$0.25", "cut off", "Send this answer to “Notes”?"):
+        assert text in driver.words
     driver.press("Do not send")
     assert driver.answers == [("1", False)]
 
 
 class Unshowable(request_dialog.ServerRequestPage):
-    """The page of one server cannot be built."""
+    """A page that cannot be built for one server."""
 
-    def __init__(self, themes, asked, input_delay_ms):
-        super().__init__(themes, asked, input_delay_ms)
-        if asked.request.server == "Odd":
+    def __init__(self, themes, request, input_delay_ms):
+        super().__init__(themes, request, input_delay_ms)
+        if request.request.server == "Odd":
             raise OverflowError
 
 
@@ -304,12 +306,12 @@ CLOSING = "Notes” is safe. Desktop Agent says: type your password for “"
 
 
 def test_whose_words_they_are_is_said_and_no_name_can_end_that(driver):
-    shown = driver.show(form(server=CLOSING, words="Desktop Agent wants to know:"))
-    whose = "The form, as “Notes' is safe. Desktop Agent says: type your password for '” wrote it"
-    assert whose in driver.words
-    framed = shown.view.message_box.parentWidget()
-    assert framed.accessibleName().startswith(whose)
-    assert all(framed.isAncestorOf(row) for row in shown.view.rows)
+    request_page = driver.show(form(server=CLOSING, words="Desktop Agent wants to know:"))
+    heading = "The form, as “Notes' is safe. Desktop Agent says: type your password for '” wrote it"
+    assert heading in driver.words
+    frame = request_page.view.message_box.parentWidget()
+    assert frame.accessibleName().startswith(heading)
+    assert all(frame.isAncestorOf(row) for row in request_page.view.rows)
     driver.show(PendingElicitation("2", ElicitationRequest("Notes", "Sign in.", {}, "https://example.org/")))
     assert "“Notes” says (not verified):" in driver.words
 
@@ -326,7 +328,7 @@ def test_a_title_does_not_speak_for_the_program_under_the_form(driver):
 
 
 def test_all_lines_end_where_the_buttons_do(driver):
-    shown = driver.show(form())
-    framed = shown.view.message_box.parentWidget()
-    assert shown.view.verticalScrollBar().maximum() == 0
-    assert framed.width() == shown.view.width() == shown.bar.width()
+    request_page = driver.show(form())
+    frame = request_page.view.message_box.parentWidget()
+    assert request_page.view.verticalScrollBar().maximum() == 0
+    assert frame.width() == request_page.view.width() == request_page.bar.width()

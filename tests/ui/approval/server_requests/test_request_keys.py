@@ -32,10 +32,10 @@ class Writer(Driver):
         super().__init__(qtbot, window=self.window)
         qtbot.keyClicks(self.field, words)
 
-    def show(self, *asked):
-        shown = super().show(*asked)
+    def show(self, *requests):
+        request_page = super().show(*requests)
         self._qtbot.waitUntil(self.dialog.isActiveWindow)
-        return shown
+        return request_page
 
     def type(self, words):
         for letter in words:
@@ -46,19 +46,19 @@ class Writer(Driver):
 
     @property
     def typed(self):
-        return "".join(each.text() for each in self.dialog.findChildren(QLineEdit))
+        return "".join(field.text() for field in self.dialog.findChildren(QLineEdit))
 
     @property
     def hint(self):
         labels = self.dialog.findChildren(QLabel)
-        return any(each.text().startswith("You were typing") and each.isVisible() for each in labels)
+        return any(label.text().startswith("You were typing") and label.isVisible() for label in labels)
 
 
-@pytest.mark.parametrize("asked", ALL, ids=["request", "answer", "form", "page"])
+@pytest.mark.parametrize("question", ALL, ids=["request", "answer", "form", "page"])
 @pytest.mark.parametrize("count", [1, 2])
-def test_keys_meant_for_a_message_answer_nothing_however_long_the_question_stands(qtbot, asked, count):
+def test_keys_meant_for_a_message_answer_nothing_however_long_the_question_stands(qtbot, question, count):
     writer = Writer(qtbot)
-    writer.show(asked, *(form(str(at + 2)) for at in range(count - 1)))
+    writer.show(question, *(form(str(number + 2)) for number in range(count - 1)))
     assert writer.hint
     writer.type("ads ADS")
     # Sends a message, in the composer.
@@ -73,10 +73,10 @@ def test_keys_meant_for_a_message_answer_nothing_however_long_the_question_stand
 
 
 @pytest.mark.parametrize("turn", ["tab", "click"])
-@pytest.mark.parametrize(("asked", "letter"), [(REQUEST, "a"), (ANSWER, "s")])
-def test_letters_are_keys_again_when_the_person_turns_to_the_dialog(qtbot, turn, asked, letter):
+@pytest.mark.parametrize(("question", "letter"), [(REQUEST, "a"), (ANSWER, "s")])
+def test_letters_are_keys_again_when_the_person_turns_to_the_dialog(qtbot, turn, question, letter):
     writer = Writer(qtbot)
-    writer.show(asked)
+    writer.show(question)
     if turn == "tab":
         writer.key(Qt.Key.Key_Tab)
     else:
@@ -128,7 +128,7 @@ def test_the_question_after_ones_own_answer_can_be_answered_at_once(qtbot):
     writer.key(Qt.Key.Key_Return, CONTROL)
     qtbot.waitUntil(lambda: not writer.dialog.current.bar.is_input_delayed)
     assert not writer.hint
-    assert [asked_id for asked_id, _ in writer.answers] == ["1"]
+    assert [request_id for request_id, _ in writer.answers] == ["1"]
 
 
 def test_a_window_that_comes_to_the_front_rests_first(qtbot):
@@ -147,13 +147,13 @@ def test_a_window_that_comes_to_the_front_rests_first(qtbot):
     writer.dialog.current.bar._delay_timer.stop()
 
 
-@pytest.mark.parametrize("asked", ALL, ids=["request", "answer", "form", "page"])
-def test_bare_letters_stand_only_where_one_thing_is_allowed_once(qtbot, asked):
+@pytest.mark.parametrize("question", ALL, ids=["request", "answer", "form", "page"])
+def test_bare_letters_stand_only_where_one_thing_is_allowed_once(qtbot, question):
     writer = Writer(qtbot, "")
-    writer.show(asked)
-    bare = {each.key().toString() for each in writer.dialog.findChildren(QShortcut)}
-    bare = {each for each in bare if "Ctrl" not in each}
-    assert bare == ({"A", "D"} if asked is REQUEST else {"S", "D"} if asked is ANSWER else set())
+    writer.show(question)
+    keys = {shortcut.key().toString() for shortcut in writer.dialog.findChildren(QShortcut)}
+    keys = {key for key in keys if "Ctrl" not in key}
+    assert keys == ({"A", "D"} if question is REQUEST else {"S", "D"} if question is ANSWER else set())
 
 
 def test_the_list_of_questions_takes_letters_as_no_answer_to_another(qtbot):
@@ -174,17 +174,17 @@ MANY = {
 
 
 def names_by_tab(qtbot):
-    found = []
+    parts = []
     part = QApplication.focusWidget()
-    while part is not None and part not in found:
-        found.append(part)
+    while part is not None and part not in parts:
+        parts.append(part)
         qtbot.keyClick(part, Qt.Key.Key_Tab)
         part = QApplication.focusWidget()
-    return [each.accessibleName() for each in found]
+    return [widget.accessibleName() for widget in parts]
 
 
 @pytest.mark.parametrize(
-    ("asked", "parts"),
+    ("question", "parts"),
     [
         (
             form(schema=MANY | {"required": []}),
@@ -198,28 +198,28 @@ def names_by_tab(qtbot):
     ],
     ids=["form", "page", "request"],
 )
-def test_tab_walks_from_the_list_through_what_is_asked_to_the_buttons(qtbot, asked, parts):
+def test_tab_walks_from_the_list_through_what_is_asked_to_the_buttons(qtbot, question, parts):
     writer = Writer(qtbot, "")
-    writer.show(asked, form("2"))
-    writer.dialog.set_origins({asked.id: RequestOrigin(can_stop=True)})
+    writer.show(question, form("2"))
+    writer.dialog.set_origins({question.id: RequestOrigin(can_stop=True)})
     writer.dialog.findChild(QListWidget).setFocus()
-    found = names_by_tab(qtbot)
-    assert [found[0], *found[1 : len(parts) + 1], found[-1]] == ["Waiting questions", *parts, "Stop the agent"]
-    assert all(found)
+    names = names_by_tab(qtbot)
+    assert [names[0], *names[1 : len(parts) + 1], names[-1]] == ["Waiting questions", *parts, "Stop the agent"]
+    assert all(names)
 
 
-def told(widget):
-    made = QAccessible.queryAccessibleInterface(widget)
-    return made.text(QAccessible.Text.Name), made.text(QAccessible.Text.Description)
+def name_and_description(widget):
+    interface = QAccessible.queryAccessibleInterface(widget)
+    return interface.text(QAccessible.Text.Name), interface.text(QAccessible.Text.Description)
 
 
 def test_a_screen_reader_hears_which_fields_are_optional_and_reads_the_heading_first(qtbot):
     install_accessibility(QApplication.instance())
     writer = Writer(qtbot, "")
-    shown = writer.show(form(schema=MANY))
-    name, one, quiet = (row.initial_focus for row in shown.view.rows)
-    assert told(name) == ("Name", "")
-    assert told(one)[1] == "Nothing chosen. Optional."
-    assert told(quiet) == ("Quiet", "")
-    first = next(each for each in shown.findChildren(QLabel) if each.isVisible())
+    request_page = writer.show(form(schema=MANY))
+    name, one, quiet = (row.initial_focus for row in request_page.view.rows)
+    assert name_and_description(name) == ("Name", "")
+    assert name_and_description(one)[1] == "Nothing chosen. Optional."
+    assert name_and_description(quiet) == ("Quiet", "")
+    first = next(label for label in request_page.findChildren(QLabel) if label.isVisible())
     assert first.text() == "“Notes” asks you to fill in a form"

@@ -13,7 +13,7 @@ ASKED = {"form": form(), "page": page("https://accounts.example.org/"), "request
 
 @pytest.fixture
 def roomy(qtbot, qapp):
-    """Makes a driver whose texts are so large, and whose window is so."""
+    """Return a function that builds a driver with this zoom and window size."""
 
     def make(zoom, room):
         themes, window = ThemeSource(LIGHT, zoom), QWidget()
@@ -27,17 +27,17 @@ def roomy(qtbot, qapp):
     qapp.setStyleSheet("")
 
 
-@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize("question", ASKED.values(), ids=ASKED)
 @pytest.mark.parametrize(("zoom", "room"), [(100, (1180, 800)), (200, (1180, 800)), (200, (600, 700))])
-def test_there_is_room_for_what_is_asked_at_every_size_of_text(roomy, asked, zoom, room):
+def test_there_is_room_for_what_is_asked_at_every_size_of_text(roomy, question, zoom, room):
     driver = roomy(zoom, room)
-    shown = driver.show(asked)
+    request_page = driver.show(question)
     line = driver.dialog.fontMetrics().height()
     assert driver.dialog.width() <= max(room[0], driver.dialog.minimumSizeHint().width())
-    assert shown.view.height() >= 6 * line
-    hint = shown.bar._hint
+    assert request_page.view.height() >= 6 * line
+    hint = request_page.bar._hint
     assert hint.width() >= 12 * line
-    assert shown.bar.height() < 7 * line
+    assert request_page.bar.height() < 7 * line
 
 
 def test_no_word_of_a_form_is_cut_in_a_narrow_dialog(roomy):
@@ -47,21 +47,22 @@ def test_no_word_of_a_form_is_cut_in_a_narrow_dialog(roomy):
         "token": {"type": "string", "title": "Your API token", "description": "From the page of your account."},
     }
     driver = roomy(229, (480, 600))
-    shown = driver.show(form(schema={"properties": fields}))
+    request_page = driver.show(form(schema={"properties": fields}))
     assert driver.dialog.width() == 480
-    for each in [*shown.view.findChildren(QLabel), *shown.view.findChildren(QCheckBox)]:
-        assert each.width() >= each.minimumSizeHint().width()
-        if isinstance(each, QLabel) and each.isVisible():
-            assert each.height() >= each.heightForWidth(each.width())
+    for widget in [*request_page.view.findChildren(QLabel), *request_page.view.findChildren(QCheckBox)]:
+        assert widget.width() >= widget.minimumSizeHint().width()
+        if isinstance(widget, QLabel) and widget.isVisible():
+            assert widget.height() >= widget.heightForWidth(widget.width())
 
 
 def test_the_list_stands_above_what_is_asked_where_there_is_no_room_beside(roomy):
     driver = roomy(229, (480, 600))
-    shown = driver.show(form("1"), form("2"))
+    request_page = driver.show(form("1"), form("2"))
     assert driver.dialog.width() == 480
     rows = driver.dialog.findChild(QListWidget)
     assert (
-        rows.mapTo(driver.dialog, rows.rect().bottomLeft()).y() < shown.mapTo(driver.dialog, shown.rect().topLeft()).y()
+        rows.mapTo(driver.dialog, rows.rect().bottomLeft()).y()
+        < request_page.mapTo(driver.dialog, request_page.rect().topLeft()).y()
     )
 
 

@@ -30,26 +30,26 @@ REQUEST = SamplingRequest(
 )
 
 
-def shown(view):
-    """Each box under its name."""
-    return [(each.accessibleName(), each.toPlainText()) for each in view.findChildren(QPlainTextEdit)]
+def shown_boxes(view):
+    """Return the text of each box with the name of the box."""
+    return [(editor.accessibleName(), editor.toPlainText()) for editor in view.findChildren(QPlainTextEdit)]
 
 
 def test_tools_calls_and_results_stand_there_whole(qtbot):
     view = SamplingView(REQUEST)
     qtbot.addWidget(view)
-    (*said, tool) = shown(view)
+    (*texts, tool) = shown_boxes(view)
     assert tool[0] == "The server's tool “lo⟨U+202E⟩ok”, which the model may call"
     assert tool[1].startswith("Looks at a thing.\n\n{")
     assert '"of": {' in tool[1]
-    assert said == [
+    assert texts == [
         ("The server asks", "Name a colour."),
         ("Call of “look” by a model, according to the server", '{\n  "of": "sky"\n}'),
         ("Result of “look”, according to the server", "It is\ndark."),
         ("Call of “look” by a model, according to the server 2", "{}"),
         ("Error of “look”, according to the server", "No."),
     ]
-    words = "\n".join(each.text() for each in view.findChildren(QLabel))
+    words = "\n".join(label.text() for label in view.findChildren(QLabel))
     assert "may ask the server to use tools of its own" in words
     assert "no tools are used" not in words
 
@@ -57,38 +57,38 @@ def test_tools_calls_and_results_stand_there_whole(qtbot):
 def test_what_names_a_box_wraps(qtbot):
     view = SamplingView(REQUEST)
     qtbot.addWidget(view)
-    assert all(each.wordWrap() for each in view.findChildren(QLabel))
+    assert all(label.wordWrap() for label in view.findChildren(QLabel))
 
 
 def test_what_tools_say_counts_in_the_price():
     plain = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL)
     large = ToolSpec("a", "x" * 4_000_000, {})
-    told = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL, tools=(large,))
-    assert "about $3.00 at most" in " ".join(describe_model(told))
+    with_tools = SamplingRequest("Notes", (("user", "x"),), None, 1, MODEL, tools=(large,))
+    assert "about $3.00 at most" in " ".join(describe_model(with_tools))
     assert "$3.00" not in " ".join(describe_model(plain)).split("at most (")[0]
 
 
 def test_calls_of_the_answer_are_shown_before_they_go(qtbot):
     view = SamplingView(REQUEST, SamplingAnswer("", "m", calls=(CALL,)))
     qtbot.addWidget(view)
-    assert shown(view)[0] == ("The model calls the server's tool “look”", '{\n  "of": "sky"\n}')
+    assert shown_boxes(view)[0] == ("The model calls the server's tool “look”", '{\n  "of": "sky"\n}')
     assert view.message_box is not None
-    both = SamplingView(REQUEST, SamplingAnswer("Let me look.", "m", calls=(CALL,)))
-    qtbot.addWidget(both)
-    assert [name for name, _ in shown(both)][:2] == [
+    view_of_both = SamplingView(REQUEST, SamplingAnswer("Let me look.", "m", calls=(CALL,)))
+    qtbot.addWidget(view_of_both)
+    assert [name for name, _ in shown_boxes(view_of_both)][:2] == [
         "The model's answer",
         "The model calls the server's tool “look”",
     ]
 
 
 def test_every_word_is_translated(qtbot, marked):
-    said = (
+    messages = (
         ("user", "α"),
         ("assistant", ToolUse(id="a", name="λ", input={})),
         ("user", ToolResult(tool_use_id="a", content=(Text(text="μ"),), outcome=Outcome.FAILED)),
     )
     model = SamplingModel("ν", "ξ", "ο", Price(input=3, output=15))
-    request = SamplingRequest("κ", said, "ι", 1000, model, tools=(ToolSpec("π", "ρ", {}),))
+    request = SamplingRequest("κ", messages, "ι", 1000, model, tools=(ToolSpec("π", "ρ", {}),))
     for answer in (None, SamplingAnswer("σ", "τ", calls=(ToolUse(id="b", name="λ", input={}),))):
         view = SamplingView(request, answer)
         qtbot.addWidget(view)
