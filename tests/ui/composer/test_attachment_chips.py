@@ -13,29 +13,29 @@ __all__ = ["in_loop"]
 
 
 def test_work_that_comes_too_early_is_done_once_there_is_a_loop(qtbot, in_loop):
-    page, editor, done = QWidget(), QLineEdit(), []
+    page, editor, names = QWidget(), QLineEdit(), []
     row = AttachmentRow(editor)
     vbox(row, editor, parent=page)
     qtbot.addWidget(page)
     themes = ThemeSource()
     first = row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", "a")))
-    gone = row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", "b")))
+    removed = row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", "b")))
 
     async def work(name):
-        done.append(name)
+        names.append(name)
 
     row._start_task(first, work("first"))
-    row._start_task(gone, work("gone"))
-    row._discard_entry(gone)
+    row._start_task(removed, work("gone"))
+    row._discard_entry(removed)
     qtbot.wait(50)
-    assert done == []
+    assert names == []
 
-    async def later():
-        await until(lambda: done)
+    async def wait_for_first():
+        await until(lambda: names)
         await asyncio.sleep(0.05)
 
-    in_loop(later())
-    assert done == ["first"]
+    in_loop(wait_for_first())
+    assert names == ["first"]
 
 
 def test_chips_begin_at_the_left_also_after_one_was_put_behind_others(qtbot):

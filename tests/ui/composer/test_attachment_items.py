@@ -28,7 +28,7 @@ def test_a_model_that_cannot_see_is_all_there_is_to_say():
 
 
 @pytest.mark.parametrize(
-    ("given", "limits", "words"),
+    ("properties", "limits", "words"),
     [
         ({"media_type": "image/gif"}, {"media_types": MEDIA_TYPES_WITHOUT_GIF}, "does not read GIF"),
         ({"size": 2001}, {"max_bytes": 2000}, "at most 2 KB"),
@@ -36,10 +36,10 @@ def test_a_model_that_cannot_see_is_all_there_is_to_say():
         ({"height": 2001}, {"max_edge": 2000, "downscale_edge": 4000}, "at most 2,000 pixels"),
     ],
 )
-def test_each_change_is_said(given, limits, words):
-    (said,) = remarks(picture(**given), **limits)
-    assert "“a”" in said
-    assert words in said
+def test_each_change_is_said(properties, limits, words):
+    (sentence,) = remarks(picture(**properties), **limits)
+    assert "“a”" in sentence
+    assert words in sentence
 
 
 def test_a_crowd_has_limits_of_its_own():

@@ -51,7 +51,7 @@ def png(width=40, height=30, colour="red"):
 
 @pytest.fixture
 def run(qapp):
-    """Runs a coroutine on Qt's loop."""
+    """Return a function that runs a coroutine on Qt's loop."""
     qapp.setQuitOnLastWindowClosed(False)
     loop = EventLoop(qapp)
     asyncio.set_event_loop(loop)
@@ -74,19 +74,19 @@ class Driver:
         self.editor = self.part(QPlainTextEdit, "Message")
 
     def part(self, kind, name):
-        return next(each for each in self.composer.findChildren(kind) if each.accessibleName() == name)
+        return next(widget for widget in self.composer.findChildren(kind) if widget.accessibleName() == name)
 
     @property
     def chips(self):
-        return {each.accessibleName(): each for each in self.composer.findChildren(AttachmentChip) if each.isVisible()}
+        return {chip.accessibleName(): chip for chip in self.composer.findChildren(AttachmentChip) if chip.isVisible()}
 
     @property
     def words(self):
-        return " ".join(each.text() for each in self.composer.findChildren(QLabel) if each.isVisible())
+        return " ".join(label.text() for label in self.composer.findChildren(QLabel) if label.isVisible())
 
     @property
     def problems(self):
-        """What the composer says is wrong."""
+        """Return the problems that the composer shows."""
         label = self.composer._problems
         return label.text().split("\n") if label.isVisible() else []
 
@@ -101,9 +101,9 @@ class Driver:
         self.editor.paste()
 
     async def ready(self):
-        held = [each.task for each in self.composer.attachments._entries if each.task is not None]
-        if held:
-            await asyncio.wait(held)
+        tasks = [entry.task for entry in self.composer.attachments._entries if entry.task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_enter_sends_and_empties(driver):
 
 
 @pytest.mark.parametrize(
-    ("written", "sent"),
+    ("draft", "sent"),
     [
         ("Hello\n", "Hello"),
         ("\n \n\t\nHello\n\nthere \n \n", "Hello\n\nthere"),
@@ -197,10 +197,10 @@ def test_enter_sends_and_empties(driver):
     ],
 )
 @pytest.mark.parametrize("later", [False, True])
-def test_blank_lines_around_a_prompt_are_not_sent(driver, written, sent, later):
+def test_blank_lines_around_a_prompt_are_not_sent(driver, draft, sent, later):
     queued = []
     driver.composer.queue_requested.connect(lambda text, attached: queued.append((text, attached)))
-    driver.composer.editor.setPlainText(written)
+    driver.composer.editor.setPlainText(draft)
     driver.composer.send(later=later)
     assert (queued if later else driver.sent) == [(sent, [])]
     driver.composer.editor.setPlainText("\n \n")
@@ -265,10 +265,10 @@ def test_stop_stands_where_send_was_and_answers_at_once(driver):
     assert (send.isVisible(), stop.isVisible()) == (True, False)
     driver.composer.set_working(True)
     assert (send.isVisible(), stop.isVisible()) == (False, True)
-    seen = []
-    driver.composer.stop_requested.connect(lambda: seen.append(stop.text()))
+    labels = []
+    driver.composer.stop_requested.connect(lambda: labels.append(stop.text()))
     driver.bot.mouseClick(stop, Qt.MouseButton.LeftButton)
-    assert seen == ["Stopping…"]
+    assert labels == ["Stopping…"]
     driver.key(Qt.Key.Key_Escape)
     assert driver.stops == [1]
     driver.composer.set_working(False)
@@ -307,10 +307,10 @@ def test_the_editor_grows_to_ten_lines(driver):
     for lines in (1, 3, 10, 30):
         driver.editor.setPlainText("\n".join("x" * lines))
         heights.append(driver.editor.height())
-    one, three, ten, thirty = heights
-    assert one < three < ten == thirty
+    height_of_1, height_of_3, height_of_10, height_of_30 = heights
+    assert height_of_1 < height_of_3 < height_of_10 == height_of_30
     driver.editor.setPlainText("word " * 200)
-    assert driver.editor.height() > three
+    assert driver.editor.height() > height_of_3
 
 
 def test_text_is_pasted_even_beside_a_picture(driver):
@@ -447,17 +447,17 @@ def test_the_cursor_stays_in_the_message_while_an_input_method_composes(driver):
 
 
 def test_text_can_be_dropped_before_the_end_of_a_message(driver):
-    written = "word " * 300
-    driver.editor.setPlainText(written)
+    message = "word " * 300
+    driver.editor.setPlainText(message)
     cursor = driver.editor.textCursor()
-    cursor.setPosition(len(written) - 2)
+    cursor.setPosition(len(message) - 2)
     driver.editor.setTextCursor(cursor)
     place = QPointF(driver.editor.cursorRect().center())
-    given = (Qt.DropAction.CopyAction, with_text("one two three"), Qt.MouseButton.LeftButton, Qt.KeyboardModifier(0))
-    for event in (QDragEnterEvent(place.toPoint(), *given), QDragMoveEvent(place.toPoint(), *given)):
+    drop = (Qt.DropAction.CopyAction, with_text("one two three"), Qt.MouseButton.LeftButton, Qt.KeyboardModifier(0))
+    for event in (QDragEnterEvent(place.toPoint(), *drop), QDragMoveEvent(place.toPoint(), *drop)):
         QApplication.sendEvent(driver.editor.viewport(), event)
-    QApplication.sendEvent(driver.editor.viewport(), QDropEvent(place, *given))
-    assert driver.editor.toPlainText() == f"{written[:-2]}one two three{written[-2:]}"
+    QApplication.sendEvent(driver.editor.viewport(), QDropEvent(place, *drop))
+    assert driver.editor.toPlainText() == f"{message[:-2]}one two three{message[-2:]}"
 
 
 @pytest.mark.parametrize(
@@ -513,17 +513,17 @@ def test_delete_removes_the_focused_chip(driver, run, tmp_path):
 
 
 def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
-    arrived = asyncio.Event()
+    has_begun = asyncio.Event()
 
     async def never(data, name):
-        arrived.set()
+        has_begun.set()
         await asyncio.Event().wait()
 
     driver = Driver(qtbot, never)
 
     async def steps():
         driver.editor.picture_inserted.emit(png())
-        await arrived.wait()
+        await has_begun.wait()
         task = driver.composer.attachments._entries[0].task
         driver.bot.keyClick(driver.chips["Attached image: Pasted image"], Qt.Key.Key_Backspace)
         await asyncio.wait([task])
@@ -534,11 +534,11 @@ def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
 
 
 def test_a_composer_may_be_gone_before_a_small_picture_is_drawn(qtbot, run, monkeypatch):
-    drawn = threading.Event()
+    may_draw = threading.Event()
 
-    def draw_late(*given):
-        drawn.wait(PATIENCE)
-        return thumbnail(*given)
+    def draw_late(*args):
+        may_draw.wait(PATIENCE)
+        return thumbnail(*args)
 
     monkeypatch.setattr(attachments, "thumbnail", draw_late)
     driver = Driver(qtbot)
@@ -548,7 +548,7 @@ def test_a_composer_may_be_gone_before_a_small_picture_is_drawn(qtbot, run, monk
         await until(lambda: driver.composer.attachments.pictures)
         task = driver.composer.attachments._entries[0].task
         delete(driver.composer)
-        drawn.set()
+        may_draw.set()
         await asyncio.wait([task])
         assert task.exception() is None
 
@@ -646,12 +646,12 @@ def test_a_chosen_file_is_attached_as_what_it_is(driver, run, tmp_path):
     async def steps():
         driver.composer.attach_files([tmp_path / name for name in (*files, "gone.txt")])
         await driver.ready()
-        await asyncio.gather(*(each.task for each in driver.composer.attachments._entries if each.task is not None))
+        await asyncio.gather(*(entry.task for entry in driver.composer.attachments._entries if entry.task is not None))
 
     run(steps())
     # Each takes its place when it is read.
     assert sorted(driver.chips) == ["Attached file: notes.md", "Attached image: photo"]
-    text, picture = sorted(driver.composer.draft()[1], key=lambda each: isinstance(each, PendingPicture))
+    text, picture = sorted(driver.composer.draft()[1], key=lambda item: isinstance(item, PendingPicture))
     assert text == PendingResource("", "notes.md", "", "# Milk")
     assert (picture.name, picture.server) == ("photo", "")
     assert set(driver.composer._problems.text().split("\n")) == {
@@ -693,20 +693,20 @@ def test_what_was_not_delivered_stands_where_nothing_stood(driver):
 
 
 def test_nothing_that_is_being_written_is_lost_to_what_was_not_delivered(run, driver, tmp_path):
-    taken = run(import_picture_async(png(), "a.png"))
+    imported = run(import_picture_async(png(), "a.png"))
 
     async def steps():
         driver.type("written")
         (tmp_path / "b.png").write_bytes(png(50, 50))
         driver.composer.attach_files([tmp_path / "b.png"])  # it is still on its way in
-        driver.composer.restore_message("back", [PendingPicture("a.png", taken)])
+        driver.composer.restore_message("back", [PendingPicture("a.png", imported)])
         driver.composer.restore_message("", [])
         await driver.ready()
 
     run(steps())
     text, pictures = driver.composer.draft()
     assert text == "written\n\nback"
-    assert [each.name for each in pictures] == ["b.png", "a.png"]
+    assert [picture.name for picture in pictures] == ["b.png", "a.png"]
 
 
 def test_what_is_too_long_for_the_editor_comes_back_beside_it(driver):
@@ -725,16 +725,16 @@ def deleted(editor):
 
 
 @pytest.mark.parametrize(
-    ("away", "back"),
+    ("take_away", "bring_back"),
     [(deleted, QPlainTextEdit.undo), (QPlainTextEdit.cut, QPlainTextEdit.paste)],
     ids=["deleted and undone", "cut and pasted"],
 )
-def test_whose_words_they_are_is_known_on_when_they_come_back(away, back, driver):
+def test_whose_words_they_are_is_known_on_when_they_come_back(take_away, bring_back, driver):
     driver.composer.restore_message("words of a server", [SERVERS_WORDS])
     driver.editor.selectAll()
-    away(driver.editor)
+    take_away(driver.editor)
     assert driver.composer.draft() == ("", [])
-    back(driver.editor)
+    bring_back(driver.editor)
     assert driver.composer.draft() == ("words of a server", [SERVERS_WORDS])
     driver.composer.send()
     assert driver.sent == [("words of a server", [SERVERS_WORDS])]
@@ -765,8 +765,8 @@ def test_enter_while_a_picture_is_prepared_sends_when_it_is_ready(qtbot, run):
         driver.composer.attachments.add_pasted(png())
         QTest.keyClick(driver.editor, Qt.Key.Key_Return)
         assert driver.sent == []
-        said = [each.text() for each in driver.composer.findChildren(QLabel) if each.isVisible()]
-        assert any("Your message is sent when" in words for words in said)
+        texts = [label.text() for label in driver.composer.findChildren(QLabel) if label.isVisible()]
+        assert any("Your message is sent when" in words for words in texts)
         may_begin.set()
         async with asyncio.timeout(20):
             while not driver.sent:
@@ -803,7 +803,7 @@ def test_nothing_is_sent_without_what_it_was_to_be_sent_with_also_where_other_th
         assert driver.sent == []
         assert driver.editor.toPlainText() == "Look"
         # What came is drawn small too.
-        await asyncio.gather(*(each.task for each in attachments._entries if each.task is not None))
+        await asyncio.gather(*(entry.task for entry in attachments._entries if entry.task is not None))
 
     run(work())
 

@@ -36,10 +36,10 @@ class Screen:
         self.reasoning, self.mode = ReasoningPicker(themes), ModePicker(themes)
         self.folder, self.server = WorkspacePicker(themes), IconButton(themes, "server", "Insert from a server")
         self.mode.show_modes(BUILT_IN_MODES, BUILT_IN_MODES[1])
-        for each in (self.model, self.reasoning, self.mode, self.folder, self.server):
-            self.composer.add_control(each)
-        able = Capabilities(reasoning_modes=frozenset({"disabled", "effort"}), efforts=("low", "high"))
-        self.reasoning.show_choices(able, None)
+        for control in (self.model, self.reasoning, self.mode, self.folder, self.server):
+            self.composer.add_control(control)
+        capabilities = Capabilities(reasoning_modes=frozenset({"disabled", "effort"}), efforts=("low", "high"))
+        self.reasoning.show_choices(capabilities, None)
         self.composer.show()
 
     def narrow(self, width):
@@ -47,27 +47,27 @@ class Screen:
         QTest.qWait(0)
         QApplication.sendPostedEvents()
 
-    def area(self, each):
-        return QRect(each.mapTo(self.composer, QPoint(0, 0)), each.size())
+    def area(self, widget):
+        return QRect(widget.mapTo(self.composer, QPoint(0, 0)), widget.size())
 
     @property
     def buttons(self):
-        return [each for each in self.composer.findChildren(QAbstractButton) if each.isVisible()]
+        return [button for button in self.composer.findChildren(QAbstractButton) if button.isVisible()]
 
     def by_name(self, name):
-        return next(each for each in self.composer.findChildren(QWidget) if each.accessibleName() == name)
+        return next(widget for widget in self.composer.findChildren(QWidget) if widget.accessibleName() == name)
 
     def assert_all_can_be_reached(self):
-        whole, taken = self.composer.rect(), []
-        names = [each.accessibleName() for each in self.buttons]
+        bounds, areas = self.composer.rect(), []
+        names = [button.accessibleName() for button in self.buttons]
         assert set(ORDER) <= set(names)
-        for each in self.buttons:
-            area = self.area(each)
-            assert whole.contains(area), each.accessibleName()
-            assert area.width() >= each.minimumSizeHint().width(), each.accessibleName()
-            assert not [other for other in taken if other.intersects(area)], each.accessibleName()
-            assert each.toolTip()
-            taken.append(area)
+        for button in self.buttons:
+            area = self.area(button)
+            assert bounds.contains(area), button.accessibleName()
+            assert area.width() >= button.minimumSizeHint().width(), button.accessibleName()
+            assert not [other_area for other_area in areas if other_area.intersects(area)], button.accessibleName()
+            assert button.toolTip()
+            areas.append(area)
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def test_everything_can_be_reached(qtbot, zoom, width, state):
     screen.narrow(width)
     assert screen.composer.minimumSizeHint().width() <= screen.composer.width()
     screen.assert_all_can_be_reached()
-    ends = {"idle": ["Send"], "written": ["Send"]}.get(state, ["Queue the message", "Stop"])
-    assert {*ends} <= {each.accessibleName() for each in screen.buttons}
+    buttons_at_end = {"idle": ["Send"], "written": ["Send"]}.get(state, ["Queue the message", "Stop"])
+    assert {*buttons_at_end} <= {button.accessibleName() for button in screen.buttons}
 
 
 @pytest.mark.usefixtures("plain")
@@ -102,16 +102,16 @@ def test_nothing_moves_when_the_agent_begins_to_work_and_no_row_comes_when_somet
     screen = Screen(qtbot)
     for width in (NARROW, 440, 620, 700, 780):
         screen.narrow(width)
-        before = {name: screen.area(screen.by_name(name)) for name in ORDER}
-        high = screen.composer.heightForWidth(width)
+        areas = {name: screen.area(screen.by_name(name)) for name in ORDER}
+        height = screen.composer.heightForWidth(width)
         screen.composer.set_working(True)
         screen.narrow(width)
-        assert {name: screen.area(screen.by_name(name)) for name in ORDER} == before
+        assert {name: screen.area(screen.by_name(name)) for name in ORDER} == areas
         screen.composer.set_draft("a")
         screen.narrow(width)
         screen.assert_all_can_be_reached()
-        assert {screen.area(screen.by_name(name)).top() for name in ORDER} == {area.top() for area in before.values()}
-        assert screen.composer.heightForWidth(width) == high
+        assert {screen.area(screen.by_name(name)).top() for name in ORDER} == {area.top() for area in areas.values()}
+        assert screen.composer.heightForWidth(width) == height
         screen.composer.set_working(False)
         screen.composer.set_draft("")
 
@@ -123,7 +123,7 @@ def test_the_room_beside_send_is_for_what_is_shown(qtbot):
     screen.narrow(900)
     assert screen.folder.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
     end = screen.composer._send_or_stop
-    needed = sum(each.sizeHint().width() + SPACE_XS for each in bar.items if each.isVisible()) + end.usual_width()
+    needed = sum(item.sizeHint().width() + SPACE_XS for item in bar.items if item.isVisible()) + end.usual_width()
     # What is around the bar.
     screen.narrow(needed + screen.composer.width() - bar.width())
     assert screen.folder.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
@@ -134,30 +134,30 @@ def test_words_go_from_the_last_to_the_first_and_come_back(qtbot):
     screen = Screen(qtbot)
     pickers = (screen.reasoning, screen.mode, screen.folder)
 
-    def with_words():
-        return [each.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon for each in pickers]
+    def have_words():
+        return [picker.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon for picker in pickers]
 
-    seen = []
+    states = []
     for width in [*range(900, CONTENT, -7), *range(CONTENT, 900, 7)]:
         screen.narrow(width)
-        seen.append(with_words())
+        states.append(have_words())
         assert screen.model.width() >= screen.model.minimumSizeHint().width()
-    assert seen[0] == seen[-1] == [True] * 3
-    assert [True, True, False] in seen
-    assert [True, False, False] in seen
-    assert [False, True, True] not in seen
-    assert [False, False, True] not in seen
+    assert states[0] == states[-1] == [True] * 3
+    assert [True, True, False] in states
+    assert [True, False, False] in states
+    assert [False, True, True] not in states
+    assert [False, False, True] not in states
 
 
 @pytest.mark.usefixtures("plain")
 def test_a_folded_button_wants_the_same_as_before(qtbot):
     screen = Screen(qtbot)
     screen.narrow(900)
-    wide = [(each.sizeHint(), each.minimumSizeHint()) for each in screen.composer.findChildren(CollapsingButton)]
+    hints = [(button.sizeHint(), button.minimumSizeHint()) for button in screen.composer.findChildren(CollapsingButton)]
     screen.narrow(NARROW)
     assert [
-        (each.sizeHint(), each.minimumSizeHint()) for each in screen.composer.findChildren(CollapsingButton)
-    ] == wide
+        (button.sizeHint(), button.minimumSizeHint()) for button in screen.composer.findChildren(CollapsingButton)
+    ] == hints
 
 
 @pytest.mark.usefixtures("plain")
@@ -165,13 +165,13 @@ def test_tab_goes_as_it_is_read(qtbot):
     screen = Screen(qtbot)
     screen.composer.set_draft("Written")
     screen.narrow(NARROW)
-    seen, at = [], screen.by_name("Attach files")
+    names, widget = [], screen.by_name("Attach files")
     for _ in range(len(ORDER) + 1):
-        seen.append(at.accessibleName())
-        at = at.nextInFocusChain()
-        while at.focusPolicy() == Qt.FocusPolicy.NoFocus or not at.isVisible():
-            at = at.nextInFocusChain()
-    assert seen == [*ORDER, "Send"]
+        names.append(widget.accessibleName())
+        widget = widget.nextInFocusChain()
+        while widget.focusPolicy() == Qt.FocusPolicy.NoFocus or not widget.isVisible():
+            widget = widget.nextInFocusChain()
+    assert names == [*ORDER, "Send"]
 
 
 @pytest.mark.usefixtures("plain")

@@ -30,7 +30,7 @@ class Page(QWidget):
         self.waiting.show_messages(MESSAGES, working=True)
 
     def is_fitted(self):
-        """Each row is as wide as there is room, and has all of its lines."""
+        """Whether each row fills the width and shows all of its lines."""
         inside, rows = self.waiting._list.viewport(), self.waiting.rows
         heights = [row.heightForWidth(row.width()) for row in rows]
         gaps = 4 * (len(rows) - 1)
@@ -41,8 +41,8 @@ class Page(QWidget):
         )
 
     def buttons(self, row):
-        found = (*row.findChildren(QToolButton), *row.findChildren(QPushButton))
-        return {each.accessibleName(): each for each in found if each.isVisible()}
+        buttons = (*row.findChildren(QToolButton), *row.findChildren(QPushButton))
+        return {button.accessibleName(): button for button in buttons if button.isVisible()}
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def page(request, qtbot, qapp):
     font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
     themes.use(themes.theme, getattr(request, "param", 100))
     apply_theme(qapp, themes)
-    made = Page(themes)
-    qtbot.addWidget(made)
-    yield made
+    new_page = Page(themes)
+    qtbot.addWidget(new_page)
+    yield new_page
     qapp.setStyleSheet("")
     qapp.setFont(font)
     qapp.setPalette(palette)
@@ -76,8 +76,8 @@ def test_the_words_are_seen_in_at_most_two_lines(qtbot, page, width, lines):
         assert (words.bottom() < controls.top()) is (lines == 2)
         assert not words.intersects(controls)
         assert row.height() <= words.height() * (lines - 1) + controls.height() + 12
-        inside = {name: each.mapTo(row, each.rect().bottomRight()) for name, each in page.buttons(row).items()}
-        assert {name for name, at in inside.items() if not row.rect().contains(at)} == set()
+        corners = {name: button.mapTo(row, button.rect().bottomRight()) for name, button in page.buttons(row).items()}
+        assert {name for name, corner in corners.items() if not row.rect().contains(corner)} == set()
 
 
 @pytest.mark.parametrize(("width", "folded"), [(900, False), (480, True), (360, True)])
@@ -89,9 +89,9 @@ def test_the_buttons_of_all_rows_fold_together(qtbot, page, width, folded):
         assert (set(DOING) <= set(names)) is not folded
         assert (set(DOING) & set(names) == set()) is folded
         assert ("Soon" in row.accessibleDescription()) is False
-    when = next(each for name, each in page.buttons(page.waiting.rows[1]).items() if name.startswith("Sent: "))
-    assert when.text() == ("When done" if folded else "When the agent is done")
-    assert when.accessibleName() == "Sent: When the agent is done. Press to change it to: As soon as possible"
+    timing = next(button for name, button in page.buttons(page.waiting.rows[1]).items() if name.startswith("Sent: "))
+    assert timing.text() == ("When done" if folded else "When the agent is done")
+    assert timing.accessibleName() == "Sent: When the agent is done. Press to change it to: As soon as possible"
 
 
 def test_they_fold_and_unfold_at_one_width(qtbot, page):
@@ -103,35 +103,35 @@ def test_they_fold_and_unfold_at_one_width(qtbot, page):
 
 
 def actions(menu):
-    return [each for each in menu.actions() if not each.isSeparator()]
+    return [action for action in menu.actions() if not action.isSeparator()]
 
 
 def test_the_menu_does_what_the_buttons_do(qtbot, page, qt_messages):
     qt_messages.expect("grabbing the keyboard")
     at_width(qtbot, page, 480)
-    done = []
-    page.waiting.moved.connect(lambda *told: done.append(told))
-    page.waiting.removed.connect(lambda *told: done.append(told))
+    signals = []
+    page.waiting.moved.connect(lambda *args: signals.append(args))
+    page.waiting.removed.connect(lambda *args: signals.append(args))
     first, second, _ = page.waiting.rows
     menu = second.findChild(QMenu)
     page.buttons(second)["Change this message"].click()
     assert menu.isVisible()
     menu.close()
-    assert [each.text().split(" (")[0] for each in actions(menu)] == list(DOING)
-    assert [each.isEnabled() for each in actions(menu)] == [True] * 4
-    assert [each.isEnabled() for each in actions(first.findChild(QMenu))] == [False, True, True, True]
+    assert [action.text().split(" (")[0] for action in actions(menu)] == list(DOING)
+    assert [action.isEnabled() for action in actions(menu)] == [True] * 4
+    assert [action.isEnabled() for action in actions(first.findChild(QMenu))] == [False, True, True, True]
     earlier, later, edit, remove = actions(menu)
-    for each in (earlier, later, remove):
-        each.trigger()
-    assert done == [("2", 0), ("2", 2), ("2",)]
+    for entry in (earlier, later, remove):
+        entry.trigger()
+    assert signals == [("2", 0), ("2", 2), ("2",)]
     edit.trigger()
     assert second.findChild(SmallTextEdit).toPlainText() == WORDS
 
 
 @pytest.mark.parametrize(
-    ("text", "files", "said"), [("Read\nit", ("a.txt", "b.txt"), "Read it · a.txt · b.txt"), ("", ("a.txt",), "a.txt")]
+    ("text", "files", "name"), [("Read\nit", ("a.txt", "b.txt"), "Read it · a.txt · b.txt"), ("", ("a.txt",), "a.txt")]
 )
-def test_a_message_names_what_is_attached_to_it(qtbot, text, files, said):
+def test_a_message_names_what_is_attached_to_it(qtbot, text, files, name):
     row = QueuedMessageRow(ThemeSource(), WaitingMessage(id="1", text=text, when="soon", files=files))
     qtbot.addWidget(row)
-    assert row.accessibleName() == f"Waiting message: {said}"
+    assert row.accessibleName() == f"Waiting message: {name}"

@@ -20,12 +20,12 @@ def test_the_words_have_room_and_the_buttons_are_whole(qtbot, width, are_beside)
     buttons = bar.findChildren(QPushButton)
 
     def areas():
-        return [QRect(each.mapTo(bar, QPoint(0, 0)), each.size()) for each in (words, *buttons)]
+        return [QRect(button.mapTo(bar, QPoint(0, 0)), button.size()) for button in (words, *buttons)]
 
     qtbot.waitUntil(lambda: (areas()[0].right() < areas()[1].left()) is are_beside)
-    said, *pressed = areas()
-    assert said.width() >= 200
-    for each, area in zip(buttons, pressed, strict=True):
+    words_area, *button_areas = areas()
+    assert words_area.width() >= 200
+    for button, area in zip(buttons, button_areas, strict=True):
         assert bar.rect().contains(area)
-        assert area.width() >= each.sizeHint().width()
-    assert are_beside or said.bottom() < pressed[0].top()
+        assert area.width() >= button.sizeHint().width()
+    assert are_beside or words_area.bottom() < button_areas[0].top()

@@ -28,15 +28,15 @@ BUDGETS = Capabilities(
 )
 
 
-def words(able, current=None):
-    return [each.text for each in reasoning_choices(able, current)]
+def words(capabilities, current=None):
+    return [choice.text for choice in reasoning_choices(capabilities, current)]
 
 
 def test_the_choices_are_those_of_the_model():
     assert words(ALL) == ["Default", "Off", "Between tools", "Low", "High", "Very high", "Maximum", "Adaptive"]
     assert words(FORCED) == ["Default", "Minimal", "Medium"]
     assert words(BUDGETS) == ["Default", "Off", "Up to 2,048 tokens", "Up to 8,192 tokens", "Up to 16,384 tokens"]
-    assert [each.hint for each in reasoning_choices(ALL, None)][:2] == ["High", ""]
+    assert [choice.hint for choice in reasoning_choices(ALL, None)][:2] == ["High", ""]
     assert reasoning_choices(BUDGETS, None)[0].hint == "Off"
 
 
@@ -74,11 +74,11 @@ def test_what_a_model_lacks(able, choice, lacking):
 
 @pytest.fixture
 def switch(qtbot):
-    made = ReasoningPicker(ThemeSource())
-    qtbot.addWidget(made)
-    made.show_choices(ALL, MAX)
-    made.resize(made.sizeHint())
-    return made
+    picker = ReasoningPicker(ThemeSource())
+    qtbot.addWidget(picker)
+    picker.show_choices(ALL, MAX)
+    picker.resize(picker.sizeHint())
+    return picker
 
 
 def test_the_switch_is_named_and_says_what_holds(switch):
@@ -97,15 +97,15 @@ def test_a_choice_is_made_by_keyboard(switch, qtbot, qt_messages):
     qt_messages.expect("grabbing the keyboard")
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     menu = switch.findChild(QMenu)
-    assert [each.text() for each in menu.actions() if each.isChecked()] == ["Maximum"]
-    with qtbot.waitSignal(switch.reasoning_chosen) as given:
+    assert [action.text() for action in menu.actions() if action.isChecked()] == ["Maximum"]
+    with qtbot.waitSignal(switch.reasoning_chosen) as signal:
         qtbot.keyClick(menu, Qt.Key.Key_Down)
         qtbot.keyClick(menu, Qt.Key.Key_Return)
-    assert given.args == [ReasoningAdaptive()]
+    assert signal.args == [ReasoningAdaptive()]
     switch.open_menu()
-    with qtbot.waitSignal(switch.reasoning_chosen) as given:
+    with qtbot.waitSignal(switch.reasoning_chosen) as signal:
         menu.actions()[0].trigger()
-    assert given.args == [None]
+    assert signal.args == [None]
     menu.close()
 
 

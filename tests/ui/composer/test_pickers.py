@@ -30,7 +30,7 @@ class Group:
     problem: Sentence | None = None
 
 
-CLOUD = {each.id: each for each in CLOUD_PROVIDERS}
+CLOUD = {provider.id: provider for provider in CLOUD_PROVIDERS}
 GROUPS = [
     Group(LOCAL_SERVERS[0], (ModelInfo("llama:8b"), ModelInfo("qwen-vl", None, Capabilities(images=True)))),
     Group(CLOUD["openai"], (ModelInfo("gpt-9", "GPT Nine", Capabilities(context_window=400_000)),)),
@@ -46,7 +46,7 @@ class Driver:
         qtbot.addWidget(self.picker)
         self.picker.show()
         self.chosen = []
-        self.picker.model_chosen.connect(lambda *given: self.chosen.append(given))
+        self.picker.model_chosen.connect(lambda *args: self.chosen.append(args))
         self.picker.set_models(GROUPS)
 
     def open(self):
@@ -56,7 +56,7 @@ class Driver:
         return self
 
     def part(self, kind, name):
-        return next(each for each in self.picker.findChildren(kind) if each.accessibleName() == name)
+        return next(widget for widget in self.picker.findChildren(kind) if widget.accessibleName() == name)
 
     @property
     def search(self):
@@ -167,27 +167,29 @@ def test_refresh_and_connect(driver):
 def test_capabilities_are_said(driver):
     driver.open()
     model = driver.part(QListView, "Models").model()
-    spoken = [model.index(i, 0).data(Qt.ItemDataRole.AccessibleTextRole) for i in range(model.rowCount())]
-    assert "qwen-vl, images" in spoken
-    assert "GPT Nine, 400k" in spoken
+    texts = [model.index(i, 0).data(Qt.ItemDataRole.AccessibleTextRole) for i in range(model.rowCount())]
+    assert "qwen-vl, images" in texts
+    assert "GPT Nine, 400k" in texts
 
 
 def test_price_and_retirement_are_said(qtbot):
-    able = Capabilities(images=True, tools=True, reasoning=True, context_window=200_000, outputs=("image", "text"))
+    capabilities = Capabilities(
+        images=True, tools=True, reasoning=True, context_window=200_000, outputs=("image", "text")
+    )
     price = Price(input=3, output=0.075)
     models = (
-        ModelInfo("soon", None, able, price, date(2999, 11, 30)),
+        ModelInfo("soon", None, capabilities, price, date(2999, 11, 30)),
         ModelInfo("gone", None, Capabilities(), Price(input=3), date(2001, 1, 2)),
     )
     rows = ResultModel()
     rows.show_rows(model_rows([Group(LOCAL_SERVERS[0], models)], "", ("ollama", "soon")))
-    soon, gone = rows.index(1), rows.index(2)
+    retiring, retired = rows.index(1), rows.index(2)
     facts = ["200k", "images", "makes images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
-    assert soon.data(RowRole.SUBTITLE) == " · ".join(facts)
-    assert soon.data(Qt.ItemDataRole.AccessibleTextRole) == ", ".join(["soon", *facts, "✓"])
-    assert "Price per million tokens: $3 in, $0.075 out" in soon.data(Qt.ItemDataRole.ToolTipRole)
-    assert gone.data(RowRole.SUBTITLE) == "retired 2001-01-02"
-    assert (soon.data(RowRole.FADED), gone.data(RowRole.FADED)) == (False, True)
+    assert retiring.data(RowRole.SUBTITLE) == " · ".join(facts)
+    assert retiring.data(Qt.ItemDataRole.AccessibleTextRole) == ", ".join(["soon", *facts, "✓"])
+    assert "Price per million tokens: $3 in, $0.075 out" in retiring.data(Qt.ItemDataRole.ToolTipRole)
+    assert retired.data(RowRole.SUBTITLE) == "retired 2001-01-02"
+    assert (retiring.data(RowRole.FADED), retired.data(RowRole.FADED)) == (False, True)
     assert rows.next_choosable(1, 1) == 2
 
 
@@ -219,17 +221,17 @@ def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path, qt_messages):
     assert menu.activeAction().text() == "Choose folder…", "Enter chooses, as in the other menus"
     menu.close()
     picker.set_folder(None, "one")
-    with qtbot.waitSignal(picker.folder_chosen) as given:
+    with qtbot.waitSignal(picker.folder_chosen) as signal:
         picker.choose_folder()
         dialog = picker.findChild(QFileDialog)
         picker.set_folder(None, "another")
         dialog.fileSelected.emit(str(tmp_path))
         dialog.close()
-    assert given.args == [tmp_path, "one"]
+    assert signal.args == [tmp_path, "one"]
     picker.set_folder(tmp_path, "another")
-    with qtbot.waitSignal(picker.folder_chosen) as given:
+    with qtbot.waitSignal(picker.folder_chosen) as signal:
         menu.actions()[1].trigger()
-    assert given.args == [None, "another"]
+    assert signal.args == [None, "another"]
 
 
 def test_a_list_without_any_server_says_so():

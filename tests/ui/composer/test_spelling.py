@@ -77,7 +77,7 @@ class Driver:
 
 @pytest.fixture
 def in_editor(qtbot, in_loop, tmp_path):
-    """Runs `work(driver)` with an editor, two languages, and a real process."""
+    """Return a function that runs `work(driver)` with an editor, two languages and a real process."""
     write_dictionary(tmp_path / FOLDER, "en_US", ENGLISH)
     write_dictionary(tmp_path / FOLDER, "de_DE", GERMAN)
 

@@ -19,11 +19,11 @@ def themes(qapp):
 
 @pytest.fixture
 def composer(themes, qtbot):
-    made = Composer(themes, import_picture_async)
-    qtbot.addWidget(made)
-    made.resize(600, 400)
-    made.show()
-    return made
+    new_composer = Composer(themes, import_picture_async)
+    qtbot.addWidget(new_composer)
+    new_composer.resize(600, 400)
+    new_composer.show()
+    return new_composer
 
 
 @pytest.mark.parametrize("is_compact", [False, True])
@@ -53,7 +53,7 @@ def test_it_has_its_height_again_after_it_had_no_room_beside_its_scroll_bar(them
 
 
 def test_remarks_begin_where_the_text_begins(composer):
-    (notice,) = [each for each in composer.findChildren(QLabel) if each.property("kind") == "warning"]
+    (notice,) = [label for label in composer.findChildren(QLabel) if label.property("kind") == "warning"]
     notice.setText("It is scaled down.")
     notice.show()
     composer.layout().activate()
@@ -67,7 +67,7 @@ def test_the_field_of_a_question_begins_where_the_question_does(themes, qtbot):
     card.resize(500, 300)
     card.show_questions([QuestionAsked("q", "Which?", ("This", "That"), several=False, free_text=True)])
     card.show()
-    (question,) = [each for each in card.findChildren(QLabel) if each.text() == "Which?"]
+    (question,) = [label for label in card.findChildren(QLabel) if label.text() == "Which?"]
     field = card.findChild(QPlainTextEdit)
     qtbot.waitUntil(lambda: field.width() > 300)
     assert field.mapTo(card, QPoint(0, 0)).x() == question.mapTo(card, QPoint(0, 0)).x()
