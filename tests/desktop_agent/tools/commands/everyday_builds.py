@@ -1,4 +1,4 @@
-"""Builds a small real project in a confinement, and prints what the tool told: run as a user without rights.
+"""Build a small real project in a sandbox and print the tool's result; run as a user without rights.
 
 python -m tests.desktop_agent.tools.commands.everyday_builds bubblewrap|Landlock PROJECT
 """
@@ -38,7 +38,7 @@ def wheels() -> str:
         }
     )
     return (
-        # What builds it lies where the tests run.
+        # The build backend is in the environment of the tests.
         f"'{PYTHON}' -m venv v && export PYTHONPATH='{sysconfig.get_paths()['purelib']}' && "
         "v/bin/pip -q install --no-index --no-build-isolation ./p && "
         "v/bin/python -c 'import p; print(p.said)' && v/bin/pip -q wheel --no-deps --no-build-isolation -w w ./p && "
@@ -99,10 +99,10 @@ def tools_of_the_home_folder() -> str:
     subprocess.run([PYTHON, "-m", "venv", "--copies", "--without-pip", str(home / ".pyenv/versions/x")], check=True)
     tool = home / ".local/share/pipx/venvs/tool/bin/tool"
     own = home / "apps/own/bin/own-tool"
-    for each in (tool, own):
-        _write({str(each): '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/word"\n'})
-        each.chmod(0o755)
-        _write({str(each.parents[1] / "lib/word"): f"{each.name}\n"})
+    for program in (tool, own):
+        _write({str(program): '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/word"\n'})
+        program.chmod(0o755)
+        _write({str(program.parents[1] / "lib/word"): f"{program.name}\n"})
     (home / ".local/bin").mkdir()
     (home / ".local/bin/tool").symlink_to(tool)
     _write({str(home / ".gitconfig"): "[user]\nname = Me\nemail = me@example.org\n[include]\npath = more\n"})
@@ -147,14 +147,14 @@ PROJECTS: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    way = landlock_sandbox() if sys.argv[1] == "Landlock" else bubblewrap_sandbox(find_bubblewrap() or "")
+    sandbox = landlock_sandbox() if sys.argv[1] == "Landlock" else bubblewrap_sandbox(find_bubblewrap() or "")
     Path("work").mkdir()
     os.chdir("work")
     _write({str(Path.home() / ".gitconfig"): "[user]\nname = Me\nemail = me@example.org\n[safe]\ndirectory = *\n"})
     line = PROJECTS[sys.argv[2]]()
-    tool = run_command(Workspace(Path.cwd()), confinement=lambda: way)
-    wanted = tool.checked({"command": line, "timeout_seconds": 300})
-    (part,) = asyncio.run(tool.run(wanted, RunningCall("1", lambda _: None)))
+    tool = run_command(Workspace(Path.cwd()), confinement=lambda: sandbox)
+    arguments = tool.checked({"command": line, "timeout_seconds": 300})
+    (part,) = asyncio.run(tool.run(arguments, RunningCall("1", lambda _: None)))
     sys.stdout.write(part.text)  # type: ignore[union-attr]
 
 

@@ -11,7 +11,7 @@ from desktop_agent.sandbox.backends import Sandbox, bubblewrap_sandbox, is_worki
 
 @lru_cache
 def working_sandbox(name: str) -> Sandbox:
-    """Skips the test where it does not work."""
+    """Return the sandbox of this name; skip the test where it does not work."""
     if name == "Landlock":
         if not backends.is_landlock_supported() or not is_working(landlock_sandbox()):
             pytest.skip("this kernel has no Landlock of version 4 or later")

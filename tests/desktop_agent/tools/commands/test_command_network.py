@@ -1,4 +1,4 @@
-"""A command and its proxy: what rules allow it, what it gets of the proxy, and that the proxy ends with it."""
+"""A command and its proxy: which hosts rules allow, what the command reaches, and that the proxy ends with it."""
 
 import asyncio
 import contextlib
@@ -30,8 +30,8 @@ def tool_in(workspace: Workspace, confinement: Sandbox) -> Tool[object]:
 
 
 async def run(tool: Tool[object], line: str, *hosts: str, seconds: int = 60) -> str:
-    wanted = tool.checked({"command": line, "hosts": list(hosts), "timeout_seconds": seconds})
-    (part,) = await tool.run(wanted, RunningCall("1", lambda _: None))
+    arguments = tool.checked({"command": line, "hosts": list(hosts), "timeout_seconds": seconds})
+    (part,) = await tool.run(arguments, RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
 
 
@@ -54,24 +54,24 @@ async def test_a_rule_for_a_command_is_none_for_its_hosts(
 ) -> None:
     tool = tool_in(workspace, bubblewrap_sandbox("/x"))
     assert tool.subjects
-    rules = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each) for each in patterns]
+    rules = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern) for pattern in patterns]
     subjects = await tool.subjects(tool.checked({"command": "curl x", "hosts": hosts}))
     assert (find_allowing_rule(rules, CallFacts(tool, "a digest", subjects)) is not None) is is_allowed
 
 
-async def test_where_nothing_holds_it_no_rule_for_hosts_is_enough(workspace: Workspace) -> None:
+async def test_without_a_sandbox_no_rule_for_hosts_is_enough(workspace: Workspace) -> None:
     tool = tool_in(workspace, Sandbox("", lambda argv, _folder, _bounds: list(argv)))
     assert tool.subjects
     patterns = (CommandPattern(words=["curl"]), HostPattern(host="a.example"), HostPattern(host="*.example"))
-    rules = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each) for each in patterns]
+    rules = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern) for pattern in patterns]
     subjects = await tool.subjects(tool.checked({"command": "curl x", "hosts": ["a.example"]}))
     assert find_allowing_rule(rules, CallFacts(tool, "a digest", subjects)) is None
 
 
 async def test_it_gets_no_socket_of_ours(workspace: Workspace) -> None:
-    told = await run(tool_in(workspace, working_sandbox("bubblewrap")), "ls -l /proc/*/fd", "a.example")
-    assert "socket:" not in told
-    assert "/dev/null" in told
+    output = await run(tool_in(workspace, working_sandbox("bubblewrap")), "ls -l /proc/*/fd", "a.example")
+    assert "socket:" not in output
+    assert "/dev/null" in output
 
 
 async def test_what_it_could_not_reach_stands_in_the_result(workspace: Workspace) -> None:
@@ -81,8 +81,8 @@ async def test_what_it_could_not_reach_stands_in_the_result(workspace: Workspace
         "It was kept from hosts that it had not named: b.example. Name with hosts each one that it must reach.",
         "a.example:80 could not be reached: Name or service not known.",
     )
-    told = await run(tool, line, "a.example")
-    assert told == "[exit code 0.]\n" + "\n".join(f"[{each}]" for each in notes)
+    output = await run(tool, line, "a.example")
+    assert output == "[exit code 0.]\n" + "\n".join(f"[{note}]" for note in notes)
     with pytest.raises(ToolFailed) as failed:
         await run(tool, f"{line}; sleep 43213", "a.example", seconds=8)
     assert " ".join(notes) in str(failed.value)
@@ -90,29 +90,29 @@ async def test_what_it_could_not_reach_stands_in_the_result(workspace: Workspace
 
 @contextlib.asynccontextmanager
 async def silent_server() -> AsyncIterator[tuple[int, asyncio.Event, asyncio.Event]]:
-    came, gone = asyncio.Event(), asyncio.Event()
+    connected, closed = asyncio.Event(), asyncio.Event()
 
     async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        came.set()
+        connected.set()
         while await reader.read(1000):
             pass
-        gone.set()
+        closed.set()
         writer.close()
 
     async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
-        yield server.sockets[0].getsockname()[1], came, gone
+        yield server.sockets[0].getsockname()[1], connected, closed
 
 
 async def test_stop_ends_its_connections_too(workspace: Workspace) -> None:
     tool = run_command(workspace, confinement=lambda: working_sandbox("bubblewrap"))
-    async with silent_server() as (port, came, gone), asyncio.timeout(PATIENCE):
+    async with silent_server() as (port, connected, closed), asyncio.timeout(PATIENCE):
         line = f"curl -sS --noproxy '' http://127.0.0.1:{port}/"
         running = asyncio.ensure_future(run(tool, line, "127.0.0.1"))  # type: ignore[arg-type]
-        await came.wait()
+        await connected.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await gone.wait()
+        await closed.wait()
 
 
 async def test_a_confinement_that_fails_is_not_waited_for(workspace: Workspace, tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 
-# Not a virtual environment: the one of the tests may lie where a command sees nothing.
+# Not the virtual environment of the tests: it may be in a folder that a command cannot read.
 PYTHON = str(Path(sys.executable).resolve())
 CONNECT = 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5).sendall(b"hi")'
-# A tunnel through the proxy, to the same.
+# The same port, through a tunnel of the proxy.
 THROUGH_PROXY = (
     'import socket, sys; s = socket.create_connection(("127.0.0.1", 3128), 5); '
     's.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.0\\r\\n\\r\\n" % int(sys.argv[1])); s.recv(99); '
@@ -64,11 +64,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def taken_away(place: Path) -> bool:
-    """Whether something was there; no test leaves it there."""
-    if not os.path.lexists(place):
+def remove_if_there(path: Path) -> bool:
+    """Return whether something was there; remove it, so that no test leaves it behind."""
+    if not os.path.lexists(path):
         return False
-    place.rmdir() if place.is_dir() and not place.is_symlink() else place.unlink()
+    path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     return True
 
 
@@ -78,14 +78,14 @@ class Desk:
         self._tool = run_command(workspace, (home / "own data",), confinement=lambda: confinement)
 
     async def run(self, line: str, *hosts: str) -> str:
-        wanted = self._tool.checked({"command": line, "hosts": list(hosts)})
-        (part,) = await self._tool.run(wanted, RunningCall("1", lambda _: None))
+        arguments = self._tool.checked({"command": line, "hosts": list(hosts)})
+        (part,) = await self._tool.run(arguments, RunningCall("1", lambda _: None))
         return part.text  # type: ignore[union-attr]
 
     async def try_all(self, *deeds: str) -> None:
-        """Run each in a shell of its own, whatever became of those before, but all as one confined command."""
-        told = await self.run("\n".join(f"( {deed} ) >/dev/null 2>&1; echo tried" for deed in deeds))
-        assert told.count("tried\n") == len(deeds), told
+        """Run each in its own subshell, whether or not those before failed, but all as one confined command."""
+        output = await self.run("\n".join(f"( {deed} ) >/dev/null 2>&1; echo tried" for deed in deeds))
+        assert output.count("tried\n") == len(deeds), output
 
 
 @pytest.fixture
@@ -101,10 +101,10 @@ def listener() -> Iterator[socket.socket]:
 
 
 async def test_it_writes_in_the_workspace_and_in_its_own_folder(desk: Desk) -> None:
-    told = await desk.run(
+    output = await desk.run(
         'mkdir -p a/b && echo x >a/b/c && mv a/b/c a/d && rm -r a/b && echo y >"$TMPDIR/t" && cat a/d'
     )
-    assert told == "x\n[exit code 0.]"
+    assert output == "x\n[exit code 0.]"
     assert (desk.folder / "a/d").read_text() == "x\n"
 
 
@@ -112,17 +112,17 @@ async def test_it_writes_nowhere_else(desk: Desk, home: Path, tmp_path_factory: 
     outside = tmp_path_factory.mktemp("outside")
     (outside / "there").write_text("as it was")
     (home / "plain/there").write_text("as it was")
-    there = (home / "plain/there", outside / "there")
-    made = {
-        Path(place, f"{name}-of-a-test"): deed
-        for place in (home, home / "plain", outside, "/etc", "/usr", "/var/tmp", "/tmp", "/dev/shm")
+    existing = (home / "plain/there", outside / "there")
+    deeds = {
+        Path(folder, f"{name}-of-a-test"): deed
+        for folder in (home, home / "plain", outside, "/etc", "/usr", "/var/tmp", "/tmp", "/dev/shm")
         for name, deed in (("file", "echo x >"), ("folder", "mkdir "), ("link", "ln -s a "))
     }
-    await desk.try_all(*(f"{deed}{path}" for path, deed in made.items()))
-    assert [path for path in made if taken_away(path)] == []
+    await desk.try_all(*(f"{deed}{path}" for path, deed in deeds.items()))
+    assert [path for path in deeds if remove_if_there(path)] == []
     for deed in ("echo x >>{}", ": >{}", "rm {}", "mv {} here", "truncate -s 0 {}"):
-        await desk.try_all(*(deed.format(path) for path in there))
-        assert [path.read_text() for path in there] == ["as it was"] * 2, deed
+        await desk.try_all(*(deed.format(path) for path in existing))
+        assert [path.read_text() for path in existing] == ["as it was"] * 2, deed
 
 
 async def test_a_link_in_the_workspace_is_no_way_out(desk: Desk, home: Path) -> None:
@@ -138,9 +138,9 @@ async def test_it_reads_the_system_and_nothing_else_of_the_home_folder(desk: Des
         *(".ssh/secret", ".config/gh/secret", ".local/share/desktop-agent/secret", "own data/secret", ".netrc"),
         "plain/secret",
     )
-    told = await desk.run("\n".join(f"cat '{home}/{name}'; cp '{home}/{name}' copy; cat copy" for name in names))
-    assert "the secret" not in told
-    assert told.count("cp: ") == len(names)
+    output = await desk.run("\n".join(f"cat '{home}/{name}'; cp '{home}/{name}' copy; cat copy" for name in names))
+    assert "the secret" not in output
+    assert output.count("cp: ") == len(names)
 
 
 async def test_a_workspace_in_the_programs_own_folder_can_be_worked_in(confinement: Sandbox, home: Path) -> None:
@@ -151,7 +151,7 @@ async def test_a_workspace_in_the_programs_own_folder_can_be_worked_in(confineme
 
 
 async def test_own_data_in_the_workspace_is_not_moved_aside(tmp_path: Path, confinement: Sandbox) -> None:
-    """Another command would find it there, and the program what the command put in its place."""
+    """Else the next command could read it at its new path, and the program would read what the command put there."""
     workspace = Workspace(tmp_path)
     own = tmp_path / "tools/data/own"
     own.mkdir(parents=True)
@@ -163,8 +163,8 @@ async def test_own_data_in_the_workspace_is_not_moved_aside(tmp_path: Path, conf
     assert (own / "secret").read_text() == "the secret"
 
 
-def in_it(folder: Path) -> set[str]:
-    return {str(each.relative_to(folder)) for each in folder.rglob("*")}
+def paths_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
@@ -177,7 +177,7 @@ async def test_in_a_home_folder_nothing_is_written_that_the_person_s_programs_st
     (home / ".zshrc").symlink_to("dotfiles/zshrc")
     (home / ".config/nvim/.git").mkdir(parents=True)
     (home / ".config/other").mkdir()
-    before = in_it(home)
+    before = paths_in(home)
     monkeypatch.setenv("HOME", str(home))
     if is_linked:
         (home.parent / f"{home.name}-link").symlink_to(home)
@@ -203,24 +203,24 @@ async def test_in_a_home_folder_nothing_is_written_that_the_person_s_programs_st
         "mkdir -p .config/git && echo x >.config/git/config",
         "echo x >.config/nvim/init.lua",
     )
-    assert in_it(home) == before
+    assert paths_in(home) == before
     for name in (".bashrc", ".zshrc", "dotfiles/zshrc"):
         assert (home / name).read_text() == "as it was", name
     assert (home / ".gitconfig").read_text().endswith("me@example.org\n")
-    wanted = "echo x >plain/a && mkdir plain/b && mv plain/a plain/b/ && echo y >.config/other/c && cat .bashrc"
-    assert (await desk.run(wanted)).startswith("as it was\n[exit code 0.]")
-    assert in_it(home) - before == {"plain/b", "plain/b/a", ".config/other/c"}
+    line = "echo x >plain/a && mkdir plain/b && mv plain/a plain/b/ && echo y >.config/other/c && cat .bashrc"
+    assert (await desk.run(line)).startswith("as it was\n[exit code 0.]")
+    assert paths_in(home) - before == {"plain/b", "plain/b/a", ".config/other/c"}
 
 
 async def test_without_network_there_is_none(desk: Desk, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     assert "Error" in await desk.run(f"'{PYTHON}' -c '{CONNECT}' {port}")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as heard:
-        heard.bind(("127.0.0.1", 0))
-        heard.setblocking(False)
-        await desk.run(f"'{PYTHON}' -c '{SEND}' {heard.getsockname()[1]}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.setblocking(False)
+        await desk.run(f"'{PYTHON}' -c '{SEND}' {receiver.getsockname()[1]}")
         with pytest.raises(BlockingIOError):
-            heard.recv(1)
+            receiver.recv(1)
     listener.setblocking(False)
     with pytest.raises(BlockingIOError):
         listener.accept()
@@ -229,19 +229,19 @@ async def test_without_network_there_is_none(desk: Desk, listener: socket.socket
 async def test_a_host_of_this_machine_that_is_named_is_reached(
     desk: Desk, confinement: Sandbox, listener: socket.socket
 ) -> None:
-    heard: list[bytes] = []
-    line, words = (THROUGH_PROXY, b"GE") if confinement.has_own_network else (CONNECT, b"hi")
+    received: list[bytes] = []
+    line, expected = (THROUGH_PROXY, b"GE") if confinement.has_own_network else (CONNECT, b"hi")
 
     def answer() -> None:
         connection, _ = listener.accept()
         with connection:
-            heard.append(connection.recv(2))
+            received.append(connection.recv(2))
 
     thread = threading.Thread(target=answer)
     thread.start()
-    told = await desk.run(f"'{PYTHON}' -c '{line}' {listener.getsockname()[1]}", "127.0.0.1")
+    output = await desk.run(f"'{PYTHON}' -c '{line}' {listener.getsockname()[1]}", "127.0.0.1")
     thread.join()
-    assert (told, heard) == ("[exit code 0.]", [words])
+    assert (output, received) == ("[exit code 0.]", [expected])
 
 
 @pytest.mark.parametrize("hosts", [[], ["127.0.0.1"]])
@@ -254,9 +254,9 @@ async def test_services_of_the_session_cannot_be_asked(
             service.bind(address)
             service.listen()
             service.setblocking(False)
-            shown = address.replace("\0", "\\0")
-            told = await desk.run(f"""'{PYTHON}' -c '{SERVICE.replace("sys.argv[1]", f'"{shown}"')}'""", *hosts)
-            assert "Address family not supported" in told
+            escaped = address.replace("\0", "\\0")
+            output = await desk.run(f"""'{PYTHON}' -c '{SERVICE.replace("sys.argv[1]", f'"{escaped}"')}'""", *hosts)
+            assert "Address family not supported" in output
             with pytest.raises(BlockingIOError):
                 service.accept()
 
@@ -265,36 +265,36 @@ async def test_services_of_the_session_cannot_be_asked(
 async def test_services_that_listen_in_any_folder_cannot_be_asked(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, hosts: list[str]
 ) -> None:
-    # A path may have no more than a hundred letters.
+    # The path of a unix socket may have no more than about a hundred characters.
     monkeypatch.chdir(desk.folder)
     with socket.socket(socket.AF_UNIX) as service:
         service.bind("agent")
         service.listen()
         service.setblocking(False)
-        told = await desk.run(f"ls agent; '{PYTHON}' -c '{SERVICE}' agent", *hosts)
+        output = await desk.run(f"ls agent; '{PYTHON}' -c '{SERVICE}' agent", *hosts)
         with pytest.raises(BlockingIOError):
             service.accept()
-    assert "agent\n" in told
-    assert "Address family not supported" in told
+    assert "agent\n" in output
+    assert "Address family not supported" in output
 
 
 @pytest.mark.parametrize("kind", ["DGRAM", "STREAM", "SEQPACKET", "RAW"])
 async def test_pairs_of_sockets_cannot_be_turned_to_services(
     desk: Desk, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = socket.SOCK_DGRAM if kind == "RAW" else getattr(socket, f"SOCK_{kind}")
+    socket_type = socket.SOCK_DGRAM if kind == "RAW" else getattr(socket, f"SOCK_{kind}")
     monkeypatch.chdir(desk.folder)
-    with socket.socket(socket.AF_UNIX, heard) as service:
+    with socket.socket(socket.AF_UNIX, socket_type) as service:
         service.bind("agent")
-        if heard != socket.SOCK_DGRAM:
+        if socket_type != socket.SOCK_DGRAM:
             service.listen()
         service.setblocking(False)
         (desk.folder / "p.py").write_text(TURN_A_PAIR)
-        told = await desk.run(f"'{PYTHON}' p.py {kind} agent")
+        output = await desk.run(f"'{PYTHON}' p.py {kind} agent")
         with pytest.raises(BlockingIOError):
-            service.recv(1) if heard == socket.SOCK_DGRAM else service.accept()
-    assert "turned" not in told
-    assert ("Address family not supported" if heard == socket.SOCK_DGRAM else "already connected") in told
+            service.recv(1) if socket_type == socket.SOCK_DGRAM else service.accept()
+    assert "turned" not in output
+    assert ("Address family not supported" if socket_type == socket.SOCK_DGRAM else "already connected") in output
 
 
 async def test_programs_that_talk_to_their_own_go_on(desk: Desk) -> None:
@@ -323,15 +323,17 @@ async def test_node_works(desk: Desk) -> None:
 
 
 async def test_other_processes_are_out_of_reach(desk: Desk) -> None:
-    told = await desk.run("kill -0 $PPID; cat /proc/$PPID/environ >e; kill -0 $$ && echo mine")
-    assert "mine" in told
+    output = await desk.run("kill -0 $PPID; cat /proc/$PPID/environ >e; kill -0 $$ && echo mine")
+    assert "mine" in output
     assert "exit code 0" not in await desk.run(f"test -e /proc/{os.getpid()}/environ && kill -0 {os.getpid()}")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 async def test_git_works(desk: Desk) -> None:
-    told = await desk.run("git init -q . && echo x >a && git add a && git commit -qm first && git log --format=%an:%s")
-    assert told == "Me:first\n[exit code 0.]"
+    output = await desk.run(
+        "git init -q . && echo x >a && git add a && git commit -qm first && git log --format=%an:%s"
+    )
+    assert output == "Me:first\n[exit code 0.]"
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler is installed")

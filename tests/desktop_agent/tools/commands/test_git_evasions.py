@@ -1,4 +1,4 @@
-"""Ways around the guard of git's hooks and settings, in more than one command."""
+"""Attempts to evade the protection of git's hooks and settings with more than one command."""
 
 import os
 import shutil
@@ -27,21 +27,21 @@ def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repositories that are looked at."""
+def few_repositories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower the number of repositories that are looked at."""
     monkeypatch.setattr(git_repositories, "MAX_REPOSITORIES", 5)
 
 
 @pytest.mark.parametrize("part", ["HEAD", "refs", "objects"])
-async def test_a_repository_stays_one_without_some_of_it(desk: Desk, part: str) -> None:
+async def test_a_repository_without_some_of_its_parts_is_still_protected(desk: Desk, part: str) -> None:
     repository(desk.folder)
     await desk.run(f"mv .git/{part} .git/aside")
     await desk.cannot(f"echo x > {HOOK}; printf '{EVIL}' >> {SETTINGS}", HOOK, SETTINGS)
-    said = await desk.run(f"mv .git/aside .git/{part}")
-    assert said == "[exit code 0.]"
+    output = await desk.run(f"mv .git/aside .git/{part}")
+    assert output == "[exit code 0.]"
 
 
-async def test_one_without_a_name_stays_one_too(desk: Desk) -> None:
+async def test_a_bare_repository_without_head_and_refs_is_still_protected(desk: Desk) -> None:
     (desk.folder / "some.git").mkdir()
     git(desk.folder / "some.git", "init", "--bare")
     await desk.run("mv some.git/HEAD some.git/refs .")
@@ -55,15 +55,15 @@ async def test_where_a_push_goes_is_kept(desk: Desk) -> None:
     await desk.cannot("git config core.worktree /", SETTINGS)
 
 
-@pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("few_repositories")
 async def test_repositories_that_are_none_leave_room_for_those_that_are(desk: Desk) -> None:
     repository(desk.folder / "z")
     assert f"[{INCOMPLETE_PROTECTION}]" in await desk.run(FAKES.format("a"))
     await desk.cannot(f"echo x > z/{HOOK}", f"z/{HOOK}")
 
 
-@pytest.mark.usefixtures("few")
-async def test_also_where_nobody_has_looked_before(bubblewrap: Desk) -> None:
+@pytest.mark.usefixtures("few_repositories")
+async def test_decoy_repositories_leave_room_at_the_first_survey_too(bubblewrap: Desk) -> None:
     repository(bubblewrap.folder / "z")
     for number in range(9):
         shutil.copytree(bubblewrap.folder / "z/.git", bubblewrap.folder / f"a{number}")
@@ -71,7 +71,7 @@ async def test_also_where_nobody_has_looked_before(bubblewrap: Desk) -> None:
     assert str(INCOMPLETE_PROTECTION) in await bubblewrap.run("true")
 
 
-@pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("few_repositories")
 async def test_modules_that_are_none_leave_room_for_those_that_are(desk: Desk) -> None:
     repository(desk.folder)
     module = desk.folder / ".git/modules/z"
@@ -101,9 +101,9 @@ async def test_many_files_are_said_before_the_next_command(
     )
     for line, is_said in (("touch j{1..40}", False), ("rm j*", True), ("true", False)):
         await desk.run("true")
-        shown = await tool.preview(tool.checked({"command": line}))  # type: ignore[misc]
-        assert isinstance(shown, CommandPreview)
-        assert (str(INCOMPLETE_PROTECTION) in str(shown.confinement)) is is_said
+        preview = await tool.preview(tool.checked({"command": line}))  # type: ignore[misc]
+        assert isinstance(preview, CommandPreview)
+        assert (str(INCOMPLETE_PROTECTION) in str(preview.confinement)) is is_said
         await desk.run(line)
 
 
@@ -112,9 +112,9 @@ def test_too_many_files_hide_no_repository_near_the_top(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     for number in range(30):
         (tmp_path / f"{number:02}").touch()
-    found = workspace_survey.survey_workspace(tmp_path, most=20)
-    assert found.is_cut
-    assert sorted(found.repositories) == [".git/", "a/.git/"]
+    survey = workspace_survey.survey_workspace(tmp_path, most=20)
+    assert survey.is_cut
+    assert sorted(survey.repositories) == [".git/", "a/.git/"]
 
 
 async def test_what_is_included_is_followed(desk: Desk) -> None:
@@ -132,15 +132,15 @@ async def test_what_is_included_is_followed(desk: Desk) -> None:
         "deep/two",
         "one",
     )
-    said = await desk.run(f"printf '{EVIL}' > deep/three")
-    assert f"[It changed what git runs or reads: deep/three. {LOOK}]" in said
+    output = await desk.run(f"printf '{EVIL}' > deep/three")
+    assert f"[It changed what git runs or reads: deep/three. {LOOK}]" in output
 
 
 async def test_hooks_that_come_to_be_where_settings_name_them_are_told(desk: Desk) -> None:
     repository(desk.folder)
     git(desk.folder, "config", "core.hooksPath", ".husky/_")
-    said = await desk.run("mkdir -p .husky/_; echo x > .husky/_/pre-commit")
-    assert f"[It changed what git runs or reads: .husky/_, .husky/_/pre-commit. {LOOK}]" in said
+    output = await desk.run("mkdir -p .husky/_; echo x > .husky/_/pre-commit")
+    assert f"[It changed what git runs or reads: .husky/_, .husky/_/pre-commit. {LOOK}]" in output
     await desk.cannot("echo y > .husky/_/pre-commit", ".husky/_/pre-commit")
 
 
@@ -159,13 +159,13 @@ async def test_names_of_hooks_are_read_as_git_reads_them(desk: Desk, value: str,
 async def test_lines_that_git_would_run_when_it_goes_on_are_told(desk: Desk) -> None:
     repository(desk.folder)
     todo = ".git/rebase-merge/git-rebase-todo"
-    told = f"[It changed what git runs or reads: {todo}. {LOOK}]"
-    assert told in await desk.run(f"mkdir .git/rebase-merge; printf 'pick a\\n  exec touch owned\\nx y\\n' > {todo}")
+    note = f"[It changed what git runs or reads: {todo}. {LOOK}]"
+    assert note in await desk.run(f"mkdir .git/rebase-merge; printf 'pick a\\n  exec touch owned\\nx y\\n' > {todo}")
     assert LOOK not in await desk.run(f"printf 'pick b\\nx y\\n' > {todo}")
     assert LOOK not in await desk.run("rm -r .git/rebase-merge; mkdir .git/sequencer; echo pick > .git/sequencer/todo")
     assert ".git/sequencer/todo" in await desk.run("echo 'exec touch owned' >> .git/sequencer/todo")
-    said = await desk.run(f"git init -q new; mkdir new/.git/rebase-merge; echo 'x y' > new/{todo}")
-    assert f"[It made repositories of git with settings of their own: new/.git. {LOOK}]" in said
+    output = await desk.run(f"git init -q new; mkdir new/.git/rebase-merge; echo 'x y' > new/{todo}")
+    assert f"[It made repositories of git with settings of their own: new/.git. {LOOK}]" in output
 
 
 @pytest.mark.parametrize("how", ["link", "include", "moved", "hooks"])
@@ -174,17 +174,17 @@ async def test_settings_of_the_person_that_lie_in_the_workspace(
 ) -> None:
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    place = desk.folder / ("git/config" if how == "moved" else "hooks/pre-push" if how == "hooks" else "gitconfig")
-    place.parent.mkdir(exist_ok=True)
-    place.write_text("[user]\n\tname = Me\n")
+    file = desk.folder / ("git/config" if how == "moved" else "hooks/pre-push" if how == "hooks" else "gitconfig")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("[user]\n\tname = Me\n")
     if how == "link":
-        (home / ".gitconfig").symlink_to(place)
+        (home / ".gitconfig").symlink_to(file)
     elif how == "moved":
         monkeypatch.setenv("XDG_CONFIG_HOME", str(desk.folder))
     else:
-        said = f"[include]\npath = {place}\n" if how == "include" else f"[core]\nhooksPath = {place.parent}\n"
-        (home / ".gitconfig").write_text(said)
-    name = str(place.relative_to(desk.folder))
+        settings = f"[include]\npath = {file}\n" if how == "include" else f"[core]\nhooksPath = {file.parent}\n"
+        (home / ".gitconfig").write_text(settings)
+    name = str(file.relative_to(desk.folder))
     # What lies at one of the known places is closed in every confinement.
     desk.holds |= how in {"link", "moved"}
     await desk.cannot(f"printf '{EVIL}' >> {name}", name)
@@ -198,44 +198,44 @@ def bubblewrap(workspace: Workspace) -> Desk:
 def test_files_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
     repository(tmp_path)
     for number in range(300):
-        more = "".join(f"\tpath = {each}\n" for each in (number + 1, number, 0))
+        more = "".join(f"\tpath = {name}\n" for name in (number + 1, number, 0))
         (tmp_path / ".git" / str(number)).write_text(f"[include]\n{more}")
     with (tmp_path / SETTINGS).open("a") as file:
         file.write("[include]\n\tpath = 0\n")
-    found = git_repositories.find_repositories([tmp_path / ".git"], tmp_path)
-    assert 50 < len(found.files) <= 110
-    assert os.fspath(tmp_path / ".git/1") in map(os.fspath, found.files)
+    repositories = git_repositories.find_repositories([tmp_path / ".git"], tmp_path)
+    assert 50 < len(repositories.files) <= 110
+    assert os.fspath(tmp_path / ".git/1") in map(os.fspath, repositories.files)
 
 
-@pytest.mark.parametrize("held", [f"{EVIL}", "[core]\n\tbare = true\n"])
-async def test_settings_of_a_new_repository_behind_more_than_is_read_are_told(desk: Desk, held: str) -> None:
-    said = await desk.run(f"git init -q new; {BEHIND}; printf '{held}') >> new/.git/config")
-    assert f"[It made repositories of git with settings of their own: new/.git. {LOOK}]" in said
+@pytest.mark.parametrize("settings", [f"{EVIL}", "[core]\n\tbare = true\n"])
+async def test_settings_of_a_new_repository_behind_more_than_is_read_are_told(desk: Desk, settings: str) -> None:
+    output = await desk.run(f"git init -q new; {BEHIND}; printf '{settings}') >> new/.git/config")
+    assert f"[It made repositories of git with settings of their own: new/.git. {LOOK}]" in output
 
 
 async def test_lines_to_go_on_with_behind_more_than_is_read_are_told(desk: Desk) -> None:
     repository(desk.folder)
     todo = ".git/rebase-merge/git-rebase-todo"
-    told = f"[It changed what git runs or reads: {todo}. {LOOK}]"
+    note = f"[It changed what git runs or reads: {todo}. {LOOK}]"
     await desk.run("mkdir .git/rebase-merge")
-    assert told in await desk.run(f"{BEHIND}; echo 'exec touch owned') > {todo}")
+    assert note in await desk.run(f"{BEHIND}; echo 'exec touch owned') > {todo}")
     assert LOOK not in await desk.run("true")
-    assert told in await desk.run(f"echo 'exec touch owned' >> {todo}")
-    # By now it is short, and has a line that was too far behind to be known.
-    assert told in await desk.run(f"echo 'exec touch owned' > {todo}")
+    assert note in await desk.run(f"echo 'exec touch owned' >> {todo}")
+    # Now the file is short, and has a line that was too far behind to be read before.
+    assert note in await desk.run(f"echo 'exec touch owned' > {todo}")
 
 
 def test_two_conversations_may_look_at_one_workspace_at_once(tmp_path: Path) -> None:
-    """What one walks through is not changed by the other."""
+    """What one conversation iterates over is not changed by the other."""
     for name in "abc":
         repository(tmp_path / name)
     memory = git_repositories.repository_memory(tmp_path)
     entries = [tmp_path / name / ".git" for name in "abc"]
     memory.remember(git_repositories.find_repositories(entries[:2], tmp_path))
-    walk, other = iter(memory.repositories), iter(memory.entries)
-    assert (next(walk), next(other)) == (entries[0], entries[0])
+    repositories, all_entries = iter(memory.repositories), iter(memory.entries)
+    assert (next(repositories), next(all_entries)) == (entries[0], entries[0])
     memory.remember(git_repositories.find_repositories(entries[2:], tmp_path))
-    assert [*walk, *other] == [entries[1]] * 2
+    assert [*repositories, *all_entries] == [entries[1]] * 2
     assert [*memory.repositories] == [*memory.entries] == entries
 
 
@@ -247,9 +247,9 @@ async def test_a_link_to_where_git_keeps_repositories_opens_nothing(name: str, t
     desk = Desk(Workspace(tmp_path / "work"), working_sandbox("bubblewrap"))
     repository(desk.folder)
     await desk.run(f"mkdir objects refs && cp .git/HEAD . && rm -rf .git/{name} && ln -s ../.. .git/{name}")
-    said = await desk.run(f"ls {tmp_path}; cat {tmp_path}/private; echo x > {tmp_path}/new; git status --short")
-    assert "exit code 0" in said
-    assert "PRIVATE" not in said
+    output = await desk.run(f"ls {tmp_path}; cat {tmp_path}/private; echo x > {tmp_path}/new; git status --short")
+    assert "exit code 0" in output
+    assert "PRIVATE" not in output
     assert not (tmp_path / "new").exists()
     await desk.cannot(f"echo x > {HOOK}; printf '{EVIL}' >> {SETTINGS}", HOOK, SETTINGS)
 

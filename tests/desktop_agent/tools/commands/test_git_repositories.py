@@ -21,16 +21,16 @@ LOOK = "git runs such things outside of the confinement: look at them before you
 EVIL = "[core]\n\tfsmonitor = touch /tmp/owned\n"
 
 
-def git(folder: Path, *words: str) -> str:
-    alone = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=Me", "-c", "user.email=me@example.org", "-c", "protocol.file.allow=always")
+def git(folder: Path, *arguments: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    identity = ("-c", "user.name=Me", "-c", "user.email=me@example.org", "-c", "protocol.file.allow=always")
     return subprocess.run(
-        ("git", *who, *words), cwd=folder, env=alone, check=True, capture_output=True, text=True
+        ("git", *identity, *arguments), cwd=folder, env=environment, check=True, capture_output=True, text=True
     ).stdout
 
 
 def repository(folder: Path) -> Path:
-    """With one commit."""
+    """Create a repository with one commit."""
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "-b", "main")
     (folder / "a.txt").write_text("a\n")
@@ -49,21 +49,21 @@ class Desk:
         (part,) = await self._tool.run(self._tool.checked({"command": line}), RunningCall("1", lambda _: None))
         return part.text  # type: ignore[union-attr]
 
-    async def cannot(self, line: str, *places: str) -> None:
-        """Where the confinement holds it, nothing came of the line; elsewhere the result says what did."""
-        before = {place: _content(self.folder / place) for place in places}
-        said = await self.run(line)
+    async def cannot(self, line: str, *paths: str) -> None:
+        """Assert that the line changed none of the paths where the sandbox can prevent it, or else is reported."""
+        before = {path: _content(self.folder / path) for path in paths}
+        output = await self.run(line)
         if self.holds:
-            assert {place: _content(self.folder / place) for place in places} == before
+            assert {path: _content(self.folder / path) for path in paths} == before
         else:
-            assert LOOK in said
-            assert all(place in said for place in places)
+            assert LOOK in output
+            assert all(path in output for path in paths)
 
 
-def _content(place: Path) -> object:
-    if place.is_symlink():
-        return place.readlink()
-    return place.read_text() if place.is_file() else place.exists()
+def _content(path: Path) -> object:
+    if path.is_symlink():
+        return path.readlink()
+    return path.read_text() if path.is_file() else path.exists()
 
 
 @pytest.fixture(params=few(["bubblewrap", "Landlock"], 1, "test_confined.py tries both"))
@@ -85,15 +85,15 @@ async def test_ordinary_work_goes_on(desk: Desk) -> None:
         "git tag v1; git stash list; echo c >> b.txt; git stash -q; git stash pop -q; git worktree add -q tree other",
         "git -C tree log --oneline; git gc -q; git reset -q --hard; git status --porcelain; git clone -q . copied",
     )
-    said = await desk.run("set -e; " + "; ".join(lines))
-    assert "[exit code 0.]" in said
-    assert LOOK not in said
+    output = await desk.run("set -e; " + "; ".join(lines))
+    assert "[exit code 0.]" in output
+    assert LOOK not in output
     assert git(desk.folder, "log", "--format=%s").split() == ["gone", "second", "first"]
     assert (desk.folder / "copied/b.txt").read_text() == "b\n"
 
 
 @pytest.mark.parametrize(
-    ("line", "place"),
+    ("line", "path"),
     [
         (f"printf '{EVIL}' >> .git/config", ".git/config"),
         (f"printf '{EVIL}' > x; mv -f x .git/config", ".git/config"),
@@ -105,9 +105,9 @@ async def test_ordinary_work_goes_on(desk: Desk) -> None:
         ("ln -s /bin/true .git/hooks/post-checkout", ".git/hooks/post-checkout"),
     ],
 )
-async def test_hooks_and_settings_stay(desk: Desk, line: str, place: str) -> None:
+async def test_hooks_and_settings_stay(desk: Desk, line: str, path: str) -> None:
     repository(desk.folder)
-    await desk.cannot(line, place)
+    await desk.cannot(line, path)
 
 
 @pytest.mark.parametrize("way_there", ["hook", "settings"])
@@ -119,8 +119,8 @@ async def test_a_program_that_git_runs_is_told_of(desk: Desk, way_there: str) ->
     else:
         git(desk.folder, "config", "core.fsmonitor", "./check")
     assert LOOK not in await desk.run("echo x > other")
-    said = await desk.run("echo x >> check")
-    assert f"It changed what git runs or reads: check. {LOOK}" in said
+    output = await desk.run("echo x >> check")
+    assert f"It changed what git runs or reads: check. {LOOK}" in output
 
 
 async def test_missing_hooks_stay_missing(desk: Desk) -> None:
@@ -179,27 +179,27 @@ async def test_linked_hooks_stay_and_another_link_is_told(desk: Desk) -> None:
     (desk.folder / ".git/hooks").symlink_to("../linked")
     await desk.cannot("echo x > linked/pre-commit", "linked/pre-commit")
     (desk.folder / "linked/pre-commit").unlink(missing_ok=True)
-    said = await desk.run("mkdir evil; rm .git/hooks; ln -s ../evil .git/hooks")
-    assert f"[It changed what git runs or reads: .git/hooks. {LOOK}]" in said
+    output = await desk.run("mkdir evil; rm .git/hooks; ln -s ../evil .git/hooks")
+    assert f"[It changed what git runs or reads: .git/hooks. {LOOK}]" in output
 
 
 async def test_what_cannot_be_kept_from_coming_to_be_is_told(desk: Desk) -> None:
-    """Only for a folder that is writable: a repository in the middle of the work, and one that points elsewhere."""
+    """Such as a new repository in a writable folder, and one whose `commondir` points elsewhere."""
     repository(desk.folder)
-    said = await desk.run(
+    output = await desk.run(
         f"git init -q new; printf '{EVIL}' >> new/.git/config; git init -q plain; git init -q hooked; "
         "touch hooked/.git/hooks/x"
     )
-    assert f"[It made repositories of git with settings of their own: hooked/.git, new/.git. {LOOK}]" in said
-    said = await desk.run("mkdir evil; cp .git/config evil; echo ../evil > .git/commondir")
-    assert ".git/commondir" in said
-    assert LOOK in said
+    assert f"[It made repositories of git with settings of their own: hooked/.git, new/.git. {LOOK}]" in output
+    output = await desk.run("mkdir evil; cp .git/config evil; echo ../evil > .git/commondir")
+    assert ".git/commondir" in output
+    assert LOOK in output
 
 
 async def test_without_confinement_nothing_is_said_about_it(workspace: Workspace) -> None:
     repository(workspace.folder)
-    said = await Desk(workspace, no_sandbox()).run("git init -q new; touch new/.git/hooks/x .git/hooks/y")
-    assert said == "[exit code 0.]"
+    output = await Desk(workspace, no_sandbox()).run("git init -q new; touch new/.git/hooks/x .git/hooks/y")
+    assert output == "[exit code 0.]"
 
 
 def test_settings_are_read_as_git_reads_them(tmp_path: Path) -> None:
@@ -234,10 +234,10 @@ def test_what_leads_nowhere_or_in_circles_is_passed_over(tmp_path: Path) -> None
     (tmp_path / "e").mkdir()
     (tmp_path / "e/.git").symlink_to("/etc")
     (tmp_path / "f").symlink_to(tmp_path)
-    found = find_repositories([tmp_path / name / ".git" for name in "abcdefg"], tmp_path)
-    assert len(found.repositories) == 1
-    assert all(tmp_path in each.parents for each in (*found.files, *found.folders, *found.pinned))
-    assert repository_state(found) == repository_state(found)
+    repositories = find_repositories([tmp_path / name / ".git" for name in "abcdefg"], tmp_path)
+    assert len(repositories.repositories) == 1
+    assert all(tmp_path in path.parents for path in (*repositories.files, *repositories.folders, *repositories.pinned))
+    assert repository_state(repositories) == repository_state(repositories)
 
 
 @pytest.mark.parametrize("value", ["~nobody-here/x", "a\0b", "x" * 5_000, "loop", "/", "", "..", "~"])
@@ -247,9 +247,9 @@ def test_settings_that_lead_anywhere_are_survived(tmp_path: Path, value: str) ->
     (tmp_path / ".git/config").write_text(f"[core]\nhooksPath = {value}\n[include]\npath = {value}\n")
     for name in ("commondir", "config.worktree"):
         (tmp_path / ".git" / name).write_text(f"{value}\n")
-    found = find_repositories([tmp_path / ".git"], tmp_path)
-    assert (tmp_path / ".git/config") in found.files
-    assert repository_state(found) == repository_state(found)
+    repositories = find_repositories([tmp_path / ".git"], tmp_path)
+    assert (tmp_path / ".git/config") in repositories.files
+    assert repository_state(repositories) == repository_state(repositories)
 
 
 def test_there_is_a_bound_on_repositories(tmp_path: Path) -> None:

@@ -19,28 +19,28 @@ def asks(line: str) -> Turn:
     return Turn(ToolUse(id="1", name="run_command", input={"command": line}))
 
 
-async def allowed(session: Session) -> Preview | None:
+async def allow_the_call(session: Session) -> Preview | None:
     """Allow the one call, having seen what is shown of it."""
     session.send(Message.user("go"))
     id_ = await card(session)
-    shown = session.approvals.open_approvals[0].preview
+    preview = session.approvals.open_approvals[0].preview
     session.approvals.answer(id_, AllowOnce())
-    return shown
+    return preview
 
 
 async def test_the_card_shows_the_commands_and_their_bounds(tmp_path: Path) -> None:
     async with Office(tmp_path, asks("echo live && rm -f gone"), Turn(ContentDelta("Done."))) as office:
         (office.work / "gone").touch()
         session = office.new_session()
-        shown = await allowed(session)
+        preview = await allow_the_call(session)
         async with asyncio.timeout(LIMIT):
             await session.wait_idle()
-        assert isinstance(shown, CommandPreview)
-        assert (shown.line, shown.folder) == ("echo live && rm -f gone", str(office.work))
-        assert [part.text for part in shown.parts] == ["echo live", "rm -f gone"]
-        assert Risk.DELETES in shown.parts[1].risks
-        assert str(shown.confinement).startswith(("Confined by ", "Not confined: "))
-        assert "".join(each.text for each in office.of(ToolProgress)) == "live\n"
+        assert isinstance(preview, CommandPreview)
+        assert (preview.line, preview.folder) == ("echo live && rm -f gone", str(office.work))
+        assert [part.text for part in preview.parts] == ["echo live", "rm -f gone"]
+        assert Risk.DELETES in preview.parts[1].risks
+        assert str(preview.confinement).startswith(("Confined by ", "Not confined: "))
+        assert "".join(event.text for event in office.of(ToolProgress)) == "live\n"
         (result,) = results_of(session.history).values()
         assert (result.outcome, result.content) == (Outcome.SUCCEEDED, (Text(text="live\n[exit code 0.]"),))
         assert not (office.work / "gone").exists()
@@ -51,7 +51,7 @@ async def test_the_card_shows_the_commands_and_their_bounds(tmp_path: Path) -> N
 async def test_stop_ends_everything_that_it_started(tmp_path: Path, new_children: Children) -> None:
     async with Office(tmp_path, asks("sleep 500 & sleep 500 & echo begun; wait; touch late")) as office:
         session = office.new_session()
-        await allowed(session)
+        await allow_the_call(session)
         async with asyncio.timeout(LIMIT):
             while not office.of(ToolProgress):
                 await asyncio.sleep(0.01)

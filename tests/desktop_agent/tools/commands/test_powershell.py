@@ -1,4 +1,4 @@
-"""The command line of PowerShell, and what its parser answers. No PowerShell runs here: a script stands for it."""
+"""The command line of PowerShell, and what its parser answers; a script stands in for PowerShell."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ def about_line(**more: Any) -> dict[str, Any]:
 
 
 def make_powershell(folder: Path, body: str) -> str:
-    """Make a program that stands for PowerShell, in Python. `script` is its last word."""
+    """Make a Python program that stands in for PowerShell. `script` is its last argument."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "pwsh.exe"
     head = "import os, sys, time, json, base64\nscript = sys.argv[-1]\nis_parser = 'ParseInput' in script\n"
@@ -102,7 +102,7 @@ def test_what_no_command_line_can_hold_is_refused() -> None:
     with pytest.raises(ToolFailed, match="null character"):
         powershell_command("pwsh.exe", "echo a\0b")
     assert powershell_command("pwsh.exe", "x" * 20_000)
-    # Each quote takes two, and each such character two units.
+    # A quote takes two characters, and each of these characters takes two UTF-16 units.
     for line in ('"' * 20_000, "😀" * 20_000):
         with pytest.raises(ToolFailed, match="too long"):
             powershell_command("pwsh.exe", line)
@@ -114,14 +114,14 @@ def test_powershell_7_is_taken_before_that_of_windows_and_none_of_the_workspace(
     environment["PATH"] = os.pathsep.join((".", str(workspace), str(tmp_path / "bin")))
     workspace.mkdir()
     assert find_powershell(environment, workspace) is None
-    for place in (workspace / "pwsh.exe", old):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
+    for path in (workspace / "pwsh.exe", old):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     assert find_powershell(environment, workspace) == str(old)
-    for place in (tmp_path / "bin" / "pwsh.exe", tmp_path / "programs" / "PowerShell" / "7" / "pwsh.exe"):
-        place.parent.mkdir(parents=True)
-        place.touch()
-        assert find_powershell(environment, workspace) == str(place)
+    for path in (tmp_path / "bin" / "pwsh.exe", tmp_path / "programs" / "PowerShell" / "7" / "pwsh.exe"):
+        path.parent.mkdir(parents=True)
+        path.touch()
+        assert find_powershell(environment, workspace) == str(path)
 
 
 def test_names_are_compared_as_windows_does() -> None:
@@ -160,7 +160,7 @@ def test_an_answer_is_read() -> None:
         encoded(about_line(commands=[{"text": "git push", "words": [1]}])),
         encoded(about_line(commands=[{"text": "", "words": []}])),
         encoded(about_line(commands=[{"text": "git push", "words": ["git"]}] * 1_000)),
-        # Of another line.
+        # The answer to another line.
         encoded(about_line(commands=[{"text": "git pull", "words": ["git", "pull"]}])),
     ],
 )
@@ -182,7 +182,7 @@ async def test_the_line_reaches_the_parser_as_base64_alone(tmp_path: Path) -> No
     assert received == line
     assert options == ["-NoLogo", "-NoProfile", "-NonInteractive", "-Command"]
     assert "Write-Output" not in parser
-    # Nothing of it would change in a command line.
+    # Base64 has no character that a command line would change.
     assert split_as_windows_does(subprocess.list2cmdline([parser])) == [parser]
     assert folder == str(tmp_path / "bin")
 

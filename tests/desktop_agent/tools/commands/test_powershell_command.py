@@ -28,7 +28,7 @@ from tests.fakes.session import LIMIT, results_of
 from tests.frame.children import Children
 
 LINE = "if ($x) { GIT.exe push }; rm $old"
-# It lists the commands of LINE, and of another line says what it was given.
+# As a parser it lists the commands of LINE; as a shell it prints what it was given.
 BODY = """
 if is_parser:
     words = [["if", "GIT.exe push", ["GIT.exe", "push"]], ["rm", "rm $old", ["rm", None]]]
@@ -87,19 +87,19 @@ async def test_a_null_character_and_a_missing_powershell_are_refused(
     none = run_powershell(workspace, lambda: None)
     with pytest.raises(ToolFailed, match="no PowerShell"):
         await none.run(none.checked({"command": "a"}), call())
-    shown = await (none.preview or pytest.fail)(none.checked({"command": "a"}))
-    assert isinstance(shown, CommandPreview)
-    assert (shown.line, shown.parts) == ("a", ())
+    preview = await (none.preview or pytest.fail)(none.checked({"command": "a"}))
+    assert isinstance(preview, CommandPreview)
+    assert (preview.line, preview.parts) == ("a", ())
 
 
 async def test_the_dialog_says_that_it_is_not_confined_and_what_would_run(tool: Tool[RunPowerShellInput]) -> None:
     assert tool.preview is not None
-    shown = await tool.preview(tool.checked({"command": LINE}))
-    assert isinstance(shown, CommandPreview)
-    assert str(shown.confinement).startswith("Not confined: the command can read, change and send whatever you can. ")
-    assert "no sandbox on Windows" in str(shown.confinement)
-    assert shown.parts == (CommandPart("GIT.exe push"), CommandPart("rm $old", (Risk.DELETES, Risk.UNCLEAR)))
-    assert (shown.language, shown.understood) == ("powershell", False)
+    preview = await tool.preview(tool.checked({"command": LINE}))
+    assert isinstance(preview, CommandPreview)
+    assert str(preview.confinement).startswith("Not confined: the command can read, change and send whatever you can. ")
+    assert "no sandbox on Windows" in str(preview.confinement)
+    assert preview.parts == (CommandPart("GIT.exe push"), CommandPart("rm $old", (Risk.DELETES, Risk.UNCLEAR)))
+    assert (preview.language, preview.understood) == ("powershell", False)
     wrong = await tool.preview(tool.checked({"command": "{"}))
     assert isinstance(wrong, CommandPreview)
     assert (wrong.parts, wrong.problem) == ((), "Missing '}'.")
@@ -115,7 +115,7 @@ async def test_the_commands_inside_are_lines_to_rules(tool: Tool[RunPowerShellIn
 
 
 async def test_a_line_is_parsed_once(tool: Tool[RunPowerShellInput], workspace: Workspace, tmp_path: Path) -> None:
-    # A preview that differs before the start would be asked about again.
+    # If the preview differed before the start, the person would be asked again.
     answer = base64.b64encode(json.dumps({"commands": [], "problem": ""}).encode()).decode()
     count = tmp_path / "count"
     counting = make_powershell(tmp_path / "bin", f"open({str(count)!r}, 'a').write('x'); print({answer!r}, end='')")
@@ -129,23 +129,23 @@ async def test_a_line_is_parsed_once(tool: Tool[RunPowerShellInput], workspace: 
 
 
 async def test_it_is_asked_whatever_rules_allow_and_denied_where_they_deny(tool: Tool[RunPowerShellInput]) -> None:
-    words = CommandPattern(words=("git", "push"), folder=None)
-    allows = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each) for each in (None, words)]
+    git_push = CommandPattern(words=("git", "push"), folder=None)
+    allows = [Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern) for pattern in (None, git_push)]
     for line in (LINE, "git push", "Get-ChildItem"):
         verdict = await PermissionPolicy(allows).verdict(use(line), tool)
         assert isinstance(verdict, Ask)
         assert "On Windows nothing confines a command" in verdict.reason
-    denies = Rule(effect=RuleEffect.DENY, tool="run_command", pattern=words)
+    denies = Rule(effect=RuleEffect.DENY, tool="run_command", pattern=git_push)
     assert isinstance(await PermissionPolicy([*allows, denies]).verdict(use(LINE), tool), Denied)
     assert isinstance(await PermissionPolicy([*allows, denies]).verdict(use("ls"), tool), Ask)
 
 
 def test_windows_has_this_one_under_the_same_name(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert next(each for each in builtin_tools(workspace, "all") if each.name == "run_command").always_asked is None
+    assert next(tool for tool in builtin_tools(workspace, "all") if tool.name == "run_command").always_asked is None
     monkeypatch.setattr(builtin, "IS_WINDOWS", True)
-    (there,) = [each for each in builtin_tools(workspace, "all") if each.name == "run_command"]
-    assert there.always_asked is not None
-    assert there.identity == run_command(workspace).identity
+    (powershell,) = [tool for tool in builtin_tools(workspace, "all") if tool.name == "run_command"]
+    assert powershell.always_asked is not None
+    assert powershell.identity == run_command(workspace).identity
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A call that nobody allowed to change anything: its command is held to reading, whatever it is."""
+"""A command that ran without approval is read-only, whatever it tries."""
 
 import os
 import sys
@@ -39,8 +39,8 @@ def confinement(request: pytest.FixtureRequest) -> Sandbox:
     return working_sandbox(request.param)
 
 
-async def told(workspace: Workspace, confinement: Sandbox, line: str) -> str:
-    # For root nothing is held; that it is tried is enough here.
+async def run_read_only(workspace: Workspace, confinement: Sandbox, line: str) -> str:
+    # A sandbox is not enforced for root; here it is enough that it is tried.
     tool = run_command(workspace, confinement=lambda: replace(confinement, is_enforced=True))
     (part,) = await tool.run(tool.checked({"command": line}), RunningCall("1", lambda _: None, is_read_only=True))
     return part.text  # type: ignore[union-attr]
@@ -48,38 +48,40 @@ async def told(workspace: Workspace, confinement: Sandbox, line: str) -> str:
 
 @pytest.mark.parametrize("how", CHANGES)
 async def test_it_changes_nothing_in_the_workspace(how: str, workspace: Workspace, confinement: Sandbox) -> None:
-    place = workspace.folder / "there"
-    place.write_text("as it was")
-    await told(workspace, confinement, CHANGES[how])
-    assert [each.name for each in workspace.folder.iterdir()] == ["there"]
-    assert place.read_text() == "as it was"
-    assert place.stat().st_nlink == 1
+    file = workspace.folder / "there"
+    file.write_text("as it was")
+    await run_read_only(workspace, confinement, CHANGES[how])
+    assert [path.name for path in workspace.folder.iterdir()] == ["there"]
+    assert file.read_text() == "as it was"
+    assert file.stat().st_nlink == 1
 
 
 async def test_it_reads_the_workspace_and_writes_in_its_own_folder(workspace: Workspace, confinement: Sandbox) -> None:
     (workspace.folder / "src").mkdir()
     (workspace.folder / "src" / "there").write_text("as it was")
-    said = await told(workspace, confinement, 'cd src && cat there > "$TMPDIR/t" && cat "$TMPDIR/t" && ls . | wc -l')
-    assert said.startswith("as it was")
-    assert "exit code 0" in said
+    output = await run_read_only(
+        workspace, confinement, 'cd src && cat there > "$TMPDIR/t" && cat "$TMPDIR/t" && ls . | wc -l'
+    )
+    assert output.startswith("as it was")
+    assert "exit code 0" in output
 
 
 async def test_it_says_so_where_that_made_it_fail(workspace: Workspace, confinement: Sandbox) -> None:
-    said = await told(workspace, confinement, "echo x > new")
-    assert "was held to reading" in said
+    output = await run_read_only(workspace, confinement, "echo x > new")
+    assert "was held to reading" in output
 
 
 async def test_it_writes_into_no_pipe_of_the_workspace(workspace: Workspace, confinement: Sandbox) -> None:
     os.mkfifo(workspace.folder / "pipe")
-    heard = os.open(workspace.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    pipe = os.open(workspace.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
         line = "echo x > pipe; ls pipe; echo y > /dev/null && echo z >$TMPDIR/there && exit 3"
-        said = await told(workspace, confinement, line)
-        assert os.read(heard, 10) == b""
+        output = await run_read_only(workspace, confinement, line)
+        assert os.read(pipe, 10) == b""
     finally:
-        os.close(heard)
-    assert "was held to reading" in said
-    assert "\npipe\n[exit code 3.]" in said
+        os.close(pipe)
+    assert "was held to reading" in output
+    assert "\npipe\n[exit code 3.]" in output
 
 
 @pytest.mark.parametrize(
@@ -96,14 +98,16 @@ async def test_it_takes_no_more_than_it_may_and_says_so(
     line: str, workspace: Workspace, confinement: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(_LIMITS, "DATA", 200_000_000)
-    said = await told(workspace, confinement, line)
-    assert "exit code 0" not in said
-    assert "ran without a question" in said
+    output = await run_read_only(workspace, confinement, line)
+    assert "exit code 0" not in output
+    assert "ran without a question" in output
 
 
 async def test_it_can_raise_none_of_its_limits(workspace: Workspace, confinement: Sandbox) -> None:
-    said = await told(workspace, confinement, "ulimit -Hd; ulimit -Hf; ulimit -Hu; ulimit -d unlimited || echo refused")
-    data, files, processes, *rest = said.split("\n")
+    output = await run_read_only(
+        workspace, confinement, "ulimit -Hd; ulimit -Hf; ulimit -Hu; ulimit -d unlimited || echo refused"
+    )
+    data, files, processes, *rest = output.split("\n")
     assert (data, files) == ("1953125", "976562")
     assert processes == "1024" or confinement.name == "Landlock"
     assert "refused" in rest
@@ -114,7 +118,7 @@ async def test_it_ends_after_a_while(
 ) -> None:
     monkeypatch.setattr("desktop_agent.tools.commands.run_command._UNASKED_SECONDS", 1)
     with pytest.raises(ToolFailed) as failed:
-        await told(workspace, confinement, "tail -f /dev/null")
+        await run_read_only(workspace, confinement, "tail -f /dev/null")
     assert "longer than 1 s" in str(failed.value)
     assert "nobody was asked" in str(failed.value.remedy)
 
@@ -132,5 +136,8 @@ async def test_a_line_is_said_to_be_sandboxed_only_where_the_confinement_holds(
 def test_caches_of_programs_that_look_lie_elsewhere(tmp_path: Path) -> None:
     from desktop_agent.sandbox.environment import command_environment
 
-    made = command_environment({"PATH": "/usr/bin"}, tmp_path, network=False, is_read_only=True)
-    assert {made["RUFF_CACHE_DIR"], made["MYPY_CACHE_DIR"]} == {f"{tmp_path}/cache/ruff", f"{tmp_path}/cache/mypy"}
+    environment = command_environment({"PATH": "/usr/bin"}, tmp_path, network=False, is_read_only=True)
+    assert {environment["RUFF_CACHE_DIR"], environment["MYPY_CACHE_DIR"]} == {
+        f"{tmp_path}/cache/ruff",
+        f"{tmp_path}/cache/mypy",
+    }

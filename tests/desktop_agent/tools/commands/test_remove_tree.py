@@ -28,7 +28,7 @@ def test_all_goes_and_what_links_lead_to_stays(tmp_path: Path) -> None:
     (top / "a/b").chmod(0)
     (top / "a").chmod(0o500)
     remove_tree(top)
-    assert [each.name for each in tmp_path.iterdir()] == ["outside"]
+    assert [path.name for path in tmp_path.iterdir()] == ["outside"]
     assert (outside / "kept").exists()
 
 
@@ -47,12 +47,12 @@ async def test_however_deep_the_result_is_told_and_nothing_stays(
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     (workspace.folder / "deep.py").write_text(f"import os\nos.chdir(os.environ['TMPDIR'])\n{DEEP}")
     tool = run_command(workspace, confinement=no_sandbox)
-    wanted = tool.checked({"command": "python3 deep.py; echo done"})
+    arguments = tool.checked({"command": "python3 deep.py; echo done"})
     try:
-        (part,) = await tool.run(wanted, RunningCall("1", lambda _: None))
-        left = list(temporary.iterdir())
+        (part,) = await tool.run(arguments, RunningCall("1", lambda _: None))
+        remaining = list(temporary.iterdir())
     finally:
-        # What tests clear up with comes to its own end in there.
+        # pytest's own cleanup would hit the recursion limit in so deep a folder.
         await asyncio.to_thread(subprocess.run, ("rm", "-rf", str(temporary)), check=True)
     assert part.text == "done\n[exit code 0.]"  # type: ignore[union-attr]
-    assert left == []
+    assert remaining == []

@@ -20,7 +20,7 @@ LINE = "echo half > half.txt; echo first; echo second; sleep 987654 & sleep 9876
 
 
 def running(text: str) -> list[psutil.Process]:
-    return [each for each in psutil.process_iter(["cmdline"]) if text in (each.info["cmdline"] or [])]
+    return [process for process in psutil.process_iter(["cmdline"]) if text in (process.info["cmdline"] or [])]
 
 
 @pytest.mark.skipif(not Path("/bin/bash").exists(), reason="no bash here")
@@ -31,17 +31,19 @@ async def test_stop_ends_everything_and_says_what_it_had_written(tmp_path: Path)
         session.permission_policy.add(ALLOWED)
         session.send(Message.user("go"))
         async with asyncio.timeout(PATIENCE):
-            while "second" not in "".join(each.text for each in office.of(ToolProgress)) or len(running("987654")) < 2:
+            while (
+                "second" not in "".join(event.text for event in office.of(ToolProgress)) or len(running("987654")) < 2
+            ):
                 await asyncio.sleep(0.01)
         session.interrupt()
         await session.wait_idle()
         (finished,) = office.of(ToolFinished)
 
     result: ToolResult = finished.result
-    words = result.content[0].text
+    text = result.content[0].text
     assert result.outcome is Outcome.CANCELLED
     assert finished.changes == FileChanges(created=("half.txt",), count=1)
-    assert "3 processes were ended. Since it began, files of the workspace: created half.txt." in words
-    assert "until then:\nfirst\nsecond\n3 processes" in words
+    assert "3 processes were ended. Since it began, files of the workspace: created half.txt." in text
+    assert "until then:\nfirst\nsecond\n3 processes" in text
     assert (tmp_path / "work/half.txt").read_text() == "half\n"
     assert not running("987654")

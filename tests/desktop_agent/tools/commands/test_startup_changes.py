@@ -1,4 +1,4 @@
-"""Files that other programs run by themselves, outside of the confinement: what a confined command can do to them."""
+"""Startup files, which other programs run outside of the sandbox: what a confined command can do to them."""
 
 import base64
 import os
@@ -24,12 +24,12 @@ from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.desktop_agent.tools.commands.test_git_repositories import git, repository
 from tests.frame.selection import few
 
-SAID = "It wrote what other programs run by themselves, outside of the confinement:"
+WROTE_STARTUP_FILES = "It wrote what other programs run by themselves, outside of the confinement:"
 STARTUP = (".vscode/tasks.json", ".envrc", ".github/workflows/ci.yml", ".npmrc", ".husky/pre-commit", ".mcp.json")
-# Written without a word of the line that names the file.
+# A write whose command line does not contain the name of the file.
 HIDDEN = "import sys, base64; exec(base64.b64decode(sys.argv[1]))"
 ENTRIES = [each for each in startup_file_table() if each.level is AskLevel.ALWAYS]
-# What commands make in ordinary work, and what is looked at as git's.
+# What commands create in ordinary work, and what the checks of git repositories look at.
 NOT_LOOKED_AT = (".git/", "git~1/", ".hg/", ".jj/", ".venv/", "venv/", "node_modules/", "pyvenv.cfg")
 
 
@@ -48,8 +48,8 @@ class Desk:
         self._tool = run_command(workspace, confinement=lambda: confinement, is_checkout=is_checkout)
 
     async def run(self, line: str, folder: str = ".") -> str:
-        wanted = self._tool.checked({"command": line, "folder": folder})
-        (part,) = await self._tool.run(wanted, RunningCall("1", lambda _: None))
+        arguments = self._tool.checked({"command": line, "folder": folder})
+        (part,) = await self._tool.run(arguments, RunningCall("1", lambda _: None))
         return part.text  # type: ignore[union-attr]
 
 
@@ -64,24 +64,24 @@ def desk(request: pytest.FixtureRequest, workspace: Workspace) -> Desk:
 
 @pytest.mark.parametrize("path", STARTUP)
 async def test_what_is_there_is_kept_from_a_line_that_does_not_name_it(desk: Desk, path: str) -> None:
-    said = await desk.run(append(path))
+    output = await desk.run(append(path))
     if desk.holds:
         assert (desk.folder / path).read_text() == "theirs\n"
-        assert "Read-only file system" in said
-        assert "only where the line names that very file" in said
+        assert "Read-only file system" in output
+        assert "only where the line names that very file" in output
     else:
         entry = find_startup_file(path)
         assert entry is not None
-        assert f"{SAID} {path} ({entry.program}, {entry.when})." in said
+        assert f"{WROTE_STARTUP_FILES} {path} ({entry.program}, {entry.when})." in output
 
 
 @pytest.mark.parametrize("path", STARTUP)
 async def test_a_line_that_names_it_writes_it_and_that_is_told(desk: Desk, path: str) -> None:
-    said = await desk.run(f"echo mine >> {path}")
+    output = await desk.run(f"echo mine >> {path}")
     assert (desk.folder / path).read_text() == "theirs\nmine\n"
-    assert f"{SAID} {path} (" in said
-    # Whoever may write one may not write another.
-    other = next(each for each in STARTUP if each.partition("/")[0] != path.partition("/")[0])
+    assert f"{WROTE_STARTUP_FILES} {path} (" in output
+    # A line that may write one file may not write another.
+    other = next(candidate for candidate in STARTUP if candidate.partition("/")[0] != path.partition("/")[0])
     await desk.run(f"true {path}; {append(other)}")
     assert ((desk.folder / other).read_text() == "theirs\n") is desk.holds
 
@@ -94,12 +94,12 @@ async def test_no_way_around(desk: Desk) -> None:
         "import os; open('.husky/pre-push', 'w').write('mine')",
         "import os; os.link('.mcp.json', 'same'); open('same', 'w').write('mine')",
     ):
-        said = await desk.run(hidden(code))
+        output = await desk.run(hidden(code))
         if desk.holds:
-            assert all((desk.folder / each).read_text() == "theirs\n" for each in STARTUP), code
+            assert all((desk.folder / path).read_text() == "theirs\n" for path in STARTUP), code
             assert not (desk.folder / ".husky/pre-push").exists()
         else:
-            assert SAID in said, code
+            assert WROTE_STARTUP_FILES in output, code
 
 
 NEW = [".cursor/mcp.json", "sub/.envrc", "conf.d/any.pth", "lefthook.yml", ".idea/startup.xml"]
@@ -108,24 +108,24 @@ NEW = [".cursor/mcp.json", "sub/.envrc", "conf.d/any.pth", "lefthook.yml", ".ide
 @pytest.mark.parametrize("path", NEW)
 async def test_what_comes_to_be_is_told(desk: Desk, path: str) -> None:
     folder = str(Path(path).parent)
-    said = await desk.run(
+    output = await desk.run(
         hidden(f"import os; os.makedirs({folder!r}, exist_ok=True); open({path!r}, 'w').write('mine')")
     )
     assert (desk.folder / path).read_text() == "mine"
     entry = find_startup_file(path)
     assert entry is not None
-    assert f"{SAID} {path} ({entry.program}, {entry.when})." in said
+    assert f"{WROTE_STARTUP_FILES} {path} ({entry.program}, {entry.when})." in output
 
 
 async def test_a_mark_of_a_cache_hides_nothing(desk: Desk) -> None:
-    said = await desk.run("mkdir new && touch new/CACHEDIR.TAG && echo x > new/.envrc")
-    assert f"{SAID} new/.envrc (direnv" in said
+    output = await desk.run("mkdir new && touch new/CACHEDIR.TAG && echo x > new/.envrc")
+    assert f"{WROTE_STARTUP_FILES} new/.envrc (direnv" in output
 
 
 async def test_ordinary_work_says_nothing(desk: Desk) -> None:
-    said = await desk.run("mkdir -p src && echo x > src/main.py && cat .envrc && rm -r src && ls .vscode && touch a")
-    assert "programs" not in said
-    assert "exit code 0" in said
+    output = await desk.run("mkdir -p src && echo x > src/main.py && cat .envrc && rm -r src && ls .vscode && touch a")
+    assert "programs" not in output
+    assert "exit code 0" in output
 
 
 async def test_copies_elsewhere_are_taken_away_and_put_there_again(desk: Desk) -> None:
@@ -153,11 +153,11 @@ async def test_git_goes_from_branch_to_branch_where_they_differ(desk: Desk) -> N
         ("cd . && git switch -q other", "on the other\n"),
         ("git checkout -q main -- . && git stash -q && git stash pop -q", "theirs\n"),
     ):
-        said = await desk.run(line)
-        assert "exit code 0" in said, said
-        assert {(desk.folder / each).read_text() for each in STARTUP} == {text}, line
+        output = await desk.run(line)
+        assert "exit code 0" in output, output
+        assert {(desk.folder / path).read_text() for path in STARTUP} == {text}, line
         if "stash" not in line:
-            assert ".github/workflows/ci.yml (GitHub, when somebody pushes it)" in said
+            assert ".github/workflows/ci.yml (GitHub, when somebody pushes it)" in output
     assert git(desk.folder, "status", "--porcelain", "-uno").count("\n") == len(STARTUP)
 
 
@@ -183,31 +183,31 @@ async def test_where_a_link_leads_is_kept(desk: Desk) -> None:
     assert ((desk.folder / "plain.txt").read_text() == "theirs\n") is desk.holds
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda each: f"{each.program}, {each.patterns[0]}")
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda example: f"{example.program}, {example.patterns[0]}")
 def test_every_entry_is_kept_or_told(entry: StartupFile, tmp_path: Path) -> None:
-    paths = [each for each in examples(entry) if not each.startswith(NOT_LOOKED_AT)]
+    paths = [example for example in examples(entry) if not example.startswith(NOT_LOOKED_AT)]
     for path in paths:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     before = startup_file_state(tmp_path, survey_workspace(tmp_path))
     for path in paths:
         (tmp_path / path).write_text("mine")
-    seen = survey_workspace(tmp_path)
-    kept = protected_startup_files("make all", ".", tmp_path, seen)
-    words = describe_startup_changes(before, startup_file_state(tmp_path, seen), 100)
+    survey = survey_workspace(tmp_path)
+    protected = protected_startup_files("make all", ".", tmp_path, survey)
+    description = describe_startup_changes(before, startup_file_state(tmp_path, survey), 100)
     for path in paths:
-        assert f"{path} ({entry.program}, {entry.when})" in words
-        place = tmp_path / path
-        assert entry.is_built or not {place, *place.parents}.isdisjoint(kept.read_only)
-        assert not entry.is_built or place not in kept.read_only
-        assert place not in protected_startup_files(f"cp a {path}", ".", tmp_path, seen).read_only or "$" in path
-    assert all(os.path.lexists(each) for each in (*kept.read_only, *kept.pinned))
+        assert f"{path} ({entry.program}, {entry.when})" in description
+        file = tmp_path / path
+        assert entry.is_built or not {file, *file.parents}.isdisjoint(protected.read_only)
+        assert not entry.is_built or file not in protected.read_only
+        assert file not in protected_startup_files(f"cp a {path}", ".", tmp_path, survey).read_only or "$" in path
+    assert all(os.path.lexists(example) for example in (*protected.read_only, *protected.pinned))
 
 
 def test_a_line_that_names_a_file_does_not_name_one_whose_name_only_begins_like_it(tmp_path: Path) -> None:
     for name in (".huskyrc", ".huskyrc.json"):
         (tmp_path / name).write_text("mine")
-    seen = survey_workspace(tmp_path)
-    protected = protected_startup_files("cp a .huskyrc.json", ".", tmp_path, seen)
+    survey = survey_workspace(tmp_path)
+    protected = protected_startup_files("cp a .huskyrc.json", ".", tmp_path, survey)
     assert protected.read_only == (tmp_path / ".huskyrc",)
 
 
@@ -217,13 +217,13 @@ def test_what_a_link_to_a_folder_leads_to_is_kept_or_told(link: str, tmp_path: P
     (tmp_path / "sub").mkdir()
     (tmp_path / "conf").mkdir()
     (tmp_path / link).symlink_to(tmp_path / "conf")
-    place = tmp_path / "conf" / name
-    place.write_text("theirs")
-    seen = survey_workspace(tmp_path)
-    before = startup_file_state(tmp_path, seen)
-    kept = protected_startup_files("make all", ".", tmp_path, seen).read_only
-    assert ({place, place.parent}.isdisjoint(kept)) is link.startswith("sub/")
-    place.write_text("mine")
+    file = tmp_path / "conf" / name
+    file.write_text("theirs")
+    survey = survey_workspace(tmp_path)
+    before = startup_file_state(tmp_path, survey)
+    protected = protected_startup_files("make all", ".", tmp_path, survey).read_only
+    assert ({file, file.parent}.isdisjoint(protected)) is link.startswith("sub/")
+    file.write_text("mine")
     assert f"{link}/{name} (" in describe_startup_changes(
         before, startup_file_state(tmp_path, survey_workspace(tmp_path)), 100
     )

@@ -22,31 +22,31 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "me"
 
 
-def found(workspace: Path | None, *paths: Path) -> dict[str, str]:
+def programs_by_path(workspace: Path | None, *paths: Path) -> dict[str, str]:
     places = startup_paths(map(str, paths), None if workspace is None else str(workspace))
-    return {place: entry.program for place, entry in places}
+    return {path: entry.program for path, entry in places}
 
 
 @pytest.mark.parametrize("above", [0, 1])
 def test_start_files_of_a_home_folder(above: int, home: Path) -> None:
-    places = found([home, home.parent][above])
+    places = programs_by_path([home, home.parent][above])
     assert places[(home / ".bashrc").as_posix()] == "your shell"
     assert places[(home / ".config" / "git").as_posix()] == "Git"
 
 
 def test_a_folder_in_a_home_folder_has_none(home: Path) -> None:
     (home / "project").mkdir()
-    assert found(home / "project") == {}
-    assert found(None) == {}
+    assert programs_by_path(home / "project") == {}
+    assert programs_by_path(None) == {}
 
 
 def test_what_was_moved_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "settings"))
-    assert (home / "settings" / "autostart").as_posix() in found(home)
+    assert (home / "settings" / "autostart").as_posix() in programs_by_path(home)
 
 
 def repository(folder: Path, settings: str = "", git: str = ".git") -> Path:
-    """As small as git takes for one."""
+    """Create the smallest folder that git takes for a repository."""
     for name in ("objects", "refs"):
         (folder / git / name).mkdir(parents=True)
     (folder / git / "HEAD").write_text("ref: refs/heads/main\n")
@@ -61,10 +61,10 @@ HOOKS = "[core]\n\thooksPath = tools/checks\n"
 def test_the_folder_of_hooks_is_found_when_it_is_set(of_person: bool, home: Path) -> None:
     project = repository(home / "project")
     settings = home / ".gitconfig" if of_person else project / ".git" / "config"
-    assert found(project) == {}
+    assert programs_by_path(project) == {}
     settings.write_text(HOOKS)
     for folder in (project, project / "tools"):
-        assert found(folder) == {(project / "tools" / "checks").as_posix(): "Git"}
+        assert programs_by_path(folder) == {(project / "tools" / "checks").as_posix(): "Git"}
 
 
 @pytest.mark.parametrize("includes", [".git/config", "sub/.git/config", "../.gitconfig", ".git/config.worktree"])
@@ -72,9 +72,9 @@ def test_settings_that_others_include(includes: str, home: Path) -> None:
     work = repository(home / "work")
     repository(work / "sub")
     (work / includes).write_text(f"[include]\n\tpath = {work}/first\n")
-    assert found(work) == {f"{work}/first": "Git"}
+    assert programs_by_path(work) == {f"{work}/first": "Git"}
     (work / "first").write_text('[includeIf "onbranch:x"]\n\tpath = conf/last.gitconfig\n')
-    assert found(work) == {f"{work}/first": "Git", f"{work}/conf/last.gitconfig": "Git"}
+    assert programs_by_path(work) == {f"{work}/first": "Git", f"{work}/conf/last.gitconfig": "Git"}
 
 
 def test_hooks_of_repositories_in_the_workspace(home: Path) -> None:
@@ -83,22 +83,22 @@ def test_hooks_of_repositories_in_the_workspace(home: Path) -> None:
     repository(work / "a" / "b", "[core]\n\thooksPath = ../../own\n")
     repository(work, HOOKS, "store.git")
     (work / ".git" / "config.worktree").write_text("[core]\n\thooksPath = top\n")
-    places = {each for each in found(work) if "store.git" not in each}
-    assert places == {f"{work}/{each}" for each in ("sub/tools/checks", "own", "tools/checks", "top")}
+    places = {path for path in programs_by_path(work) if "store.git" not in path}
+    assert places == {f"{work}/{path}" for path in ("sub/tools/checks", "own", "tools/checks", "top")}
 
 
 @pytest.mark.parametrize("name", ["a-tree", "tree"])
 def test_hooks_of_a_further_working_tree(name: str, home: Path) -> None:
     main, tree = repository(home / "main", HOOKS), home / name
-    kept = main / ".git" / "worktrees" / "tree"
-    kept.mkdir(parents=True)
+    admin_folder = main / ".git" / "worktrees" / "tree"
+    admin_folder.mkdir(parents=True)
     tree.mkdir()
-    (kept / "HEAD").write_text("ref: refs/heads/other\n")
-    (kept / "commondir").write_text("../..\n")
-    (kept / "gitdir").write_text(f"{tree}/.git\n")
-    (tree / ".git").write_text(f"gitdir: {kept}\n")
-    assert found(tree) == {f"{tree}/tools/checks": "Git"}
-    assert found(home).keys() >= {f"{tree}/tools/checks", f"{main}/tools/checks"}
+    (admin_folder / "HEAD").write_text("ref: refs/heads/other\n")
+    (admin_folder / "commondir").write_text("../..\n")
+    (admin_folder / "gitdir").write_text(f"{tree}/.git\n")
+    (tree / ".git").write_text(f"gitdir: {admin_folder}\n")
+    assert programs_by_path(tree) == {f"{tree}/tools/checks": "Git"}
+    assert programs_by_path(home).keys() >= {f"{tree}/tools/checks", f"{main}/tools/checks"}
 
 
 @pytest.mark.parametrize("folder", ["main", "work", "work/sub"])
@@ -109,13 +109,13 @@ def test_what_a_hook_leads_to(folder: str, home: Path) -> None:
         (work / ".git" / "config").write_text(f"[core]\n\thooksPath = {home}/main/.git/hooks\n")
     (hooks / ".git" / "hooks").mkdir()
     (hooks / ".git" / "hooks" / "pre-commit").symlink_to(work / "scripts" / "check")
-    assert found(work) == {f"{work}/scripts/check": "Git"}
+    assert programs_by_path(work) == {f"{work}/scripts/check": "Git"}
 
 
 def test_a_folder_of_hooks_that_is_a_link(home: Path) -> None:
     work = repository(home / "work")
     (work / ".git" / "hooks").symlink_to("../checks")
-    assert found(work) == {f"{work}/checks": "Git"}
+    assert programs_by_path(work) == {f"{work}/checks": "Git"}
 
 
 PROGRAMS = {
@@ -132,7 +132,7 @@ PROGRAMS = {
 def test_programs_that_settings_name(settings: str, home: Path) -> None:
     work = repository(home / "work", f"{settings}\n")
     (work / "there.sh").touch()
-    assert found(work)[f"{work}/{PROGRAMS[settings]}"] == "Git"
+    assert programs_by_path(work)[f"{work}/{PROGRAMS[settings]}"] == "Git"
 
 
 def test_settings_that_name_no_program(home: Path) -> None:
@@ -143,7 +143,7 @@ def test_settings_that_name_no_program(home: Path) -> None:
     )
     work = repository(home / "work", settings)
     (work / ".a").touch()
-    assert found(work) == {}
+    assert programs_by_path(work) == {}
 
 
 def test_a_repository_deeper_than_is_looked_is_found_from_what_is_written(
@@ -151,8 +151,8 @@ def test_a_repository_deeper_than_is_looked_is_found_from_what_is_written(
 ) -> None:
     monkeypatch.setattr(looking, "_MAX_FOLDERS", 1)
     deep = repository(home / "work" / "a" / "deep", HOOKS)
-    assert found(home / "work") == {}
-    assert found(home / "work", deep / "tools" / "checks" / "x") == {f"{deep}/tools/checks": "Git"}
+    assert programs_by_path(home / "work") == {}
+    assert programs_by_path(home / "work", deep / "tools" / "checks" / "x") == {f"{deep}/tools/checks": "Git"}
 
 
 LINKS = {
@@ -177,7 +177,7 @@ def test_where_links_lead_to(link: str, home: Path) -> None:
     target, path, program = LINKS[link]
     (work / link).parent.mkdir(parents=True)
     (work / link).symlink_to(target)
-    assert found(work, work / path, work / "README") == {str(work / path): program}
+    assert programs_by_path(work, work / path, work / "README") == {str(work / path): program}
 
 
 def test_links_to_folders_with_links(home: Path) -> None:
@@ -190,27 +190,27 @@ def test_links_to_folders_with_links(home: Path) -> None:
     ):
         (work / link).parent.mkdir(parents=True, exist_ok=True)
         (work / link).symlink_to(target)
-    assert found(work, work / "last.json", work / "first.json") == {str(work / "last.json"): "VS Code"}
+    assert programs_by_path(work, work / "last.json", work / "first.json") == {str(work / "last.json"): "VS Code"}
 
 
 def packages(work: Path, many: int) -> None:
-    """Packages with a link to the top of the workspace: a file there has a name for each way through them."""
+    """Create packages that link to the top of the workspace: a file has a name for each way through these links."""
     for number in range(many):
         (work / "packages" / f"p{number}").mkdir(parents=True)
         (work / "packages" / f"p{number}" / "root").symlink_to("../..")
 
 
 def test_of_names_that_only_go_round_few_are_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[str]()
+    names = list[str]()
 
-    def look(name: str, *, workspace_parts: int) -> StartupFile | None:
-        asked.append(name)
+    def find_and_note(name: str, *, workspace_parts: int) -> StartupFile | None:
+        names.append(name)
         return find_startup_file(name, workspace_parts=workspace_parts)
 
-    monkeypatch.setattr(looking, "find_startup_file", look)
+    monkeypatch.setattr(looking, "find_startup_file", find_and_note)
     packages(home / "work", 16)
-    assert found(home / "work", home / "work" / "src" / "a.py") == {}
-    assert len(asked) < 16 * 8
+    assert programs_by_path(home / "work", home / "work" / "src" / "a.py") == {}
+    assert len(names) < 16 * 8
 
 
 def test_a_name_may_go_round_before_it_matches(home: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_name_may_go_round_before_it_matches(home: Path) -> None:
     (work / "packages" / "p1" / ".github").symlink_to("../..")
     (work / "workflows").mkdir()
     (work / "workflows" / "own").symlink_to("../src")
-    assert found(work, work / "src" / "ci.yml") == {str(work / "src" / "ci.yml"): "GitHub"}
+    assert programs_by_path(work, work / "src" / "ci.yml") == {str(work / "src" / "ci.yml"): "GitHub"}
 
 
 def test_every_part_of_a_pattern_may_be_a_link(home: Path) -> None:
@@ -227,7 +227,7 @@ def test_every_part_of_a_pattern_may_be_a_link(home: Path) -> None:
     for link, target in (("a/.github", "../b"), ("b/workflows", "../c"), ("c/in", "../d"), ("d/last", "../e")):
         (work / link).parent.mkdir(parents=True)
         (work / link).symlink_to(target)
-    assert found(work, work / "e" / "ci.yml") == {str(work / "e" / "ci.yml"): "GitHub"}
+    assert programs_by_path(work, work / "e" / "ci.yml") == {str(work / "e" / "ci.yml"): "GitHub"}
 
 
 def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path) ->
     hard = find_hard_verdict(case, ProtectedPaths(workspace=str(work), startup=startup_paths([path], str(work))))
     assert isinstance(hard, HardAsk)
     reason = "“src/a.py” may be what another program runs: links in the workspace give it too many names to look at."
-    assert [str(each) for each in hard.reasons] == [reason]
+    assert [str(reason_given) for reason_given in hard.reasons] == [reason]
 
 
 def test_a_stop_ends_it_at_the_next_link(home: Path) -> None:
@@ -265,14 +265,14 @@ def test_a_link_to_what_is_asked_about_anyway_hides_nothing(home: Path) -> None:
     (work / "Makefile").symlink_to(".envrc")
     case = CallFacts(open_tool([Effect.WRITE]), "d", (PathSubject(f"{work}/.envrc"),))
     protected = ProtectedPaths(workspace=str(work), startup=startup_paths([f"{work}/.envrc"], str(work)))
-    assert [each.program for each in startup_files_to_ask_about(case, protected).values()] == ["direnv"]
+    assert [file.program for file in startup_files_to_ask_about(case, protected).values()] == ["direnv"]
 
 
 def test_links_among_packages_lead_to_ordinary_work(home: Path) -> None:
     (home / "work" / "node_modules").mkdir(parents=True)
     (home / "work" / "packages" / "own").mkdir(parents=True)
     (home / "work" / "node_modules" / "own").symlink_to("../packages/own")
-    assert found(home / "work", home / "work" / "packages" / "own" / "a.js") == {}
+    assert programs_by_path(home / "work", home / "work" / "packages" / "own" / "a.js") == {}
 
 
 PARTS = ["HEAD", "config", "objects/ab/cd", "refs/heads/main", "hooks/anything", "packed-refs", "info/attributes"]
@@ -285,16 +285,16 @@ def test_parts_of_a_repository_without_a_working_tree(folder: str, path: str, ho
     for name in ("objects", "refs"):
         (top / name).mkdir(parents=True)
     (top / "HEAD").write_text("ref: refs/heads/main\n")
-    assert found(home, top / path)[str(top / path)] == "Git"
-    assert str(top / "README") not in found(home, top / "README")
+    assert programs_by_path(home, top / path)[str(top / path)] == "Git"
+    assert str(top / "README") not in programs_by_path(home, top / "README")
 
 
 def test_what_makes_a_repository_of_a_folder(home: Path) -> None:
     (home / "objects").mkdir()
-    assert str(home / "config") not in found(home, home / "config")
-    assert str(home / "HEAD") in found(home, home / "HEAD")
+    assert str(home / "config") not in programs_by_path(home, home / "config")
+    assert str(home / "HEAD") in programs_by_path(home, home / "HEAD")
     (home / "objects").rmdir()
-    assert str(home / "HEAD") not in found(home, home / "HEAD")
+    assert str(home / "HEAD") not in programs_by_path(home, home / "HEAD")
     (home / "HEAD").write_text("ref: refs/heads/main\n")
     for last in ("objects/a", "commondir"):
-        assert str(home / last) in found(home, home / last)
+        assert str(home / last) in programs_by_path(home, home / last)

@@ -1,4 +1,4 @@
-"""What a command leaves running in the ways that no parent, session or variable gives away."""
+"""Processes that a command leaves running, and that no parent, session or variable identifies."""
 
 import asyncio
 import re
@@ -59,11 +59,11 @@ def confinement(request: pytest.FixtureRequest) -> Sandbox:
 @pytest.fixture(autouse=True)
 def nobody_left() -> Iterator[None]:
     yield
-    for each in running():
-        each.kill()
+    for process in running():
+        process.kill()
 
 
-async def said_by(workspace: Workspace, confinement: Sandbox, line: str, **more: object) -> str:
+async def run_line(workspace: Workspace, confinement: Sandbox, line: str, **more: object) -> str:
     (workspace.folder / "away.py").write_text(AWAY)
     tool = run_command(workspace, confinement=lambda: confinement)
     (part,) = await tool.run(tool.checked({"command": line, **more}), RunningCall("1", lambda _: None))
@@ -71,32 +71,32 @@ async def said_by(workspace: Workspace, confinement: Sandbox, line: str, **more:
 
 
 async def until_gone() -> None:
-    """The system ends the processes of a namespace while its outermost process goes on to its own end."""
+    """Wait, as the system ends the processes of a namespace while its outermost process goes on to its own end."""
     async with asyncio.timeout(PATIENCE):
         while running():
             await asyncio.sleep(0.02)
 
 
 def running() -> list[psutil.Process]:
-    return [each for each in psutil.process_iter(["cmdline"]) if (each.info["cmdline"] or [])[1:] == ["43210"]]
+    return [process for process in psutil.process_iter(["cmdline"]) if (process.info["cmdline"] or [])[1:] == ["43210"]]
 
 
 async def test_who_forks_twice_and_forgets_everything_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
-    told = await said_by(workspace, confinement, UNTIL)
-    left = "" if confinement.name else " 1 process that it left running ended with it."
-    assert told == f"begun\n[exit code 0.{left}]"
+    output = await run_line(workspace, confinement, UNTIL)
+    note = "" if confinement.name else " 1 process that it left running ended with it."
+    assert output == f"begun\n[exit code 0.{note}]"
     await until_gone()
 
 
-@pytest.mark.exhaustive("test_so_it_does_when_the_command_is_stopped")
-async def test_so_it_does_when_the_command_is_broken_off(workspace: Workspace, confinement: Sandbox) -> None:
+@pytest.mark.exhaustive("test_it_ends_too_when_the_command_is_stopped")
+async def test_it_ends_too_when_the_command_times_out(workspace: Workspace, confinement: Sandbox) -> None:
     with pytest.raises(ToolFailed, match="begun"):
-        await said_by(workspace, confinement, f"{UNTIL}; sleep 43211", timeout_seconds=5)
+        await run_line(workspace, confinement, f"{UNTIL}; sleep 43211", timeout_seconds=5)
     await until_gone()
 
 
-async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, confinement: Sandbox) -> None:
-    call = asyncio.ensure_future(said_by(workspace, confinement, f"{UNTIL}; (trap '' TERM; sleep 43211); sleep 43211"))
+async def test_it_ends_too_when_the_command_is_stopped(workspace: Workspace, confinement: Sandbox) -> None:
+    call = asyncio.ensure_future(run_line(workspace, confinement, f"{UNTIL}; (trap '' TERM; sleep 43211); sleep 43211"))
     async with asyncio.timeout(PATIENCE):
         while not running():
             await asyncio.sleep(0.02)
@@ -107,26 +107,26 @@ async def test_so_it_does_when_the_command_is_stopped(workspace: Workspace, conf
 
 
 @pytest.mark.exhaustive("test_who_forks_twice_and_forgets_everything_ends_too")
-async def test_who_is_born_anew_all_the_time_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
+async def test_a_chain_of_new_processes_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
     """Each of a chain forks twice into a session of its own, without an environment, and ends."""
     (workspace.folder / "chain.py").write_text(CHAIN)
     line = f"'{PYTHON}' chain.py; until [ -s born ]; do sleep 0.02; done; echo begun"
     for more, call in (("", {}), ("; sleep 43211", {"timeout_seconds": 5})):
         if call:
             with pytest.raises(ToolFailed, match="begun"):
-                await said_by(workspace, confinement, line + more, **call)
+                await run_line(workspace, confinement, line + more, **call)
         else:
-            assert "begun" in await said_by(workspace, confinement, line)
+            assert "begun" in await run_line(workspace, confinement, line)
         born = (workspace.folder / "born").read_bytes()
         await asyncio.sleep(0.5)
         assert (workspace.folder / "born").read_bytes() == born
         (workspace.folder / "born").unlink()
 
 
-async def test_who_is_born_when_it_is_asked_to_end_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
+async def test_a_process_started_on_the_signal_to_end_ends_too(workspace: Workspace, confinement: Sandbox) -> None:
     """Its session is its own and its environment empty, so only the process that stays knows of it."""
     trap = "trap 'setsid env -i /bin/sleep 43210 </dev/null >/dev/null 2>&1 & : >asked' TERM"
-    call = asyncio.ensure_future(said_by(workspace, confinement, f"{trap}; : >begun; while :; do sleep 0.05; done"))
+    call = asyncio.ensure_future(run_line(workspace, confinement, f"{trap}; : >begun; while :; do sleep 0.05; done"))
     async with asyncio.timeout(PATIENCE):
         while not (workspace.folder / "begun").exists():
             await asyncio.sleep(0.02)
@@ -142,10 +142,10 @@ async def test_without_bounds_who_stays_is_asked_first_and_counted(workspace: Wo
         "(trap 'echo asked >asked; exit' TERM; : >ready; while :; do sleep 0.02; done) & "
         "(trap '' TERM; : >deaf; sleep 43210) & until [ -e ready ] && [ -e deaf ]; do sleep 0.02; done"
     )
-    told = await said_by(workspace, no_sandbox(Sentence("For a test.")), line)
+    output = await run_line(workspace, no_sandbox(Sentence("For a test.")), line)
     assert (workspace.folder / "asked").read_text() == "asked\n"
     # The second shell may have become what it waits for, and what the first one waits for may just have ended.
-    assert re.search(r"\[exit code 0\. [234] processes that it left running ended with it\.\]", told)
+    assert re.search(r"\[exit code 0\. [234] processes that it left running ended with it\.\]", output)
     await until_gone()
 
 
@@ -153,11 +153,11 @@ OF_PYTHON = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
 
 
 async def test_a_command_ignores_no_signal(workspace: Workspace, confinement: Sandbox) -> None:
-    """Else who writes to somebody who has gone says so, and who writes without end goes on."""
-    told = await said_by(workspace, confinement, "yes | head -n 1; grep SigIgn /proc/self/status")
-    first, ignored, end = told.split("\n")
+    """Else a program that writes to a closed pipe reports an error, and one that writes without end goes on."""
+    output = await run_line(workspace, confinement, "yes | head -n 1; grep SigIgn /proc/self/status")
+    first, ignored, end = output.split("\n")
     assert (first, end) == ("y", "[exit code 0.]")
-    # Python's own; others may be ignored by whoever started the tests.
+    # Those that Python ignores; the program that started the tests may ignore others.
     assert not int(ignored.split()[1], 16) & OF_PYTHON
 
 
@@ -165,7 +165,7 @@ async def test_no_link_leads_the_count_elsewhere(workspace: Workspace) -> None:
     other = workspace.folder / "other"
     other.write_text("as it was")
     line = f'ln -s {other} "$TMPDIR/.left-running"; sleep 43210 >/dev/null 2>&1 & sleep 0.2'
-    assert "exit code 0." in await said_by(workspace, no_sandbox(Sentence("For a test.")), line)
+    assert "exit code 0." in await run_line(workspace, no_sandbox(Sentence("For a test.")), line)
     assert other.read_text() == "as it was"
 
 
@@ -186,4 +186,4 @@ async def test_the_end_of_the_program_is_told_as_it_was(workspace: Workspace, na
         ("trap '' TERM; kill 0; exit 3", "exit code 3."),
         ("trap '' HUP; kill -HUP 0; exit 3", "exit code 3."),
     ):
-        assert await said_by(workspace, confinement, line) == f"[{end}]"
+        assert await run_line(workspace, confinement, line) == f"[{end}]"

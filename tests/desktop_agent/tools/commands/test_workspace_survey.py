@@ -1,4 +1,4 @@
-"""Folders that did not change are not looked into again, and whatever comes or goes is seen all the same."""
+"""Listings of unchanged folders are cached, and whatever appears or disappears is noticed all the same."""
 
 import os
 import time
@@ -13,11 +13,11 @@ from desktop_agent.tools.commands.workspace_survey import ListingCache
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> ListingCache:
-    """What is in a heavy folder counts as settled at once."""
+    """A cache that takes the listing of a heavy folder as settled at once."""
     monkeypatch.setattr(workspace_survey, "_SETTLED_NS", 0)
-    made = ListingCache()
-    monkeypatch.setattr(workspace_survey, "HEAVY_LISTINGS", made)
-    return made
+    cache = ListingCache()
+    monkeypatch.setattr(workspace_survey, "HEAVY_LISTINGS", cache)
+    return cache
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def heavy(tmp_path: Path) -> Path:
 
 
 def tick() -> None:
-    # The clock of the disk goes in steps.
+    # The clock of file times goes in steps.
     time.sleep(0.02)
 
 
@@ -43,7 +43,7 @@ def test_what_did_not_change_is_looked_into_once(heavy: Path, fresh: ListingCach
     assert fresh.read == 5
 
 
-def moved_aside(folder: Path) -> None:
+def move_aside(folder: Path) -> None:
     (folder / "a").rename(folder / "c")
     (folder / "a").mkdir()
     (folder / "a/.git").mkdir()
@@ -53,23 +53,23 @@ WAYS: dict[str, tuple[Callable[[Path], object], str]] = {
     "made": (lambda folder: (folder / "a/x/.git").mkdir(), "node_modules/a/x/.git/"),
     "a file": (lambda folder: (folder / "b/.git").write_text("gitdir: /tmp"), "node_modules/b/.git"),
     "with its parents": (lambda folder: (folder / "new/deep/.git").mkdir(parents=True), "node_modules/new/deep/.git/"),
-    "another folder": (moved_aside, "node_modules/a/.git/"),
+    "another folder": (move_aside, "node_modules/a/.git/"),
 }
 
 
 @pytest.mark.parametrize("how", WAYS)
 def test_a_repository_that_comes_to_be_is_found(how: str, heavy: Path, fresh: ListingCache) -> None:
     assert workspace_survey.survey_workspace(heavy.parent).repositories == []
-    do, found = WAYS[how]
-    do(heavy)
-    assert workspace_survey.survey_workspace(heavy.parent).repositories == [found]
+    change, expected = WAYS[how]
+    change(heavy)
+    assert workspace_survey.survey_workspace(heavy.parent).repositories == [expected]
 
 
 def test_a_time_that_was_set_back_hides_nothing(heavy: Path, fresh: ListingCache) -> None:
-    was = (heavy / "b").stat()
+    before = (heavy / "b").stat()
     workspace_survey.survey_workspace(heavy.parent)
     (heavy / "b/.git").mkdir()
-    os.utime(heavy / "b", ns=(was.st_atime_ns, was.st_mtime_ns))
+    os.utime(heavy / "b", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert workspace_survey.survey_workspace(heavy.parent).repositories == ["node_modules/b/.git/"]
 
 
@@ -82,22 +82,22 @@ def test_a_repository_that_went_is_gone(heavy: Path, fresh: ListingCache) -> Non
 
 
 def test_what_changed_just_now_is_looked_into_again(heavy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = ListingCache()
+    cache = ListingCache()
     for _ in range(2):
-        known.entries(heavy / "b")
-    assert known.read == 2
+        cache.entries(heavy / "b")
+    assert cache.read == 2
     monkeypatch.setattr(workspace_survey, "_SETTLED_NS", 0)
     for _ in range(2):
-        known.entries(heavy / "b")
-    assert known.read == 3
+        cache.entries(heavy / "b")
+    assert cache.read == 3
 
 
 def test_no_more_is_remembered_than_may_be(heavy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace_survey, "_SETTLED_NS", 0)
-    known = ListingCache(most=1)
+    cache = ListingCache(most=1)
     for name in ("a", "b", "a"):
-        known.entries(heavy / name)
-    assert known.read == 3
+        cache.entries(heavy / name)
+    assert cache.read == 3
 
 
 def test_a_link_is_no_folder_and_a_bare_repository_is_found(heavy: Path, fresh: ListingCache) -> None:
