@@ -107,10 +107,10 @@ def test_what_is_refused_is_refused_in_words(expression: str, why: str) -> None:
 @given(st.text(st.sampled_from("0123456789+-*/%().,<>= epiabsqrtfactoriallog10^~'[]{}"), max_size=60))
 def test_any_text_ends_in_a_result_or_a_sentence(expression: str) -> None:
     try:
-        said = evaluate(expression)
+        answer = evaluate(expression)
     except ToolFailed as error:
-        said = str(error)
-    assert said
+        answer = str(error)
+    assert answer
 
 
 async def test_the_tool_repeats_the_question_and_touches_nothing() -> None:

@@ -21,8 +21,10 @@ class Place(BaseModel):
     country: str = "CH"
 
 
-async def used(made: AnyTool, call: RunningCall | None = None, /, **arguments: Any) -> tuple[ResultPart, ...]:
-    return await made.run(made.checked(arguments), call or RunningCall("1", lambda _: None))
+async def run_tool(
+    called_tool: AnyTool, call: RunningCall | None = None, /, **arguments: Any
+) -> tuple[ResultPart, ...]:
+    return await called_tool.run(called_tool.checked(arguments), call or RunningCall("1", lambda _: None))
 
 
 async def test_a_bare_function_becomes_a_tool() -> None:
@@ -38,23 +40,23 @@ async def test_a_bare_function_becomes_a_tool() -> None:
     assert (weather.name, weather.description) == ("weather", "What the weather is.")
     assert (weather.tool_class, weather.effects, weather.timeout) == (ToolClass.MUTATING, frozenset(), 120.0)
     assert weather.spec.input_schema["properties"]["city"] == {"type": "string", "description": "Where."}
-    assert await used(weather, city="Bern") == (Text(text="Bern c"),)
+    assert await run_tool(weather, city="Bern") == (Text(text="Bern c"),)
     with pytest.raises(ToolInputInvalid, match="unit"):
         weather.checked({"city": "Bern", "unit": "k"})
 
 
 async def test_what_is_said_about_it_is_kept() -> None:
-    async def preview(wanted: dict[str, Any]) -> TextPreview:
-        return TextPreview(f"asks for {wanted['url']}")
+    async def preview(arguments: dict[str, Any]) -> TextPreview:
+        return TextPreview(f"asks for {arguments['url']}")
 
-    async def undo(wanted: dict[str, Any]) -> str:
-        return f"forgot {wanted['url']}"
+    async def undo(arguments: dict[str, Any]) -> str:
+        return f"forgot {arguments['url']}"
 
-    async def changes(wanted: dict[str, Any]) -> tuple[str, ...]:
-        return (wanted["url"],)
+    async def changes(arguments: dict[str, Any]) -> tuple[str, ...]:
+        return (arguments["url"],)
 
-    async def subjects(wanted: dict[str, Any]) -> tuple[HostSubject, ...]:
-        return (HostSubject(wanted["url"]),)
+    async def subjects(arguments: dict[str, Any]) -> tuple[HostSubject, ...]:
+        return (HostSubject(arguments["url"]),)
 
     @tool(
         name="fetch-page",
@@ -75,16 +77,16 @@ async def test_what_is_said_about_it_is_kept() -> None:
     assert (fetch.name, fetch.description, fetch.identity) == ("fetch-page", "Fetch.", "fetch-page @ here")
     assert (fetch.tool_class, fetch.effects) == (ToolClass.READ_ONLY, frozenset({Effect.NETWORK}))
     assert (fetch.timeout, fetch.concurrency) == (3.0, 2)
-    made = fetch.checked({"url": "example.org"})
+    page_arguments = fetch.checked({"url": "example.org"})
     assert fetch.preview
-    assert await fetch.preview(made) == TextPreview("asks for example.org")
+    assert await fetch.preview(page_arguments) == TextPreview("asks for example.org")
     assert fetch.undo
-    assert await fetch.undo(made) == "forgot example.org"
+    assert await fetch.undo(page_arguments) == "forgot example.org"
     assert fetch.changes
-    assert await fetch.changes(made) == ("example.org",)
+    assert await fetch.changes(page_arguments) == ("example.org",)
     assert fetch.subjects
-    assert await fetch.subjects(made) == (HostSubject("example.org"),)
-    assert await used(fetch, url="x") == ()
+    assert await fetch.subjects(page_arguments) == (HostSubject("example.org"),)
+    assert await run_tool(fetch, url="x") == ()
 
 
 async def test_arguments_arrive_as_what_the_hints_say() -> None:
@@ -92,9 +94,9 @@ async def test_arguments_arrive_as_what_the_hints_say() -> None:
     async def show(place: Place, others: list[Place] | None = None, limit: int | str = 5) -> dict[str, Any]:
         """Show."""
         assert isinstance(place, Place)
-        return {"city": place.city, "others": [each.country for each in others or []], "limit": limit}
+        return {"city": place.city, "others": [neighbour.country for neighbour in others or []], "limit": limit}
 
-    assert await used(show, place={"city": "Bern"}, others=[{"city": "Genoa", "country": "IT"}], limit="all") == (
+    assert await run_tool(show, place={"city": "Bern"}, others=[{"city": "Genoa", "country": "IT"}], limit="all") == (
         Json(value={"city": "Bern", "others": ["IT"], "limit": "all"}),
     )
 
@@ -117,10 +119,10 @@ async def test_every_kind_of_answer_is_converted() -> None:
         """Nothing that JSON has."""
         return object()
 
-    assert await used(look) == (Text(text="see"), picture)
-    assert await used(place) == (Json(value={"city": "Bern", "country": "CH"}),)
+    assert await run_tool(look) == (Text(text="see"), picture)
+    assert await run_tool(place) == (Json(value={"city": "Bern", "country": "CH"}),)
     with pytest.raises(ToolFailed, match="JSON cannot say"):
-        await used(nothing)
+        await run_tool(nothing)
 
 
 async def test_the_running_call_arrives_under_any_name() -> None:
@@ -130,14 +132,14 @@ async def test_the_running_call_arrives_under_any_name() -> None:
         about.progress(text)
         return about.tool_use_id
 
-    told: list[str] = []
+    progress: list[str] = []
     assert list(chat.spec.input_schema["properties"]) == ["text"]
-    assert await used(chat, RunningCall("7", told.append), text="hello") == (Text(text="7"),)
-    assert told == ["hello"]
+    assert await run_tool(chat, RunningCall("7", progress.append), text="hello") == (Text(text="7"),)
+    assert progress == ["hello"]
 
 
 async def test_a_function_that_is_not_async_runs_in_a_thread_and_is_heard_on_the_loop() -> None:
-    told: list[tuple[str, threading.Thread]] = []
+    progress: list[tuple[str, threading.Thread]] = []
 
     @tool
     def work(count: int, call: RunningCall) -> dict[str, Any]:
@@ -146,11 +148,11 @@ async def test_a_function_that_is_not_async_runs_in_a_thread_and_is_heard_on_the
             call.progress(str(number))
         return {"thread": threading.current_thread() is not threading.main_thread()}
 
-    def hear(text: str) -> None:
-        told.append((text, threading.current_thread()))
+    def note_progress(text: str) -> None:
+        progress.append((text, threading.current_thread()))
 
-    assert await used(work, RunningCall("1", hear), count=3) == (Json(value={"thread": True}),)
-    assert told == [(str(number), threading.main_thread()) for number in range(3)]
+    assert await run_tool(work, RunningCall("1", note_progress), count=3) == (Json(value={"thread": True}),)
+    assert progress == [(str(number), threading.main_thread()) for number in range(3)]
 
 
 async def test_a_function_that_answers_with_a_coroutine_is_awaited() -> None:
@@ -162,7 +164,7 @@ async def test_a_function_that_answers_with_a_coroutine_is_awaited() -> None:
         """Soon."""
         return later(word)
 
-    assert await used(soon, word="a") == (Text(text="a"),)
+    assert await run_tool(soon, word="a") == (Text(text="a"),)
 
 
 async def test_a_partial_function_has_the_text_of_the_whole_and_the_parameters_that_are_left() -> None:
@@ -170,15 +172,15 @@ async def test_a_partial_function_has_the_text_of_the_whole_and_the_parameters_t
         """Add."""
         return a + b
 
-    made = tool(name="add_one")(functools.partial(add, 1))
-    assert (made.description, list(made.spec.input_schema["properties"])) == ("Add.", ["b"])
-    assert await used(made, b=2) == (Json(value=3),)
+    add_one = tool(name="add_one")(functools.partial(add, 1))
+    assert (add_one.description, list(add_one.spec.input_schema["properties"])) == ("Add.", ["b"])
+    assert await run_tool(add_one, b=2) == (Json(value=3),)
 
 
 async def test_once_cancelled_a_thread_is_told_and_not_heard_any_more() -> None:
     started, go_on = threading.Event(), threading.Event()
     raised: list[str] = []
-    told: list[str] = []
+    progress: list[str] = []
 
     @tool
     def work(call: RunningCall) -> None:
@@ -191,7 +193,7 @@ async def test_once_cancelled_a_thread_is_told_and_not_heard_any_more() -> None:
             raised.append(error.kind)
             raise
 
-    task = asyncio.ensure_future(used(work, RunningCall("1", told.append)))
+    task = asyncio.ensure_future(run_tool(work, RunningCall("1", progress.append)))
     await asyncio.to_thread(started.wait, 10)
     task.cancel()
     await asyncio.sleep(0)
@@ -199,11 +201,11 @@ async def test_once_cancelled_a_thread_is_told_and_not_heard_any_more() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert raised == ["stopped"]
-    assert told == []
+    assert progress == []
 
 
 async def test_a_cancel_reaches_an_async_function() -> None:
-    told: list[str] = []
+    events: list[str] = []
     waits = asyncio.Event()
 
     @tool
@@ -213,14 +215,14 @@ async def test_a_cancel_reaches_an_async_function() -> None:
             waits.set()
             await asyncio.Event().wait()
         finally:
-            told.append("ended")
+            events.append("ended")
 
-    task = asyncio.ensure_future(used(wait))
+    task = asyncio.ensure_future(run_tool(wait))
     await waits.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert told == ["ended"]
+    assert events == ["ended"]
 
 
 @pytest.mark.parametrize("error", [ToolFailed("no such city"), LookupError("x")])
@@ -235,28 +237,28 @@ async def test_exceptions_come_through(error: Exception) -> None:
         """Fail."""
         raise error
 
-    for made in (fail, fail_in_thread):
+    for failing_tool in (fail, fail_in_thread):
         with pytest.raises(type(error), match=str(error)):
-            await used(made)
+            await run_tool(failing_tool)
 
 
 async def test_a_model_as_schema_is_given_by_names_or_as_a_whole() -> None:
-    class Wanted(BaseModel):
+    class Arguments(BaseModel):
         city: str
         shown_as: str = Field(default="c", alias="unit")
 
-    @tool(schema=Wanted)
+    @tool(schema=Arguments)
     async def by_names(city: str, unit: str) -> str:
         """By names."""
         return f"{city} {unit}"
 
-    @tool(schema=Wanted)
-    async def whole(wanted: Wanted, call: RunningCall) -> str:
+    @tool(schema=Arguments)
+    async def whole(arguments: Arguments, call: RunningCall) -> str:
         """Whole."""
-        return f"{wanted.city} {wanted.shown_as} {call.tool_use_id}"
+        return f"{arguments.city} {arguments.shown_as} {call.tool_use_id}"
 
-    assert await used(by_names, city="Bern", unit="f") == (Text(text="Bern f"),)
-    assert await used(whole, city="Bern") == (Text(text="Bern c 1"),)
+    assert await run_tool(by_names, city="Bern", unit="f") == (Text(text="Bern f"),)
+    assert await run_tool(whole, city="Bern") == (Text(text="Bern c 1"),)
     with pytest.raises(ToolInputInvalid):
         whole.checked({})
 
@@ -275,21 +277,21 @@ async def test_a_json_schema_and_shorthand_are_given_by_names_or_as_a_whole() ->
         return arguments
 
     @tool(schema=schema)
-    async def everything(**given: Any) -> dict[str, Any]:
+    async def everything(**values: Any) -> dict[str, Any]:
         """Everything."""
-        return given
+        return values
 
     @tool(schema={"a": "integer", "b": "string?"})
     async def short(a: int, b: str | None = None) -> list[Any]:
         """Short."""
         return [a, b]
 
-    assert await used(by_names, a=1) == (Text(text="1 default"),)
-    # The schema permits others, the function has no place for them.
-    assert await used(by_names, a=1, b="x", other=2) == (Text(text="1 x"),)
-    assert await used(whole, a=1, other=2) == (Json(value={"a": 1, "other": 2}),)
-    assert await used(everything, a=1, other=2) == (Json(value={"a": 1, "other": 2}),)
-    assert await used(short, a=1) == (Json(value=[1, None]),)
+    assert await run_tool(by_names, a=1) == (Text(text="1 default"),)
+    # The schema permits other arguments; the function has no parameter for them.
+    assert await run_tool(by_names, a=1, b="x", other=2) == (Text(text="1 x"),)
+    assert await run_tool(whole, a=1, other=2) == (Json(value={"a": 1, "other": 2}),)
+    assert await run_tool(everything, a=1, other=2) == (Json(value={"a": 1, "other": 2}),)
+    assert await run_tool(short, a=1) == (Json(value=[1, None]),)
     with pytest.raises(ToolInputInvalid):
         short.checked({"a": 1, "other": 2})
     assert by_names.spec.input_schema == schema
@@ -301,11 +303,11 @@ async def test_a_parameter_that_has_no_type_needs_a_schema() -> None:
 
     with pytest.raises(WrongUse, match="parameter “a” of the tool “untyped” has no type"):
         tool(untyped)
-    assert await used(tool(schema={"a": "any"})(lambda_named(untyped)), a=1) == (Json(value=[1]),)
+    assert await run_tool(tool(schema={"a": "any"})(lambda_named(untyped)), a=1) == (Json(value=[1]),)
 
 
 def lambda_named(function: Any) -> Any:
-    """The same with one parameter less."""
+    """Return the function without its second parameter."""
 
     def untyped(a):
         return function(a)[:1]
@@ -354,7 +356,7 @@ def test_what_makes_no_tool_is_wrong_use(make: Any, why: str) -> None:
 
 
 async def test_a_decorated_function_is_called_like_the_function() -> None:
-    told: list[str] = []
+    progress: list[str] = []
 
     @tool
     async def weather(city: str, call: RunningCall, unit: Literal["c", "f"] = "c") -> str:
@@ -362,25 +364,25 @@ async def test_a_decorated_function_is_called_like_the_function() -> None:
         call.progress(city)
         return f"{city} {unit}"
 
-    heard = RunningCall("1", told.append)
-    assert await weather("Rome", heard, "f") == "Rome f"
-    assert await weather("Rome", call=heard) == "Rome c"
-    assert told == ["Rome", "Rome"]
-    # As a model calls it, which has no call to give.
-    made: AnyTool = weather
-    assert await made(city="Rome", unit="f") == "Rome f"
+    running_call = RunningCall("1", progress.append)
+    assert await weather("Rome", running_call, "f") == "Rome f"
+    assert await weather("Rome", call=running_call) == "Rome c"
+    assert progress == ["Rome", "Rome"]
+    # As a model calls it, which passes no running call.
+    untyped: AnyTool = weather
+    assert await untyped(city="Rome", unit="f") == "Rome f"
     with pytest.raises(TypeError):
-        await made("Rome", heard, "f", "more")
+        await untyped("Rome", running_call, "f", "more")
     with pytest.raises(TypeError, match="several values for “city”"):
-        await made("Rome", city="Bern")
+        await untyped("Rome", city="Bern")
     with pytest.raises(ToolInputInvalid):
-        await made("Rome", unit="x")
+        await untyped("Rome", unit="x")
 
 
 async def test_a_tool_with_a_schema_is_called_with_what_that_describes() -> None:
     @tool(schema=Place)
-    async def look(place: Place) -> str:
+    async def show(place: Place) -> str:
         """Look."""
         return f"{place.city} {place.country}"
 
-    assert await look(city="Bern") == "Bern CH"
+    assert await show(city="Bern") == "Bern CH"

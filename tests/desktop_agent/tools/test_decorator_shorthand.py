@@ -100,7 +100,7 @@ def test_what_makes_no_schema_is_wrong_use(fields: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("schema", "expected"),
     [
         ({"type": "object"}, True),
         ({"type": "object", "properties": {}, "required": [], "$defs": {}, "x-own": 1, "title": "a"}, True),
@@ -111,5 +111,5 @@ def test_what_makes_no_schema_is_wrong_use(fields: dict[str, object]) -> None:
         ({}, False),
     ],
 )
-def test_shorthand_for_an_argument_named_type_is_no_json_schema(given: dict[str, object], *, expected: bool) -> None:
-    assert is_json_schema(given) is expected
+def test_shorthand_for_an_argument_named_type_is_no_json_schema(schema: dict[str, object], *, expected: bool) -> None:
+    assert is_json_schema(schema) is expected

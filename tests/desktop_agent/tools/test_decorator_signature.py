@@ -73,7 +73,7 @@ def test_what_arguments_become() -> None:
     ) -> None:
         pass
 
-    made = schema_from_signature(everything).checked(
+    arguments = schema_from_signature(everything).checked(
         {
             "route": {"stops": [{"city": "Bern"}, {"city": "Genoa", "country": "IT"}]},
             "unit": "celsius",
@@ -85,10 +85,10 @@ def test_what_arguments_become() -> None:
             "anything": {"x": [1]},
         }
     )
-    assert made["route"] == Route(stops=[Place(city="Bern"), Place(city="Genoa", country="IT")])
-    assert (made["unit"], made["either"], made["day"]) == (Unit.C, None, date(2024, 5, 6))
-    assert (made["point"], made["options"], made["pairs"]) == (Point(1), {"fast": True}, {"a": (1, 2)})
-    assert made["many"] == [Place(city="Bern")]
+    assert arguments["route"] == Route(stops=[Place(city="Bern"), Place(city="Genoa", country="IT")])
+    assert (arguments["unit"], arguments["either"], arguments["day"]) == (Unit.C, None, date(2024, 5, 6))
+    assert (arguments["point"], arguments["options"], arguments["pairs"]) == (Point(1), {"fast": True}, {"a": (1, 2)})
+    assert arguments["many"] == [Place(city="Bern")]
     assert properties(everything)["unit"] == {"$ref": "#/$defs/Unit"}
 
 
@@ -146,7 +146,7 @@ def test_texts_come_from_annotated_first() -> None:
             c: from the docstring
         """
 
-    texts = {name: each.get("description") for name, each in properties(described).items()}
+    texts = {name: schema.get("description") for name, schema in properties(described).items()}
     assert texts == {"a": "from the hint", "b": "from the field", "c": "from the docstring", "d": None}
     assert properties(described)["b"]["minimum"] == properties(described)["c"]["minimum"] == 3
     assert schema_from_signature(described).checked({"a": 1, "b": 3, "c": 3})["d"] == 5

@@ -1,4 +1,4 @@
-"""What goes over from a file to the one that replaces it."""
+"""File attributes that a file passes on to the one that replaces it."""
 
 import contextlib
 import os
@@ -18,8 +18,8 @@ from desktop_agent.tools.open_folders import (
 pytestmark = pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes")
 
 
-def kept(folder: Path) -> list[str]:
-    """The names of those that a new file gets from the one that is there."""
+def copied_names(folder: Path) -> list[str]:
+    """Return the names of the attributes that a new file gets from the old one."""
     new, opened = folder / "new", open_folder(folder)
     with new.open("wb") as file:
         copy_attributes(opened, "old", file.fileno())
@@ -33,24 +33,24 @@ def test_the_persons_own_and_not_those_of_the_systems_security(tmp_path: Path) -
     os.setxattr(old, "user.note", b"hers")
     with contextlib.suppress(PermissionError):
         os.setxattr(old, "trusted.note", b"the system's")
-    assert kept(tmp_path) == ["user.note"]
+    assert copied_names(tmp_path) == ["user.note"]
     assert os.getxattr(tmp_path / "new", "user.note") == b"hers"
 
 
 def test_where_none_was_or_a_link_is_there_are_none(tmp_path: Path) -> None:
-    assert kept(tmp_path) == []
+    assert copied_names(tmp_path) == []
     (tmp_path / "else").touch()
     os.setxattr(tmp_path / "else", "user.note", b"hers")
     (tmp_path / "old").symlink_to("else")
-    assert kept(tmp_path) == []
+    assert copied_names(tmp_path) == []
 
 
-def read(path: Path) -> FileAttributes:
+def attributes_of(path: Path) -> FileAttributes:
     with path.open("rb") as file:
         return read_attributes(file.fileno())
 
 
-def given(extras: FileAttributes, path: Path) -> None:
+def apply_to(extras: FileAttributes, path: Path) -> None:
     with path.open("wb") as file:
         apply_attributes(extras, file.fileno())
 
@@ -62,12 +62,12 @@ def test_what_was_read_is_given_again(tmp_path: Path) -> None:
     os.setxattr(old, "user.empty", b"")
     with contextlib.suppress(PermissionError):
         os.setxattr(old, "trusted.note", b"the system's")
-    found = read(old)
-    assert found.attributes == (("user.empty", b""), ("user.note", b"hers\xff\0"))
-    assert found.owner == (old.stat().st_uid, old.stat().st_gid)
-    given(found, new)
-    assert read(new) == found
-    given(FileAttributes((("trusted.note", b"x"), ("security.capability", b"x"))), new)
+    attributes = attributes_of(old)
+    assert attributes.attributes == (("user.empty", b""), ("user.note", b"hers\xff\0"))
+    assert attributes.owner == (old.stat().st_uid, old.stat().st_gid)
+    apply_to(attributes, new)
+    assert attributes_of(new) == attributes
+    apply_to(FileAttributes((("trusted.note", b"x"), ("security.capability", b"x"))), new)
     assert os.listxattr(new) == ["user.note", "user.empty"] or os.listxattr(new) == ["user.empty", "user.note"]
 
 
@@ -77,18 +77,18 @@ def test_what_is_read_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     os.setxattr(old, "user.large", b"x" * 100)
     os.setxattr(old, "user.small", b"x" * 20)
     monkeypatch.setattr(open_folders, "MAX_ATTRIBUTE_BYTES", 60)
-    assert read(old).attributes == (("user.small", b"x" * 20),)
+    assert attributes_of(old).attributes == (("user.small", b"x" * 20),)
     for number in range(30):
         os.setxattr(old, f"user.{number:02}", b"")
     monkeypatch.setattr(open_folders, "MAX_ATTRIBUTE_BYTES", 10_000)
     monkeypatch.setattr(open_folders, "MAX_ATTRIBUTES", 7)
-    assert len(read(old).attributes) == 7
+    assert len(attributes_of(old).attributes) == 7
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_the_owner_is_given_where_we_may(tmp_path: Path) -> None:
     new = tmp_path / "new"
-    given(FileAttributes(owner=(65534, 65533)), new)
+    apply_to(FileAttributes(owner=(65534, 65533)), new)
     assert (new.stat().st_uid, new.stat().st_gid) == (65534, 65533)
 
 

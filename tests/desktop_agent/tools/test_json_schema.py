@@ -1,4 +1,4 @@
-"""Schemas from elsewhere: those that are right, and those that want to do harm."""
+"""JSON schemas of third parties, valid and hostile ones."""
 
 import http.server
 import threading
@@ -59,9 +59,9 @@ FITTING: dict[str, Any] = {
 
 def test_what_fits_comes_back_as_a_copy_and_the_model_gets_the_schema_as_it_is() -> None:
     schema = JsonSchema(SCHEMA)
-    made = schema.checked(FITTING)
-    assert made == FITTING
-    made["limits"].append(3)
+    checked = schema.checked(FITTING)
+    assert checked == FITTING
+    checked["limits"].append(3)
     assert FITTING["limits"] == [1, 2]
     assert schema.json_schema == SCHEMA
     schema.json_schema["properties"].clear()
@@ -85,17 +85,17 @@ def test_what_fits_comes_back_as_a_copy_and_the_model_gets_the_schema_as_it_is()
     ],
 )
 def test_what_does_not_fit_is_said_with_its_place(change: dict[str, Any], why: str) -> None:
-    said = problem(JsonSchema(SCHEMA), FITTING | change)
-    assert said.startswith("The arguments do not fit. ")
-    assert why in said
+    sentence = problem(JsonSchema(SCHEMA), FITTING | change)
+    assert sentence.startswith("The arguments do not fit. ")
+    assert why in sentence
 
 
 def test_all_problems_are_said_up_to_ten_and_each_is_short() -> None:
     schema = of(**{f"a{number}": {"type": "string"} for number in range(50)})
-    said = problem(schema, {f"a{number}": ["x" * 10_000] for number in range(50)})
-    assert said.count("is not of type") == 10
-    assert len(said) < 5000
-    assert "a is required" not in said
+    sentence = problem(schema, {f"a{number}": ["x" * 10_000] for number in range(50)})
+    assert sentence.count("is not of type") == 10
+    assert len(sentence) < 5000
+    assert "a is required" not in sentence
     assert "'b' is a required property" in problem(JsonSchema({"type": "object", "required": ["a", "b"]}), {})
 
 
@@ -127,9 +127,9 @@ def test_a_schema_that_is_wrong_is_refused_when_it_is_made(schema: Any, why: str
 
 
 @pytest.mark.parametrize("pattern", ["(", "(?=a)", r"(a)\1", "(a{1000}){1000}", "[[:x:]", "x" * 5000], ids=range(6))
-@pytest.mark.parametrize("where", ["pattern", "patternProperties"])
-def test_a_pattern_that_cannot_be_matched_in_bounded_time_is_refused(pattern: str, where: str) -> None:
-    rule = {"pattern": pattern} if where == "pattern" else {"patternProperties": {pattern: True}}
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_a_pattern_that_cannot_be_matched_in_bounded_time_is_refused(pattern: str, keyword: str) -> None:
+    rule = {"pattern": pattern} if keyword == "pattern" else {"patternProperties": {pattern: True}}
     with pytest.raises(WrongUse, match="pattern"):
         of(a={"type": ["string", "object"], **rule})
 
@@ -160,12 +160,12 @@ def test_old_drafts_keep_their_meaning() -> None:
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, list[str]]]:
-    """A real server that would answer, and what it was asked for."""
-    asked: list[str] = []
+    """A real server that would answer, and the paths it was asked for."""
+    paths: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            paths.append(self.path)
             self.send_response(200)
             self.end_headers()
             self.wfile.write(b'{"type": "string"}')
@@ -176,13 +176,13 @@ def server() -> Iterator[tuple[str, list[str]]]:
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{listening.server_port}", asked
+        yield f"http://127.0.0.1:{listening.server_port}", paths
         listening.shutdown()
         thread.join()
 
 
 def test_nothing_is_ever_fetched(server: tuple[str, list[str]]) -> None:
-    address, asked = server
+    address, paths = server
     hostile: list[dict[str, Any]] = [
         {"properties": {"a": {"$ref": f"{address}/a"}}},
         {"$id": f"{address}/base/", "properties": {"a": {"$ref": "b"}}},
@@ -204,7 +204,7 @@ def test_nothing_is_ever_fetched(server: tuple[str, list[str]]) -> None:
     # What only looks like a reference is none.
     innocent = {"default": {"$ref": f"{address}/default"}, "properties": {"$ref": {"const": {"$ref": address}}}}
     assert JsonSchema({"type": "object", **innocent}).checked({"$ref": {"$ref": address}})
-    assert asked == []
+    assert paths == []
 
 
 def test_references_within_by_name_and_by_own_id_are_followed() -> None:
@@ -237,7 +237,7 @@ CIRCLE = {"x": {"$ref": "#/$defs/y"}, "y": {"$ref": "#/$defs/x"}}
 BRANCHING = {"properties": {"a": {"anyOf": BOTH}}, "required": ["b"]}
 LONG = "[a-z]{1,900}[b-z]{1,900}[a-y]{1,900}!"
 SLOW, DEEP, ODD = "takes too long", "nested too deep", "cannot be checked"
-# What `a` is said to be, beside which definitions; what it is; what comes of it.
+# The schema of `a`, its definitions, the value of `a`, and the error.
 HOSTILE: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
     "a circle of references": (BOTH[0], CIRCLE, 1, DEEP),
     "two to the forty": ({"$ref": "#/$defs/40"}, DOUBLING, 1, SLOW),
@@ -254,9 +254,9 @@ HOSTILE: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
 def test_what_would_take_for_ever_ends_with_a_sentence(kind: str) -> None:
     rules, definitions, value, why = HOSTILE[kind]
     schema = JsonSchema({"type": "object", "properties": {"a": rules}, "$defs": definitions})
-    said = problem(schema, {"a": value})
-    assert why in said
-    assert len(said) < 200
+    sentence = problem(schema, {"a": value})
+    assert why in sentence
+    assert len(sentence) < 200
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_any_schema_and_any_arguments_end_in_a_copy_or_a_sentence(rules: dict[st
     except WrongUse:
         return
     try:
-        made = schema.checked(arguments)
+        checked = schema.checked(arguments)
     except ToolInputInvalid:
         return
-    assert made == arguments
+    assert checked == arguments

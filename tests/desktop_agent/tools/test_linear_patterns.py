@@ -4,7 +4,7 @@ from desktop_agent.tools.linear_patterns import PatternRejected, compile_pattern
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "found"),
+    ("pattern", "text", "matches"),
     [
         ("b", "abc", True),
         ("^b", "abc", False),
@@ -16,8 +16,8 @@ from desktop_agent.tools.linear_patterns import PatternRejected, compile_pattern
         (".", "\ud800", False),
     ],
 )
-def test_it_is_found_anywhere_in_the_text(pattern: str, text: str, *, found: bool) -> None:
-    assert compile_pattern(pattern).matches(text) is found
+def test_it_is_found_anywhere_in_the_text(pattern: str, text: str, *, matches: bool) -> None:
+    assert compile_pattern(pattern).matches(text) is matches
 
 
 @pytest.mark.parametrize(

@@ -49,15 +49,15 @@ def test_an_unknown_tool_counts_as_mutating() -> None:
 
 
 def test_class_and_effects_may_be_given_by_their_words() -> None:
-    def made(**facts: Any) -> AnyTool:
+    def make_tool(**facts: Any) -> AnyTool:
         return Tool(name="n", description="", schema=ModelSchema(Nothing), run=run, **facts)
 
-    assert made(tool_class="mutating").tool_class is ToolClass.MUTATING
+    assert make_tool(tool_class="mutating").tool_class is ToolClass.MUTATING
     for effects in ("write", ["write"], {Effect.WRITE}):
-        assert [type(effect) for effect in made(effects=effects).effects] == [Effect]
+        assert [type(effect) for effect in make_tool(effects=effects).effects] == [Effect]
     for facts in ({"tool_class": "read-only"}, {"tool_class": None}, {"effects": "wirte"}, {"effects": [5]}):
         with pytest.raises(WrongUse, match="tool “n” cannot be or do"):
-            made(**facts)
+            make_tool(**facts)
 
 
 def test_the_sets_of_built_in_tools(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_sets_of_built_in_tools(tmp_path: Path) -> None:
     assert names(workspace, "all") == ["calculate", "update_todos", "fetch_page", *reading, *changing]
 
 
-def test_those_that_only_read_say_so(tmp_path: Path) -> None:
+def test_read_only_tools_say_so(tmp_path: Path) -> None:
     reading = builtin_tools(Workspace(tmp_path), "read")
     assert {tool.tool_class for tool in reading} == {ToolClass.READ_ONLY}
     assert {effect for tool in reading for effect in tool.effects} == {Effect.READ, Effect.NETWORK}
@@ -87,9 +87,9 @@ def test_those_that_only_read_say_so(tmp_path: Path) -> None:
 
 def test_the_same_tool_on_another_folder_has_another_identity(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    here, there = (builtin_tools(Workspace(folder), "all")[-1] for folder in (tmp_path, tmp_path / "other"))
+    first, second = (builtin_tools(Workspace(folder), "all")[-1] for folder in (tmp_path, tmp_path / "other"))
     arguments = {"path": "a", "content": "b"}
-    assert here.digest(arguments) != there.digest(arguments)
+    assert first.digest(arguments) != second.digest(arguments)
 
 
 def test_who_changes_a_schema_changes_only_what_they_got() -> None:

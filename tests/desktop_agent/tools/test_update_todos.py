@@ -6,7 +6,7 @@ from desktop_agent.types.errors import ToolInputInvalid
 from desktop_agent.types.tool_calls import ToolClass
 
 
-async def told(*items: dict[str, str]) -> str:
+async def answer_to(*items: dict[str, str]) -> str:
     tool = update_todos()
     (part,) = await tool.run(tool.checked({"items": list(items)}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
@@ -14,8 +14,8 @@ async def told(*items: dict[str, str]) -> str:
 
 async def test_the_list_is_a_checklist() -> None:
     items = ({"text": "Read", "state": "done"}, {"text": "Write\nit", "state": "started"}, {"text": "Test"})
-    assert await told(*items) == "1 of 3 done.\n\n- [x] Read\n- [~] Write it\n- [ ] Test"
-    assert await told() == "The list is empty."
+    assert await answer_to(*items) == "1 of 3 done.\n\n- [x] Read\n- [~] Write it\n- [ ] Test"
+    assert await answer_to() == "The list is empty."
 
 
 async def test_it_touches_nothing_and_is_bounded() -> None:

@@ -113,7 +113,7 @@ def test_absolute_paths_out_are_refused(workspace: Workspace, outside: Path, fol
 
 
 @pytest.mark.parametrize(
-    ("path", "place"),
+    ("path", "expected"),
     [
         ("a.txt", "a.txt"),
         ("./a.txt", "a.txt"),
@@ -129,8 +129,8 @@ def test_absolute_paths_out_are_refused(workspace: Workspace, outside: Path, fol
         ("日本.txt", "日本.txt"),
     ],
 )
-def test_what_is_inside_is_found(workspace: Workspace, path: str, place: str) -> None:
-    assert str(workspace.locate(path)) == place
+def test_what_is_inside_is_found(workspace: Workspace, path: str, expected: str) -> None:
+    assert str(workspace.locate(path)) == expected
 
 
 def test_an_absolute_path_inside_is_found(workspace: Workspace, folder: Path) -> None:
@@ -147,9 +147,9 @@ def test_an_absolute_path_through_another_name_of_the_folder_is_inside(folder: P
 
 def test_a_link_that_stays_inside_is_followed_to_what_it_names(workspace: Workspace, folder: Path) -> None:
     (folder / "shortcut").symlink_to("inner")
-    place = workspace.locate("shortcut/b.txt")
-    assert str(place) == "inner/b.txt"
-    assert workspace.read(place, 100) == b"mine too"
+    path = workspace.locate("shortcut/b.txt")
+    assert str(path) == "inner/b.txt"
+    assert workspace.read(path, 100) == b"mine too"
 
 
 def test_links_in_a_circle_are_refused(workspace: Workspace, folder: Path) -> None:
@@ -181,24 +181,24 @@ def test_device_names_below_an_absolute_path_are_refused_too(folder: Path) -> No
 def test_a_file_swapped_for_a_link_after_the_check_is_not_read(
     workspace: Workspace, folder: Path, outside: Path
 ) -> None:
-    place = workspace.locate("a.txt")
+    path = workspace.locate("a.txt")
     (folder / "a.txt").unlink()
     (folder / "a.txt").symlink_to(outside / "secret.txt")
     with pytest.raises(OutsideWorkspace):
-        workspace.read(place, 100)
+        workspace.read(path, 100)
 
 
 def test_a_folder_swapped_for_a_link_after_the_check_is_not_entered(
     workspace: Workspace, folder: Path, outside: Path
 ) -> None:
     (folder / "inner" / "secret.txt").write_bytes(b"mine")
-    place = workspace.locate("inner/secret.txt")
+    path = workspace.locate("inner/secret.txt")
     (folder / "inner").rename(folder / "moved")
     (folder / "inner").symlink_to(outside)
     with pytest.raises(OutsideWorkspace):
-        workspace.read(place, 100)
+        workspace.read(path, 100)
     with pytest.raises(OutsideWorkspace):
-        workspace.write(place, b"overwritten")
+        workspace.write(path, b"overwritten")
     with pytest.raises(OutsideWorkspace):
         workspace.entries(WorkspacePath(("inner",)), 10)
     assert (outside / "secret.txt").read_bytes() == SECRET
@@ -207,10 +207,10 @@ def test_a_folder_swapped_for_a_link_after_the_check_is_not_entered(
 def test_a_target_swapped_for_a_link_after_the_check_is_not_written(
     workspace: Workspace, folder: Path, outside: Path
 ) -> None:
-    place = workspace.locate("new.txt")
+    path = workspace.locate("new.txt")
     (folder / "new.txt").symlink_to(outside / "secret.txt")
     with pytest.raises(OutsideWorkspace):
-        workspace.write(place, b"overwritten")
+        workspace.write(path, b"overwritten")
     assert (outside / "secret.txt").read_bytes() == SECRET
 
 
@@ -219,10 +219,10 @@ def test_swapping_all_the_time_never_shows_what_is_outside(folder: Path, outside
     workspace = Workspace(folder)
     (folder / "inner" / "secret.txt").write_bytes(b"mine")
     (folder / "bait").symlink_to(outside)
-    ended = threading.Event()
+    stop = threading.Event()
 
     def swap() -> None:
-        while not ended.is_set():
+        while not stop.is_set():
             (folder / "inner").rename(folder / "aside")
             (folder / "bait").rename(folder / "inner")
             (folder / "inner").rename(folder / "bait")
@@ -230,18 +230,18 @@ def test_swapping_all_the_time_never_shows_what_is_outside(folder: Path, outside
 
     swapper = threading.Thread(target=swap)
     swapper.start()
-    read: list[bytes] = []
+    contents: list[bytes] = []
     refused = 0
     try:
         for _ in range(2000):
             try:
-                read.append(workspace.read(workspace.locate("inner/secret.txt"), 100))
+                contents.append(workspace.read(workspace.locate("inner/secret.txt"), 100))
             except ToolFailed:
                 refused += 1
     finally:
-        ended.set()
+        stop.set()
         swapper.join()
-    assert set(read) == {b"mine"}
+    assert set(contents) == {b"mine"}
     assert refused
 
 
@@ -309,7 +309,7 @@ def test_links_of_the_system_may_be_part_of_a_stored_path(
     (folder / "own").symlink_to("inner")
     with pytest.raises(WrongUse, match="leads to"):
         Workspace(system / "home" / "work")
-    # Root may change everything, whatever the permissions say.
+    # Root may change everything, whatever the permissions are.
     closed = {*system.parents, system}
     monkeypatch.setattr(replaced_folders, "_is_closed", closed.__contains__)
     assert Workspace(system / "home" / "work" / "inner").folder == folder / "inner"
@@ -323,7 +323,7 @@ def test_only_what_others_own_and_may_change_is_the_systems(tmp_path: Path, monk
     assert not replaced_folders._is_closed(tmp_path)
     assert not replaced_folders._is_closed(tmp_path / "nothing")
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    # Its owner may permit it again.
+    # The owner may restore the permissions.
     assert not replaced_folders._is_closed(tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
     assert replaced_folders._is_closed(tmp_path)
@@ -367,7 +367,7 @@ def test_a_file_over_the_limit_is_refused(workspace: Workspace) -> None:
 def test_writing_makes_parents_and_leaves_no_other_file(workspace: Workspace, folder: Path) -> None:
     workspace.write(workspace.locate("new/deep/file.txt"), b"text")
     assert (folder / "new/deep/file.txt").read_bytes() == b"text"
-    assert [each.name for each in (folder / "new/deep").iterdir()] == ["file.txt"]
+    assert [path.name for path in (folder / "new/deep").iterdir()] == ["file.txt"]
 
 
 def test_writing_keeps_permissions_and_refuses_write_protected_files(workspace: Workspace, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files that calls change, saved before and put back after, whatever became of them in between."""
+"""Checkpoints: files are saved before a call changes them, and restored whatever happened to them since."""
 
 import asyncio
 import contextlib
@@ -27,20 +27,20 @@ NOBODY = 65534
 
 
 class Desk:
-    """A folder, a keeper of its files, and what the keeper wrote down."""
+    """A workspace folder, its checkpointer, and the checkpoints that were saved."""
 
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.folder = workspace.folder
         (root / "data").mkdir()
         self.blobs = BlobFiles(root / "data")
         self.kept: dict[str, Checkpoint] = {}
-        self.checkpointer = self.keeper_of(workspace)
+        self.checkpointer = self.checkpointer_for(workspace)
 
-    def keeper_of(self, workspace: Workspace) -> Checkpointer:
+    def checkpointer_for(self, workspace: Workspace) -> Checkpointer:
         return Checkpointer(workspace, self.blobs, self.keep, "conversation")
 
     async def keep(self, checkpoint: Checkpoint) -> None:
-        # What is written down is what is read again later.
+        # As the database: a checkpoint is dumped and validated again.
         self.kept[checkpoint.id] = Checkpoint.model_validate(checkpoint.model_dump())
 
     async def call(self, *paths: str, does: Callable[[], object]) -> Checkpoint:
@@ -51,13 +51,13 @@ class Desk:
 
     async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> RestoreReport:
         """Restore twice; the second time must find nothing to do and report the same."""
-        once = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
-        found = {path: shape_of(path) for path in self.folder.rglob("*")}
-        twice = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
-        assert twice.restored == ()
-        assert (twice.conflicts, twice.failed) == (once.conflicts, once.failed)
-        assert {path: shape_of(path) for path in self.folder.rglob("*")} == found
-        return once
+        first = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        before = {path: shape_of(path) for path in self.folder.rglob("*")}
+        second = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        assert second.restored == ()
+        assert (second.conflicts, second.failed) == (first.conflicts, first.failed)
+        assert {path: shape_of(path) for path in self.folder.rglob("*")} == before
+        return first
 
 
 @pytest.fixture(params=[pytest.param(True, marks=pytest.mark.skipif(not HAS_DESCRIPTORS, reason="no dir_fd")), False])
@@ -71,11 +71,11 @@ def mode_of(path: Path) -> int:
 
 
 def shape_of(path: Path) -> tuple[int, ...] | None:
-    """What tells whether anybody touched it."""
+    """Return the stat fields that change when the file is touched, or None if there is no file."""
     if not os.path.lexists(path):
         return None
-    found = path.lstat()
-    return (found.st_ino, found.st_mode, found.st_mtime_ns, found.st_ctime_ns)
+    info = path.lstat()
+    return (info.st_ino, info.st_mode, info.st_mtime_ns, info.st_ctime_ns)
 
 
 def sentence_about(restored: RestoreReport) -> str:
@@ -263,14 +263,14 @@ async def test_a_call_that_never_ended_is_compared_with_what_was_before(desk: De
 
 async def test_the_bytes_are_durable_before_the_checkpoint_and_the_checkpoint_before_the_call(desk: Desk) -> None:
     (desk.folder / "a.txt").write_bytes(b"old")
-    seen: list[bytes] = []
+    saved: list[bytes] = []
 
     async def keep(checkpoint: Checkpoint) -> None:
-        seen.append(await desk.blobs.get(checkpoint.files[0].before.digest or ""))
+        saved.append(await desk.blobs.get(checkpoint.files[0].before.digest or ""))
 
-    keeper = Checkpointer(Workspace(desk.folder), desk.blobs, keep, "conversation")
-    checkpoint = await keeper.create_checkpoint("call", "message", ("a.txt",))
-    assert seen == [b"old"]
+    checkpointer = Checkpointer(Workspace(desk.folder), desk.blobs, keep, "conversation")
+    checkpoint = await checkpointer.create_checkpoint("call", "message", ("a.txt",))
+    assert saved == [b"old"]
     assert checkpoint is not None
     assert (checkpoint.tool_use_id, checkpoint.message_id, checkpoint.conversation_id, checkpoint.workspace) == (
         "call",
@@ -298,7 +298,7 @@ async def test_what_cannot_be_written_down_is_raised_and_harms_nothing(desk: Des
     assert (await desk.restore(checkpoint)).skipped == ()
 
 
-async def test_there_is_nothing_to_save_of_no_file(desk: Desk) -> None:
+async def test_a_call_on_no_file_has_no_checkpoint(desk: Desk) -> None:
     assert await desk.checkpointer.create_checkpoint("call", "message", ()) is None
     assert await desk.checkpointer.create_checkpoint("call", "message", (".", str(desk.folder))) is None
     assert desk.kept == {}
@@ -324,8 +324,8 @@ async def test_a_path_that_leads_out_is_refused_before_anything_is_written(desk:
 
 
 @pytest.mark.parametrize("even_if_changed", [False, True])
-@pytest.mark.parametrize("what", ["the file", "its folder"])
-async def test_a_link_put_there_since_leads_nowhere(desk: Desk, what: str, even_if_changed: bool) -> None:
+@pytest.mark.parametrize("target", ["the file", "its folder"])
+async def test_a_link_put_there_since_leads_nowhere(desk: Desk, target: str, even_if_changed: bool) -> None:
     outside = desk.folder.parent / "outside"
     outside.mkdir()
     (outside / "a.txt").write_bytes(b"new")
@@ -333,9 +333,9 @@ async def test_a_link_put_there_since_leads_nowhere(desk: Desk, what: str, even_
     file = desk.folder / "inner/a.txt"
     file.write_bytes(b"old")
     checkpoint = await desk.call("inner/a.txt", does=lambda: file.write_bytes(b"new"))
-    replaced = file if what == "the file" else file.parent
+    replaced = file if target == "the file" else file.parent
     replaced.rename(desk.folder / "away")
-    replaced.symlink_to(outside / "a.txt" if what == "the file" else outside)
+    replaced.symlink_to(outside / "a.txt" if target == "the file" else outside)
 
     restored = await desk.restore(checkpoint, even_if_changed=even_if_changed)
     assert restored.restored == ()
@@ -392,13 +392,13 @@ async def test_a_saved_path_that_would_lead_out_is_refused(desk: Desk) -> None:
 
 
 class Meddled(Workspace):
-    """A workspace in which somebody else changes a file between the last look at it and the deed."""
+    """A workspace in which another program changes a file between the last check and the write."""
 
     meddle: Callable[[], object] = staticmethod(lambda: None)
 
     def write(
         self,
-        place: WorkspacePath,
+        path: WorkspacePath,
         data: bytes,
         before_replacing: Callable[[], None] = lambda: None,
         *,
@@ -407,11 +407,11 @@ class Meddled(Workspace):
         extras: FileAttributes = FileAttributes(),  # noqa: B008 - frozen
     ) -> None:
         self.meddle()
-        super().write(place, data, before_replacing, mode=mode, prefix=prefix, extras=extras)
+        super().write(path, data, before_replacing, mode=mode, prefix=prefix, extras=extras)
 
-    def remove(self, place: WorkspacePath, before_removing: Callable[[], None] = lambda: None) -> None:
+    def remove(self, path: WorkspacePath, before_removing: Callable[[], None] = lambda: None) -> None:
         self.meddle()
-        super().remove(place, before_removing)
+        super().remove(path, before_removing)
 
 
 @pytest.mark.parametrize("was_there", [True, False])
@@ -425,7 +425,7 @@ async def test_a_change_at_the_last_moment_is_not_overwritten(
     checkpoint = await desk.call("a.txt", does=lambda: file.write_bytes(b"new"))
     workspace = Meddled(desk.folder)
     workspace.meddle = lambda: file.write_bytes(b"own")  # as long as what the call wrote
-    restored = await desk.keeper_of(workspace).restore(checkpoint, even_if_changed=even_if_changed)
+    restored = await desk.checkpointer_for(workspace).restore(checkpoint, even_if_changed=even_if_changed)
     assert restored.conflicts == ("a.txt",)
     assert file.read_bytes() == b"own"
     assert [path.name for path in desk.folder.iterdir()] == ["a.txt"]
@@ -437,84 +437,84 @@ async def test_a_file_made_at_the_last_moment_is_not_overwritten(desk: Desk) -> 
     checkpoint = await desk.call("a.txt", does=file.unlink)
     workspace = Meddled(desk.folder)
     workspace.meddle = lambda: file.write_bytes(b"mine")
-    assert (await desk.keeper_of(workspace).restore(checkpoint)).conflicts == ("a.txt",)
+    assert (await desk.checkpointer_for(workspace).restore(checkpoint)).conflicts == ("a.txt",)
     assert file.read_bytes() == b"mine"
 
 
 async def test_what_is_as_before_already_needs_nothing_and_counts_as_done(desk: Desk) -> None:
-    one, two = desk.folder / "a.txt", desk.folder / "b.txt"
-    one.write_bytes(b"old")
-    checkpoint = await desk.call("a.txt", "b.txt", does=lambda: (one.write_bytes(b"new"), two.write_bytes(b"new")))
-    one.write_bytes(b"old")
+    first, second = desk.folder / "a.txt", desk.folder / "b.txt"
+    first.write_bytes(b"old")
+    checkpoint = await desk.call("a.txt", "b.txt", does=lambda: (first.write_bytes(b"new"), second.write_bytes(b"new")))
+    first.write_bytes(b"old")
     restored = await desk.restore(checkpoint)
     assert (restored.restored, restored.skipped) == (("b.txt",), ())
     assert desk.kept[checkpoint.id].restored
 
 
-async def test_one_that_was_cancelled_midway_comes_to_its_end_the_next_time(desk: Desk) -> None:
+async def test_a_restore_cancelled_midway_is_completed_by_the_next_one(desk: Desk) -> None:
     files = [desk.folder / name for name in ("a", "b", "c")]
-    for each in files:
-        each.write_bytes(b"old " + each.name.encode())
-    checkpoint = await desk.call("a", "b", "c", does=lambda: [each.write_bytes(b"new") for each in files])
-    get, asked = desk.blobs.get, list[str]()
+    for file in files:
+        file.write_bytes(b"old " + file.name.encode())
+    checkpoint = await desk.call("a", "b", "c", does=lambda: [file.write_bytes(b"new") for file in files])
+    get, digests = desk.blobs.get, list[str]()
 
     async def breaks_off(digest: str) -> bytes:
-        asked.append(digest)
-        if len(asked) == 2:
+        digests.append(digest)
+        if len(digests) == 2:
             raise asyncio.CancelledError
         return await get(digest)
 
     desk.blobs.get = breaks_off  # type: ignore[method-assign]
     with pytest.raises(asyncio.CancelledError):
         await desk.checkpointer.restore(checkpoint)
-    assert [each.read_bytes() for each in files] == [b"old a", b"new", b"new"]
+    assert [file.read_bytes() for file in files] == [b"old a", b"new", b"new"]
     assert not desk.kept[checkpoint.id].restored
     assert (await desk.restore(checkpoint)).restored == ("b", "c")
     assert desk.kept[checkpoint.id].restored
 
 
-async def test_of_two_at_once_the_one_that_is_late_finds_nothing_to_do(desk: Desk) -> None:
-    file, made = desk.folder / "a", desk.folder / "b"
+async def test_the_later_of_two_concurrent_restores_finds_nothing_to_do(desk: Desk) -> None:
+    file, new_file = desk.folder / "a", desk.folder / "b"
     file.write_bytes(b"old")
-    checkpoint = await desk.call("a", "b", does=lambda: (file.write_bytes(b"new"), made.write_bytes(b"new")))
+    checkpoint = await desk.call("a", "b", does=lambda: (file.write_bytes(b"new"), new_file.write_bytes(b"new")))
     workspace = Meddled(desk.folder)
 
     def puts_back() -> None:
-        made.unlink(missing_ok=True)
+        new_file.unlink(missing_ok=True)
         file.write_bytes(b"old")
 
     workspace.meddle = puts_back
-    late = await desk.keeper_of(workspace).restore(checkpoint)
+    late = await desk.checkpointer_for(workspace).restore(checkpoint)
     assert (late.restored, late.skipped, late.saved) == ((), (), None)
     assert desk.kept[checkpoint.id].restored
 
 
-async def test_what_was_put_back_while_it_was_saved_is_looked_at_once_more(desk: Desk) -> None:
+async def test_a_file_restored_by_another_program_while_it_is_saved_is_compared_again(desk: Desk) -> None:
     file = desk.folder / "a"
     file.write_bytes(b"old")
     checkpoint = await desk.call("a", does=lambda: file.write_bytes(b"new"))
-    look_first = desk.keeper_of(PutBack(desk.folder))
+    look_first = desk.checkpointer_for(PutBack(desk.folder))
     late = await look_first.restore(checkpoint)
     assert (late.restored, late.skipped, late.saved) == ((), (), None)
 
 
 class PutBack(Workspace):
-    """A workspace in which somebody puts the file back right after it was first read."""
+    """A workspace in which another program restores the file right after it was first read."""
 
     reads = 0
 
     @contextlib.contextmanager
-    def open_for_reading(self, place: WorkspacePath) -> Generator[BinaryIO]:
-        with super().open_for_reading(place) as file:
+    def open_for_reading(self, path: WorkspacePath) -> Generator[BinaryIO]:
+        with super().open_for_reading(path) as file:
             yield file
         self.reads += 1
 
-    def stat(self, place: WorkspacePath) -> os.stat_result | None:
-        if self.reads == 1 and place.parts == ("a",):
-            self.reads, found = 2, super().stat(place)
+    def stat(self, path: WorkspacePath) -> os.stat_result | None:
+        if self.reads == 1 and path.parts == ("a",):
+            self.reads, info = 2, super().stat(path)
             (self.folder / "a").write_bytes(b"old")
-            return found
-        return super().stat(place)
+            return info
+        return super().stat(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no extended attributes")
@@ -533,12 +533,12 @@ class Busy(Workspace):
     times = 0
 
     @contextlib.contextmanager
-    def open_for_reading(self, place: WorkspacePath) -> Generator[BinaryIO]:
-        with super().open_for_reading(place) as file:
+    def open_for_reading(self, path: WorkspacePath) -> Generator[BinaryIO]:
+        with super().open_for_reading(path) as file:
             yield file
         if self.times:
             self.times -= 1
-            with self.folder.joinpath(*place.parts).open("ab") as file:
+            with self.folder.joinpath(*path.parts).open("ab") as file:
                 file.write(b"+")
 
 
@@ -546,7 +546,7 @@ async def test_a_file_that_is_written_to_while_it_is_saved_is_read_again(desk: D
     (desk.folder / "a.log").write_bytes(b"line")
     workspace = Busy(desk.folder)
     workspace.times = 2
-    checkpoint = await desk.keeper_of(workspace).create_checkpoint("call", "message", ("a.log",))
+    checkpoint = await desk.checkpointer_for(workspace).create_checkpoint("call", "message", ("a.log",))
     assert checkpoint is not None
     assert checkpoint.files[0].before.digest == hashlib.sha256(b"line++").hexdigest()
 
@@ -556,7 +556,7 @@ async def test_a_file_that_never_rests_is_refused_with_a_sentence(desk: Desk) ->
     workspace = Busy(desk.folder)
     workspace.times = 1000
     with pytest.raises(ToolFailed, match="being written to by another program"):
-        await desk.keeper_of(workspace).create_checkpoint("call", "message", ("a.log",))
+        await desk.checkpointer_for(workspace).create_checkpoint("call", "message", ("a.log",))
 
 
 async def test_a_large_file_is_not_saved_and_restoring_says_so(desk: Desk) -> None:
@@ -637,7 +637,7 @@ async def test_a_folder_that_is_gone_is_said_and_nothing_is_made_in_its_place(de
         await desk.checkpointer.create_checkpoint("call", "message", ("a.txt",))
     restored = await desk.checkpointer.restore(checkpoint, even_if_changed=True)
     assert restored.failed == ("a.txt", "b.txt")
-    assert all("is not there any more" in str(each.why) for each in restored.skipped)
+    assert all("is not there any more" in str(skipped.why) for skipped in restored.skipped)
     assert not desk.folder.exists()
 
 
@@ -650,11 +650,11 @@ async def test_a_call_that_takes_the_whole_folder_away_still_ends(desk: Desk) ->
     assert (await desk.restore(checkpoint, even_if_changed=True)).restored == ("a.txt",)
 
 
-async def test_the_files_of_another_folder_are_none_of_its_business(desk: Desk, tmp_path: Path) -> None:
+async def test_a_checkpoint_of_another_folder_is_not_restored(desk: Desk, tmp_path: Path) -> None:
     checkpoint = await desk.call("a.txt", does=lambda: (desk.folder / "a.txt").write_bytes(b"new"))
     (tmp_path / "other").mkdir()
     with pytest.raises(WrongUse, match="another folder"):
-        await desk.keeper_of(Workspace(tmp_path / "other")).restore(checkpoint)
+        await desk.checkpointer_for(Workspace(tmp_path / "other")).restore(checkpoint)
 
 
 async def test_a_cancelled_call_is_noted_all_the_same(desk: Desk) -> None:
@@ -688,12 +688,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     mount, unmount = shutil.which("mount"), shutil.which("umount")
     if os.geteuid() != 0 or not mount or not unmount:
         pytest.skip("mounting a small file system needs root and mount")
-    place = tmp_path / "small"
-    place.mkdir()
-    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=False).returncode != 0:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], check=False).returncode != 0:
         pytest.skip("this machine lets nobody mount a file system")
-    yield place
-    subprocess.run([unmount, "-l", str(place)], check=True)
+    yield folder
+    subprocess.run([unmount, "-l", str(folder)], check=True)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -740,12 +740,12 @@ async def test_a_disk_that_can_only_be_read_is_said(small_disk: Path, tmp_path: 
     remount_read_only(small_disk)
     restored = await desk.restore(checkpoint)
     assert set(restored.failed) == {"a.txt", "b.txt"}
-    assert all("is on a read-only disk" in str(each.why) for each in restored.skipped)
+    assert all("is on a read-only disk" in str(skipped.why) for skipped in restored.skipped)
 
 
 @pytest.fixture
 def as_nobody() -> Iterator[Path]:
-    """A folder of a person without rights; the test is that person."""
+    """A folder of a user without rights; the test runs as that user."""
     folder = Path(tempfile.mkdtemp(prefix="checkpoints-"))
     folder.chmod(0o777)
     was_root = os.geteuid() == 0
@@ -812,69 +812,69 @@ def attributes_of(path: Path) -> dict[str, bytes]:
 
 @HAS_ATTRIBUTES
 async def test_a_file_that_comes_back_has_its_attributes(desk: Desk) -> None:
-    place = desk.folder / "a"
-    place.write_text("as it was")
-    os.setxattr(place, "user.note", b"hers\xff")
-    deleted = await desk.call("a", does=place.unlink)
+    path = desk.folder / "a"
+    path.write_text("as it was")
+    os.setxattr(path, "user.note", b"hers\xff")
+    deleted = await desk.call("a", does=path.unlink)
     assert (await desk.restore(deleted)).restored == ("a",)
-    assert attributes_of(place) == {"user.note": b"hers\xff"}
+    assert attributes_of(path) == {"user.note": b"hers\xff"}
 
 
 @HAS_ATTRIBUTES
-async def test_a_file_that_is_put_back_has_those_of_then_and_what_was_added(desk: Desk) -> None:
-    def replaced() -> None:
-        place.unlink()
-        place.write_text("new")
-        os.setxattr(place, "user.note", b"the call's")
-        os.setxattr(place, "user.added", b"x")
+async def test_a_restored_file_has_its_old_attributes_and_those_added_since(desk: Desk) -> None:
+    def replace() -> None:
+        path.unlink()
+        path.write_text("new")
+        os.setxattr(path, "user.note", b"the call's")
+        os.setxattr(path, "user.added", b"x")
 
-    place = desk.folder / "a"
-    place.write_text("as it was")
-    os.setxattr(place, "user.note", b"hers")
-    done = await desk.restore(await desk.call("a", does=replaced))
-    assert place.read_text() == "as it was"
-    assert attributes_of(place) == {"user.note": b"hers", "user.added": b"x"}
-    # A redo has those that the call had left.
-    assert done.saved is not None
-    await desk.restore(done.saved)
-    assert place.read_text() == "new"
-    assert attributes_of(place) == {"user.note": b"the call's", "user.added": b"x"}
+    path = desk.folder / "a"
+    path.write_text("as it was")
+    os.setxattr(path, "user.note", b"hers")
+    report = await desk.restore(await desk.call("a", does=replace))
+    assert path.read_text() == "as it was"
+    assert attributes_of(path) == {"user.note": b"hers", "user.added": b"x"}
+    # A redo restores the attributes that the call had left.
+    assert report.saved is not None
+    await desk.restore(report.saved)
+    assert path.read_text() == "new"
+    assert attributes_of(path) == {"user.note": b"the call's", "user.added": b"x"}
 
 
 @HAS_ATTRIBUTES
 async def test_attributes_alone_are_no_change(desk: Desk) -> None:
-    place = desk.folder / "a"
-    place.write_text("as it was")
-    done = await desk.call("a", does=lambda: place.write_text("new"))
-    os.setxattr(place, "user.note", b"mine, since")
-    restored = await desk.restore(done)
+    path = desk.folder / "a"
+    path.write_text("as it was")
+    checkpoint = await desk.call("a", does=lambda: path.write_text("new"))
+    os.setxattr(path, "user.note", b"mine, since")
+    restored = await desk.restore(checkpoint)
     assert (restored.restored, restored.conflicts) == (("a",), ())
-    assert attributes_of(place) == {"user.note": b"mine, since"}
+    assert attributes_of(path) == {"user.note": b"mine, since"}
 
 
 @HAS_ATTRIBUTES
 async def test_attributes_that_were_damaged_on_disk_leave_the_bytes(desk: Desk) -> None:
-    place = desk.folder / "a"
-    place.write_text("as it was")
-    os.setxattr(place, "user.note", b"hers")
-    deleted = await desk.call("a", does=place.unlink)
+    path = desk.folder / "a"
+    path.write_text("as it was")
+    os.setxattr(path, "user.note", b"hers")
+    deleted = await desk.call("a", does=path.unlink)
     (file,) = deleted.files
     damaged = file.model_copy(update={"attributes": (("user.note", "no base64!"), ("security.x", "eA=="))})
     desk.kept[deleted.id] = deleted.model_copy(update={"files": (damaged,)})
     assert (await desk.restore(deleted)).restored == ("a",)
-    assert place.read_text() == "as it was"
-    assert attributes_of(place) == {}
+    assert path.read_text() == "as it was"
+    assert attributes_of(path) == {}
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 async def test_a_file_that_comes_back_has_its_owner_where_we_may(desk: Desk) -> None:
-    place = desk.folder / "a"
-    place.write_text("as it was")
-    os.chown(place, NOBODY, NOBODY)
-    place.chmod(0o640)
-    await desk.restore(await desk.call("a", does=place.unlink))
-    found = place.stat()
-    assert (found.st_uid, found.st_gid, mode_of(place)) == (NOBODY, NOBODY, 0o640)
+    path = desk.folder / "a"
+    path.write_text("as it was")
+    os.chown(path, NOBODY, NOBODY)
+    path.chmod(0o640)
+    await desk.restore(await desk.call("a", does=path.unlink))
+    info = path.stat()
+    assert (info.st_uid, info.st_gid, mode_of(path)) == (NOBODY, NOBODY, 0o640)
 
 
 @pytest.mark.parametrize(

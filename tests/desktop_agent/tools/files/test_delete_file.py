@@ -1,4 +1,4 @@
-"""Files and empty folders that go."""
+"""Deletion of files and empty folders."""
 
 import pytest
 
@@ -18,7 +18,7 @@ async def delete(workspace: Workspace, path: str) -> str:
     return part.text  # type: ignore[union-attr]
 
 
-def words(preview: Preview | None) -> str:
+def text_of(preview: Preview | None) -> str:
     assert isinstance(preview, TextPreview)
     return str(preview.text)
 
@@ -51,15 +51,17 @@ async def test_the_preview_shows_what_is_lost(workspace: Workspace, monkeypatch:
     (folder / "a.png").write_bytes(PNG)
     (folder / "empty").mkdir()
     assert await previewed(workspace, "a.txt") == DiffPreview("a.txt", "one\n", None)
-    assert words(await previewed(workspace, "a.bin")) == "Deletes the binary file “a.bin” (2 bytes)."
+    assert text_of(await previewed(workspace, "a.bin")) == "Deletes the binary file “a.bin” (2 bytes)."
     picture = await previewed(workspace, "a.png")
     assert isinstance(picture, PicturePreview)
     assert (picture.name, picture.data, str(picture.note)) == ("a.png", PNG, "Deletes this picture (28 bytes).")
-    assert words(await previewed(workspace, "empty")) == "Deletes the empty folder “empty”."
+    assert text_of(await previewed(workspace, "empty")) == "Deletes the empty folder “empty”."
     monkeypatch.setattr(module, "_SHOWN_LIMIT", 1)
-    assert words(await previewed(workspace, "a.txt")) == "Deletes “a.txt” (5 bytes)."
+    assert text_of(await previewed(workspace, "a.txt")) == "Deletes “a.txt” (5 bytes)."
     monkeypatch.setattr(module, "MAX_SAVED_BYTES", 4)
-    assert words(await previewed(workspace, "a.txt")).endswith("It is too large to be kept, so this cannot be undone.")
+    assert text_of(await previewed(workspace, "a.txt")).endswith(
+        "It is too large to be kept, so this cannot be undone."
+    )
     assert len(list(folder.iterdir())) == 4
 
 

@@ -35,9 +35,9 @@ async def test_a_passage_is_replaced_and_said_where(workspace: Workspace) -> Non
 async def test_everywhere_only_when_it_was_said(workspace: Workspace) -> None:
     file = workspace.folder / "a.txt"
     file.write_text("x = 1\ny\nx = 2\n")
-    with pytest.raises(ToolFailed, match=r"is in “a\.txt” 2 times, at lines 1, 3") as told:
+    with pytest.raises(ToolFailed, match="is in “a\\.txt” 2 times, at lines 1, 3") as failed:
         await edit(workspace, "a.txt", "x =", "z =")
-    assert "replace_all" in str(told.value.remedy)
+    assert "replace_all" in str(failed.value.remedy)
     assert file.read_text() == "x = 1\ny\nx = 2\n"
     assert await edit(workspace, "a.txt", "x =", "z =", everywhere=True) == (
         "Edited a.txt: replaced 2 times, at lines 1, 3."
@@ -104,15 +104,15 @@ async def test_what_somebody_writes_in_the_middle_is_not_overwritten(
     file.write_text("one")
     encode = module.encode_text
 
-    def meanwhile(*arguments: object) -> object:
+    def write_then_encode(*arguments: object) -> object:
         file.write_text("one, and mine")
         return encode(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "encode_text", meanwhile)
+    monkeypatch.setattr(module, "encode_text", write_then_encode)
     with pytest.raises(ToolFailed, match="changed by another program"):
         await edit(workspace, "a.txt", "one", "two")
     assert file.read_text() == "one, and mine"
-    assert [each.name for each in workspace.folder.iterdir()] == ["a.txt"]
+    assert [path.name for path in workspace.folder.iterdir()] == ["a.txt"]
 
 
 async def test_what_cannot_be_edited_says_why(workspace: Workspace) -> None:

@@ -9,7 +9,7 @@ from desktop_agent.types.errors import ToolFailed
 
 
 def files(workspace: Workspace, path: str = ".") -> list[str]:
-    return [str(place) for place, _size in FileWalk(workspace, workspace.locate(path), lambda: None).files()]
+    return [str(found_path) for found_path, _size in FileWalk(workspace, workspace.locate(path), lambda: None).files()]
 
 
 def fill(folder: Path, *names: str) -> None:
@@ -31,11 +31,11 @@ def test_files_in_order_without_hidden_ones_and_links(workspace: Workspace) -> N
 
 def test_too_much_is_cut_and_said(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(workspace.folder, "a", "b", "c/d/e")
-    for name, value, found in (("MAX_FILES", 2, 2), ("MAX_DEPTH", 1, 2), ("_SCAN_LIMIT", 3, 3)):
+    for name, value, count in (("MAX_FILES", 2, 2), ("MAX_DEPTH", 1, 2), ("_SCAN_LIMIT", 3, 3)):
         with monkeypatch.context() as changed:
             changed.setattr(search_process, name, value)
             walk = FileWalk(workspace, workspace.locate("."), lambda: None)
-            assert len(list(walk.files())) == found
+            assert len(list(walk.files())) == count
             assert walk.is_cut
     walk = FileWalk(workspace, workspace.locate("."), lambda: None)
     assert len(list(walk.files())) == 3

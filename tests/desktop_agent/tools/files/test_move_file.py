@@ -22,10 +22,10 @@ def workspace(tmp_path: Path, request: pytest.FixtureRequest) -> Workspace:
 
 async def move(workspace: Workspace, source: str, target: str, *, replace: bool = False) -> str:
     tool = move_file(workspace)
-    wanted = tool.checked({"source": source, "target": target, "replace": replace})
+    arguments = tool.checked({"source": source, "target": target, "replace": replace})
     assert tool.preview is not None
-    await tool.preview(wanted)
-    (part,) = await tool.run(wanted, RunningCall("1", lambda _: None))
+    await tool.preview(arguments)
+    (part,) = await tool.run(arguments, RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
 
 
@@ -41,12 +41,12 @@ async def test_a_file_moves_with_its_permissions_and_folders_are_made(workspace:
 async def test_what_is_there_stays_unless_it_may_be_replaced(workspace: Workspace) -> None:
     (workspace.folder / "a").write_text("a")
     (workspace.folder / "b").write_text("b!")
-    with pytest.raises(ToolFailed, match="There is a “b” already") as told:
+    with pytest.raises(ToolFailed, match="There is a “b” already") as failed:
         await move(workspace, "a", "b")
-    assert "replace" in str(told.value.remedy)
+    assert "replace" in str(failed.value.remedy)
     assert (workspace.folder / "b").read_text() == "b!"
     assert await move(workspace, "a", "b", replace=True) == "Moved a to b, replacing what was there."
-    assert [(each.name, each.read_text()) for each in workspace.folder.iterdir()] == [("b", "a")]
+    assert [(path.name, path.read_text()) for path in workspace.folder.iterdir()] == [("b", "a")]
 
 
 async def test_what_comes_there_at_the_last_moment_stays(workspace: Workspace) -> None:
@@ -54,7 +54,7 @@ async def test_what_comes_there_at_the_last_moment_stays(workspace: Workspace) -
     (workspace.folder / "b").write_text("mine")
     with pytest.raises(ToolFailed, match="already"):
         workspace.move(WorkspacePath(("a",)), WorkspacePath(("b",)))
-    assert sorted(each.read_text() for each in workspace.folder.iterdir()) == ["a", "mine"]
+    assert sorted(path.read_text() for path in workspace.folder.iterdir()) == ["a", "mine"]
 
 
 async def test_a_last_look_that_objects_leaves_everything(workspace: Workspace) -> None:
@@ -65,14 +65,14 @@ async def test_a_last_look_that_objects_leaves_everything(workspace: Workspace) 
 
     with pytest.raises(ToolFailed, match="No"):
         workspace.move(WorkspacePath(("a",)), WorkspacePath(("b",)), object_to_it)
-    assert [each.name for each in workspace.folder.iterdir()] == ["a"]
+    assert [path.name for path in workspace.folder.iterdir()] == ["a"]
 
 
 async def test_of_two_names_of_one_file_one_is_left(workspace: Workspace) -> None:
     (workspace.folder / "a").write_text("a")
     os.link(workspace.folder / "a", workspace.folder / "b")
     await move(workspace, "a", "b", replace=True)
-    assert [each.name for each in workspace.folder.iterdir()] == ["b"]
+    assert [path.name for path in workspace.folder.iterdir()] == ["b"]
 
 
 async def test_what_cannot_be_moved_says_why(workspace: Workspace) -> None:
@@ -95,7 +95,7 @@ async def test_what_cannot_be_moved_says_why(workspace: Workspace) -> None:
     for source, target in (("../a", "b"), ("a", "../b"), ("a", "/etc/b")):
         with pytest.raises(OutsideWorkspace):
             await move(workspace, source, target)
-    assert sorted(each.name for each in folder.iterdir()) == ["a", "folder", "kept"]
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "folder", "kept"]
 
 
 async def test_a_folder_swapped_for_a_link_leads_nowhere(
@@ -114,14 +114,14 @@ async def test_rules_and_checkpoints_know_both_places(workspace: Workspace) -> N
     (workspace.folder / "a").write_text("abc")
     (workspace.folder / "b").write_text("b")
     tool = move_file(workspace)
-    wanted = tool.checked({"source": "./a", "target": "b", "replace": True})
+    arguments = tool.checked({"source": "./a", "target": "b", "replace": True})
     assert tool.subjects
     assert tool.changes
     assert tool.preview
     root = workspace.folder.as_posix()
-    assert await tool.subjects(wanted) == (PathSubject(f"{root}/a"), PathSubject(f"{root}/b"))
-    assert await tool.changes(wanted) == ("a", "b")
-    preview = await tool.preview(wanted)
+    assert await tool.subjects(arguments) == (PathSubject(f"{root}/a"), PathSubject(f"{root}/b"))
+    assert await tool.changes(arguments) == ("a", "b")
+    preview = await tool.preview(arguments)
     assert isinstance(preview, TextPreview)
     assert str(preview.text) == "Moves “a”\nto “b”.\n\nThis replaces what is there (1 bytes)."
     assert (tool.tool_class, tool.effects) == (ToolClass.MUTATING, {Effect.WRITE})

@@ -23,9 +23,9 @@ def tool(request: pytest.FixtureRequest, workspace: Workspace) -> AnyTool:
 async def subjects(tool: AnyTool, path: str) -> list[str]:
     assert tool.subjects is not None
     arguments = {"path": path} | (ARGUMENTS if tool.name == "write_file" else {})
-    found = await tool.subjects(tool.checked(arguments))
-    assert all(isinstance(each, PathSubject) for each in found)
-    return [each.path for each in found]  # type: ignore[union-attr]
+    path_subjects = await tool.subjects(tool.checked(arguments))
+    assert all(isinstance(subject, PathSubject) for subject in path_subjects)
+    return [subject.path for subject in path_subjects]  # type: ignore[union-attr]
 
 
 async def test_the_subject_is_the_absolute_place_with_links_followed(tool: AnyTool, workspace: Workspace) -> None:

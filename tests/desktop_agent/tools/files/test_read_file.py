@@ -30,12 +30,12 @@ async def test_a_part_says_what_is_left_and_where_to_go_on(workspace: Workspace)
 async def test_reading_on_from_part_to_part_gives_the_whole_file(workspace: Workspace) -> None:
     lines = [f"{n} " + "x" * 300 for n in range(3000)]
     (workspace.folder / "a.txt").write_text("\n".join(lines) + "\n")
-    seen: list[str] = []
-    while len(seen) < len(lines):
-        body, *_ = await read(workspace, path="a.txt", start_line=len(seen) + 1)
+    lines_read: list[str] = []
+    while len(lines_read) < len(lines):
+        body, *_ = await read(workspace, path="a.txt", start_line=len(lines_read) + 1)
         assert len(body.encode()) <= ANSWER_LIMIT
-        seen += body.splitlines()
-    assert seen == lines
+        lines_read += body.splitlines()
+    assert lines_read == lines
 
 
 async def test_a_line_longer_than_the_limit_is_cut_and_said(workspace: Workspace) -> None:

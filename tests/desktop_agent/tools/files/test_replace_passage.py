@@ -1,4 +1,4 @@
-"""Where a passage stands in a text, whatever its line ends."""
+"""Replacement of a passage of a text, whatever its line ends."""
 
 import pytest
 from hypothesis import given
@@ -47,21 +47,21 @@ def test_it_is_what_replacing_in_plain_text_gives(text: str, old: str, new: str)
     assert normalize_newlines(after(text, old, new, everywhere=True)) == plain.replace(old, new)
 
 
-def told(text: str, old: str) -> str:
+def remedy_for(text: str, old: str) -> str:
     with pytest.raises(ToolFailed) as caught:
         replace_passage("a", text, PLAIN, old, "new")
     return str(caught.value.remedy)
 
 
 def test_what_stands_there_instead_is_told() -> None:
-    assert "At line 2 it stands with other spaces" in told("def f():\n\treturn  1\n", "    return 1")
-    assert told("one\nresult = compute(a)\n", "result = computed(a)").startswith(
+    assert "At line 2 it stands with other spaces" in remedy_for("def f():\n\treturn  1\n", "    return 1")
+    assert remedy_for("one\nresult = compute(a)\n", "result = computed(a)").startswith(
         "The nearest is line 2: result = compute(a)"
     )
-    assert told("one\ntwo\n", "something else entirely") == "Read the file again and copy the text from it."
-    assert told("", "x") == "Read the file again and copy the text from it."
+    assert remedy_for("one\ntwo\n", "something else entirely") == "Read the file again and copy the text from it."
+    assert remedy_for("", "x") == "Read the file again and copy the text from it."
 
 
 def test_many_places_are_counted_and_some_named() -> None:
-    made = replace_passage("a", "x\n" * 14, PLAIN, "x", "y", replace_all=True)
-    assert made.description == "replaced 14 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 4 more"
+    replacement = replace_passage("a", "x\n" * 14, PLAIN, "x", "y", replace_all=True)
+    assert replacement.description == "replaced 14 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 4 more"

@@ -1,4 +1,4 @@
-"""A text in the files of a workspace, looked for by a process that can be ended."""
+"""Search in the files of a workspace, by a process that can be ended."""
 
 import asyncio
 import subprocess
@@ -38,8 +38,8 @@ async def test_matches_have_path_number_and_line(workspace: Workspace) -> None:
     (workspace.folder / "a.py").write_bytes(b"import os\r\nx = (1)\r\n")
     (workspace.folder / "sub/b.py").write_text("y\nz = (1)\n")
     (workspace.folder / "c.txt").write_text("(1)")
-    found = await search(workspace, "(1)")
-    assert found == "a.py\n     2: x = (1)\n\nc.txt\n     1: (1)\n\nsub/b.py\n     2: z = (1)"
+    output = await search(workspace, "(1)")
+    assert output == "a.py\n     2: x = (1)\n\nc.txt\n     1: (1)\n\nsub/b.py\n     2: z = (1)"
     assert await search(workspace, "(1)", names="*.py", path="sub") == "sub/b.py\n     2: z = (1)"
     assert await search(workspace, "(1)", path="c.txt") == "c.txt\n     1: (1)"
 
@@ -64,8 +64,8 @@ async def test_a_hostile_expression_is_ended_and_what_was_found_stays(
     (workspace.folder / "a").write_text("aaa")
     (workspace.folder / "b").write_text(BAIT)
     (workspace.folder / "c").write_text("aaa")
-    found = await search(workspace, HOSTILE, is_expression=True, seconds=3)
-    assert found.startswith("a\n     1: aaa\n[Stopped after 3 s in b;")
+    output = await search(workspace, HOSTILE, is_expression=True, seconds=3)
+    assert output.startswith("a\n     1: aaa\n[Stopped after 3 s in b;")
     assert not new_children()
 
 
@@ -96,9 +96,9 @@ async def test_only_so_many_matches_and_so_much_of_a_line(workspace: Workspace) 
     assert len(lines) == MAX_MATCHES + 1
     assert note == "[Stopped after 200 matches; make the search narrower to see others.]"
     (workspace.folder / "a").write_text("x" * 5_000 + "needle" + "y" * 5_000)
-    found = await search(workspace, "needle")
-    assert "needle" in found
-    assert len(found) < 400
+    output = await search(workspace, "needle")
+    assert "needle" in output
+    assert len(output) < 400
 
 
 async def test_what_cannot_be_looked_for_says_why(workspace: Workspace) -> None:

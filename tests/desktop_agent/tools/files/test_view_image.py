@@ -15,10 +15,10 @@ from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
 from desktop_agent.types.tool_calls import ToolClass
 
 
-def picture(kind: str) -> bytes:
-    written = io.BytesIO()
-    Pillow.new("RGB", (12, 7), "red").save(written, kind)
-    return written.getvalue()
+def picture(image_format: str) -> bytes:
+    buffer = io.BytesIO()
+    Pillow.new("RGB", (12, 7), "red").save(buffer, image_format)
+    return buffer.getvalue()
 
 
 async def view(workspace: Workspace, path: str) -> tuple[ResultPart, ...]:
@@ -27,13 +27,13 @@ async def view(workspace: Workspace, path: str) -> tuple[ResultPart, ...]:
     return await tool.run(tool.checked({"path": path}), RunningCall("1", lambda _: None))
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
-async def test_a_picture_is_shown_by_what_it_contains(workspace: Workspace, kind: str) -> None:
-    data = picture(kind)
+@pytest.mark.parametrize("image_format", ["PNG", "JPEG", "GIF", "WEBP"])
+async def test_a_picture_is_shown_by_what_it_contains(workspace: Workspace, image_format: str) -> None:
+    data = picture(image_format)
     (workspace.folder / "shot.dat").write_bytes(data)
-    words, image = await view(workspace, "shot.dat")
-    media_type = f"image/{kind.lower()}"
-    assert words == Text(text=f"shot.dat: 12 × 7 pixels, {media_type}, {len(data):,} bytes.")
+    text, image = await view(workspace, "shot.dat")
+    media_type = f"image/{image_format.lower()}"
+    assert text == Text(text=f"shot.dat: 12 × 7 pixels, {media_type}, {len(data):,} bytes.")
     assert isinstance(image, Image)
     assert isinstance(image.source, Base64Source)
     assert (image.name, image.source.media_type) == ("shot.dat", media_type)

@@ -45,7 +45,7 @@ async def test_the_preview_shows_before_and_after_and_changes_nothing(workspace:
     assert await previewed(workspace, "./a.txt", "two\n") == DiffPreview("a.txt", "one\n", "two\n")
     assert await previewed(workspace, "new/b.txt", "x") == DiffPreview("new/b.txt", None, "x")
     assert (workspace.folder / "a.txt").read_bytes() == b"one\r\n"
-    assert [each.name for each in workspace.folder.iterdir()] == ["a.txt"]
+    assert [path.name for path in workspace.folder.iterdir()] == ["a.txt"]
 
 
 async def test_the_preview_of_a_binary_file_shows_the_text_in_words(workspace: Workspace) -> None:
@@ -94,7 +94,7 @@ async def test_a_cancel_waits_for_the_thread_and_the_file_stays_as_it_was(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (workspace.folder / "a.txt").read_text() == "old"
-    assert [each.name for each in workspace.folder.iterdir()] == ["a.txt"]
+    assert [path.name for path in workspace.folder.iterdir()] == ["a.txt"]
 
 
 def test_it_is_mutating_and_writes(workspace: Workspace) -> None:

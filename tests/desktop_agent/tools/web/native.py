@@ -1,4 +1,4 @@
-"""What code in C could try from within the process that reads a page, without a word of it to Python's hooks."""
+"""What native code could try in the process that reads a page, unseen by Python's audit hooks."""
 
 import json
 import sys
@@ -31,10 +31,10 @@ DEEDS = {
     "ring": "libc.syscall(425, 1, ring)",
     "key": "libc.syscall(248 if machine == 'x86_64' else 217, b'user', b'x', b'y', 1, -1)",
 }
-"""Each is a call of the C library. It tells -1 where the kernel refused, something else where it was done."""
+"""Each is a call of the C library. It returns -1 where the kernel refused, something else where it was done."""
 
-# Code in C says nothing to Python's hooks; ctypes does, where a function is looked up, and from Python 3.14 on where it
-# is called.
+# Native code raises no audit events; ctypes does, where a function is looked up, and from Python 3.14 on where it is
+# called.
 _PROGRAM = """
 import ctypes, json, os, sys
 sys.path.insert(0, {root!r})
@@ -63,14 +63,14 @@ sys.exit(worker_process.main())
 """
 
 
-def trying(folder: Path, victim: int, *, before: str = "", deed: str = "") -> WebPageReader:
-    """The real child, but this is what it does with a page: all deeds, unless told. `before` runs before."""
+def reader_with_deeds(folder: Path, victim: int, *, before: str = "", deed: str = "") -> WebPageReader:
+    """Return a reader whose real child runs `deed` (else all of DEEDS) for a page, and `before` at its start."""
     names = ("there", "new", "other", "third", "moved")
     for name in ("there", "other", "third"):
         (folder / name).write_text("as it was")
     message = json.dumps([{"title": "", "text": "it was run", "hidden": 0, "cut": False}])
-    given = json.dumps([str(folder), *(str(folder / name) for name in names), victim, message])
+    arguments = json.dumps([str(folder), *(str(folder / name) for name in names), victim, message])
     tried = ", ".join(f"{name!r}: {code}" for name, code in DEEDS.items())
     deed = deed or f"return {{'title': '', 'text': json.dumps({{{tried}}}), 'hidden': 0, 'cut': False}}"
-    program = _PROGRAM.format(root=_ROOT, before=before, given=given, deed=deed)
+    program = _PROGRAM.format(root=_ROOT, before=before, given=arguments, deed=deed)
     return WebPageReader((sys.executable, "-I", "-B", "-c", program))

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - pages as their makers write them
-"""Whole pages as they are met: what a reader needs of each, and what stands on each that nobody came for."""
+"""Whole pages as they are found on the web: which text a reader needs, and which is clutter."""
 
 from dataclasses import dataclass
 
@@ -381,10 +381,10 @@ PAGES = {
 
 
 def missing(page: Page, text: str) -> list[str]:
-    """What is wrong with the text."""
-    at, wrong = 0, []
-    for each in page.keeps:
-        found = text.find(each, at)
-        wrong += [f"missing {each!r}"] if found < 0 else []
-        at = found + len(each) if found >= 0 else at
-    return wrong + [f"still there {each!r}" for each in page.drops if each in text]
+    """Return the passages that are missing in the text and those that should not be there."""
+    position, wrong = 0, []
+    for passage in page.keeps:
+        index = text.find(passage, position)
+        wrong += [f"missing {passage!r}"] if index < 0 else []
+        position = index + len(passage) if index >= 0 else position
+    return wrong + [f"still there {passage!r}" for passage in page.drops if passage in text]

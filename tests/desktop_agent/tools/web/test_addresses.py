@@ -9,7 +9,7 @@ NOBODY: frozenset[str] = frozenset()
 
 
 @pytest.mark.parametrize(
-    ("given", "sent", "host"),
+    ("text", "expected", "host"),
     [
         ("HTTPS://Example.ORG./A?b=C#d", "https://example.org/A?b=C", "example.org"),
         ("http://bücher.example", "http://xn--bcher-kva.example", "xn--bcher-kva.example"),
@@ -19,13 +19,13 @@ NOBODY: frozenset[str] = frozenset()
         ("http://[2606:4700:4700:0::1111]:81/", "http://[2606:4700:4700::1111]:81/", "2606:4700:4700::1111"),
     ],
 )
-def test_an_address_has_one_form(given, sent, host):
-    address = parse_page_address(given, NOBODY)
-    assert (address.text, address.host) == (sent, host)
+def test_an_address_has_one_form(text, expected, host):
+    address = parse_page_address(text, NOBODY)
+    assert (address.text, address.host) == (expected, host)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "text",
     [
         *(f"http://x.org/{'a' * MAX_ADDRESS_LENGTH}", "http://x.org:99999/", "javascript:alert(1)", "http://[::1/"),
         "file:///etc/passwd",
@@ -38,17 +38,17 @@ def test_an_address_has_one_form(given, sent, host):
         "http://1.2.3.4.5/",
     ],
 )
-def test_only_addresses_of_the_web(given):
+def test_only_web_addresses_are_accepted(text):
     with pytest.raises(ToolFailed, match="is not a web address"):
-        parse_page_address(given, NOBODY)
+        parse_page_address(text, NOBODY)
 
 
 @pytest.mark.parametrize(
-    "given", ["http://me:secret@x.org/", "http://me@x.org/", "http://x.org\\@y.org/", "ftp://me:secret@x"]
+    "text", ["http://me:secret@x.org/", "http://me@x.org/", "http://x.org\\@y.org/", "ftp://me:secret@x"]
 )
-def test_no_names_and_passwords(given):
+def test_no_names_and_passwords(text):
     with pytest.raises(ToolFailed) as caught:
-        parse_page_address(given, NOBODY)
+        parse_page_address(text, NOBODY)
     assert "secret" not in f"{caught.value}{caught.value.remedy}"
 
 

@@ -1,4 +1,4 @@
-"""Which answers are text, and in which encoding."""
+"""Which responses are text, and in which encoding."""
 
 import pytest
 
@@ -32,9 +32,9 @@ def page(data: bytes, content_type: str) -> Page:
     ],
 )
 def test_encodings(content_type, data, text):
-    kind, found = decode_page(page(data, content_type))
+    kind, decoded = decode_page(page(data, content_type))
     assert kind == "html"
-    assert found == text if text is not None else found.endswith(("テ", "ą"))
+    assert decoded == text if text is not None else decoded.endswith(("テ", "ą"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whom a page is asked of, what is sent and taken, and when it is given up: on real sockets, with hostile servers."""
+"""Which hosts are contacted, what is sent and accepted, and when a fetch gives up: real sockets, hostile servers."""
 
 import asyncio
 import datetime
@@ -24,50 +24,50 @@ PATIENT = FetchTimeouts(connect=5, idle=5, total=20)
 HTML = {"content_type": "text/html"}
 
 
-async def page(url, bounds=None, way=None, allowed=NOBODY):
-    found = await fetch(url, allowed, bounds or FetchLimits(timeouts=PATIENT), way or way_of())
-    assert isinstance(found, Page)
-    return found
+async def page(url, bounds=None, connector=None, allowed=NOBODY):
+    fetched = await fetch(url, allowed, bounds or FetchLimits(timeouts=PATIENT), connector or way_of())
+    assert isinstance(fetched, Page)
+    return fetched
 
 
-async def failure(url, bounds=None, way=None, allowed=NOBODY) -> str:
+async def failure(url, bounds=None, connector=None, allowed=NOBODY) -> str:
     with pytest.raises(ToolFailed) as caught:
-        await fetch(url, allowed, bounds or FetchLimits(timeouts=PATIENT), way or way_of())
+        await fetch(url, allowed, bounds or FetchLimits(timeouts=PATIENT), connector or way_of())
     assert str(caught.value.remedy)
     return str(caught.value)
 
 
 async def test_a_page_comes_and_nothing_of_the_person_goes():
     async with RawServer(sending(answer(b"<p>hi", **HTML, set_cookie="who=you"))) as server:
-        found = await page(server.url(path="/a b?q=1#part"))
-    assert (found.data, found.content_type, found.address.host) == (b"<p>hi", "text/html", "site.example")
+        fetched = await page(server.url(path="/a b?q=1#part"))
+    assert (fetched.data, fetched.content_type, fetched.address.host) == (b"<p>hi", "text/html", "site.example")
     head = server.requests[0].decode().lower()
     assert head.startswith("get /a%20b?q=1 http/1.1\r\n")
     names = {line.partition(":")[0] for line in head.split("\r\n")[1:] if line}
     assert names == {"host", "accept", "accept-encoding", "accept-language", "user-agent"}
 
 
-# -- whom it asks
+# -- which hosts are contacted
 
 
 async def test_a_name_that_leads_to_a_private_address_is_not_connected_to():
     names, detour = Names({"site.example": [["10.0.0.1"]]}), Detour()
-    said = await failure("http://site.example/", way=way_of(names, detour))
-    assert "its address is 10.0.0.1" in said
+    error = await failure("http://site.example/", connector=way_of(names, detour))
+    assert "its address is 10.0.0.1" in error
     assert detour.told == []
 
 
 @pytest.mark.parametrize("second", ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "fd00::1"])
 async def test_one_private_address_among_public_ones_is_enough_to_refuse(second):
     names, detour = Names({"site.example": [[PUBLIC, second]]}), Detour()
-    assert "not a public server" in await failure("http://site.example/", way=way_of(names, detour))
+    assert "not a public server" in await failure("http://site.example/", connector=way_of(names, detour))
     assert detour.told == []
 
 
 async def test_rebinding_the_address_that_was_looked_at_is_the_one_connected_to():
     names, detour = Names({"site.example": [[PUBLIC], ["127.0.0.1"]]}), Detour()
     async with RawServer(sending(answer(b"fine", **HTML))) as server:
-        assert (await page(server.url(), way=way_of(names, detour))).data == b"fine"
+        assert (await page(server.url(), connector=way_of(names, detour))).data == b"fine"
     assert names.asked == ["site.example"]
     assert detour.told == [PUBLIC]
 
@@ -75,23 +75,27 @@ async def test_rebinding_the_address_that_was_looked_at_is_the_one_connected_to(
 async def test_rebinding_between_a_redirect_and_its_target_is_seen():
     names, detour = Names({"site.example": [[PUBLIC], ["127.0.0.1"]]}), Detour()
     async with RawServer(sending(answer(status="302 Found", location="/again"))) as server:
-        assert "its address is 127.0.0.1" in await failure(server.url(), way=way_of(names, detour))
+        assert "its address is 127.0.0.1" in await failure(server.url(), connector=way_of(names, detour))
     assert len(server.requests) == 1
     assert detour.told == [PUBLIC]
 
 
 async def test_a_private_host_that_the_person_allowed_is_asked():
     async with RawServer(sending(answer(b"home", **HTML))) as server:
-        found = await fetch(server.url("127.0.0.1"), frozenset({"127.0.0.1"}), FetchLimits(timeouts=PATIENT))
-        assert isinstance(found, Page)
+        fetched = await fetch(server.url("127.0.0.1"), frozenset({"127.0.0.1"}), FetchLimits(timeouts=PATIENT))
+        assert isinstance(fetched, Page)
         names = Names({"nas.lan": [["192.168.0.2"]]})
-        assert (await page(server.url("nas.lan"), way=way_of(names), allowed=frozenset({"NAS.lan."}))).data == b"home"
+        assert (
+            await page(server.url("nas.lan"), connector=way_of(names), allowed=frozenset({"NAS.lan."}))
+        ).data == b"home"
         assert "not a public server" in await failure(server.url("localhost"), allowed=frozenset({"127.0.0.1"}))
     assert len(server.requests) == 2
 
 
 async def test_a_name_without_an_address():
-    assert "could not be reached" in await failure("http://site.example/", way=way_of(Names({"site.example": [[]]})))
+    assert "could not be reached" in await failure(
+        "http://site.example/", connector=way_of(Names({"site.example": [[]]}))
+    )
 
 
 # -- redirects
@@ -113,13 +117,13 @@ async def test_a_redirect_on_the_same_host_is_followed_without_its_cookies():
     assert b"referer" not in server.requests[1].lower()
 
 
-@pytest.mark.parametrize("to", ["http://other.example/x", "https://www.site.example/x", "//93.184.216.34/x"])
-async def test_a_redirect_to_another_host_is_said_and_not_followed(to):
+@pytest.mark.parametrize("target", ["http://other.example/x", "https://www.site.example/x", "//93.184.216.34/x"])
+async def test_a_redirect_to_another_host_is_said_and_not_followed(target):
     detour = Detour()
-    async with RawServer(sending(answer(status="302 Found", location=to))) as server:
-        found = await fetch(server.url(), NOBODY, FetchLimits(timeouts=PATIENT), way_of(detour=detour))
-    assert isinstance(found, OtherHostRedirect)
-    assert found.address.split("//")[1] == to.split("//")[1]
+    async with RawServer(sending(answer(status="302 Found", location=target))) as server:
+        redirect = await fetch(server.url(), NOBODY, FetchLimits(timeouts=PATIENT), way_of(detour=detour))
+    assert isinstance(redirect, OtherHostRedirect)
+    assert redirect.address.split("//")[1] == target.split("//")[1]
     assert detour.told == [PUBLIC]
 
 
@@ -154,7 +158,7 @@ async def test_redirects_end():
     assert len(server.requests) == MAX_REDIRECTS + 1
 
 
-# -- what it takes
+# -- what is accepted
 
 SMALL = FetchLimits(wire=10_000, plain=100_000, timeouts=PATIENT)
 LOTS = b"\0" * 10_000_000
@@ -200,11 +204,11 @@ ENDLESS_CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("head", "piece"),
+    ("head", "chunk"),
     [(ENDLESS_CHUNKED, b"400\r\n" + b"x" * 1024 + b"\r\n"), (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1024)],
 )
-async def test_a_body_without_end_is_left(head, piece):
-    async with RawServer(endless(head, piece)) as server:
+async def test_a_body_without_end_is_left(head, chunk):
+    async with RawServer(endless(head, chunk)) as server:
         assert "larger than 0.01 MB" in await failure(server.url(), SMALL)
         await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
 
@@ -221,8 +225,8 @@ async def test_silence_ends():
         await reader.read()
 
     async with RawServer(silent) as server:
-        said = await failure(server.url(), FetchLimits(timeouts=FetchTimeouts(connect=5, idle=0.1, total=20)))
-    assert "does not answer" in said
+        error = await failure(server.url(), FetchLimits(timeouts=FetchTimeouts(connect=5, idle=0.1, total=20)))
+    assert "does not answer" in error
 
 
 async def test_headers_without_end():
@@ -245,9 +249,9 @@ GARBAGE = [
 ]
 
 
-@pytest.mark.parametrize("sent", GARBAGE)
-async def test_garbage_is_no_page(sent):
-    async with RawServer(sending(sent)) as server:
+@pytest.mark.parametrize("response", GARBAGE)
+async def test_garbage_is_no_page(response):
+    async with RawServer(sending(response)) as server:
         assert "could not be reached" in await failure(server.url())
 
 
@@ -279,10 +283,10 @@ async def test_cancelling_closes_the_connection():
 
 
 def certificate(folder: Path, *names: str) -> Path:
-    """Signed by itself; key and certificate in one file."""
+    """Create a self-signed certificate; key and certificate are in one file."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    made = (
+    signed = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -290,26 +294,26 @@ def certificate(folder: Path, *names: str) -> Path:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in names]), critical=False)
         .sign(key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file = folder / "server.pem"
-    file.write_bytes(secret + made.public_bytes(pem))
+    file.write_bytes(secret + signed.public_bytes(pem))
     return file
 
 
 async def over_tls(file: Path, host: str) -> tuple[str, int]:
-    """What was said of a page of this host, and how many requests the server saw."""
+    """Return the page of this host or the error, and how many requests the server saw."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     async with RawServer(sending(answer(b"safe", **HTML)), context) as server:
         try:
-            said = (await page(server.url(host).replace("http:", "https:"))).data.decode()
+            text = (await page(server.url(host).replace("http:", "https:"))).data.decode()
         except ToolFailed as error:
-            said = str(error)
-    return said, len(server.requests)
+            text = str(error)
+    return text, len(server.requests)
 
 
 async def test_the_certificate_is_that_of_the_name_and_not_of_the_address(tmp_path, monkeypatch):

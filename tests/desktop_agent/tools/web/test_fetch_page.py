@@ -1,4 +1,4 @@
-"""The tool: what it says of itself, what it answers, and that nothing of it leads around the gates."""
+"""The tool `fetch_page`: its declaration, its answers, and that it cannot be used to evade the permission gates."""
 
 import json
 import subprocess
@@ -23,8 +23,8 @@ def tool(hosts=frozenset()):
     return fetch_page(lambda: hosts, way=way_of(), bounds=FetchLimits())
 
 
-async def texts(wanted, made=None):
-    return [part.text for part in await (made or tool()).run(wanted, CALL)]
+async def texts(page_input, page_tool=None):
+    return [part.text for part in await (page_tool or tool()).run(page_input, CALL)]
 
 
 def test_what_speaks_http_is_loaded_when_the_first_page_is_wanted():
@@ -34,47 +34,51 @@ def test_what_speaks_http_is_loaded_when_the_first_page_is_wanted():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_what_it_is():
-    made = tool()
-    assert (made.name, made.tool_class, made.effects) == ("fetch_page", ToolClass.READ_ONLY, {Effect.NETWORK})
-    assert made.brings is not None
-    assert made.brings(FetchPageInput(url="http://BÜCHER.example./x")) == UntrustedSource(
+def test_its_declaration():
+    page_tool = tool()
+    assert (page_tool.name, page_tool.tool_class, page_tool.effects) == (
+        "fetch_page",
+        ToolClass.READ_ONLY,
+        {Effect.NETWORK},
+    )
+    assert page_tool.brings is not None
+    assert page_tool.brings(FetchPageInput(url="http://BÜCHER.example./x")) == UntrustedSource(
         "web", "xn--bcher-kva.example"
     )
-    assert made.brings(FetchPageInput(url="http://localhost:8000/")) == UntrustedSource("web", "localhost")
-    assert made.brings(FetchPageInput(url="nonsense")) == UntrustedSource("web", "")
+    assert page_tool.brings(FetchPageInput(url="http://localhost:8000/")) == UntrustedSource("web", "localhost")
+    assert page_tool.brings(FetchPageInput(url="nonsense")) == UntrustedSource("web", "")
     for wrong in ({}, {"url": ""}, {"url": "http://x", "start": -1}, {"url": "http://x", "more": 1}):
         with pytest.raises(ToolInputInvalid):
-            made.checked(wrong)
+            page_tool.checked(wrong)
 
 
 @pytest.mark.parametrize(
     ("url", "host"), [("https://Docs.Example.ORG./a", "docs.example.org"), ("http://0x5db8d822/", "93.184.216.34")]
 )
 async def test_rules_see_the_one_form_of_the_host(url, host):
-    made = tool()
-    assert made.subjects is not None
-    assert await made.subjects(FetchPageInput(url=url)) == (HostSubject(host),)
+    page_tool = tool()
+    assert page_tool.subjects is not None
+    assert await page_tool.subjects(FetchPageInput(url=url)) == (HostSubject(host),)
 
 
 async def test_a_private_host_has_no_subject_unless_it_is_allowed():
-    wanted = FetchPageInput(url="http://localhost:8000/")
+    page_input = FetchPageInput(url="http://localhost:8000/")
     subjects = tool().subjects
     assert subjects is not None
     with pytest.raises(HostRefused):
-        await subjects(wanted)
+        await subjects(page_input)
     hosts: set[str] = set()
-    made = fetch_page(lambda: frozenset(hosts))
-    assert made.subjects is not None
+    page_tool = fetch_page(lambda: frozenset(hosts))
+    assert page_tool.subjects is not None
     hosts.add("localhost")
-    assert await made.subjects(wanted) == (HostSubject("localhost"),)
+    assert await page_tool.subjects(page_input) == (HostSubject("localhost"),)
 
 
 async def test_the_preview_shows_what_is_sent():
     preview = tool().preview
     assert preview is not None
-    shown = await preview(FetchPageInput(url="https://Example.org/a b#c"))
-    assert shown == NetworkPreview("GET", "https://example.org/a%20b", "example.org")
+    ordinary = await preview(FetchPageInput(url="https://Example.org/a b#c"))
+    assert ordinary == NetworkPreview("GET", "https://example.org/a%20b", "example.org")
     deceiving = await preview(FetchPageInput(url="https://аррӏе.com/"))
     assert isinstance(deceiving, NetworkPreview)
     assert deceiving.host == "xn--80ak6aa92e.com"
@@ -109,49 +113,49 @@ async def test_text_and_json_stay_as_they_are():
 async def test_a_long_page_is_read_in_parts_that_make_the_whole_and_fetched_once():
     whole = "".join(f"line {n}\n" for n in range(12_000))
     async with RawServer(sending(answer(whole.encode(), content_type="text/plain"))) as server:
-        made, start, read = tool(), 0, ""
+        page_tool, start, text = tool(), 0, ""
         while True:
-            body, *note = await texts(FetchPageInput(url=server.url(), start=start), made)
-            read += body.partition("]\n\n")[2]
+            body, *note = await texts(FetchPageInput(url=server.url(), start=start), page_tool)
+            text += body.partition("]\n\n")[2]
             if not note:
                 break
             assert len(body) <= PART_LENGTH + 100
-            assert f"{len(whole) - len(read):,} more characters; go on with start {len(read)}." in note[0]
-            assert read.endswith("\n")
-            start = len(read)
-        assert read == whole
+            assert f"{len(whole) - len(text):,} more characters; go on with start {len(text)}." in note[0]
+            assert text.endswith("\n")
+            start = len(text)
+        assert text == whole
         assert len(server.requests) == 1
-        await texts(FetchPageInput(url=server.url()), made)
+        await texts(FetchPageInput(url=server.url()), page_tool)
         assert len(server.requests) == 2
         with pytest.raises(ToolFailed, match="there is no character 999,999"):
-            await texts(FetchPageInput(url=server.url(), start=999_999), made)
+            await texts(FetchPageInput(url=server.url(), start=999_999), page_tool)
 
 
 async def test_only_the_last_pages_are_kept():
     async with RawServer(sending(answer(b"x" * 50, content_type="text/plain"))) as server:
-        made = tool()
+        page_tool = tool()
         for path in "abcde":
-            await texts(FetchPageInput(url=server.url(path=f"/{path}")), made)
-        await texts(FetchPageInput(url=server.url(path="/e"), start=9), made)
+            await texts(FetchPageInput(url=server.url(path=f"/{path}")), page_tool)
+        await texts(FetchPageInput(url=server.url(path="/e"), start=9), page_tool)
         assert len(server.requests) == 5
-        await texts(FetchPageInput(url=server.url(path="/a"), start=9), made)
+        await texts(FetchPageInput(url=server.url(path="/a"), start=9), page_tool)
         assert len(server.requests) == 6
 
 
 async def test_a_kept_page_is_no_way_around_a_host_that_is_refused_by_now():
     hosts = {"127.0.0.1"}
     async with RawServer(sending(answer(b"x" * 50, content_type="text/plain"))) as server:
-        made = fetch_page(lambda: frozenset(hosts))
-        await texts(FetchPageInput(url=server.url("127.0.0.1")), made)
+        page_tool = fetch_page(lambda: frozenset(hosts))
+        await texts(FetchPageInput(url=server.url("127.0.0.1")), page_tool)
         hosts.clear()
         with pytest.raises(HostRefused):
-            await texts(FetchPageInput(url=server.url("127.0.0.1"), start=9), made)
+            await texts(FetchPageInput(url=server.url("127.0.0.1"), start=9), page_tool)
 
 
 async def test_another_host_is_named_and_has_to_be_asked_for():
     async with RawServer(sending(answer(status="301 Moved", location="https://other.example/new"))) as server:
-        (said,) = await texts(FetchPageInput(url=server.url()))
-    assert "moved to another host: https://other.example/new" in said
+        (text,) = await texts(FetchPageInput(url=server.url()))
+    assert "moved to another host: https://other.example/new" in text
 
 
 async def test_a_server_cannot_put_hidden_characters_into_what_is_said_of_it():

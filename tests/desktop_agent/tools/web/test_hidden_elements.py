@@ -84,7 +84,7 @@ def test_what_is_seen_or_may_be(style: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sheet", "shown"),
+    ("sheet", "expected"),
     [
         (".x{display:none}", "b"),
         ("p.x , .other { color: red; DISPLAY:none }", "b"),
@@ -100,9 +100,9 @@ def test_what_is_seen_or_may_be(style: str) -> None:
         ("@font-face{src:url(x)} .x{position:absolute;left:-999em}", "b"),
     ],
 )
-def test_sheets_of_the_page(sheet: str, shown: str) -> None:
+def test_sheets_of_the_page(sheet: str, expected: str) -> None:
     page = f"<style>{sheet}</style><p class='w X'>a<p id=y>b"
-    assert "".join(read_page(page, "http://x/")["text"].split()) == shown
+    assert "".join(read_page(page, "http://x/")["text"].split()) == expected
 
 
 @pytest.mark.parametrize("html", ["<p popover>H", "<p hidden>H", "<p aria-hidden=TRUE>H", "<dialog>H</dialog>"])
@@ -110,9 +110,9 @@ def test_attributes_that_hide(html: str) -> None:
     assert read_page(f"a{html}", "http://x/")["text"].split() == ["a"]
 
 
-def seen(html: str) -> tuple[str, int]:
-    made = read_page(html, "http://x/")
-    return "".join(made["text"].split()), made["transparent"]
+def visible_text(html: str) -> tuple[str, int]:
+    page = read_page(html, "http://x/")
+    return "".join(page["text"].split()), page["transparent"]
 
 
 @pytest.mark.parametrize(
@@ -124,18 +124,18 @@ def seen(html: str) -> tuple[str, int]:
     ],
 )
 def test_transparent_words_are_left_out_and_counted(style: str) -> None:
-    assert seen(f'<p>a<p style="{style}">Hidden  <b>words</b><p>b') == ("ab", 12)
+    assert visible_text(f'<p>a<p style="{style}">Hidden  <b>words</b><p>b') == ("ab", 12)
 
 
 @pytest.mark.parametrize(
     "style", ["opacity:1", "opacity:.1", "opacity:50%", "opacity:inherit", "filter:opacity(1)", "filter:opacity()"]
 )
 def test_what_shows_through_is_read(style: str) -> None:
-    assert seen(f'<p style="{style}">a') == ("a", 0)
+    assert visible_text(f'<p style="{style}">a') == ("a", 0)
 
 
 @pytest.mark.parametrize(
-    ("sheet", "shown"),
+    ("sheet", "expected"),
     [
         (".x{opacity:0}", "b"),
         ("p.x, .other{color:red; opacity : 0 }", "b"),
@@ -152,18 +152,21 @@ def test_what_shows_through_is_read(style: str) -> None:
         ("body, html{opacity:0} .w{opacity:.9}", "ab"),
     ],
 )
-def test_transparent_by_sheets_of_the_page(sheet: str, shown: str) -> None:
+def test_transparent_by_sheets_of_the_page(sheet: str, expected: str) -> None:
     page = f"<style>{sheet}</style><p class='w X'>a<p id=y>b"
-    assert seen(page) == (shown, 2 - len(shown))
+    assert visible_text(page) == (expected, 2 - len(expected))
 
 
 def test_a_style_of_an_element_goes_before_its_class() -> None:
     sheet = "<style>.x{opacity:0} .y{color:red} .y.seen{opacity:1}</style>"
-    assert seen(f'{sheet}<p class=x style="opacity:1">a<p class=y style="opacity:0">b<p class=x>H') == ("ab", 1)
+    assert visible_text(f'{sheet}<p class=x style="opacity:1">a<p class=y style="opacity:0">b<p class=x>H') == ("ab", 1)
 
 
 def test_a_whole_page_is_never_transparent() -> None:
-    assert seen('<html style="opacity:0"><body style="opacity:0" class=x><style>.x{opacity:0}</style>a') == ("a", 0)
+    assert visible_text('<html style="opacity:0"><body style="opacity:0" class=x><style>.x{opacity:0}</style>a') == (
+        "a",
+        0,
+    )
 
 
 def test_pages_as_people_make_them_lose_nothing() -> None:

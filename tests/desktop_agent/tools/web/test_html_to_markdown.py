@@ -29,8 +29,8 @@ def test_what_a_reader_needs_of_a_page_is_kept_and_nothing_that_nobody_came_for(
 
 
 def test_the_title_is_told_and_is_no_part_of_the_text():
-    found = read_page("<title>\n A &lt;b&gt;\n title </title><p>text", BASE)
-    assert (found["title"], found["text"]) == ("A <b> title", "text\n")
+    page = read_page("<title>\n A &lt;b&gt;\n title </title><p>text", BASE)
+    assert (page["title"], page["text"]) == ("A <b> title", "text\n")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_small_and_faint_words_are_read():
 
 
 @pytest.mark.parametrize(
-    ("html", "said"),
+    ("html", "expected"),
     [
         (
             '<a href="https://e.example/">x](https://g.example/) [y</a>',
@@ -143,13 +143,13 @@ def test_small_and_faint_words_are_read():
         ("<img alt='x](http://e)' src=/a>", "![x\\](http://e)](https://docs.example/a)"),
     ],
 )
-def test_nothing_looks_like_a_link_that_the_page_does_not_have(html, said):
-    assert read_page(html, "https://docs.example/page")["text"].strip() == said
+def test_nothing_looks_like_a_link_that_the_page_does_not_have(html, expected):
+    assert read_page(html, "https://docs.example/page")["text"].strip() == expected
 
 
 def test_hidden_characters_are_counted_whether_they_are_written_or_referred_to():
-    found = read_page("<p>a\u200b&#8203;&#x202e;b", BASE)
-    assert (found["text"], found["hidden"]) == ("ab\n", 3)
+    page = read_page("<p>a\u200b&#8203;&#x202e;b", BASE)
+    assert (page["text"], page["hidden"]) == ("ab\n", 3)
 
 
 TAGS = ["p", "div", "span", "b", "a", "ul", "li", "dl", "dt", "dd", "table", "tr", "td", "th", "caption", "pre", "code"]
@@ -166,6 +166,6 @@ def test_any_soup_of_tags_is_read(seed):
             chance.choice((f"<{tag}{chance.choice(MARKS)}>", f"</{tag}>", f"<{tag}/>", chance.choice(WORDS)))
             for tag in chance.choices(TAGS, k=40)
         )
-        found = text("".join(pieces))
-        assert "\x01" not in found
-        assert "\u202e" not in found
+        markdown = text("".join(pieces))
+        assert "\x01" not in markdown
+        assert "\u202e" not in markdown

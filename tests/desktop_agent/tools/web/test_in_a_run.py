@@ -29,8 +29,8 @@ async def test_the_person_sees_where_it_goes_and_then_the_model_reads_it():
         running = desk.start()
         await asyncio.wait_for(desk.approvals_open(), PATIENCE)
         assert not server.requests
-        (asked,) = desk.approvals.open_approvals
-        assert asked.preview == NetworkPreview("GET", server.url(), "site.example")
+        (approval,) = desk.approvals.open_approvals
+        assert approval.preview == NetworkPreview("GET", server.url(), "site.example")
         desk.decide(AllowOnce())
         await running
     (result,) = desk.memory.results

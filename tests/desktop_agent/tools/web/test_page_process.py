@@ -1,4 +1,4 @@
-"""The kernel holds the process that reads a page, whatever code in C may do in it."""
+"""The kernel confines the process that reads a page, whatever native code in it tries."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from desktop_agent.tools.web import page_process
 from desktop_agent.tools.web.pages import _ENCODINGS, WebPageReader
 from desktop_agent.types.errors import ToolFailed
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
-from tests.desktop_agent.tools.web.native import DEEDS, trying
+from tests.desktop_agent.tools.web.native import DEEDS, reader_with_deeds
 from tests.desktop_agent.tools.web.page_set import PAGES
 
 ADDRESS = "https://docs.example.org/lib/page.html"
@@ -37,46 +37,46 @@ def victim() -> Iterator[int]:
 
 
 def names_in(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())
 
 
-async def told(reader: WebPageReader) -> dict[str, int]:
+async def deed_results(reader: WebPageReader) -> dict[str, int]:
     return json.loads((await reader.read("y", ADDRESS)).text)
 
 
 async def test_code_in_c_can_open_connect_and_signal_nothing(tmp_path: Path, victim: int):
-    found = await told(trying(tmp_path, victim))
-    assert found == dict.fromkeys(DEEDS, -1)
+    results = await deed_results(reader_with_deeds(tmp_path, victim))
+    assert results == dict.fromkeys(DEEDS, -1)
     assert names_in(tmp_path) == ["other", "there", "third"]
 
 
-async def test_without_it_all_of_this_is_done(tmp_path: Path, victim: int):
-    found = await told(trying(tmp_path, victim, before=LOOSE))
-    assert {name for name, answer in found.items() if answer < 0} <= RARE
+async def test_without_confinement_all_of_this_is_done(tmp_path: Path, victim: int):
+    results = await deed_results(reader_with_deeds(tmp_path, victim, before=LOOSE))
+    assert {name for name, answer in results.items() if answer < 0} <= RARE
     assert names_in(tmp_path) == ["moved", "new", "there"]
 
 
 @pytest.mark.parametrize(("before", "text"), [("", "refused"), (LOOSE, "it was run")])
 async def test_no_program_is_executed(tmp_path: Path, before: str, text: str):
-    assert (await trying(tmp_path, 0, before=before, deed=EXECUTE).read("y", ADDRESS)).text == text
+    assert (await reader_with_deeds(tmp_path, 0, before=before, deed=EXECUTE).read("y", ADDRESS)).text == text
 
 
 @pytest.mark.parametrize(
     ("before", "refused"), [(NO_FILTER, {"open", "create", "list", "remove"}), (NO_LANDLOCK, set(DEEDS))]
 )
 async def test_each_of_the_two_holds_alone(tmp_path: Path, victim: int, before: str, refused: set[str]):
-    found = await told(trying(tmp_path, victim, before=before))
-    assert {name for name, answer in found.items() if answer < 0} >= refused
+    results = await deed_results(reader_with_deeds(tmp_path, victim, before=before))
+    assert {name for name, answer in results.items() if answer < 0} >= refused
 
 
 async def test_where_the_kernel_has_neither_python_refuses(tmp_path: Path, victim: int):
     neither = "def refuse(*_): raise OSError\nkernel_limits.landlock_version = kernel_limits.install_filter = refuse"
-    assert (await told(trying(tmp_path, victim, before=neither)))["open"] >= 0
+    assert (await deed_results(reader_with_deeds(tmp_path, victim, before=neither)))["open"] >= 0
     with pytest.raises(ToolFailed, match="could not be read"):
-        await trying(tmp_path, 0, before=neither, deed="open(there)").read("y", ADDRESS)
+        await reader_with_deeds(tmp_path, 0, before=neither, deed="open(there)").read("y", ADDRESS)
 
 
-# What Python and the libraries might load only when they meet it: a codec, the forms of names, numbers of addresses.
+# Markup for which Python and the libraries load code late: codecs, international host names, numeric addresses.
 ODD = "".join(f"<meta charset='{each}'><p>x" for each in sorted(_ENCODINGS)) + (
     "<base href='http://[::1]:80/'><a href='http://bücher.example/ä?ö#ü'>a</a><a href='http://[v1.x]/'>b</a>"
     "<a href='http://℀.example/'>c</a><a href='http://[::ffff:1.2.3.4'>d</a><img alt=é src='//xn--bcher-kva.example'>"
@@ -95,7 +95,7 @@ async def test_nothing_is_loaded_once_it_is_closed_in(tmp_path: Path):
         "    return {'title': '', 'text': json.dumps([late, *found]), 'hidden': 0, 'cut': False}"
     )
     pages = [ODD, *(page.html for page in PAGES.values())]
-    found = await trying(tmp_path, 0, before=before, deed=deed).read(json.dumps(pages), ADDRESS)
-    late, *texts = json.loads(found.text)
+    result = await reader_with_deeds(tmp_path, 0, before=before, deed=deed).read(json.dumps(pages), ADDRESS)
+    late, *texts = json.loads(result.text)
     assert late == []
-    assert texts == [page_process.read_page(each, ADDRESS)["text"] for each in pages]
+    assert texts == [page_process.read_page(html, ADDRESS)["text"] for html in pages]

@@ -56,17 +56,17 @@ HOSTILE = {
 @pytest.mark.parametrize("name", few(HOSTILE, 3, "each is a process of its own; every eighth on a push"))
 async def test_hostile_pages_are_read_all_the_same(name):
     html = HOSTILE[name]
-    # Its time of the processor is bounded all the same.
+    # The limit of processor time still holds.
     patient = WebPageReader(default_reader().command, timeout=PATIENCE)
-    found = await patient.read(html, ADDRESS)
+    page = await patient.read(html, ADDRESS)
     assert (
-        found.cut
+        page.cut
         if len(html) > page_process.MAX_ANSWER_LENGTH
-        else found.text.rstrip().rstrip(")").endswith(("x", f"{'y' * 10}"))
+        else page.text.rstrip().rstrip(")").endswith(("x", f"{'y' * 10}"))
     )
 
 
-# Each looks through all that are open for one that it would end.
+# Each start tag searches all open elements for one that it would close.
 FOR_EVER = "<div>" * 400_000
 
 
@@ -102,7 +102,7 @@ async def test_a_cancel_ends_the_process(new_children):
 
 
 def confined(code: str) -> WebPageReader:
-    """The real child, but what it does with a page is this."""
+    """Return a reader with the real child, which runs this code for a page."""
     program = (
         f"import sys; sys.path.insert(0, {str(page_process.__file__).partition('/desktop_agent/')[0]!r})\n"
         "from desktop_agent.processes import worker_process\n"
@@ -136,14 +136,14 @@ async def test_the_process_is_confined(code):
 
 
 async def test_the_confined_child_of_these_tests_works():
-    made = confined("return {'title': '', 'text': 'out', 'hidden': 0, 'cut': False}")
-    assert (await made.read("y", ADDRESS)).text == "out"
+    reader = confined("return {'title': '', 'text': 'out', 'hidden': 0, 'cut': False}")
+    assert (await reader.read("y", ADDRESS)).text == "out"
 
 
 WHOLE = '{"title": "", "text": "", "hidden": 0, "cut": false}'
 
 
-@pytest.mark.parametrize("said", ["print('nonsense')", "pass", "print('{}')", f"print({WHOLE!r}); exit(1)"])
-async def test_a_child_that_says_nothing_of_use(said):
+@pytest.mark.parametrize("code", ["print('nonsense')", "pass", "print('{}')", f"print({WHOLE!r}); exit(1)"])
+async def test_a_child_that_says_nothing_of_use(code):
     with pytest.raises(ToolFailed, match="could not be read"):
-        await WebPageReader((sys.executable, "-c", said)).read("x", ADDRESS)
+        await WebPageReader((sys.executable, "-c", code)).read("x", ADDRESS)

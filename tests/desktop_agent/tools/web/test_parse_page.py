@@ -8,7 +8,7 @@ from desktop_agent.tools.web.html_parser import MAX_DEPTH, child_elements, class
 
 
 def shape(element: Tag) -> str:
-    inner = "".join(str(each) if isinstance(each, NavigableString) else shape(each) for each in element.contents)
+    inner = "".join(str(child) if isinstance(child, NavigableString) else shape(child) for child in element.contents)
     return f"{element.name}({inner})"
 
 
@@ -39,16 +39,17 @@ def shape(element: Tag) -> str:
     ],
 )
 def test_shapes(html, expected):
-    body = next(each for each in iter_elements(parse_page(f"<body>{html}")[0]) if each.name == "body")
+    body = next(element for element in iter_elements(parse_page(f"<body>{html}")[0]) if element.name == "body")
     assert shape(body) == f"body({expected})"
 
 
 def test_too_deep_elements_are_left_out_and_what_is_in_them_stays():
     page = parse_page("<div>" * 5000 + "<p>deep</p>" + "</div>" * 5000 + "<p>after")[0]
     assert page.get_text().split() == ["deep", "after"]
-    depth, at = 0, page
-    while at := next(
-        reversed(list(child_elements(at))) if at.name in {"[document]", "html"} else child_elements(at), None
+    depth, element = 0, page
+    while element := next(
+        reversed(list(child_elements(element))) if element.name in {"[document]", "html"} else child_elements(element),
+        None,
     ):
         depth += 1
     assert depth == MAX_DEPTH
@@ -60,5 +61,7 @@ def test_words_that_too_deep_elements_kept_apart_stay_apart():
 
 
 def test_classes_and_ids_are_words():
-    found = {each.name: class_names(each) for each in iter_elements(parse_page("<p class='A b' id=C>x<b>y")[0])}
-    assert (found["p"], found["b"]) == ({"a", "b", "c"}, set())
+    classes = {
+        element.name: class_names(element) for element in iter_elements(parse_page("<p class='A b' id=C>x<b>y")[0])
+    }
+    assert (classes["p"], classes["b"]) == ({"a", "b", "c"}, set())

@@ -1,4 +1,4 @@
-"""What is taken out of a page, or moved in it, leaves a whole tree, and nothing is looked for among its neighbours."""
+"""Removing or moving elements leaves a consistent tree, and does not search the siblings."""
 
 from itertools import pairwise
 
@@ -18,42 +18,42 @@ BASE = "https://docs.example.org/"
 
 
 def body(html: str) -> Tag:
-    return next(each for each in iter_elements(parse_page(html)[0]) if each.name == "body")
+    return next(element for element in iter_elements(parse_page(html)[0]) if element.name == "body")
 
 
-def linked(part: Tag) -> None:
-    """Fails where the links between elements disagree with what they are in."""
-    for each in iter_elements(part):
-        for before, after in pairwise(each.contents):
+def assert_links_agree(root: Tag) -> None:
+    """Assert that the links between elements agree with their parents."""
+    for element in iter_elements(root):
+        for before, after in pairwise(element.contents):
             assert before.next_sibling is after
             assert after.previous_sibling is before
-        for inner in each.contents:
-            assert inner.parent is each
-    every = [part, *part.descendants]
-    for before, after in pairwise(every):
+        for inner in element.contents:
+            assert inner.parent is element
+    elements = [root, *root.descendants]
+    for before, after in pairwise(elements):
         assert before.next_element is after
         assert after.previous_element is before
 
 
-@pytest.mark.parametrize("gone", ["a", "b", "c", "ab", "bc", "ac", "abc", ""])
-def test_the_tree_stays_whole(gone):
+@pytest.mark.parametrize("removed", ["a", "b", "c", "ab", "bc", "ac", "abc", ""])
+def test_the_tree_stays_whole(removed):
     page = body("".join(f"<div id={name}><p>{name}</p>,</div>" for name in "abc"))
-    out = [each for each in child_elements(page) if each.attrs["id"] in gone]
+    out = [element for element in child_elements(page) if element.attrs["id"] in removed]
     remove_children(page, out)
-    assert page.get_text() == "".join(f"{name}," for name in "abc" if name not in gone)
-    assert all(each.parent is None and each.get_text() for each in out)
-    linked(page)
+    assert page.get_text() == "".join(f"{name}," for name in "abc" if name not in removed)
+    assert all(element.parent is None and element.get_text() for element in out)
+    assert_links_agree(page)
 
 
 def test_a_list_beside_an_item_comes_to_be_in_it():
-    part = body(
+    page = body(
         "<ul><ol><li>0</ol><li>a</li><ul><li>b</li></ul><ol start=3><li>c</ol><li>d</li><p>e</p><ul><li>f</ul></ul>"
         "<dir><li>g</li><ul><li>h</ul></dir>"
     )
-    assert " ".join(to_markdown(part, BASE).split()) == "1. 0 - a - b 3. c - d e - f - g - h"
-    outer = next(child_elements(part))
-    assert [each.name for each in child_elements(outer)] == ["ol", "li", "li", "p", "ul"]
-    linked(part)
+    assert " ".join(to_markdown(page, BASE).split()) == "1. 0 - a - b 3. c - d e - f - g - h"
+    outer = next(child_elements(page))
+    assert [child.name for child in child_elements(outer)] == ["ol", "li", "li", "p", "ul"]
+    assert_links_agree(page)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
-"""What nobody sees does not reach a model; what scripts and emoji need stays."""
+"""Invisible characters do not reach a model; those that scripts and emoji need stay."""
 
 import pytest
 
 from desktop_agent.tools.web.page_process import strip_invisible
 
 
-def tagged(words: str) -> str:
-    return "".join(chr(0xE0000 + ord(each)) for each in words)
+def tagged(text: str) -> str:
+    return "".join(chr(0xE0000 + ord(char)) for char in text)
 
 
 @pytest.mark.parametrize(
-    ("given", "left"),
+    ("text", "expected"),
     [
         ("a\x1b[31mb\x00\x07", "a[31mb"),
         ("a\r\nb\rc\td", "a\nb\nc\td"),
@@ -25,14 +25,14 @@ def tagged(words: str) -> str:
         ("\x85\x9b", ""),
     ],
 )
-def test_what_hides_is_taken_out(given, left):
-    text, hidden = strip_invisible(given)
-    assert text == left
-    assert hidden == len(given.replace("\r\n", "\n")) - len(left)
+def test_what_hides_is_taken_out(text, expected):
+    stripped, hidden = strip_invisible(text)
+    assert stripped == expected
+    assert hidden == len(text.replace("\r\n", "\n")) - len(expected)
 
 
 @pytest.mark.parametrize(
-    "kept", ["می\u200cخواهم", "👨\u200d👩\u200d👧", "❤\ufe0f", "क\u094d\u200dष", "naïve café — “ok”", "1\n\t2"]
+    "text", ["می\u200cخواهم", "👨\u200d👩\u200d👧", "❤\ufe0f", "क\u094d\u200dष", "naïve café — “ok”", "1\n\t2"]
 )
-def test_what_is_needed_stays(kept):
-    assert strip_invisible(kept) == (kept, 0)
+def test_what_is_needed_stays(text):
+    assert strip_invisible(text) == (text, 0)
