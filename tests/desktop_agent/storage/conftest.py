@@ -2,5 +2,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def made_anew(makes_databases: None) -> None:
-    """How a database is made is judged here."""
+def create_each_database(makes_databases: None) -> None:
+    """Create each database anew, as these tests check how databases are created."""

@@ -1,4 +1,4 @@
-"""Runs in a process of its own, started by test_secrets.py: one scenario, told as JSON on the last line."""
+"""A child process of test_secrets.py: it runs one scenario and prints the results as JSON on the last line."""
 
 import asyncio
 import io
@@ -40,26 +40,26 @@ async def prepare() -> dict[str, Any]:
     return {}
 
 
-async def keep() -> dict[str, Any]:
+async def use_keyring() -> dict[str, Any]:
     store = SecretStore()
-    said: dict[str, Any] = {"before": plain(await store.get("key"))}
+    results: dict[str, Any] = {"before": plain(await store.get("key"))}
     await store.set("key", SecretStr(PLANTED))
-    said["after_set"] = plain(await store.get("key")) == PLANTED
-    said["in_another_store"] = plain(await SecretStore().get("key")) == PLANTED
-    said["other_service"] = plain(await SecretStore(service="Another").get("key"))
+    results["after_set"] = plain(await store.get("key")) == PLANTED
+    results["in_another_store"] = plain(await SecretStore().get("key")) == PLANTED
+    results["other_service"] = plain(await SecretStore(service="Another").get("key"))
     store.remember_for_session("key", SecretStr("in memory"))
-    said["memory_first"] = plain(await store.get("key"))
+    results["memory_first"] = plain(await store.get("key"))
     await store.set("key", SecretStr("second"))
-    said["after_replacing"] = plain(await store.get("key"))
-    said["remembered_after_replacing"] = plain(store.remembered_secret("key"))
+    results["after_replacing"] = plain(await store.get("key"))
+    results["remembered_after_replacing"] = plain(store.remembered_secret("key"))
     await store.delete("key")
-    said["after_deleting"] = plain(await store.get("key"))
-    said["deleting_again"] = await error_name(store.delete("key"))
-    said["backend"] = await store.find_keyring()
-    return said
+    results["after_deleting"] = plain(await store.get("key"))
+    results["deleting_again"] = await error_name(store.delete("key"))
+    results["backend"] = await store.find_keyring()
+    return results
 
 
-async def refused(limit: float) -> dict[str, Any]:
+async def try_refusing_keyring(limit: float) -> dict[str, Any]:
     store = SecretStore(timeout=limit)
     calls = [store.get("key"), store.set("key", SecretStr(PLANTED)), store.delete("key")]
     errors = [await error_of(call) for call in calls]
@@ -77,44 +77,46 @@ def calls_to_the_backend() -> int:
     return strange.Waiting.calls if strange else 0
 
 
-async def missing() -> dict[str, Any]:
-    said = await refused(60.0)
-    return {**said, "after_deleting": await error_name(SecretStore().get("key"))}
+async def try_missing_keyring() -> dict[str, Any]:
+    results = await try_refusing_keyring(60.0)
+    return {**results, "after_deleting": await error_name(SecretStore().get("key"))}
 
 
-async def tell() -> dict[str, Any]:
+async def try_leaking_keyring() -> dict[str, Any]:
     log = io.StringIO()
     logging.basicConfig(stream=log, level=logging.DEBUG, force=True)
     asyncio.get_running_loop().set_debug(True)
     store, key = SecretStore(), SecretStr(PLANTED)
-    looked_at = {"repr": repr(store), "state": repr(vars(store))}
+    shown = {"repr": repr(store), "state": repr(vars(store))}
     raised: list[str] = []
     for name, call in {"set": store.set("key", key), "get": store.get("key")}.items():
         try:
             await call
         except SecretsUnavailable as error:
             raised.append(type(error).__name__)
-            told = traceback.TracebackException.from_exception(error, capture_locals=True)
-            looked_at[name] = "".join(told.format()) + repr(error) + str(error) + error.detail + repr(vars(error))
+            traceback_with_locals = traceback.TracebackException.from_exception(error, capture_locals=True)
+            shown[name] = (
+                "".join(traceback_with_locals.format()) + repr(error) + str(error) + error.detail + repr(vars(error))
+            )
             chain = [error.__cause__, error.__context__]
-            looked_at[name + " chain"] = "".join(map(repr, chain))
+            shown[name + " chain"] = "".join(map(repr, chain))
     store.remember_for_session("key", key)
-    looked_at["state with a key"] = repr(store) + repr(vars(store))
-    looked_at["log"] = log.getvalue()
+    shown["state with a key"] = repr(store) + repr(vars(store))
+    shown["log"] = log.getvalue()
     return {
         "raised": raised,
-        "looked_at": sum(map(len, looked_at.values())),
-        "seen_in": [name for name, text in looked_at.items() if PLANTED in text],
+        "looked_at": sum(map(len, shown.values())),
+        "seen_in": [name for name, text in shown.items() if PLANTED in text],
     }
 
 
 SCENARIOS = {
     "prepare": prepare,
-    "keep": keep,
-    "locked": lambda: refused(60.0),
-    "unanswered": lambda: refused(0.5),
-    "missing": missing,
-    "tell": tell,
+    "keep": use_keyring,
+    "locked": lambda: try_refusing_keyring(60.0),
+    "unanswered": lambda: try_refusing_keyring(0.5),
+    "missing": try_missing_keyring,
+    "leak": try_leaking_keyring,
 }
 
 if __name__ == "__main__":

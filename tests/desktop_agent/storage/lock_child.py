@@ -1,4 +1,4 @@
-"""Runs in a process of its own, started by test_process_lock.py: holds the lock until it is ended."""
+"""A child process of test_process_lock.py, which holds the lock until it is ended."""
 
 import asyncio
 import sys

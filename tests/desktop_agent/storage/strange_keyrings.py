@@ -13,7 +13,7 @@ PLANTED = os.environ.get("PLANTED", "")
 
 
 class Waiting(keyring.backend.KeyringBackend):
-    """A prompt that nobody answers."""
+    """A backend whose prompt nobody answers."""
 
     priority = 5
     calls = 0
@@ -25,8 +25,8 @@ class Waiting(keyring.backend.KeyringBackend):
     set_password = delete_password = get_password
 
 
-class Telling(keyring.backend.KeyringBackend):
-    """Fails in the worst way: the key is in the error's text."""
+class Leaking(keyring.backend.KeyringBackend):
+    """A backend that fails with the key in the text of its error."""
 
     priority = 5
 
@@ -41,11 +41,11 @@ class Telling(keyring.backend.KeyringBackend):
 
 
 class LockedException(Exception):
-    """As the library of the secret service names it."""
+    """The exception of the secret service's library, which is recognised by its name."""
 
 
 class Wrapping(keyring.backend.KeyringBackend):
-    """Just good enough, and locked: the reason comes within another error."""
+    """A locked backend of the lowest accepted priority; its error wraps the reason."""
 
     priority = 1
 
@@ -59,7 +59,7 @@ class Wrapping(keyring.backend.KeyringBackend):
 
 
 class Weak(keyring.backend.KeyringBackend):
-    """What keyring itself does not recommend."""
+    """A backend that keyring itself does not recommend."""
 
     priority = 0.5
     kept: ClassVar[dict[str, str]] = {}
@@ -72,7 +72,7 @@ class Weak(keyring.backend.KeyringBackend):
 
 
 class Plaintext(Weak):
-    """Stands where keyrings.alt would stand, with a priority that somebody raised."""
+    """A stand-in for a backend of keyrings.alt with a raised priority."""
 
     priority = 9
 

@@ -64,16 +64,16 @@ COUNTS = StoredCounts(conversations=1, in_trash=0, messages=7)
 
 
 def break_folder(patch: pytest.MonkeyPatch, broken: Path) -> None:
-    """Let its disk fail whoever lists it, by either of the system's two ways."""
+    """Make `os.listdir` and `os.scandir` fail for this folder, as on a broken disk."""
     for name in ("listdir", "scandir"):
         plain = getattr(os, name)
 
-        def look(path: Any = ".", plain: Callable[[Any], object] = plain) -> object:
+        def fail_for_broken(path: Any = ".", plain: Callable[[Any], object] = plain) -> object:
             if isinstance(path, str | Path) and Path(path) == broken:
                 raise OSError(errno.ENOTCONN, "Transport endpoint is not connected", str(path))
             return plain(path)
 
-        patch.setattr(os, name, look)
+        patch.setattr(os, name, fail_for_broken)
 
 
 async def test_a_backup_is_restored_whole_into_a_new_folder(store: Store, data: Path, tmp_path: Path) -> None:
@@ -104,11 +104,11 @@ async def test_what_is_deleted_since_is_in_the_backup_still(store: Store, data: 
 
 
 async def test_only_the_newest_are_kept(store: Store, data: Path, tmp_path: Path) -> None:
-    made = [await write_backup(store, data, tmp_path / "backups") for _ in range(3)]
-    assert len({backup.folder for backup in made}) == 3
+    backups = [await write_backup(store, data, tmp_path / "backups") for _ in range(3)]
+    assert len({backup.folder for backup in backups}) == 3
     assert await remove_old_backups(tmp_path / "backups", keep=1) == 2
-    (kept,) = await list_backups(tmp_path / "backups")
-    assert [path.name for path in (tmp_path / "backups").iterdir()] == [kept.folder.name]
+    (newest,) = await list_backups(tmp_path / "backups")
+    assert [path.name for path in (tmp_path / "backups").iterdir()] == [newest.folder.name]
 
 
 async def test_nothing_is_restored_over_something(store: Store, data: Path, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ async def test_a_backup_that_fails_leaves_nothing(store: Store, data: Path, tmp_
     assert len(list((tmp_path / "backups").iterdir())) == 1
 
 
-def test_one_whose_schema_is_damaged_is_told_of(tmp_path: Path) -> None:
+def test_a_database_with_a_damaged_schema_is_reported(tmp_path: Path) -> None:
     path = tmp_path / DATABASE_NAME
     create_database(path)
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE messages", b"CREA\xcdE TABLE messages"))
@@ -176,7 +176,7 @@ async def test_a_backup_that_is_cancelled_leaves_nothing(
 async def test_two_backups_of_one_moment_have_a_folder_each(
     store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As if the other process made its folder after this one had looked.
+    # As if the other process created its folder after this one had checked.
     exists = Path.exists
 
     def exists_unseen(path: Path) -> bool:
@@ -242,22 +242,22 @@ async def test_a_link_in_a_backup_is_not_followed(store: Store, data: Path, tmp_
     assert not (tmp_path / "again" / "models.toml").exists()
 
 
-async def test_only_those_of_the_program_are_thinned_out_by_the_program(store: Store, data: Path) -> None:
+async def test_the_program_removes_only_automatic_backups(store: Store, data: Path) -> None:
     backups = data / "backups"
-    asked = await write_backup(store, data, backups)
-    written = [await write_backup(store, data, backups, is_automatic=True) for _ in range(3)]
+    manual = await write_backup(store, data, backups)
+    automatic = [await write_backup(store, data, backups, is_automatic=True) for _ in range(3)]
     assert await remove_old_backups(backups, 2, only_automatic=True) == 1
-    kept = {backup.folder for backup in await list_backups(backups)}
-    assert kept == {asked.folder, written[1].folder, written[2].folder}
-    await remove_backup(asked.folder)
-    assert {backup.folder for backup in await list_backups(backups)} == kept - {asked.folder}
+    remaining = {backup.folder for backup in await list_backups(backups)}
+    assert remaining == {manual.folder, automatic[1].folder, automatic[2].folder}
+    await remove_backup(manual.folder)
+    assert {backup.folder for backup in await list_backups(backups)} == remaining - {manual.folder}
     with pytest.raises(StorageFailed):
-        await remove_backup(asked.folder)
+        await remove_backup(manual.folder)
 
 
 async def test_what_a_dead_process_left_is_removed_a_day_later(store: Store, data: Path) -> None:
     backups = data / "backups"
-    whole = await write_backup(store, data, backups)
+    complete = await write_backup(store, data, backups)
     for name in "2020-01-01 00-00-00", "2020-01-01 00-00-00 2", "mine":
         (backups / name).mkdir()
     old = time.time() - 25 * 60 * 60
@@ -265,10 +265,10 @@ async def test_what_a_dead_process_left_is_removed_a_day_later(store: Store, dat
         if path.name != "2020-01-01 00-00-00 2":
             os.utime(path, (old, old))
     await remove_unfinished_backups(backups)
-    assert {path.name for path in backups.iterdir()} == {whole.folder.name, "2020-01-01 00-00-00 2", "mine"}
+    assert {path.name for path in backups.iterdir()} == {complete.folder.name, "2020-01-01 00-00-00 2", "mine"}
 
 
-async def test_one_is_due_when_the_newest_is_old_and_something_was_written_since(store: Store, data: Path) -> None:
+async def test_a_backup_is_due_when_the_newest_is_old_and_something_was_written_since(store: Store, data: Path) -> None:
     backups = data / "backups"
     assert await is_backup_due(data, backups, timedelta(days=7))
     backup = await write_backup(store, data, backups)
@@ -285,17 +285,17 @@ async def test_one_is_due_when_the_newest_is_old_and_something_was_written_since
     assert not await is_backup_due(data, backups, timedelta(days=7))
 
 
-async def test_one_of_a_clock_that_was_ahead_neither_puts_others_off_nor_pushes_them_out(
+async def test_a_backup_from_the_future_neither_delays_nor_displaces_others(
     store: Store, data: Path, tmp_path: Path
 ) -> None:
     backups = tmp_path / "backups"
-    ahead, now = [await write_backup(store, data, backups, is_automatic=True) for _ in range(2)]
+    ahead, current = [await write_backup(store, data, backups, is_automatic=True) for _ in range(2)]
     manifest = json.loads((ahead.folder / "backup.json").read_text())
     manifest["created_at"] = "2999-01-01T00:00:00Z"
     (ahead.folder / "backup.json").write_text(json.dumps(manifest))
-    assert [backup.folder for backup in await list_backups(backups)] == [ahead.folder, now.folder]
+    assert [backup.folder for backup in await list_backups(backups)] == [ahead.folder, current.folder]
     assert await remove_old_backups(backups, 1) == 0
-    await remove_backup(now.folder)
+    await remove_backup(current.folder)
     assert await is_backup_due(data, backups, timedelta(days=1))
 
 
@@ -314,9 +314,9 @@ async def test_folders_of_backups_are_remembered_and_no_backup_has_them(
 ) -> None:
     own, first, second = data / BACKUP_FOLDER, tmp_path / "first", tmp_path / "second"
     assert await find_backup_folders(data) == ((own,), ())
-    made = [await write_backup(store, data, folder) for folder in (own, first, second, first)]
+    backups = [await write_backup(store, data, folder) for folder in (own, first, second, first)]
     assert await find_backup_folders(data) == ((own, first, second), ())
-    assert not list(made[-1].folder.glob("backup-folders*"))
+    assert not list(backups[-1].folder.glob("backup-folders*"))
     first.rename(tmp_path / "away")
     assert await find_backup_folders(data) == ((own, second), (first,))
     await forget_backup_folders(data, (first,))
@@ -324,7 +324,7 @@ async def test_folders_of_backups_are_remembered_and_no_backup_has_them(
 
 
 async def test_a_folder_of_backups_that_cannot_be_looked_at_is_gone(store: Store, data: Path) -> None:
-    # As one of a network disk that fails; the system's own error is another one.
+    # As on a network disk that fails; the system reports another error for it.
     strange = "/" + "x" * 300
     (data / "backup-folders").write_text(json.dumps([strange]))
     assert await find_backup_folders(data) == ((data / BACKUP_FOLDER,), (Path(strange),))
@@ -377,18 +377,18 @@ async def test_counts_that_no_program_of_ours_writes_are_counted_anew(
 ) -> None:
     backup = await write_backup(store, data, tmp_path / "backups")
     manifest = backup.folder / "backup.json"
-    written = json.loads(manifest.read_text())
+    original = json.loads(manifest.read_text())
     for counts in (
-        {**written["counts"], "messages": count},
+        {**original["counts"], "messages": count},
         count,
         {"messages": 1},
-        {**written["counts"], "more": count},
+        {**original["counts"], "more": count},
     ):
-        manifest.write_text(json.dumps({**written, "counts": counts}))
+        manifest.write_text(json.dumps({**original, "counts": counts}))
         (listed,) = await list_backups(tmp_path / "backups")
         assert listed.counts == backup.counts
     for moment in (count, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"):
-        manifest.write_text(json.dumps({**written, "created_at": moment}))
+        manifest.write_text(json.dumps({**original, "created_at": moment}))
         assert await list_backups(tmp_path / "backups") == ()
 
 
@@ -412,7 +412,7 @@ async def test_a_manifest_of_any_size_is_not_read_whole(store: Store, data: Path
     assert await list_backups(tmp_path / "backups") == ()
 
 
-def changed(backup: Path, *statements: str) -> None:
+def change_database(backup: Path, *statements: str) -> None:
     with closing(sqlite3.connect(backup / DATABASE_NAME)) as connection:
         for statement in statements:
             connection.execute(statement)
@@ -426,7 +426,7 @@ ENDLESS = (
 
 async def test_a_view_that_never_ends_is_not_counted(store: Store, data: Path, tmp_path: Path) -> None:
     backup = await write_backup(store, data, tmp_path / "backups")
-    changed(backup.folder, "ALTER TABLE messages RENAME TO m", ENDLESS)
+    change_database(backup.folder, "ALTER TABLE messages RENAME TO m", ENDLESS)
     with pytest.raises(StorageFailed, match="no readable conversations"):
         await restore_backup(backup.folder, tmp_path / "again")
     assert await find_with_conversations([backup.folder], ["another"]) == (backup.folder,)
@@ -434,7 +434,7 @@ async def test_a_view_that_never_ends_is_not_counted(store: Store, data: Path, t
 
 async def test_a_backup_of_a_newer_version_leaves_the_folder_empty(store: Store, data: Path, tmp_path: Path) -> None:
     backup = await write_backup(store, data, tmp_path / "backups")
-    changed(backup.folder, "PRAGMA user_version = 99")
+    change_database(backup.folder, "PRAGMA user_version = 99")
     with pytest.raises(DatabaseTooNew, match="backups"):
         await restore_backup(backup.folder, tmp_path / "again")
     assert not (tmp_path / "again").exists()

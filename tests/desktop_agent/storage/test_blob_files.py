@@ -13,7 +13,7 @@ DATA = b"\x00\xff bytes"
 DIGEST = hashlib.sha256(DATA).hexdigest()
 
 
-def place_of(folder: Path, digest: str = DIGEST) -> Path:
+def path_of(folder: Path, digest: str = DIGEST) -> Path:
     return folder / "saved-files" / digest[:2] / digest
 
 
@@ -31,13 +31,13 @@ async def test_what_is_put_can_be_got_again_and_twice_is_one_file(tmp_path: Path
     ]
     assert blobs.has(DIGEST)
     assert await blobs.get(DIGEST) == DATA
-    assert names_in(place_of(tmp_path).parent) == [DIGEST]
+    assert names_in(path_of(tmp_path).parent) == [DIGEST]
 
 
 async def test_only_the_person_may_read_them(tmp_path: Path) -> None:
     await BlobFiles(tmp_path).put(DATA)
-    assert stat.S_IMODE(place_of(tmp_path).stat().st_mode) == 0o600
-    assert stat.S_IMODE(place_of(tmp_path).parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path_of(tmp_path).stat().st_mode) == 0o600
+    assert stat.S_IMODE(path_of(tmp_path).parent.stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "saved-files").stat().st_mode) & 0o077 == 0
 
 
@@ -46,7 +46,7 @@ async def test_what_is_missing_or_damaged_is_said_and_putting_it_again_mends_it(
     with pytest.raises(StorageFailed, match="missing"):
         await blobs.get(DIGEST)
     await blobs.put(DATA)
-    place_of(tmp_path).write_bytes(DATA[:-1])
+    path_of(tmp_path).write_bytes(DATA[:-1])
     with pytest.raises(StorageFailed, match="damaged"):
         await blobs.get(DIGEST)
     await blobs.put(DATA)
@@ -68,7 +68,7 @@ async def test_only_what_is_needed_stays_and_what_is_being_written(tmp_path: Pat
     blobs.remove_all_but(())  # there is nothing yet
     other = await blobs.put(b"other")
     await blobs.put(DATA)
-    folder = place_of(tmp_path).parent
+    folder = path_of(tmp_path).parent
     (folder / ".writing-now").write_bytes(b"half")
     (folder / ".writing-long-ago").write_bytes(b"half")
     long_ago = time.time() - 2 * 24 * 60 * 60

@@ -1,4 +1,4 @@
-"""Checkpoints in the database, and the saved files that live and die with them."""
+"""Checkpoints in the database, and the saved files that are removed with them."""
 
 import json
 import sqlite3
@@ -27,9 +27,9 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def conversation(store: Store) -> str:
-    made = await store.create_conversation(title="t")
-    await store.commit(made.id, Message.user("hello"))
-    return made.id
+    record = await store.create_conversation(title="t")
+    await store.commit(record.id, Message.user("hello"))
+    return record.id
 
 
 async def checkpoint_of(store: Store, conversation_id: str, id_: str, data: bytes, path: str = "a.txt") -> Checkpoint:
@@ -45,7 +45,7 @@ async def checkpoint_of(store: Store, conversation_id: str, id_: str, data: byte
     )
 
 
-async def test_they_come_back_as_they_were_in_the_order_of_their_making(store: Store, tmp_path: Path) -> None:
+async def test_checkpoints_are_loaded_unchanged_in_the_order_of_creation(store: Store, tmp_path: Path) -> None:
     id_ = await conversation(store)
     first, second = [await checkpoint_of(store, id_, name, name.encode()) for name in ("z", "a")]
     await store.checkpoints.save(first)
@@ -74,7 +74,7 @@ async def test_a_conversation_that_was_never_written_has_none(store: Store) -> N
         await store.checkpoints.save(await checkpoint_of(store, "nowhere", "c", b"x"))
 
 
-async def test_one_whose_bytes_were_cleared_away_is_not_written(store: Store) -> None:
+async def test_a_checkpoint_whose_bytes_were_removed_is_not_saved(store: Store) -> None:
     id_ = await conversation(store)
     checkpoint = await checkpoint_of(store, id_, "c", b"x")
     await store.empty_trash()  # nothing names the bytes yet
@@ -85,7 +85,7 @@ async def test_one_whose_bytes_were_cleared_away_is_not_written(store: Store) ->
     await store.checkpoints.save(checkpoint)
     store.blobs.remove_all_but(())
     await store.checkpoints.save(checkpoint.model_copy(update={"restored": True}))  # it can still be noted
-    assert [each.restored for each in await store.checkpoints.of_conversation(id_)] == [True]
+    assert [stored.restored for stored in await store.checkpoints.of_conversation(id_)] == [True]
 
 
 async def test_the_trash_takes_saved_files_along_that_nobody_else_needs(store: Store) -> None:
@@ -101,7 +101,7 @@ async def test_the_trash_takes_saved_files_along_that_nobody_else_needs(store: S
     assert len(await store.checkpoints.of_conversation(staying)) == 1
 
 
-async def test_an_opening_after_the_trash_is_over_clears_them_away(store: Store, tmp_path: Path) -> None:
+async def test_opening_after_the_retention_of_the_trash_removes_checkpoints(store: Store, tmp_path: Path) -> None:
     id_ = await conversation(store)
     checkpoint = await checkpoint_of(store, id_, "c", b"x")
     await store.checkpoints.save(checkpoint)
@@ -131,8 +131,8 @@ async def test_a_row_that_cannot_be_read_is_left_out_and_keeps_its_files(store: 
 
 async def test_a_damaged_database_carries_them_over(store: Store, tmp_path: Path) -> None:
     id_, lost = await conversation(store), await conversation(store)
-    kept = await checkpoint_of(store, id_, "kept", b"kept")
-    await store.checkpoints.save(kept)
+    checkpoint = await checkpoint_of(store, id_, "kept", b"kept")
+    await store.checkpoints.save(checkpoint)
     await store.checkpoints.save(await checkpoint_of(store, lost, "lost", b"lost"))
 
     def lose(db: sqlite3.Connection) -> None:
@@ -145,28 +145,37 @@ async def test_a_damaged_database_carries_them_over(store: Store, tmp_path: Path
     mark_damaged(tmp_path)
     again = await Store.open(tmp_path)
     assert again.notices
-    assert await again.checkpoints.of_conversation(id_) == (kept,)
+    assert await again.checkpoints.of_conversation(id_) == (checkpoint,)
     assert await again._run(lambda db: db.execute("SELECT count(*) FROM checkpoints").fetchone()[0]) == 1
     await again.close()
 
 
-def test_a_row_of_before_there_was_undo_still_loads() -> None:
+def test_a_checkpoint_row_from_before_undo_still_loads() -> None:
     body = (
         '{"id":"c","conversation_id":"v","tool_use_id":"t","message_id":"m","workspace":"/w",'
         '"created_at":"2026-01-02T03:04:05Z","files":[],"new_folders":[],"restored":false}'
     )
-    read = _read_checkpoint(body)
-    assert read is not None
-    assert (read.tool, read.input, read.undone, read.needs_undo) == ("", None, False, False)
-    known = read.model_copy(update={"tool": "book", "input": {"a": [1]}, "succeeded": True, "undone": True})
-    assert _read_checkpoint(_checkpoint_json(known)) == known
+    checkpoint = _read_checkpoint(body)
+    assert checkpoint is not None
+    assert (checkpoint.tool, checkpoint.input, checkpoint.undone, checkpoint.needs_undo) == ("", None, False, False)
+    undone = checkpoint.model_copy(update={"tool": "book", "input": {"a": [1]}, "succeeded": True, "undone": True})
+    assert _read_checkpoint(_checkpoint_json(undone)) == undone
 
 
 async def test_fields_that_older_versions_do_not_know_are_written_only_where_they_say_something(store: Store) -> None:
     id_ = await conversation(store)
     plain = await checkpoint_of(store, id_, "plain", b"old")
     redo = plain.model_copy(update={"id": "redo", "undoes": "plain", "is_redo": True, "note_id": "note"})
-    known = {"id", "conversation_id", "tool_use_id", "message_id", "workspace", "created_at", "files", "new_folders"}
-    assert set(json.loads(_checkpoint_json(plain))) == known
-    assert set(json.loads(_checkpoint_json(redo))) == known | {"undoes", "is_redo", "note_id"}
-    assert [_read_checkpoint(_checkpoint_json(each)) for each in (plain, redo)] == [plain, redo]
+    old_fields = {
+        "id",
+        "conversation_id",
+        "tool_use_id",
+        "message_id",
+        "workspace",
+        "created_at",
+        "files",
+        "new_folders",
+    }
+    assert set(json.loads(_checkpoint_json(plain))) == old_fields
+    assert set(json.loads(_checkpoint_json(redo))) == old_fields | {"undoes", "is_redo", "note_id"}
+    assert [_read_checkpoint(_checkpoint_json(original)) for original in (plain, redo)] == [plain, redo]

@@ -22,16 +22,16 @@ from desktop_agent.types.messages import Message
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     store = await Store.open(tmp_path)
-    gone = await store.create_conversation(title="gone")
-    await store.commit(gone.id, *(Message.user(f"{number} " + "word " * 500) for number in range(100)))
+    deleted = await store.create_conversation(title="gone")
+    await store.commit(deleted.id, *(Message.user(f"{number} " + "word " * 500) for number in range(100)))
     await store.create_conversation(title="stays", id_="stays")
     await store.commit("stays", Message.user("Hello"))
     await store.search.index_all()
     await store.close()
-    # As in a large database, which is not written anew when something is deleted.
+    # As in a large database, which is not rewritten after a deletion.
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as db:
         db.execute("PRAGMA foreign_keys=ON")
-        db.execute("DELETE FROM conversations WHERE id = ?", (gone.id,))
+        db.execute("DELETE FROM conversations WHERE id = ?", (deleted.id,))
         db.commit()
     store = await Store.open(tmp_path)
     await store.search.index_all()
@@ -40,10 +40,10 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def test_what_was_deleted_gives_its_room_back(store: Store, tmp_path: Path) -> None:
-    done = await compact(store, tmp_path)
-    assert done.before > 200_000
-    assert done.after < done.before / 2
-    assert (tmp_path / DATABASE_NAME).stat().st_size <= done.after
+    result = await compact(store, tmp_path)
+    assert result.before > 200_000
+    assert result.after < result.before / 2
+    assert (tmp_path / DATABASE_NAME).stat().st_size <= result.after
     assert [message.text for message in (await store.load("stays")).messages] == ["Hello"]
     assert await store.integrity_checker.run(full=True) is not None
     assert await store.search.index_all()

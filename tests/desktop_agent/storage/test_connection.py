@@ -1,4 +1,4 @@
-"""What was deleted is in no byte of the files."""
+"""Deleted data leaves no byte in the files."""
 
 import random
 from contextlib import closing
@@ -13,9 +13,9 @@ OFTEN = 6
 """With this seed SQLite 3.40.1 leaves a copy of a row."""
 
 
-def left_over(path: Path, seed: int) -> list[str]:
-    """Write, change and delete rows of all lengths; return those of the deleted ones that are in the file."""
-    chance, words = random.Random(seed), dict[str, int]()
+def marks_left(path: Path, seed: int) -> list[str]:
+    """Write, change and delete rows of all lengths; return the marks of deleted rows that are still in the file."""
+    chance, group_of_mark = random.Random(seed), dict[str, int]()
     path.touch()
     with closing(connect(path)) as db:
         db.execute("PRAGMA synchronous=OFF")
@@ -27,22 +27,22 @@ def left_over(path: Path, seed: int) -> list[str]:
                 "INSERT INTO m (c, id, body) VALUES (?, ?, ?)",
                 (group, f"{chance.getrandbits(128):032x}", f"mark{number:05d}e {'tea ' * chance.randrange(1, 600)}"),
             )
-            words[f"mark{number:05d}e"] = group
+            group_of_mark[f"mark{number:05d}e"] = group
             if chance.random() < 0.1:
                 row, group = chance.choice(db.execute("SELECT number, c FROM m").fetchall())
                 body = f"mark{number:05d}r {'cup ' * chance.randrange(1, 600)}"
                 db.execute("UPDATE m SET body = ? WHERE number = ?", (body, row))
-                words[f"mark{number:05d}r"] = group
+                group_of_mark[f"mark{number:05d}r"] = group
         for group in range(0, 20, 2):
             db.execute("DELETE FROM m WHERE c = ?", (group,))
         remove_traces(db)
         data = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
-    return [word for word, group in words.items() if group % 2 == 0 and word.encode() in data]
+    return [mark for mark, group in group_of_mark.items() if group % 2 == 0 and mark.encode() in data]
 
 
 @pytest.mark.parametrize("seed", [1, OFTEN])
 def test_what_was_deleted_is_in_no_byte(tmp_path: Path, seed: int) -> None:
-    assert left_over(tmp_path / "a", seed) == []
+    assert marks_left(tmp_path / "a", seed) == []
 
 
 def test_a_large_file_is_not_written_anew_for_every_deletion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,8 +82,8 @@ async def test_two_processes_may_import_the_same(store: Store, tmp_path: Path, m
     def transaction_after_another(connection: DatabaseConnection) -> Generator[None]:
         monkeypatch.undo()
         empty = TREE.model_copy(update={"messages": (), "head": None})
-        with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
-            assert insert_tree(other, empty, store.pictures, None, {})
+        with closing(connect(tmp_path / "data" / DATABASE_NAME)) as db:
+            assert insert_tree(db, empty, store.pictures, None, {})
         with transaction(connection):
             yield
 
@@ -132,16 +132,16 @@ async def test_an_unknown_conversation_is_refused(store: Store) -> None:
 async def test_messages_that_are_no_tree_are_damage(store: Store, tmp_path: Path, change: str) -> None:
     following = TreeMessage(message=message("g", Role.USER, Text(text="thanks")), parent="d")
     await store.import_tree(TREE.model_copy(update={"messages": (*TREE.messages, following)}))
-    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
-        other.execute(f"UPDATE messages SET {change}")
+    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as db:
+        db.execute(f"UPDATE messages SET {change}")
     with pytest.raises(DatabaseDamaged):
         await store.load_tree("imported")
 
 
 async def test_a_text_in_the_place_of_a_moment_hides_no_conversation(store: Store, tmp_path: Path) -> None:
     await store.import_tree(TREE)
-    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
-        other.execute("UPDATE conversations SET updated_at = 'soon', pinned_at = x'00'")
+    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as db:
+        db.execute("UPDATE conversations SET updated_at = 'soon', pinned_at = x'00'")
     (record,) = await store.list_conversations()
     assert record.title == TREE.title
     assert (await store.load_tree("imported")).messages == TREE.messages
@@ -149,8 +149,8 @@ async def test_a_text_in_the_place_of_a_moment_hides_no_conversation(store: Stor
 
 async def test_a_folder_that_lost_the_one_that_it_is_in_is_read(store: Store, tmp_path: Path) -> None:
     await store.import_tree(TREE.model_copy(update={"folder": ("Work", "Tea")}))
-    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
-        other.execute("DELETE FROM folders WHERE name = 'Work'")
+    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as db:
+        db.execute("DELETE FROM folders WHERE name = 'Work'")
     assert (await store.load_tree("imported")).folder == ("Tea",)
 
 

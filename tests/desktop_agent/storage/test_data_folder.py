@@ -69,6 +69,6 @@ async def test_what_lies_in_a_data_folder_never_makes_it_again(tmp_path: Path) -
     folder.mkdir()
     for make in makers:
         await make()
-    folders = [each for each in folder.rglob("*") if each.is_dir()]
-    assert {stat.S_IMODE(each.stat().st_mode) for each in folders} == {0o700}
+    folders = [path for path in folder.rglob("*") if path.is_dir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
     assert len(folders) > 3

@@ -73,24 +73,26 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize(("moment", "left"), [("COMMIT", 40), ("after COMMIT", 1)])
+@pytest.mark.parametrize(("moment", "remaining"), [("COMMIT", 40), ("after COMMIT", 1)])
 async def test_a_kill_while_messages_are_deleted_leaves_all_or_nothing_of_it(
-    tmp_path: Path, moment: str, left: int
+    tmp_path: Path, moment: str, remaining: int
 ) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="old")
-    await store.commit(made.id, *(Message.user("zqxmarker" * 1_000 if index else "kept") for index in range(40)))
+    conversation = await store.create_conversation(title="old")
+    await store.commit(
+        conversation.id, *(Message.user("zqxmarker" * 1_000 if index else "kept") for index in range(40))
+    )
     await store.close()
     (tmp_path / "moment").write_text(moment)
     child = start(DELETING, tmp_path)
     await asyncio.to_thread(child.communicate)
     assert child.returncode == -signal.SIGKILL
     store = await Store.open(tmp_path)
-    loaded = await store.load(made.id)
-    assert (len(loaded.messages), loaded.record.title) == (left, "old" if left > 1 else "new")
-    assert len((await store.load_tree(made.id)).messages) == left
+    loaded = await store.load(conversation.id)
+    assert (len(loaded.messages), loaded.record.title) == (remaining, "old" if remaining > 1 else "new")
+    assert len((await store.load_tree(conversation.id)).messages) == remaining
     await store.close()
-    assert files_with(tmp_path, b"zqxmarker") == ([DATABASE_NAME] if left > 1 else [])
+    assert files_with(tmp_path, b"zqxmarker") == ([DATABASE_NAME] if remaining > 1 else [])
 
 
 @pytest.mark.parametrize("acknowledgements", [1, 7, 60])
@@ -102,13 +104,13 @@ async def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, acknowledge
         for _ in range(acknowledgements):
             assert child.stdout.readline()
         os.kill(child.pid, signal.SIGKILL)
-        rest = child.stdout.read().splitlines()
+        last_lines = child.stdout.read().splitlines()
     finally:
         child.kill()
         child.wait()
         if child.stdout:
             child.stdout.close()
-    acknowledged = int(rest[-1]) if rest and rest[-1] else acknowledgements * 3
+    acknowledged = int(last_lines[-1]) if last_lines and last_lines[-1] else acknowledgements * 3
 
     store = await Store.open(tmp_path)
     assert store.notices == ()
@@ -121,31 +123,31 @@ async def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, acknowledge
 
 async def test_a_full_database_says_so_keeps_what_it_has_and_recovers(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
-    await store.commit(made.id, Message.user("before"))
+    conversation = await store.create_conversation(title="t")
+    await store.commit(conversation.id, Message.user("before"))
     await store._run(lambda db: db.execute("PRAGMA max_page_count=30").fetchall())
     with pytest.raises(DiskFull):
-        await store.commit(made.id, Message.user("x" * 500_000))
-    assert [message.text for message in (await store.load(made.id)).messages] == ["before"]
+        await store.commit(conversation.id, Message.user("x" * 500_000))
+    assert [message.text for message in (await store.load(conversation.id)).messages] == ["before"]
     await store._run(lambda db: db.execute("PRAGMA max_page_count=100000").fetchall())
-    await store.commit(made.id, Message.user("x" * 500_000))
+    await store.commit(conversation.id, Message.user("x" * 500_000))
     await store.close()
     again = await Store.open(tmp_path)
     assert again.notices == ()
-    assert (await again.load(made.id)).record.message_count == 2
+    assert (await again.load(conversation.id)).record.message_count == 2
     await again.close()
 
 
 async def test_a_full_disk_says_so_keeps_what_it_has_and_recovers(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     store = await Store.open(small_disk / "data")
-    made = await store.create_conversation(title="t")
-    await store.commit(made.id, Message.user("before"))
+    conversation = await store.create_conversation(title="t")
+    await store.commit(conversation.id, Message.user("before"))
     fill(ballast)
     with pytest.raises(DiskFull, match="no room"):
-        await commit_many(store, made.id)
-    kept = (await store.load(made.id)).messages
-    assert kept[0].text == "before"
+        await commit_many(store, conversation.id)
+    messages = (await store.load(conversation.id)).messages
+    assert messages[0].text == "before"
 
     picture = PictureFiles(small_disk / "data")
     with pytest.raises(DiskFull):
@@ -159,11 +161,11 @@ async def test_a_full_disk_says_so_keeps_what_it_has_and_recovers(small_disk: Pa
     assert leftovers(small_disk) == []
 
     ballast.unlink()
-    await store.commit(made.id, Message.user("after"))
+    await store.commit(conversation.id, Message.user("after"))
     await store.close()
     again = await Store.open(small_disk / "data")
     assert again.notices == ()
-    assert (await again.load(made.id)).messages[-1].text == "after"
+    assert (await again.load(conversation.id)).messages[-1].text == "after"
     await again.close()
 
 
@@ -182,7 +184,7 @@ async def test_a_disk_that_is_read_only_says_so(small_disk: Path) -> None:
     remount(small_disk, "ro")
     with pytest.raises(StorageFailed, match=f"“{small_disk}” cannot be written to"):
         await Store.open(small_disk / "new")
-    # Also where a backup is restored, an export written or a copy kept: no other data folder helps there.
+    # A restore, an export and a copy fail too, and the remedy does not name another data folder.
     assert str(file_error(OSError(errno.EROFS, "Read-only file system"), small_disk).remedy) == (
         "Make the folder writable, or choose another one."
     )
@@ -198,24 +200,24 @@ async def test_a_folder_that_is_read_only_says_so(tmp_path: Path) -> None:
 
 async def test_a_database_held_by_another_is_busy_and_then_is_not(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     await store._run(lambda db: db.execute("PRAGMA busy_timeout=20").fetchall())
-    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3", isolation_level=None)) as other_db:
+        other_db.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseBusy):
-            await store.commit(made.id, Message.user("x"))
+            await store.commit(conversation.id, Message.user("x"))
         assert len(await store.list_conversations()) == 1  # reading goes on
-        other.execute("ROLLBACK")
-    await store.commit(made.id, Message.user("x"))
+        other_db.execute("ROLLBACK")
+    await store.commit(conversation.id, Message.user("x"))
     await store.close()
 
 
 async def test_two_stores_on_one_folder_see_each_other(tmp_path: Path) -> None:
     first, second = await asyncio.gather(Store.open(tmp_path), Store.open(tmp_path))
-    made = await first.create_conversation(title="t")
-    await asyncio.gather(*(s.commit(made.id, Message.user(str(n))) for n in range(10) for s in (first, second)))
-    assert (await second.load(made.id)).record.message_count == 20
-    assert len((await first.load(made.id)).messages) == 20
+    conversation = await first.create_conversation(title="t")
+    await asyncio.gather(*(s.commit(conversation.id, Message.user(str(n))) for n in range(10) for s in (first, second)))
+    assert (await second.load(conversation.id)).record.message_count == 20
+    assert len((await first.load(conversation.id)).messages) == 20
     await asyncio.gather(first.close(), second.close())
 
 
@@ -223,13 +225,13 @@ async def test_a_folder_that_was_moved_away_says_so_and_goes_on_when_it_is_back(
     folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     folder.mkdir()
     store = await Store.open(folder)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     folder.rename(elsewhere)
     with pytest.raises(StorageFailed, match="gone"):
-        await store.commit(made.id, Message.user("lost?"))
+        await store.commit(conversation.id, Message.user("lost?"))
     elsewhere.rename(folder)
-    await store.commit(made.id, Message.user("kept"))
+    await store.commit(conversation.id, Message.user("kept"))
     await store.close()
     again = await Store.open(folder)
-    assert [message.text for message in (await again.load(made.id)).messages] == ["kept"]
+    assert [message.text for message in (await again.load(conversation.id)).messages] == ["kept"]
     await again.close()

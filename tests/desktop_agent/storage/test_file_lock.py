@@ -28,16 +28,16 @@ sys.stdin.read()
 """
 
 
-def holding(path: Path, program: str = "ask", *before: str) -> "subprocess.Popen[bytes]":
-    """A process that holds the lock, or was refused, until its input ends."""
+def start_holder(path: Path, program: str = "ask", *before: str) -> "subprocess.Popen[bytes]":
+    """Start a process that takes the lock, or is refused, and runs until its input ends."""
     command = [*before, sys.executable, "-c", HOLDS, str(path), program]
     child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout is not None
-    child.said = child.stdout.readline()  # type: ignore[attr-defined]
+    child.report = child.stdout.readline()  # type: ignore[attr-defined]
     return child
 
 
-def ended(child: "subprocess.Popen[bytes]", *, kill: bool = False) -> None:
+def end_holder(child: "subprocess.Popen[bytes]", *, kill: bool = False) -> None:
     if kill:
         child.kill()
     child.communicate(timeout=60)
@@ -45,14 +45,14 @@ def ended(child: "subprocess.Popen[bytes]", *, kill: bool = False) -> None:
 
 def test_one_holds_it_and_the_others_read_who(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
-    child = holding(path)
-    assert child.said == b"True\n"
+    child = start_holder(path)
+    assert child.report == b"True\n"
     lock = FileLock(path)
     assert not lock.acquire(Holder.this_process("window"))
     holder = lock.holder()
     assert holder is not None
     assert (holder.program, holder.pid, holder.host) == ("ask", child.pid, os.uname().nodename)
-    ended(child, kill=True)
+    end_holder(child, kill=True)
     assert lock.acquire(Holder.this_process("window"))
     assert lock.acquire()
     assert lock.holder() is not None
@@ -65,9 +65,9 @@ def test_one_holds_it_and_the_others_read_who(tmp_path: Path) -> None:
 def test_a_link_to_the_folder_is_the_same_folder(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "link").symlink_to("data")
-    child = holding(tmp_path / "link" / "a.lock")
+    child = start_holder(tmp_path / "link" / "a.lock")
     assert not FileLock(tmp_path / "data" / "a.lock").acquire()
-    ended(child)
+    end_holder(child)
 
 
 def test_a_bind_mount_of_the_folder_is_the_same_folder(tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_a_bind_mount_of_the_folder_is_the_same_folder(tmp_path: Path) -> None:
     script = f'mount --bind "{tmp_path}/data" "{tmp_path}/mounted" && exec "$0" "$@"'
     if subprocess.run([*mount, script, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system lets nobody mount")
-    child = holding(tmp_path / "mounted" / "a.lock", "ask", *mount, script)
-    assert child.said == b"True\n"
+    child = start_holder(tmp_path / "mounted" / "a.lock", "ask", *mount, script)
+    assert child.report == b"True\n"
     assert not FileLock(tmp_path / "data" / "a.lock").acquire()
-    ended(child)
+    end_holder(child)
 
 
 def test_programs_that_are_started_do_not_inherit_it(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_programs_that_are_started_do_not_inherit_it(tmp_path: Path) -> None:
 def test_what_a_fork_has_open_holds_nothing_after_the_release(tmp_path: Path) -> None:
     lock = FileLock(tmp_path / "a.lock")
     assert lock.acquire()
-    also = os.dup(lock._handle)
+    duplicate = os.dup(lock._handle)
     lock.release()
     other = FileLock(tmp_path / "a.lock")
     assert other.acquire()
     other.release()
-    os.close(also)
+    os.close(duplicate)
 
 
 FORKS = """
@@ -140,7 +140,7 @@ def test_a_forked_child_neither_ends_the_lock_of_its_parent_nor_keeps_it(tmp_pat
     parent = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert parent.stdout is not None
     try:
-        # Released and ended in the child; then with a child that lives.
+        # First the child releases the lock and ends; then it lives on.
         assert [parent.stdout.readline(), parent.stdout.readline()] == [b"0\n", b"False\n"]
         assert not FileLock(path).acquire()
         parent.kill()
@@ -149,7 +149,7 @@ def test_a_forked_child_neither_ends_the_lock_of_its_parent_nor_keeps_it(tmp_pat
         assert mine.acquire()
         mine.release()
     finally:
-        ended(parent, kill=True)
+        end_holder(parent, kill=True)
 
 
 def test_a_file_that_was_removed_between_opening_and_locking_is_not_the_lock(tmp_path: Path, monkeypatch) -> None:
@@ -217,9 +217,9 @@ def test_what_refuses_a_lock_is_named(tmp_path: Path, monkeypatch) -> None:
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "open", refuse)
-    # Such as one that root has made.
+    # Such as a lock file that root has created.
     assert refusal(FileLock(path, tmp_path)) == f"“{path}” cannot be written to."
-    monkeypatch.setattr(os, "access", lambda place, _: place != path.parent)
+    monkeypatch.setattr(os, "access", lambda path_asked, _: path_asked != path.parent)
     assert refusal(FileLock(path, tmp_path)) == f"“{path.parent}” cannot be written to."
     code = errno.ENOSPC
     assert refusal(FileLock(path, tmp_path)) == f"There is no room left on the disk of “{tmp_path}”."
@@ -260,12 +260,12 @@ async def test_a_holder_without_a_name_is_waited_for_a_moment(tmp_path: Path) ->
     await lock.release()
 
 
-async def test_a_dead_holder_is_not_named_and_who_only_looks_is_waited_for(tmp_path: Path) -> None:
+async def test_a_dead_holder_is_not_named_and_a_check_is_waited_for(tmp_path: Path) -> None:
     locks = ConversationLocks(tmp_path, "ask")
     await locks.check()
     lock = locks.lock("0" * 32)
-    child = holding(lock._file._path)
-    ended(child, kill=True)
+    child = start_holder(lock._file._path)
+    end_holder(child, kill=True)
     assert lock._file.holder() is not None
     looking = FileLock(lock._file._path)
     assert looking.acquire()
@@ -291,7 +291,7 @@ async def test_a_holder_on_another_machine_is_named_with_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("turns", range(1, 4))
-async def test_who_was_cancelled_while_taking_it_holds_nothing(tmp_path: Path, turns: int) -> None:
+async def test_a_cancelled_acquire_holds_nothing(tmp_path: Path, turns: int) -> None:
     locks = ConversationLocks(tmp_path, "window")
     taking = asyncio.create_task(locks.acquire("one"))
     for _ in range(turns):
@@ -302,30 +302,30 @@ async def test_who_was_cancelled_while_taking_it_holds_nothing(tmp_path: Path, t
     await (await ConversationLocks(tmp_path, "window").acquire("one")).release()
 
 
-async def test_who_looks_does_not_hold_it_while_the_event_loop_is_busy(tmp_path: Path) -> None:
+async def test_a_check_does_not_hold_the_lock_while_the_event_loop_is_busy(tmp_path: Path) -> None:
     locks = ConversationLocks(tmp_path, "window")
-    look = asyncio.ensure_future(locks.lock("one").is_free())
+    check = asyncio.ensure_future(locks.lock("one").is_free())
     for _ in range(3):
         await asyncio.sleep(0)
     time.sleep(0.2)  # noqa: ASYNC251  the event loop is busy
     other = locks.lock("one")._file
     assert other.acquire()
     other.release()
-    assert await look
+    assert await check
 
 
-async def test_many_are_looked_at_in_the_moment_that_one_takes(tmp_path: Path) -> None:
+async def test_many_locks_are_checked_in_the_time_of_one(tmp_path: Path) -> None:
     locks, others = ConversationLocks(tmp_path, "window"), ConversationLocks(tmp_path, "ask")
-    held = [others.lock(str(number))._file for number in range(100)]
-    assert all(lock.acquire() for lock in held)
+    locked = [others.lock(str(number))._file for number in range(100)]
+    assert all(lock.acquire() for lock in locked)
     async with asyncio.timeout(10):
         assert not any(await asyncio.gather(*(locks.lock(str(number)).is_free() for number in range(100))))
-    for lock in held:
+    for lock in locked:
         lock.release()
     assert all(await asyncio.gather(*(locks.lock(str(number)).is_free() for number in range(100))))
 
 
-async def test_who_is_cancelled_while_giving_it_back_holds_nothing(tmp_path: Path) -> None:
+async def test_a_cancelled_release_holds_nothing(tmp_path: Path) -> None:
     locks, loop = ConversationLocks(tmp_path, "library"), asyncio.get_running_loop()
     is_busy, may_end = asyncio.Event(), threading.Event()
     loop.set_default_executor(ThreadPoolExecutor(1))

@@ -1,4 +1,4 @@
-"""Folders, pins, the archive and tags: where conversations are, and what a list reads of it."""
+"""Folders, pins, the archive and tags of conversations, and how lists are read by them."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -22,23 +22,23 @@ from desktop_agent.types.folders import (
 )
 
 
-async def made(store: Store, *titles: str) -> list[str]:
+async def create_conversations(store: Store, *titles: str) -> list[str]:
     return [(await store.create_conversation(title=title)).id for title in titles]
 
 
 async def titles(store: Store, scope: ListScope, limit: int = 100) -> list[str]:
-    """All titles of a list, read in pages of `limit`."""
-    page, place = await store.list_page(limit, scope=scope)
-    found = [row.title for row in page]
-    while place is not None:
-        page, place = await store.list_page(limit, place, scope)
-        found += [row.title for row in page]
-    return found
+    """Return all titles of a list, read in pages of `limit`."""
+    page, position = await store.list_page(limit, scope=scope)
+    all_titles = [row.title for row in page]
+    while position is not None:
+        page, position = await store.list_page(limit, position, scope)
+        all_titles += [row.title for row in page]
+    return all_titles
 
 
 async def test_conversations_are_listed_in_their_folder_pinned_ones_first(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    ids = await made(store, "a", "b", "c", "d", "e")
+    ids = await create_conversations(store, "a", "b", "c", "d", "e")
     work = await store.folders.create("Work", FolderColour.BLUE)
     inner = await store.folders.create("Inner", parent=work.id)
     await store.placements.change(ids[1:4], folder=work.id)
@@ -59,7 +59,9 @@ async def test_conversations_are_listed_in_their_folder_pinned_ones_first(tmp_pa
 
 async def test_the_folder_around_a_conversation_is_that_of_the_level_however_deep(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    top, shallow, deep, archived, deleted = await made(store, "top", "shallow", "deep", "archived", "deleted")
+    top, shallow, deep, archived, deleted = await create_conversations(
+        store, "top", "shallow", "deep", "archived", "deleted"
+    )
     work = await store.folders.create("Work")
     inner = await store.folders.create("Inner", parent=work.id)
     await store.placements.change([shallow], folder=work.id)
@@ -75,7 +77,7 @@ async def test_the_folder_around_a_conversation_is_that_of_the_level_however_dee
 
 async def test_the_archive_is_a_list_of_its_own_and_gives_back_what_was_pinned(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    ids = await made(store, "a", "b", "c")
+    ids = await create_conversations(store, "a", "b", "c")
     await store.placements.change(ids[:2], pinned=True)
     before = await store.placements.change(ids[1:], archived=True)
     assert await titles(store, ListScope()) == ["a"]
@@ -91,7 +93,7 @@ async def test_the_archive_is_a_list_of_its_own_and_gives_back_what_was_pinned(t
 
 async def test_pinning_twice_keeps_the_place_and_an_archived_one_in_the_trash_is_in_no_list(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    ids = await made(store, "a", "b")
+    ids = await create_conversations(store, "a", "b")
     first = await store.placements.change([ids[0]], pinned=True)
     await store.placements.change([ids[1]], pinned=True)
     assert await store.placements.change([ids[0]], pinned=True) == ()
@@ -105,17 +107,17 @@ async def test_pinning_twice_keeps_the_place_and_an_archived_one_in_the_trash_is
 
 async def test_tags_are_kept_in_one_spelling_and_found(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    ids = await made(store, "a", "b", "c")
+    ids = await create_conversations(store, "a", "b", "c")
     await store.placements.change([ids[0]], add_tags=["Paper  one", "later", " "])
     before = await store.placements.change(ids[:2], add_tags=["LATER", "x"], remove_tags=["Paper one"])
-    places = await store.placements.of(ids)
-    assert [place.tags for place in places] == [("later", "x"), ("later", "x"), ()]
+    placements = await store.placements.of(ids)
+    assert [placement.tags for placement in placements] == [("later", "x"), ("later", "x"), ()]
     assert await store.placements.tags() == ("later", "x")
     assert [record.title for record in await store.list_conversations(scope=ListScope(tag="Later"))] == ["b", "a"]
     page, _ = await store.list_page(10)
     assert [row.tags for row in page] == [(), ("later", "x"), ("later", "x")]
     await store.placements.put_back(before)
-    assert [place.tags for place in await store.placements.of(ids)] == [("later", "Paper one"), (), ()]
+    assert [placement.tags for placement in await store.placements.of(ids)] == [("later", "Paper one"), (), ()]
     await store.delete_conversation(ids[0])
     await store.purge_conversation(ids[0])
     assert await store.placements.tags() == ()
@@ -124,7 +126,7 @@ async def test_tags_are_kept_in_one_spelling_and_found(tmp_path: Path) -> None:
 
 async def test_a_deleted_folder_leaves_everything_one_level_up(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    ids = await made(store, "a", "archived", "in the trash")
+    ids = await create_conversations(store, "a", "archived", "in the trash")
     outer = await store.folders.create("Outer")
     middle = await store.folders.create("Middle", parent=outer.id)
     inner = await store.folders.create("Inner", parent=middle.id)
@@ -132,7 +134,7 @@ async def test_a_deleted_folder_leaves_everything_one_level_up(tmp_path: Path) -
     before = await store.placements.change([ids[1]], archived=True)
     await store.delete_conversation(ids[2])
     await store.folders.delete(middle.id)
-    assert [place.folder for place in await store.placements.of(ids)] == [outer.id] * 3
+    assert [placement.folder for placement in await store.placements.of(ids)] == [outer.id] * 3
     assert (await store.folders.level(outer.id)).folders == (Folder(inner.id, "Inner", parent=outer.id),)
     await store.placements.put_back(before)
     assert await titles(store, ListScope()) == ["archived"]
@@ -168,7 +170,7 @@ async def test_no_folder_gets_into_itself_nor_too_deep(tmp_path: Path) -> None:
 
 async def test_another_store_of_the_folder_sees_the_places(tmp_path: Path) -> None:
     store, other = await Store.open(tmp_path), await Store.open(tmp_path)
-    ids = await made(store, "a")
+    ids = await create_conversations(store, "a")
     folder = await other.folders.create("Work")
     assert await other.placements.change([*ids, "gone"], folder=folder.id, pinned=True)
     assert await titles(store, ListScope(folder=folder.id)) == ["a"]
@@ -180,10 +182,10 @@ async def test_another_store_of_the_folder_sees_the_places(tmp_path: Path) -> No
 async def test_lists_are_read_by_indexes_alone(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     folder = await store.folders.create("Work")
-    await made(store, "a")
-    asked: list[str] = []
+    await create_conversations(store, "a")
+    statements: list[str] = []
     with closing(connect(tmp_path / DATABASE_NAME)) as db:
-        db.set_trace_callback(asked.append)
+        db.set_trace_callback(statements.append)
         for scope in (ListScope(), ListScope(folder=folder.id), ListScope(archived=True)):
             conversation_lists.list_page(db, 5, None, scope)
             for is_pinned in (True, False):
@@ -193,12 +195,12 @@ async def test_lists_are_read_by_indexes_alone(tmp_path: Path) -> None:
         db.set_trace_callback(None)
         plans = [
             (sql, step)
-            for sql in asked
+            for sql in statements
             if sql.lstrip().startswith(("SELECT", "WITH", "UPDATE")) and "NOT INDEXED" not in sql
             for *_, step in db.execute(f"EXPLAIN QUERY PLAN {sql}")
         ]
     assert len(plans) > 10
-    # What a page ends after its limit, and the few rows of a path, may be gone through.
+    # Scans that end with the limit of a page, or read the few rows of a path, are fine.
     harmless = ("path", "CONSTANT ROW", "INDEX conversations_archived")
     scans = [(sql, step) for sql, step in plans if step.startswith("SCAN") and not step.endswith(harmless)]
     assert [sql for sql, _ in scans if "LIMIT 1" not in sql and "ORDER BY depth" not in sql] == []
@@ -208,7 +210,7 @@ async def test_lists_are_read_by_indexes_alone(tmp_path: Path) -> None:
 
 async def test_an_index_that_lacks_a_conversation_is_noticed(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    ids = await made(store, "a", "b")
+    ids = await create_conversations(store, "a", "b")
     await store.placements.change(ids[:1], pinned=True)
     await store.close()
     with closing(connect(tmp_path / DATABASE_NAME)) as db:
@@ -222,7 +224,7 @@ async def test_an_index_that_lacks_a_conversation_is_noticed(tmp_path: Path) -> 
 
 async def test_a_rescue_keeps_folders_and_tags_and_breaks_circles(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    ids = await made(store, "a", "b")
+    ids = await create_conversations(store, "a", "b")
     outer = await store.folders.create("Outer", FolderColour.TEAL)
     inner = await store.folders.create("Inner", parent=outer.id, instructions="Be brief.")
     await store.placements.change(ids[:1], folder=inner.id, pinned=True, add_tags=["later"])
@@ -237,16 +239,16 @@ async def test_a_rescue_keeps_folders_and_tags_and_breaks_circles(tmp_path: Path
     assert store.notices
     level = await store.folders.level(inner.id)
     assert level.path[-1] == Folder(inner.id, "Inner", parent=level.path[-1].parent, instructions="Be brief.")
-    (place,) = await store.placements.of(ids[:1])
-    assert (place.folder, place.tags) == (inner.id, ("later",))
-    assert place.pinned_at is not None
+    (placement,) = await store.placements.of(ids[:1])
+    assert (placement.folder, placement.tags) == (inner.id, ("later",))
+    assert placement.pinned_at is not None
     assert await titles(store, ListScope()) == ["b"]
     await store.close()
 
 
 async def test_an_import_puts_conversations_where_they_were(tmp_path: Path) -> None:
     store, other = await Store.open(tmp_path / "one"), await Store.open(tmp_path / "two")
-    (id_,) = await made(store, "a")
+    (id_,) = await create_conversations(store, "a")
     outer = await store.folders.create("Outer / of all", FolderColour.RED)
     inner = await store.folders.create("Inner", parent=outer.id)
     await store.placements.change([id_], folder=inner.id, pinned=True, archived=True, add_tags=["Zeta", "alpha"])
@@ -266,7 +268,7 @@ async def test_an_import_puts_conversations_where_they_were(tmp_path: Path) -> N
 
 async def test_instructions_are_read_from_the_top_down_also_of_one_that_is_archived_or_begins(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    inside, archived, at_the_top = await made(store, "inside", "archived", "at the top")
+    inside, archived, at_the_top = await create_conversations(store, "inside", "archived", "at the top")
     outer = await store.folders.create("Outer", instructions=" Be brief.\n")
     middle = await store.folders.create("Middle", parent=outer.id)
     inner = await store.folders.create("Inner", parent=middle.id, instructions="Write British English.\ud83d")
@@ -307,7 +309,7 @@ async def test_a_changed_folder_is_changed_back(tmp_path: Path) -> None:
 
 async def test_in_a_circle_each_folder_counts_once(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    (id_,) = await made(store, "a")
+    (id_,) = await create_conversations(store, "a")
     outer = await store.folders.create("Outer", instructions="one")
     inner = await store.folders.create("Inner", parent=outer.id, instructions="two")
     await store.placements.change([id_], folder=inner.id)

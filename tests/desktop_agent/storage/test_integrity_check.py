@@ -1,4 +1,4 @@
-"""Checks of the whole database: when they are due, that they end when they must, and what they say."""
+"""Integrity checks of the database: when they are due, that they can be cancelled, and what they report."""
 
 import asyncio
 import os
@@ -22,25 +22,25 @@ NAME = "conversations.sqlite3"
 HOUR = 3600
 
 
-async def filled(folder: Path, *titles: str) -> None:
+async def fill(folder: Path, *titles: str) -> None:
     store = await Store.open(folder)
     for title in titles:
-        made = await store.create_conversation(title=title)
-        await store.commit(made.id, Message.user(f"said in {title}"))
+        conversation = await store.create_conversation(title=title)
+        await store.commit(conversation.id, Message.user(f"said in {title}"))
     await store.close()
 
 
 def add_hidden(path: Path, *, in_pages: bool = False) -> None:
-    """A conversation that is in its table, and not in the index by which the list finds it."""
-    name, word = ("conversations_in_folder", "AND") if in_pages else ("conversations_by_time", "WHERE")
-    hiding = f" {word} number < 0"
+    """Add a conversation that is in its table, but not in the index by which the list finds it."""
+    name, keyword = ("conversations_in_folder", "AND") if in_pages else ("conversations_by_time", "WHERE")
+    hiding = f" {keyword} number < 0"
     for sql in (
         f"UPDATE sqlite_schema SET sql = sql || '{hiding}' WHERE name = '{name}'",
         "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at)"
         " VALUES ('hidden', 'hidden', 0, 1, 1)",
         f"UPDATE sqlite_schema SET sql = replace(sql, '{hiding}', '') WHERE name = '{name}'",
     ):
-        # Each on a connection of its own, which reads the schema anew.
+        # Each on a new connection, which reads the schema again.
         with closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA writable_schema=ON")
             db.execute(sql)
@@ -48,7 +48,7 @@ def add_hidden(path: Path, *, in_pages: bool = False) -> None:
 
 
 def break_a_row(path: Path) -> None:
-    """Where the rows of messages lie, make the first one longer than its page."""
+    """In a page of message rows, make the first row longer than its page."""
     with closing(sqlite3.connect(path)) as db:
         root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'messages'").fetchone()[0]
     with path.open("r+b") as file:
@@ -60,14 +60,14 @@ def break_a_row(path: Path) -> None:
 async def test_a_conversation_that_its_index_hides_is_listed_and_the_index_repaired(
     tmp_path: Path, *, in_pages: bool
 ) -> None:
-    await filled(tmp_path, "one", "two")
+    await fill(tmp_path, "one", "two")
     add_hidden(tmp_path / NAME, in_pages=in_pages)
     store = await Store.open(tmp_path)
-    told: list[object] = []
-    store.on_notice(told.append)
+    notices: list[object] = []
+    store.on_notice(notices.append)
     listed = (await store.list_page(9))[0] if in_pages else await store.list_conversations()
     assert {record.title for record in listed} == {"one", "two", "hidden"}
-    assert told == [INDEX_REPAIRED]
+    assert notices == [INDEX_REPAIRED]
     await store.close()
     with closing(sqlite3.connect(tmp_path / NAME)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -76,7 +76,7 @@ async def test_a_conversation_that_its_index_hides_is_listed_and_the_index_repai
 async def test_a_check_is_due_once_a_day_and_once_a_week_where_there_is_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await filled(tmp_path, "one")
+    await fill(tmp_path, "one")
     store = await Store.open(tmp_path)
     check = store.integrity_checker
     assert check.last() is None
@@ -93,7 +93,7 @@ async def test_a_check_is_due_once_a_day_and_once_a_week_where_there_is_much(
 
 
 async def test_a_full_check_repairs_an_index_and_says_so(tmp_path: Path) -> None:
-    await filled(tmp_path, "one", "two")
+    await fill(tmp_path, "one", "two")
     add_hidden(tmp_path / NAME)
     store = await Store.open(tmp_path)
     assert await store.integrity_checker.run(full=True) == INDEX_REPAIRED
@@ -103,12 +103,12 @@ async def test_a_full_check_repairs_an_index_and_says_so(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("full", [True, False])
 async def test_damage_is_told_and_rescued_at_the_next_start(tmp_path: Path, *, full: bool) -> None:
-    await filled(tmp_path, "one", "two")
+    await fill(tmp_path, "one", "two")
     store = await Store.open(tmp_path)
     break_a_row(tmp_path / NAME)
-    with pytest.raises(DatabaseDamaged) as told:
+    with pytest.raises(DatabaseDamaged) as damaged:
         await store.integrity_checker.run(full=full)
-    assert "start it again" in str(told.value.remedy)
+    assert "start it again" in str(damaged.value.remedy)
     assert store.integrity_checker.is_due()
     await store.close()
     again = await Store.open(tmp_path)
@@ -134,13 +134,13 @@ CHANGED_NUMBERS = {
 
 @pytest.mark.parametrize("statement", CHANGED_NUMBERS.values(), ids=CHANGED_NUMBERS)
 async def test_a_changed_number_hides_no_message(tmp_path: Path, statement: str) -> None:
-    """SQLite finds nothing wrong with it; what was said last names what was said before by such numbers."""
+    """SQLite finds nothing wrong with it, although messages refer to their parents by such numbers."""
     store = await Store.open(tmp_path)
-    made = [await store.create_conversation(title=title) for title in ("one", "two")]
-    said = [[f"{each.title} {turn}" for turn in range(4)] for each in made]
+    conversations = [await store.create_conversation(title=title) for title in ("one", "two")]
+    expected = [[f"{conversation.title} {turn}" for turn in range(4)] for conversation in conversations]
     for turn in range(4):
-        for each, texts in zip(made, said, strict=True):
-            await store.commit(each.id, Message.user(texts[turn]))
+        for conversation, texts in zip(conversations, expected, strict=True):
+            await store.commit(conversation.id, Message.user(texts[turn]))
     with closing(sqlite3.connect(tmp_path / NAME)) as db:
         db.execute("PRAGMA foreign_keys=OFF")
         db.execute(statement)
@@ -148,13 +148,15 @@ async def test_a_changed_number_hides_no_message(tmp_path: Path, statement: str)
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with pytest.raises(DatabaseDamaged):
         await store.integrity_checker.run(full=False)
-    with pytest.raises(DatabaseDamaged) as told:
-        await store.load(made[0].id)
-    assert "start it again" in str(told.value.remedy)
+    with pytest.raises(DatabaseDamaged) as damaged:
+        await store.load(conversations[0].id)
+    assert "start it again" in str(damaged.value.remedy)
     await store.close()
     again = await Store.open(tmp_path)
     assert again.notices
-    assert [[message.text for message in (await again.load(each.id)).messages] for each in made] == said
+    assert [
+        [message.text for message in (await again.load(conversation.id)).messages] for conversation in conversations
+    ] == expected
     assert await again.integrity_checker.run(full=True) == NO_DAMAGE
     await again.close()
 
@@ -170,69 +172,69 @@ CHANGED_BESIDE_ANOTHER_BRANCH = {
 @pytest.mark.parametrize("statement", CHANGED_BESIDE_ANOTHER_BRANCH.values(), ids=CHANGED_BESIDE_ANOTHER_BRANCH)
 async def test_a_changed_number_leads_onto_no_other_branch(tmp_path: Path, statement: str) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="one")
+    conversation = await store.create_conversation(title="one")
     first = [Message.user(text) for text in ("u1", "a2", "u3", "a4")]
-    await store.commit(made.id, *first)
-    await store.update_conversation(made.id, head_message_id=first[1].id)
-    await store.commit(made.id, Message.user("u3 edited"), Message.user("a4 new"))
+    await store.commit(conversation.id, *first)
+    await store.update_conversation(conversation.id, head_message_id=first[1].id)
+    await store.commit(conversation.id, Message.user("u3 edited"), Message.user("a4 new"))
     await store.close()
     with closing(sqlite3.connect(tmp_path / NAME)) as db:
         db.execute(statement)
         db.commit()
     store = await Store.open(tmp_path)
     with pytest.raises(DatabaseDamaged):
-        await store.load(made.id)
+        await store.load(conversation.id)
     await store.close()
     again = await Store.open(tmp_path)
-    shown = [message.text for message in (await again.load(made.id)).messages]
-    assert shown == ["u1", "a2", "u3 edited", "a4 new"]
+    texts = [message.text for message in (await again.load(conversation.id)).messages]
+    assert texts == ["u1", "a2", "u3 edited", "a4 new"]
     await again.close()
 
 
 async def test_closing_ends_a_check_and_nothing_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    await filled(tmp_path, "one")
+    await fill(tmp_path, "one")
     store = await Store.open(tmp_path)
-    began, goes_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
     run, checks = IntegrityCheck.run, list[IntegrityCheck]()
 
-    def held(check: IntegrityCheck) -> list[str] | None:
+    def run_when_allowed(check: IntegrityCheck) -> list[str] | None:
         checks.append(check)
-        began.set()
-        goes_on.wait()
+        started.set()
+        go_on.wait()
         return run(check)
 
-    monkeypatch.setattr(IntegrityCheck, "run", held)
+    monkeypatch.setattr(IntegrityCheck, "run", run_when_allowed)
     checking = asyncio.create_task(store.integrity_checker.run(full=True))
-    await asyncio.to_thread(began.wait)
+    await asyncio.to_thread(started.wait)
     assert (await store.list_conversations())[0].title == "one", "nobody waits for a check"
     closing_ = asyncio.create_task(store.close())
     while not checks[0].is_cancelled:
         await asyncio.sleep(0)
-    goes_on.set()
+    go_on.set()
     assert await checking is None
     await closing_
     assert store.integrity_checker.last() is None
 
 
-def checked(folder: Path) -> tuple[int, str, str]:
+def run_check(folder: Path) -> tuple[int, str, str]:
     command = [sys.executable, "-m", "desktop_agent", "check", "--data-dir", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return process.returncode, process.stdout, process.stderr
 
 
 async def test_the_command_says_that_nothing_is_wrong_or_what_it_repaired(tmp_path: Path) -> None:
-    await filled(tmp_path, "one", "two")
-    assert await asyncio.to_thread(checked, tmp_path) == (0, f"{NO_DAMAGE}\n", "")
+    await fill(tmp_path, "one", "two")
+    assert await asyncio.to_thread(run_check, tmp_path) == (0, f"{NO_DAMAGE}\n", "")
     add_hidden(tmp_path / NAME)
-    assert await asyncio.to_thread(checked, tmp_path) == (0, f"{INDEX_REPAIRED}\n", "")
+    assert await asyncio.to_thread(run_check, tmp_path) == (0, f"{INDEX_REPAIRED}\n", "")
     break_a_row(tmp_path / NAME)
-    code, out, err = await asyncio.to_thread(checked, tmp_path)
+    code, out, err = await asyncio.to_thread(run_check, tmp_path)
     assert (code, err) == (1, "")
     assert "were damaged" in out
 
 
 def test_the_command_makes_nothing_where_nothing_was_saved(tmp_path: Path) -> None:
-    code, out, err = checked(tmp_path / "nothing")
+    code, out, err = run_check(tmp_path / "nothing")
     assert (code, out) == (1, "")
     assert "There are no saved conversations" in err
     assert not (tmp_path / "nothing").exists()

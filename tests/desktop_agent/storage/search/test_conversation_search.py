@@ -1,4 +1,4 @@
-"""What is said, called and attached is found, by words as people type them."""
+"""Search finds messages, tool calls and attachments by words as people type them."""
 
 import asyncio
 import sqlite3
@@ -47,8 +47,8 @@ async def store(tmp_path: Path) -> AsyncGenerator[Store]:
     await store.close()
 
 
-async def found(store: Store, query: SearchQuery | str, limit: int = 30) -> SearchResults:
-    """Everything is indexed before."""
+async def search(store: Store, query: SearchQuery | str, limit: int = 30) -> SearchResults:
+    """Index everything, then search."""
     assert await store.search.index_all()
     results = await store.search.find(SearchQuery(query) if isinstance(query, str) else query, limit)
     assert results is not None
@@ -57,13 +57,13 @@ async def found(store: Store, query: SearchQuery | str, limit: int = 30) -> Sear
 
 
 async def conversations(store: Store, query: SearchQuery | str) -> list[str]:
-    return [conversation.title for conversation in (await found(store, query)).conversations]
+    return [conversation.title for conversation in (await search(store, query)).conversations]
 
 
 async def hits(store: Store, query: SearchQuery | str) -> list[tuple[str, str, list[str]]]:
     return [
         (hit.role.value, hit.place.value, marked(hit.snippet, hit.matches))
-        for conversation in (await found(store, query)).conversations
+        for conversation in (await search(store, query)).conversations
         for hit in conversation.hits
     ]
 
@@ -73,9 +73,9 @@ def marked(text: str, matches: tuple[tuple[int, int], ...]) -> list[str]:
 
 
 async def talk(store: Store, *messages: Message, title: str = "A talk", model: str | None = None) -> str:
-    made = await store.create_conversation(title=title, model=model)
-    await store.commit(made.id, *messages)
-    return made.id
+    conversation = await store.create_conversation(title=title, model=model)
+    await store.commit(conversation.id, *messages)
+    return conversation.id
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_not_found(store: Store, typed: str) -> None:
 
 async def test_a_title_is_found_and_marked(store: Store) -> None:
     id_ = await talk(store, *TALK, title="Über das Zügeln, 引っ越し")
-    results = await found(store, "zugeln")
+    results = await search(store, "zugeln")
     assert results.conversations == (ConversationHits(id_, "Über das Zügeln, 引っ越し", ((9, 15),)),)
     assert await conversations(store, "引っ") != []
     await store.update_conversation(id_, title="Another")
@@ -145,7 +145,7 @@ async def test_the_title_counts_most_then_what_was_said_then_results(store: Stor
     assert await conversations(store, "docker") == ["docker", "said", "result"]
 
 
-async def test_of_equals_the_newer_one_comes_first(store: Store) -> None:
+async def test_of_equal_hits_the_newer_comes_first(store: Store) -> None:
     for title, days in (("old", 400), ("new", 1), ("older", 4000)):
         await talk(store, Message.user("same").model_copy(update={"created_at": now() - timedelta(days)}), title=title)
     assert await conversations(store, "same") == ["new", "old", "older"]
@@ -153,19 +153,22 @@ async def test_of_equals_the_newer_one_comes_first(store: Store) -> None:
 
 async def test_hits_are_grouped_and_counted(store: Store) -> None:
     id_ = await talk(store, *(Message.user(f"word {number}") for number in range(5)), title="many")
-    results = await found(store, "word")
-    assert [(len(each.hits), each.hit_count) for each in results.conversations] == [(3, 5)]
-    within = await found(store, SearchQuery("word", conversation_id=id_))
-    assert [len(each.hits) for each in within.conversations] == [5]
-    (message,) = (await found(store, '"word 4"')).conversations[0].hits
+    results = await search(store, "word")
+    assert [(len(conversation.hits), conversation.hit_count) for conversation in results.conversations] == [(3, 5)]
+    within = await search(store, SearchQuery("word", conversation_id=id_))
+    assert [len(conversation.hits) for conversation in within.conversations] == [5]
+    (message,) = (await search(store, '"word 4"')).conversations[0].hits
     assert message.message_id == (await store.load(id_)).messages[4].id
 
 
 async def test_one_long_conversation_does_not_hide_the_others(store: Store) -> None:
     await talk(store, Message.user("word"), title="short")
     await talk(store, *(Message.user(f"word {number}") for number in range(60)), title="long")
-    results = await found(store, "word")
-    assert {each.title: each.hit_count for each in results.conversations} == {"long": 50, "short": 1}
+    results = await search(store, "word")
+    assert {conversation.title: conversation.hit_count for conversation in results.conversations} == {
+        "long": 50,
+        "short": 1,
+    }
     assert results.has_more
 
 
@@ -176,8 +179,8 @@ async def test_filters(store: Store) -> None:
     answer = Message.assistant("word").model_copy(update={"model": "model-1"})
     await talk(store, answer, title="answer", model="model-2")
     call = ToolUse(id="1", name="word", input={})
-    made = await store.create_conversation(title="call", workspace="/work")
-    await store.commit(made.id, Message(role=Role.ASSISTANT, blocks=[call]))
+    conversation = await store.create_conversation(title="call", workspace="/work")
+    await store.commit(conversation.id, Message(role=Role.ASSISTANT, blocks=[call]))
     moment = datetime(2021, 1, 1, tzinfo=UTC)
     expected = {
         SearchQuery("word", until=moment): ["old"],
@@ -202,11 +205,11 @@ async def test_a_note_of_the_program_is_known_as_such_and_said_by_nobody(store: 
     note = Message.user("harbour files were undone").model_copy(update={"injected_by": "undo"})
     await talk(store, Message.user("the harbour"), note, Message.assistant("harbour"))
     for query in (SearchQuery("harbour"), SearchQuery()):
-        (conversation,) = (await found(store, query)).conversations
+        (conversation,) = (await search(store, query)).conversations
         notes = {hit.snippet: hit.is_note for hit in conversation.hits}
         assert notes == {"the harbour": False, note.text: True, "harbour": False}
-    said = replace(query, roles=frozenset({Role.USER}))
-    (conversation,) = (await found(store, said)).conversations
+    by_the_person = replace(query, roles=frozenset({Role.USER}))
+    (conversation,) = (await search(store, by_the_person)).conversations
     assert [hit.snippet for hit in conversation.hits] == ["the harbour"]
 
 
@@ -238,7 +241,7 @@ async def test_the_trash_is_not_searched_and_what_is_restored_is(store: Store) -
     id_ = await talk(store, *TALK)
     assert await conversations(store, "snake_case") == ["A talk"]
     await store.delete_conversation(id_)
-    # Also before the index knows of it, which may be at any moment.
+    # Also before the index has been updated.
     results = await store.search.find(SearchQuery("snake_case"))
     assert results is not None
     assert results.conversations == ()
@@ -260,7 +263,7 @@ async def test_a_snippet_is_one_line_around_the_match(store: Store) -> None:
     await talk(
         store, Message.user("One line.\n" * 100 + "Here\n\tis the needle,  \n and more.\n" + "Another line.\n" * 100)
     )
-    (hit,) = (await found(store, '"the needle and"')).conversations[0].hits
+    (hit,) = (await search(store, '"the needle and"')).conversations[0].hits
     assert hit.snippet.startswith("…")
     assert " Here is the needle, and more. Another line." in hit.snippet
     assert hit.snippet.endswith("…")
@@ -273,21 +276,21 @@ async def test_a_snippet_marks_what_is_left_out_where_a_long_text_is_kept_in_two
     begin = "hay " * 4_090
     ending = begin[: 16_384 - 20] + " stork heron and then much more: " + "straw " * 100
     await talk(store, Message.user(ending))
-    (hit,) = (await found(store, "stork ")).conversations[0].hits
+    (hit,) = (await search(store, "stork ")).conversations[0].hits
     assert (hit.snippet[0], hit.snippet[-1]) == ("…", "…")
-    (hit,) = (await found(store, "then ")).conversations[0].hits
+    (hit,) = (await search(store, "then ")).conversations[0].hits
     assert (hit.snippet[0], hit.snippet[-1]) == ("…", "…")
     await talk(store, Message.user(f"{begin} and a crane"))
-    (hit,) = (await found(store, "crane ")).conversations[0].hits
+    (hit,) = (await search(store, "crane ")).conversations[0].hits
     assert hit.snippet.endswith(" and a crane")
 
 
 @pytest.mark.parametrize("cut", [2, 9, 18])
 async def test_a_phrase_is_shown_in_a_long_text_wherever_it_is_kept_in_two(store: Store, cut: int) -> None:
-    place = 16_384 - cut
-    hay = "hay " * (place // 4) + "x" * (place % 4)
+    start = 16_384 - cut
+    hay = "hay " * (start // 4) + "x" * (start % 4)
     await talk(store, Message.user(f"{hay} a lonely needle in much {hay}"))
-    conversation = (await found(store, '"a lonely needle in much"')).conversations[0]
+    conversation = (await search(store, '"a lonely needle in much"')).conversations[0]
     (hit,) = conversation.hits
     assert marked(hit.snippet, hit.matches) == ["a lonely needle in much"]
 
@@ -313,29 +316,29 @@ async def test_what_is_longer_when_it_is_folded_does_not_move_a_match(
 async def test_a_snippet_has_no_signs_of_markdown_but_those_that_were_looked_for(store: Store) -> None:
     text = "# Sorting\n\n- Use **`sorted()`** or [the docs](https://docs.example/sorting) with `__lt__`."
     await talk(store, Message.assistant(text))
-    (hit,) = (await found(store, "sorted")).conversations[0].hits
+    (hit,) = (await search(store, "sorted")).conversations[0].hits
     assert hit.snippet == "Sorting Use sorted() or the docs with __lt__."
     assert marked(hit.snippet, hit.matches) == ["sorted"]
-    (hit,) = (await found(store, "example")).conversations[0].hits
+    (hit,) = (await search(store, "example")).conversations[0].hits
     assert "https://docs.example/sorting" in hit.snippet
-    (hit,) = (await found(store, "")).conversations[0].hits
+    (hit,) = (await search(store, "")).conversations[0].hits
     assert hit.snippet == "Sorting Use sorted() or the docs with __lt__."
 
 
 async def test_what_calls_wrote_into_files_is_found_by_itself(store: Store) -> None:
-    def asked(name: str, **arguments: str) -> Message:
+    def call(name: str, **arguments: str) -> Message:
         return Message(role=Role.ASSISTANT, blocks=(ToolUse(id=name, name=name, input=dict(arguments)),))
 
-    await talk(store, asked("write_file", path="a.py", content="needle = 1"), title="Written")
-    await talk(store, asked("files__edit_file", path="b.py", new_text="needle"), title="Edited")
-    await talk(store, asked("write_file"), title="Wrote nothing")
-    await talk(store, asked("search_text", pattern="needle"), title="Looked for")
+    await talk(store, call("write_file", path="a.py", content="needle = 1"), title="Written")
+    await talk(store, call("files__edit_file", path="b.py", new_text="needle"), title="Edited")
+    await talk(store, call("write_file"), title="Wrote nothing")
+    await talk(store, call("search_text", pattern="needle"), title="Looked for")
     await talk(store, Message.user("needle in write_file"), title="Said")
     in_files = frozenset({SearchPlace.FILES})
     assert sorted(await conversations(store, SearchQuery("needle", places=in_files))) == ["Edited", "Written"]
     assert sorted(await conversations(store, SearchQuery("", places=in_files))) == ["Edited", "Written"]
-    for words in ("needle", ""):
-        assert {place for _, place, _ in await hits(store, SearchQuery(words, places=in_files))} == {"files"}
+    for typed in ("needle", ""):
+        assert {place for _, place, _ in await hits(store, SearchQuery(typed, places=in_files))} == {"files"}
     in_calls = SearchQuery("needle", places=frozenset({SearchPlace.CALLS}))
     assert sorted(await conversations(store, in_calls)) == ["Edited", "Looked for", "Written"]
     assert len(await conversations(store, "needle")) == 4
@@ -421,26 +424,26 @@ async def test_a_short_beginning_is_looked_for_until_there_is_enough_to_show(
     monkeypatch.setattr(index_file, "_SHARD_BITS", 0)
     for number in range(5):
         await talk(store, Message.user("word"), title=f"talk {number}")
-    results = await found(store, "w", limit=3)
-    assert [each.title for each in results.conversations] == ["talk 4", "talk 3", "talk 2"]
+    results = await search(store, "w", limit=3)
+    assert [conversation.title for conversation in results.conversations] == ["talk 4", "talk 3", "talk 2"]
     assert results.has_more
-    assert not (await found(store, "w", limit=5)).has_more
+    assert not (await search(store, "w", limit=5)).has_more
 
 
 async def test_more_than_can_be_shown_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         await talk(store, Message.user("word"), title=f"talk {number}")
-    assert not (await found(store, "word", limit=4)).has_more
-    assert (await found(store, "word", limit=3)).has_more
+    assert not (await search(store, "word", limit=4)).has_more
+    assert (await search(store, "word", limit=3)).has_more
     monkeypatch.setattr(index_reader, "MAX_RANKED", 2)
-    results = await found(store, "word")
-    assert [each.title for each in results.conversations] == ["talk 3", "talk 2"]
+    results = await search(store, "word")
+    assert [conversation.title for conversation in results.conversations] == ["talk 3", "talk 2"]
     assert results.has_more
 
 
 async def test_a_newer_search_takes_the_place_of_an_older_one(store: Store) -> None:
     await talk(store, *TALK)
-    await found(store, "case")
+    await search(store, "case")
     older = [asyncio.create_task(store.search.find(SearchQuery(word))) for word in ("snake", "user", "file")]
     await asyncio.sleep(0)
     newest = await store.search.find(SearchQuery("crème"))
@@ -451,7 +454,7 @@ async def test_a_newer_search_takes_the_place_of_an_older_one(store: Store) -> N
 
 async def test_a_search_stops_at_the_next_table(store: Store, tmp_path: Path) -> None:
     await talk(store, *TALK)
-    await found(store, "case")
+    await search(store, "case")
     reader = IndexReader(tmp_path / INDEX_NAME)
     with pytest.raises(SearchStopped):
         reader.find(SearchQuery("case"), 30, lambda: True)
@@ -469,9 +472,9 @@ async def test_a_cancelled_search_leaves_the_next_one_alone(store: Store) -> Non
 
 async def test_a_search_can_be_narrowed_to_what_conversations_have_the_last_used_first(store: Store) -> None:
     for model, workspace in (("old", "/one"), ("new", None), ("old", "/two"), (None, ""), ("gone", "/gone")):
-        made = await store.create_conversation(title="A talk", model=model, workspace=workspace)
-        await store.commit(made.id, Message.user("Hello"))
-    await store.delete_conversation(made.id)
+        conversation = await store.create_conversation(title="A talk", model=model, workspace=workspace)
+        await store.commit(conversation.id, Message.user("Hello"))
+    await store.delete_conversation(conversation.id)
     assert await store.search.choices() == SearchChoices(("old", "new"), ("/two", "/one"))
 
 

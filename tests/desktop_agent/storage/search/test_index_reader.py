@@ -1,4 +1,4 @@
-"""What the index finds is what a plain scan of the texts finds, whatever is asked for and however it is looked up."""
+"""The index finds what a plain scan of the texts finds, for any query and any kind of look-up."""
 
 import random
 import re
@@ -23,9 +23,9 @@ from desktop_agent.types.search import SearchQuery
 from tests.frame.examples import examples
 
 CONVERSATIONS = 450
-"""Fewer than are ranked, so that all that match are found."""
+"""Fewer than the limit of ranking, so that all matches are found."""
 APART = 700
-"""Between the numbers of two messages: they are in 38 tables of words."""
+"""The distance between the numbers of two messages, which spreads them over 38 word tables."""
 MAX_TITLES = 200
 WORDS = (
     *("the", "tables", "table", "tab", "text", "t", "to", "sort", "sorted", "so", "crème", "Straße", "x", "xylophone"),
@@ -60,9 +60,9 @@ class Scan:
         self.messages = [self._message(words(chance, 9), words(chance, 3)) for _ in range(CONVERSATIONS)]
 
     @staticmethod
-    def _message(said: str, asked: str) -> Message:
+    def _message(text: str, argument: str) -> Message:
         return Message(
-            role=Role.ASSISTANT, blocks=(Text(text=said), ToolUse(id="1", name="run", input={"with": asked}))
+            role=Role.ASSISTANT, blocks=(Text(text=text), ToolUse(id="1", name="run", input={"with": argument}))
         )
 
     def write(self, path: Path) -> None:
@@ -76,7 +76,7 @@ class Scan:
     def with_message(self, terms: tuple[Term, ...]) -> set[int]:
         needed = list(terms)
         if is_short_beginning(terms[-1]) and (len(terms) > 1 or len(terms[-1].pieces) > 1):
-            # A short last word need not be there beside others.
+            # Beside other words, a short last word is optional.
             needed[-1:] = [Term(terms[-1].pieces[:-1])] if len(terms[-1].pieces) > 1 else []
         return set(self._numbers(lambda number: list(searchable_text(self.messages[number]).parts), needed))
 
@@ -87,7 +87,7 @@ class Scan:
     def _numbers(texts: Callable[[int], list[str]], terms: list[Term]) -> Iterator[int]:
         for number in range(CONVERSATIONS):
             tokens = [re.findall(r"[a-z0-9\u0080-\U0010ffff]+", to_index_words(text)) for text in texts(number)]
-            if all(any(stands_in(term, part) for part in tokens) for term in terms):
+            if all(any(stands_in(term, tokens_of_part) for tokens_of_part in tokens) for term in terms):
                 yield number + 1
 
 
@@ -98,9 +98,9 @@ def stands_in(term: Term, tokens: list[str]) -> bool:
 def is_phrase_of(words: list[str], tokens: list[str], *, is_open: bool) -> bool:
     *first, last = words
     return any(
-        tokens[place : place + len(first)] == first
-        and (tokens[place + len(first)].startswith(last) if is_open else tokens[place + len(first)] == last)
-        for place in range(len(tokens) - len(first))
+        tokens[start : start + len(first)] == first
+        and (tokens[start + len(first)].startswith(last) if is_open else tokens[start + len(first)] == last)
+        for start in range(len(tokens) - len(first))
     )
 
 
@@ -119,11 +119,11 @@ def index(scan: Scan, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def assert_found(index: Path, scan: Scan, typed: str) -> None:
     terms = parse_query(typed)
     with closing(IndexReader(index)) as reader:
-        found = reader.find(SearchQuery(typed), CONVERSATIONS, lambda: False)
-    by_message = {conversation.number for conversation in found.conversations if conversation.count}
-    by_title = {conversation.number for conversation in found.conversations if conversation.number not in by_message}
+        result = reader.find(SearchQuery(typed), CONVERSATIONS, lambda: False)
+    by_message = {conversation.number for conversation in result.conversations if conversation.count}
+    by_title = {conversation.number for conversation in result.conversations if conversation.number not in by_message}
     if not terms:
-        assert not found.conversations
+        assert not result.conversations
         return
     expected = scan.with_message(terms)
     assert by_message == expected
@@ -167,13 +167,13 @@ def test_when_the_time_is_over_what_the_newer_tables_have_is_found(index: Path, 
     expected = sorted(scan.with_message(parse_query("the ")))
     with closing(IndexReader(index)) as reader:
         cut = reader.find(SearchQuery("the "), CONVERSATIONS, lambda: False, seconds=0)
-        whole = reader.find(SearchQuery("the "), CONVERSATIONS, lambda: False, seconds=600)
-        nowhere = reader.find(SearchQuery("quetzal "), CONVERSATIONS, lambda: False, seconds=0)
+        complete = reader.find(SearchQuery("the "), CONVERSATIONS, lambda: False, seconds=600)
+        unmatched = reader.find(SearchQuery("quetzal "), CONVERSATIONS, lambda: False, seconds=0)
     newest = sorted(conversation.number for conversation in cut.conversations if conversation.count)
     assert cut.is_cut
     assert 0 < len(newest) < len(expected)
     assert newest == expected[-len(newest) :]
-    assert not whole.is_cut
-    assert sorted(conversation.number for conversation in whole.conversations if conversation.count) == expected
-    assert not nowhere.is_cut
-    assert not nowhere.conversations
+    assert not complete.is_cut
+    assert sorted(conversation.number for conversation in complete.conversations if conversation.count) == expected
+    assert not unmatched.is_cut
+    assert not unmatched.conversations

@@ -1,4 +1,4 @@
-"""The index follows the database, whatever becomes of either, and never stands in its way."""
+"""The index follows the database, whatever happens to either, and never blocks it."""
 
 import asyncio
 import os
@@ -33,10 +33,10 @@ MARKER = "qzxmarkerword"
 
 
 async def titles(store: Store, text: str) -> list[str] | None:
-    """None while the index is not complete."""
+    """Return the titles that a search finds, or None while the index is incomplete."""
     results = await store.search.find(SearchQuery(text))
     assert results is not None
-    return [each.title for each in results.conversations] if results.is_complete else None
+    return [conversation.title for conversation in results.conversations] if results.is_complete else None
 
 
 async def indexed_titles(store: Store, text: str) -> list[str] | None:
@@ -45,9 +45,9 @@ async def indexed_titles(store: Store, text: str) -> list[str] | None:
 
 
 async def talk(store: Store, text: str, title: str = "A talk") -> str:
-    made = await store.create_conversation(title=title)
-    await store.commit(made.id, Message.user(text))
-    return made.id
+    conversation = await store.create_conversation(title=title)
+    await store.commit(conversation.id, Message.user(text))
+    return conversation.id
 
 
 def changes(folder: Path) -> int:
@@ -65,9 +65,9 @@ def rights(folder: Path) -> set[int]:
 
 async def test_the_text_of_a_changed_message_is_gathered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="A talk")
+    conversation = await store.create_conversation(title="A talk")
     message = Message.user("before")
-    await store.commit(made.id, message)
+    await store.commit(conversation.id, message)
     assert await indexed_titles(store, "before ") == ["A talk"]
     gathered: list[str] = []
 
@@ -76,7 +76,7 @@ async def test_the_text_of_a_changed_message_is_gathered_once(tmp_path: Path, mo
         return searchable_text(changed)
 
     monkeypatch.setattr(index_file, "searchable_text", gather)
-    await store.commit(made.id, message.model_copy(update={"blocks": (Text(text="after"),)}))
+    await store.commit(conversation.id, message.model_copy(update={"blocks": (Text(text="after"),)}))
     assert await indexed_titles(store, "after ") == ["A talk"]
     assert gathered == ["after"]
     await store.close()
@@ -102,9 +102,9 @@ async def test_what_is_written_is_found_without_being_asked_for(tmp_path: Path) 
     store = await Store.open(tmp_path)
     store.search.start_indexing()
     await talk(store, "needle")
-    while not (found := await titles(store, "needle")):
+    while not (found_titles := await titles(store, "needle")):
         await asyncio.sleep(0.01)
-    assert found == ["A talk"]
+    assert found_titles == ["A talk"]
     await store.close()
 
 
@@ -123,11 +123,11 @@ async def test_what_another_loop_writes_does_not_touch_this_one(tmp_path: Path) 
     while await titles(store, "needle") != []:
         await asyncio.sleep(0.01)
     loop = asyncio.get_running_loop()
-    # Then it refuses what other threads ask of it.
+    # A loop in debug mode refuses calls of other threads.
     loop.set_debug(True)
     for _ in range(3):
         await asyncio.to_thread(lambda: asyncio.run(talk(store, "needle")))
-        # So that the indexer waits again, most times.
+        # Most times the indexer waits again by then.
         await asyncio.sleep(0.2)
     loop.set_debug(False)
     assert await indexed_titles(store, "needle") == ["A talk"] * 3
@@ -185,7 +185,7 @@ async def test_an_index_that_cannot_be_used_is_made_anew(
     damage(tmp_path / INDEX_NAME)
     if not is_open:
         store = await Store.open(tmp_path)
-    # Something that reads what is damaged.
+    # A search that reads the damaged part.
     await store.commit(id_, (await store.load(id_)).messages[0].model_copy(update={"model": "m"}))
     for _ in range(3):
         await store.search.find(SearchQuery("needle"))
@@ -255,17 +255,17 @@ async def test_deleted_for_good_leaves_no_byte(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     for number in range(20):
         await talk(store, f"other words {number} " * 20, title=f"talk {number}")
-    gone = [await talk(store, f"{MARKER} {MARKER}{number}", title=f"T {MARKER}") for number in range(20)]
-    made = await store.create_conversation(title="stays")
+    deleted = [await talk(store, f"{MARKER} {MARKER}{number}", title=f"T {MARKER}") for number in range(20)]
+    conversation = await store.create_conversation(title="stays")
     assert await indexed_titles(store, f"{MARKER}7") == ["T qzxmarkerword"]
     assert MARKER.encode() in index_bytes(tmp_path)
-    for id_ in gone:
+    for id_ in deleted:
         await store.delete_conversation(id_)
-    await store.commit(made.id, Message.user("in between"))
+    await store.commit(conversation.id, Message.user("in between"))
     assert await indexed_titles(store, MARKER) == []
-    assert await store.empty_trash() == len(gone)
+    assert await store.empty_trash() == len(deleted)
     assert await indexed_titles(store, MARKER) == []
-    # The tables of words hold beginnings and ends apart.
+    # The index stores a term without the prefix that it shares with the one before: look for its end.
     assert b"zxmarker" not in index_bytes(tmp_path)
     with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
         db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words_0, 'row')")
@@ -315,12 +315,12 @@ async def test_a_title_that_went_with_its_prompt_leaves_no_byte(tmp_path: Path) 
 
 async def test_a_number_that_is_used_again_leaves_no_byte_of_the_deleted_message(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="A talk")
+    conversation = await store.create_conversation(title="A talk")
     last = Message.user(MARKER)
-    await store.commit(made.id, Message.user("first"), last)
+    await store.commit(conversation.id, Message.user("first"), last)
     assert await indexed_titles(store, MARKER) == ["A talk"]
-    await store.branches.delete(made.id, last.id)
-    await store.commit(made.id, Message.user("another"))
+    await store.branches.delete(conversation.id, last.id)
+    await store.commit(conversation.id, Message.user("another"))
     assert await indexed_titles(store, "another") == ["A talk"]
     with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
         assert db.execute("SELECT max(number) FROM documents").fetchone() == (2,)
@@ -328,12 +328,12 @@ async def test_a_number_that_is_used_again_leaves_no_byte_of_the_deleted_message
     await store.close()
 
 
-async def test_many_are_deleted_by_one_note(tmp_path: Path) -> None:
+async def test_one_entry_of_the_outbox_deletes_a_whole_conversation(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="long")
-    await store.commit(made.id, *(Message.user(f"word {number}") for number in range(200)))
+    conversation = await store.create_conversation(title="long")
+    await store.commit(conversation.id, *(Message.user(f"word {number}") for number in range(200)))
     assert await indexed_titles(store, "word") == ["long"]
-    await store.delete_conversation(made.id)
+    await store.delete_conversation(conversation.id)
     assert await store.search.index_all()
     with closing(connect(tmp_path / DATABASE_NAME)) as db:
         db.execute("DELETE FROM conversations")
@@ -345,7 +345,7 @@ async def test_many_are_deleted_by_one_note(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_what_was_taken_in_and_not_removed_is_taken_in_again(
+async def test_changes_that_were_indexed_but_not_removed_are_indexed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await Store.open(tmp_path)
@@ -359,12 +359,12 @@ async def test_what_was_taken_in_and_not_removed_is_taken_in_again(
         patched.setattr(indexer.outbox, "remove_changes", fail)
         assert not await store.search.index_all()
     assert changes(tmp_path) > 0
-    made = (await store.search.find(SearchQuery("needle"))) or pytest.fail("nothing")
-    assert [each.title for each in made.conversations] == ["A talk"]
-    began = indexer.IndexWriter.begin
+    results = (await store.search.find(SearchQuery("needle"))) or pytest.fail("nothing")
+    assert [conversation.title for conversation in results.conversations] == ["A talk"]
+    begin = indexer.IndexWriter.begin
     monkeypatch.setattr(indexer.IndexWriter, "begin", fail)
     assert await indexed_titles(store, "needle") == ["A talk"]
-    monkeypatch.setattr(indexer.IndexWriter, "begin", began)
+    monkeypatch.setattr(indexer.IndexWriter, "begin", begin)
     await store.close()
 
 
@@ -383,16 +383,16 @@ async def test_what_is_indexed_while_somebody_searches_hides_nothing(
             assert await store.search.index_all()
 
     def find_and_write(*arguments: Any) -> Any:
-        found = find(*arguments)
+        results = find(*arguments)
         asyncio.run_coroutine_threadsafe(write_more(), loop).result()
-        return found
+        return results
 
     monkeypatch.setattr(IndexReader, "find", find_and_write)
     assert await titles(store, "needle") == ["A talk"]
     await store.close()
 
 
-async def test_little_room_is_left_to_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_last_free_space_is_left_to_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexer, "MIN_FREE_BYTES", 1 << 60)
     store = await Store.open(tmp_path)
     await talk(store, "needle")
@@ -402,7 +402,9 @@ async def test_little_room_is_left_to_conversations(tmp_path: Path, monkeypatch:
     await store.close()
 
 
-async def test_an_error_of_the_index_is_nobodys_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_of_the_index_does_not_disturb_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError
 
@@ -510,7 +512,7 @@ async def test_a_full_disk_is_searched_with_the_index_it_has(small_disk: Path, m
     assert store.disk.trouble is None
     results = await store.search.find(SearchQuery("needle"))
     assert results is not None
-    assert [each.title for each in results.conversations] == ["A talk"]
+    assert [conversation.title for conversation in results.conversations] == ["A talk"]
     (small_disk / "full").unlink()
     assert await indexed_titles(store, "late") == ["A talk"]
     assert (await store.load(id_)).messages[0].text == "late"
@@ -569,9 +571,9 @@ async def test_kill_9_leaves_an_index_that_is_right_or_made_anew(tmp_path: Path,
     assert sorted(await indexed_titles(store, "again") or ()) == sorted(record.title for record in written)
     with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        # One that was killed between the trash and its purge is there still.
-        kept = len(written) + len(await store.list_conversations(in_trash=True))
-        assert db.execute("SELECT count(*) FROM documents").fetchone() == (5 * kept,)
+        # A conversation is still there if the kill came between its deletion and its purge.
+        count = len(written) + len(await store.list_conversations(in_trash=True))
+        assert db.execute("SELECT count(*) FROM documents").fetchone() == (5 * count,)
     await store.close()
 
 

@@ -1,4 +1,4 @@
-"""Texts and queries are split in the same way, and into what people look for."""
+"""Texts and queries are split into words in the same way."""
 
 import sqlite3
 from collections.abc import Iterator
