@@ -1,4 +1,4 @@
-"""The ledger: in order, again after a failure, never twice."""
+"""The journal queue writes in order, again after a failure, and never twice."""
 
 import asyncio
 import shutil
@@ -29,8 +29,8 @@ from tests.frame.examples import examples
 from tests.frame.patience import PATIENCE
 
 
-class Kept:
-    """A ledger over a shaky store, and what it said about trouble."""
+class QueueHarness:
+    """A journal queue over a shaky store, and the trouble that it reported."""
 
     def __init__(self, shaky: Shaky) -> None:
         self.shaky = shaky
@@ -42,123 +42,125 @@ class Kept:
         return (await self.shaky.store.load(self.journal_queue.record.id)).journal
 
     async def messages(self) -> list[str]:
-        return [each.text for each in (await self.shaky.store.load(self.journal_queue.record.id)).messages]
+        return [message.text for message in (await self.shaky.store.load(self.journal_queue.record.id)).messages]
 
 
 @pytest.fixture
-async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
+async def harness(tmp_path: Path) -> AsyncIterator[QueueHarness]:
     async with shaky_store(tmp_path) as shaky:
-        kept = Kept(shaky)
-        yield kept
-        await kept.journal_queue.close()
+        harness = QueueHarness(shaky)
+        yield harness
+        await harness.journal_queue.close()
 
 
-async def text_of(kept: Kept) -> str:
-    return "".join(each.event.text for each in await kept.journal() if isinstance(each.event, ContentDelta))
+async def text_of(harness: QueueHarness) -> str:
+    return "".join(row.event.text for row in await harness.journal() if isinstance(row.event, ContentDelta))
 
 
 def test_streamed_text_is_written_at_least_twice_a_second() -> None:
     assert FLUSH_INTERVAL <= 0.5
 
 
-async def test_what_is_noted_is_written_by_itself(kept: Kept) -> None:
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
-    assert kept.journal_queue.is_new
+async def test_what_is_noted_is_written_by_itself(harness: QueueHarness) -> None:
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    assert harness.journal_queue.is_new
     async with asyncio.timeout(PATIENCE):
-        while kept.journal_queue.is_new or not await kept.journal():
+        while harness.journal_queue.is_new or not await harness.journal():
             await asyncio.sleep(0.01)
-    assert await text_of(kept) == "a"
+    assert await text_of(harness) == "a"
 
 
-async def test_pieces_of_different_phases_stay_apart(kept: Kept) -> None:
-    given = [ContentDelta("a", "commentary"), ContentDelta("b", "commentary"), ContentDelta("c"), ContentDelta("d")]
-    for number, event in enumerate(given, 1):
-        kept.journal_queue.add_event(envelope(number, event))
-    await kept.journal_queue.flush()
-    assert [each.event for each in await kept.journal()] == [ContentDelta("ab", "commentary"), ContentDelta("cd")]
+async def test_pieces_of_different_phases_stay_apart(harness: QueueHarness) -> None:
+    events = [ContentDelta("a", "commentary"), ContentDelta("b", "commentary"), ContentDelta("c"), ContentDelta("d")]
+    for number, event in enumerate(events, 1):
+        harness.journal_queue.add_event(envelope(number, event))
+    await harness.journal_queue.flush()
+    assert [row.event for row in await harness.journal()] == [ContentDelta("ab", "commentary"), ContentDelta("cd")]
 
 
-async def test_writes_keep_their_order(kept: Kept) -> None:
-    kept.journal_queue.add_event(envelope(1, RunStarted("p")))
-    await kept.journal_queue.commit(Message.user("one"))
-    kept.journal_queue.add_event(envelope(2, ContentDelta("x")))
-    kept.journal_queue.change_record(title="named")
-    await kept.journal_queue.commit(Message.assistant("two"))
-    await kept.journal_queue.finish_run("run")
-    # What was journalled just before messages goes to the disk with them.
+async def test_writes_keep_their_order(harness: QueueHarness) -> None:
+    harness.journal_queue.add_event(envelope(1, RunStarted("p")))
+    await harness.journal_queue.commit(Message.user("one"))
+    harness.journal_queue.add_event(envelope(2, ContentDelta("x")))
+    harness.journal_queue.change_record(title="named")
+    await harness.journal_queue.commit(Message.assistant("two"))
+    await harness.journal_queue.finish_run("run")
+    # Events queued just before messages are written together with them.
     writes = ["create_conversation", "commit", "append_journal", "update_conversation"]
-    assert kept.shaky.asked == [*writes, "commit", "finish_run"]
-    assert await kept.messages() == ["one", "two"]
-    assert [each.event for each in await kept.journal()] == [RunStarted("p")]
+    assert harness.shaky.asked == [*writes, "commit", "finish_run"]
+    assert await harness.messages() == ["one", "two"]
+    assert [row.event for row in await harness.journal()] == [RunStarted("p")]
 
 
-def refuse_some_rows(kept: Kept) -> None:
-    """Nothing goes to the disk together with such a row."""
-    real = kept.shaky.store.append_journal
+def refuse_some_rows(harness: QueueHarness) -> None:
+    """Make every write fail that includes a row with the text “no row”."""
+    append_journal = harness.shaky.store.append_journal
 
-    async def refuses(conversation_id: str, envelopes: Sequence[Envelope]) -> None:
-        if any(each.event == ContentDelta("no row") for each in envelopes):
+    async def append_or_refuse(conversation_id: str, envelopes: Sequence[Envelope]) -> None:
+        if any(row.event == ContentDelta("no row") for row in envelopes):
             raise TypeError("no such column")
-        await real(conversation_id, envelopes)
+        await append_journal(conversation_id, envelopes)
 
-    async def commits(conversation_id: str, *messages: Message, envelopes: Sequence[Envelope] = ()) -> Any:
-        await refuses(conversation_id, envelopes)
-        return await Store.commit(kept.shaky.store, conversation_id, *messages)
+    async def commit_or_refuse(conversation_id: str, *messages: Message, envelopes: Sequence[Envelope] = ()) -> Any:
+        await append_or_refuse(conversation_id, envelopes)
+        return await Store.commit(harness.shaky.store, conversation_id, *messages)
 
-    kept.shaky.store.append_journal = refuses  # type: ignore[method-assign]
-    kept.shaky.store.commit = commits  # type: ignore[method-assign]
+    harness.shaky.store.append_journal = append_or_refuse  # type: ignore[method-assign]
+    harness.shaky.store.commit = commit_or_refuse  # type: ignore[method-assign]
 
 
-async def test_a_row_that_can_never_be_written_does_not_take_the_messages_behind_it_along(kept: Kept) -> None:
-    refuse_some_rows(kept)
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
-    await kept.journal_queue.commit(Message.user("p"))
-    kept.journal_queue.add_event(envelope(2, ContentDelta("no row")))
-    await kept.journal_queue.commit(Message.user("q"))
-    assert [each is None for each in kept.trouble] == [False]
-    assert await kept.messages() == ["p", "q"]
-    assert kept.journal_queue.is_flushed
-    kept.journal_queue.add_event(envelope(3, ContentDelta("b")))
+async def test_a_row_that_can_never_be_written_does_not_take_the_messages_behind_it_along(
+    harness: QueueHarness,
+) -> None:
+    refuse_some_rows(harness)
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    await harness.journal_queue.commit(Message.user("p"))
+    harness.journal_queue.add_event(envelope(2, ContentDelta("no row")))
+    await harness.journal_queue.commit(Message.user("q"))
+    assert [trouble is None for trouble in harness.trouble] == [False]
+    assert await harness.messages() == ["p", "q"]
+    assert harness.journal_queue.is_flushed
+    harness.journal_queue.add_event(envelope(3, ContentDelta("b")))
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.journal_queue.flush()
-    assert await text_of(kept) == "ab"
+        await harness.journal_queue.flush()
+    assert await text_of(harness) == "ab"
 
 
-async def test_two_rows_that_can_never_be_written_leave_nothing_behind_at_the_end(kept: Kept) -> None:
-    refuse_some_rows(kept)
-    kept.shaky.refuse = DISK
-    for number, words in enumerate(("p", "q"), 1):
-        kept.journal_queue.add_event(envelope(number, ContentDelta("no row")))
-        await kept.journal_queue.commit(Message.user(words))
-    kept.shaky.refuse = None
-    await kept.journal_queue.close()
-    assert kept.journal_queue.is_flushed
-    assert await kept.messages() == ["p", "q"]
+async def test_two_rows_that_can_never_be_written_leave_nothing_behind_at_the_end(harness: QueueHarness) -> None:
+    refuse_some_rows(harness)
+    harness.shaky.refuse = DISK
+    for number, text in enumerate(("p", "q"), 1):
+        harness.journal_queue.add_event(envelope(number, ContentDelta("no row")))
+        await harness.journal_queue.commit(Message.user(text))
+    harness.shaky.refuse = None
+    await harness.journal_queue.close()
+    assert harness.journal_queue.is_flushed
+    assert await harness.messages() == ["p", "q"]
 
 
-async def test_who_waits_hears_of_what_was_lost_before_the_last_write(kept: Kept) -> None:
-    refuse_some_rows(kept)
-    await kept.journal_queue.commit(Message.user("p"))
-    kept.journal_queue.add_event(envelope(1, ContentDelta("no row")))
-    kept.journal_queue.change_record(title="named")
+async def test_flush_raises_for_what_was_lost_before_the_last_write(harness: QueueHarness) -> None:
+    refuse_some_rows(harness)
+    await harness.journal_queue.commit(Message.user("p"))
+    harness.journal_queue.add_event(envelope(1, ContentDelta("no row")))
+    harness.journal_queue.change_record(title="named")
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.journal_queue.flush()
-    assert (await kept.shaky.store.load(kept.journal_queue.record.id)).record.title == "named"
+        await harness.journal_queue.flush()
+    assert (await harness.shaky.store.load(harness.journal_queue.record.id)).record.title == "named"
 
 
-async def test_what_was_lost_in_the_background_is_heard_by_who_asks_next(kept: Kept) -> None:
-    refuse_some_rows(kept)
-    await kept.journal_queue.commit(Message.user("p"))
-    kept.journal_queue.add_event(envelope(1, ContentDelta("no row")))
-    await kept.journal_queue.write_all()
-    assert kept.journal_queue.is_flushed
+async def test_the_next_flush_raises_for_what_was_lost_in_the_background(harness: QueueHarness) -> None:
+    refuse_some_rows(harness)
+    await harness.journal_queue.commit(Message.user("p"))
+    harness.journal_queue.add_event(envelope(1, ContentDelta("no row")))
+    await harness.journal_queue.write_all()
+    assert harness.journal_queue.is_flushed
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.journal_queue.flush()
-    await kept.journal_queue.flush()
+        await harness.journal_queue.flush()
+    await harness.journal_queue.flush()
 
 
-async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> None:
-    journal_queue = kept.journal_queue
+async def test_neighbouring_pieces_are_joined_and_others_are_not(harness: QueueHarness) -> None:
+    journal_queue = harness.journal_queue
     first, second = envelope(1, ThinkingDelta("a")), envelope(2, ThinkingDelta("b"))
     journal_queue.add_event(first)
     journal_queue.add_event(second)
@@ -173,8 +175,8 @@ async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> 
     for number, name in enumerate((None, "late", None), 11):
         journal_queue.add_event(envelope(number, ToolArgsDelta("3", name, str(number))))
     await journal_queue.flush()
-    rows = await kept.journal()
-    assert [(each.seq, each.event) for each in rows] == [
+    rows = await harness.journal()
+    assert [(row.seq, row.event) for row in rows] == [
         (2, ThinkingDelta("ab")),
         (4, ContentDelta("cd")),
         (5, ContentDelta("e")),
@@ -187,121 +189,123 @@ async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> 
     assert rows[0].at == first.at  # thinking time counts from its first piece
 
 
-async def test_what_the_disk_refused_is_written_later_once(kept: Kept) -> None:
-    kept.shaky.refuse = DISK
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+async def test_what_the_disk_refused_is_written_later_once(harness: QueueHarness) -> None:
+    harness.shaky.refuse = DISK
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))
     with pytest.raises(StorageFailed):
-        await kept.journal_queue.flush()
-    await kept.journal_queue.commit(Message.user("one"))  # told, not raised
-    kept.journal_queue.add_event(envelope(2, ContentDelta("b")))
+        await harness.journal_queue.flush()
+    await harness.journal_queue.commit(Message.user("one"))  # told, not raised
+    harness.journal_queue.add_event(envelope(2, ContentDelta("b")))
     with pytest.raises(StorageFailed):
-        await kept.journal_queue.flush()
-    assert kept.trouble == [DISK]
-    kept.shaky.refuse = None
-    await kept.journal_queue.commit(Message.user("two"))
-    assert kept.trouble == [DISK, None]
-    assert await kept.messages() == ["one", "two"]
-    assert await text_of(kept) == "ab"
-    await kept.journal_queue.flush()
-    assert kept.trouble == [DISK, None]
+        await harness.journal_queue.flush()
+    assert harness.trouble == [DISK]
+    harness.shaky.refuse = None
+    await harness.journal_queue.commit(Message.user("two"))
+    assert harness.trouble == [DISK, None]
+    assert await harness.messages() == ["one", "two"]
+    assert await text_of(harness) == "ab"
+    await harness.journal_queue.flush()
+    assert harness.trouble == [DISK, None]
 
 
-async def test_notes_that_come_while_a_write_fails_stay_behind_it(kept: Kept) -> None:
-    await kept.journal_queue.commit(Message.user("p"))
-    kept.shaky.gate = asyncio.Event()
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
-    writing = asyncio.create_task(kept.journal_queue.flush())
-    await kept.shaky.reached.wait()
-    kept.journal_queue.add_event(envelope(2, ContentDelta("b")))
-    kept.shaky.refuse = DISK
-    kept.shaky.gate.set()
+async def test_notes_that_come_while_a_write_fails_stay_behind_it(harness: QueueHarness) -> None:
+    await harness.journal_queue.commit(Message.user("p"))
+    harness.shaky.gate = asyncio.Event()
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    writing = asyncio.create_task(harness.journal_queue.flush())
+    await harness.shaky.reached.wait()
+    harness.journal_queue.add_event(envelope(2, ContentDelta("b")))
+    harness.shaky.refuse = DISK
+    harness.shaky.gate.set()
     with pytest.raises(StorageFailed):
         await writing
-    kept.shaky.refuse = kept.shaky.gate = None
-    kept.journal_queue.add_event(envelope(3, ContentDelta("c")))
-    await kept.journal_queue.flush()
-    assert await text_of(kept) == "abc"
-    assert [each.seq for each in await kept.journal()] in ([1, 3], [3])
+    harness.shaky.refuse = harness.shaky.gate = None
+    harness.journal_queue.add_event(envelope(3, ContentDelta("c")))
+    await harness.journal_queue.flush()
+    assert await text_of(harness) == "abc"
+    assert [row.seq for row in await harness.journal()] in ([1, 3], [3])
 
 
-async def test_a_cancelled_caller_leaves_the_write_whole(kept: Kept) -> None:
-    await kept.journal_queue.commit(Message.user("p"))
-    kept.shaky.late_gate = asyncio.Event()
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
-    writing = asyncio.create_task(kept.journal_queue.flush())
-    await kept.shaky.reached.wait()
+async def test_a_cancelled_caller_leaves_the_write_whole(harness: QueueHarness) -> None:
+    await harness.journal_queue.commit(Message.user("p"))
+    harness.shaky.late_gate = asyncio.Event()
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    writing = asyncio.create_task(harness.journal_queue.flush())
+    await harness.shaky.reached.wait()
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
     assert writing.cancelled()
-    kept.journal_queue.add_event(envelope(2, ContentDelta("b")))
-    kept.shaky.late_gate.set()
-    await kept.journal_queue.flush()
-    assert [(each.seq, each.event) for each in await kept.journal()] == [(1, ContentDelta("a")), (2, ContentDelta("b"))]
+    harness.journal_queue.add_event(envelope(2, ContentDelta("b")))
+    harness.shaky.late_gate.set()
+    await harness.journal_queue.flush()
+    assert [(row.seq, row.event) for row in await harness.journal()] == [(1, ContentDelta("a")), (2, ContentDelta("b"))]
 
 
-async def test_close_waits_for_the_write_under_way_and_writes_the_rest(kept: Kept) -> None:
-    kept.shaky.gate = asyncio.Event()
-    committing = asyncio.create_task(kept.journal_queue.commit(Message.user("one")))
-    await kept.shaky.reached.wait()
-    closing = asyncio.create_task(kept.journal_queue.close())
+async def test_close_waits_for_the_write_under_way_and_writes_the_rest(harness: QueueHarness) -> None:
+    harness.shaky.gate = asyncio.Event()
+    committing = asyncio.create_task(harness.journal_queue.commit(Message.user("one")))
+    await harness.shaky.reached.wait()
+    closing = asyncio.create_task(harness.journal_queue.close())
     await asyncio.sleep(0.01)
     assert not closing.done()
-    kept.shaky.gate.set()
+    harness.shaky.gate.set()
     await closing
-    assert await kept.messages() == ["one"]
+    assert await harness.messages() == ["one"]
     await committing
 
 
 async def test_what_can_never_be_written_does_not_hold_up_the_rest(
-    kept: Kept, caplog: pytest.LogCaptureFixture
+    harness: QueueHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await kept.journal_queue.commit(Message.user("p"))
-    kept.shaky.refuse = TypeError("no such column")
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    await harness.journal_queue.commit(Message.user("p"))
+    harness.shaky.refuse = TypeError("no such column")
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))
     with pytest.raises(StorageFailed, match="TypeError"):
-        await kept.journal_queue.flush()
-    kept.shaky.refuse = None
-    await kept.journal_queue.commit(Message.user("q"))
-    assert await kept.messages() == ["p", "q"]
-    # Nobody is told that all is well again: something is lost.
-    assert [each is None for each in kept.trouble] == [False]
+        await harness.journal_queue.flush()
+    harness.shaky.refuse = None
+    await harness.journal_queue.commit(Message.user("q"))
+    assert await harness.messages() == ["p", "q"]
+    # No end of the trouble is reported, as something is lost.
+    assert [trouble is None for trouble in harness.trouble] == [False]
     assert "could not be written" in caplog.text
 
 
-async def test_what_changes_while_the_conversation_is_being_made_is_kept(kept: Kept) -> None:
-    kept.shaky.gate = asyncio.Event()
-    committing = asyncio.create_task(kept.journal_queue.commit(Message.user("one")))
-    await kept.shaky.reached.wait()
-    kept.journal_queue.change_record(model="another", title="named", title_is_automatic=False)
-    kept.shaky.gate.set()
+async def test_what_changes_while_the_conversation_is_being_made_is_kept(harness: QueueHarness) -> None:
+    harness.shaky.gate = asyncio.Event()
+    committing = asyncio.create_task(harness.journal_queue.commit(Message.user("one")))
+    await harness.shaky.reached.wait()
+    harness.journal_queue.change_record(model="another", title="named", title_is_automatic=False)
+    harness.shaky.gate.set()
     await committing
-    stored = (await kept.shaky.store.load(kept.journal_queue.record.id)).record
+    stored = (await harness.shaky.store.load(harness.journal_queue.record.id)).record
     assert (stored.model, stored.title, stored.title_is_automatic) == ("another", "named", False)
 
 
-async def test_a_change_to_a_kept_conversation_is_written_by_itself(kept: Kept) -> None:
-    await kept.journal_queue.commit(Message.user("one"))
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))  # its timer must not outlive the flush
-    kept.journal_queue.change_record(workspace="/w")
+async def test_a_change_to_a_kept_conversation_is_written_by_itself(harness: QueueHarness) -> None:
+    await harness.journal_queue.commit(Message.user("one"))
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))  # its timer must not outlive the flush
+    harness.journal_queue.change_record(workspace="/w")
     async with asyncio.timeout(PATIENCE):
-        while (await kept.shaky.store.load(kept.journal_queue.record.id)).record.workspace != "/w":
+        while (await harness.shaky.store.load(harness.journal_queue.record.id)).record.workspace != "/w":
             await asyncio.sleep(0.005)
 
 
-async def test_a_timer_that_finds_a_write_under_way_looks_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_timer_that_finds_a_write_under_way_looks_again(
+    harness: QueueHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("desktop_agent.storage.write_behind.FLUSH_INTERVAL", 0.01)
-    await kept.journal_queue.commit(Message.user("one"))
-    waits = asyncio.Event()
+    await harness.journal_queue.commit(Message.user("one"))
+    may_end = asyncio.Event()
 
-    async def under_way() -> None:
-        await waits.wait()
+    async def wait_to_end() -> None:
+        await may_end.wait()
 
-    kept.journal_queue._flushing = asyncio.create_task(under_way())
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
+    harness.journal_queue._flushing = asyncio.create_task(wait_to_end())
+    harness.journal_queue.add_event(envelope(1, ContentDelta("a")))
     await asyncio.sleep(0.05)
-    waits.set()
+    may_end.set()
     async with asyncio.timeout(PATIENCE):
-        while not await kept.journal():
+        while not await harness.journal():
             await asyncio.sleep(0.005)
 
 
@@ -323,82 +327,84 @@ _steps = st.lists(
 def test_nothing_is_lost_doubled_or_moved(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
     async def play() -> None:
         async with shaky_store(tmp_path_factory.mktemp("ledger")) as shaky:
-            kept = Kept(shaky)
-            said: dict[tuple[str, str], str] = {}
+            harness = QueueHarness(shaky)
+            expected: dict[tuple[str, str], str] = {}
             committed: list[str] = []
             turn = "0"
-            for seq, (what, value) in enumerate(steps, 1):
-                match what:
+            for seq, (kind, value) in enumerate(steps, 1):
+                match kind:
                     case "text" | "think":
-                        event = ContentDelta(value) if what == "text" else ThinkingDelta(value)
-                        kept.journal_queue.add_event(envelope(seq, event, turn_id=turn))
-                        said[what, turn] = said.get((what, turn), "") + value
+                        event = ContentDelta(value) if kind == "text" else ThinkingDelta(value)
+                        harness.journal_queue.add_event(envelope(seq, event, turn_id=turn))
+                        expected[kind, turn] = expected.get((kind, turn), "") + value
                     case "refuse":
                         shaky.refuse = DISK if value else None
                     case "settle":
-                        await asyncio.gather(kept.journal_queue.flush(), return_exceptions=True)
+                        await asyncio.gather(harness.journal_queue.flush(), return_exceptions=True)
                     case "commit":
-                        await kept.journal_queue.commit(Message.user(value))
+                        await harness.journal_queue.commit(Message.user(value))
                         committed.append(value)
                     case _:
                         turn = str(seq)
-                        kept.journal_queue.add_event(envelope(seq, TurnStarted(turn, "m", "m"), turn_id=turn))
+                        harness.journal_queue.add_event(envelope(seq, TurnStarted(turn, "m", "m"), turn_id=turn))
             shaky.refuse = None
-            kept.journal_queue.add_event(envelope(len(steps) + 1, RunStarted("end")))
-            await kept.journal_queue.close()
-            found: dict[tuple[str, str], str] = {}
-            rows = await kept.journal()
-            assert [each.seq for each in rows] == sorted({each.seq for each in rows})
-            for each in rows:
-                if isinstance(each.event, ContentDelta | ThinkingDelta):
-                    key = ("text" if isinstance(each.event, ContentDelta) else "think", each.turn_id or "")
-                    found[key] = found.get(key, "") + each.event.text
-            assert found == said
-            assert await kept.messages() == committed
+            harness.journal_queue.add_event(envelope(len(steps) + 1, RunStarted("end")))
+            await harness.journal_queue.close()
+            stored: dict[tuple[str, str], str] = {}
+            rows = await harness.journal()
+            assert [row.seq for row in rows] == sorted({row.seq for row in rows})
+            for row in rows:
+                if isinstance(row.event, ContentDelta | ThinkingDelta):
+                    key = ("text" if isinstance(row.event, ContentDelta) else "think", row.turn_id or "")
+                    stored[key] = stored.get(key, "") + row.event.text
+            assert stored == expected
+            assert await harness.messages() == committed
 
     asyncio.run(play())
 
 
 @pytest.mark.parametrize("soon", [False, True])
-async def test_a_finished_run_leaves_no_pieces_behind(kept: Kept, *, soon: bool) -> None:
-    kept.journal_queue.add_event(envelope(1, RunStarted("p")))
-    kept.journal_queue.add_event(envelope(2, ContentDelta("a")))
-    await kept.journal_queue.flush()
+async def test_a_finished_run_leaves_no_pieces_behind(harness: QueueHarness, *, soon: bool) -> None:
+    harness.journal_queue.add_event(envelope(1, RunStarted("p")))
+    harness.journal_queue.add_event(envelope(2, ContentDelta("a")))
+    await harness.journal_queue.flush()
     if soon:
-        kept.journal_queue.finish_run_soon("run")
-        await kept.journal_queue.flush()
+        harness.journal_queue.finish_run_soon("run")
+        await harness.journal_queue.flush()
     else:
-        await kept.journal_queue.finish_run("run")
-    assert [each.event for each in await kept.journal()] == [RunStarted("p")]
-    kept.journal_queue.add_event(envelope(3, RunFinished(RunEnd.COMPLETED)))
-    await kept.journal_queue.flush()
-    assert await kept.journal() == ()
+        await harness.journal_queue.finish_run("run")
+    assert [row.event for row in await harness.journal()] == [RunStarted("p")]
+    harness.journal_queue.add_event(envelope(3, RunFinished(RunEnd.COMPLETED)))
+    await harness.journal_queue.flush()
+    assert await harness.journal() == ()
 
 
 @pytest.mark.parametrize("lost", [Message.assistant("ab"), Message.user("ab")], ids=["answer", "prompt"])
-async def test_the_pieces_of_an_answer_that_can_never_be_written_outlast_their_run(kept: Kept, lost: Message) -> None:
-    real = kept.shaky.store.commit
+async def test_the_pieces_of_an_answer_that_can_never_be_written_outlast_their_run(
+    harness: QueueHarness, lost: Message
+) -> None:
+    commit = harness.shaky.store.commit
 
-    async def commits(conversation_id: str, *messages: Message, **more: Any) -> Any:
+    async def commit_or_refuse(conversation_id: str, *messages: Message, **more: Any) -> Any:
         if lost in messages:
             raise ValueError("never")
-        return await real(conversation_id, *messages, **more)
+        return await commit(conversation_id, *messages, **more)
 
-    kept.shaky.store.commit = commits  # type: ignore[method-assign]
-    kept.journal_queue.add_event(envelope(1, RunStarted("p")))
-    kept.journal_queue.add_event(envelope(2, ContentDelta("ab")))
-    await kept.journal_queue.commit(lost)
-    kept.journal_queue.add_event(envelope(3, RunFinished(RunEnd.COMPLETED)))
-    await kept.journal_queue.finish_run("run")
+    harness.shaky.store.commit = commit_or_refuse  # type: ignore[method-assign]
+    harness.journal_queue.add_event(envelope(1, RunStarted("p")))
+    harness.journal_queue.add_event(envelope(2, ContentDelta("ab")))
+    await harness.journal_queue.commit(lost)
+    harness.journal_queue.add_event(envelope(3, RunFinished(RunEnd.COMPLETED)))
+    await harness.journal_queue.finish_run("run")
     pieces = [RunStarted("p"), ContentDelta("ab")] if lost.role is Role.ASSISTANT else []
-    assert [each.event for each in await kept.journal()] == pieces
+    assert [row.event for row in await harness.journal()] == pieces
 
 
-async def test_what_the_disk_refused_can_be_read_with_its_reason(kept: Kept) -> None:
-    journal_queue = kept.journal_queue
+async def test_what_the_disk_refused_can_be_read_with_its_reason(harness: QueueHarness) -> None:
+    journal_queue = harness.journal_queue
     journal_queue.add_event(envelope(1, RunStarted("p")))
     assert journal_queue.unwritten is None  # it is on its way
-    kept.shaky.refuse = DISK
+    harness.shaky.refuse = DISK
     await journal_queue.commit(Message.user("one"))
     for number, event in enumerate((ContentDelta("a"), ContentDelta("b"), ThinkingDelta("c")), 2):
         journal_queue.add_event(envelope(number, event))
@@ -413,40 +419,40 @@ async def test_what_the_disk_refused_can_be_read_with_its_reason(kept: Kept) -> 
         (5, ContentDelta("d")),
     ]
     assert reason is DISK
-    kept.shaky.refuse = None
+    harness.shaky.refuse = None
     await journal_queue.flush()
     assert journal_queue.unwritten is None
-    assert await text_of(kept) == "abd"
-    kept.shaky.refuse = TypeError("no such column")
+    assert await text_of(harness) == "abd"
+    harness.shaky.refuse = TypeError("no such column")
     await journal_queue.commit(Message.user("two"))
     assert journal_queue.unwritten is not None
     rows, reason = journal_queue.unwritten
     assert (rows, "TypeError" in str(reason)) == ((), True)
 
 
-async def test_a_conversation_is_created_once_though_the_disk_refuses_what_comes_next(kept: Kept) -> None:
+async def test_a_conversation_is_created_once_though_the_disk_refuses_what_comes_next(harness: QueueHarness) -> None:
     async def refuse() -> None:
-        kept.shaky.refuse = DISK
+        harness.shaky.refuse = DISK
 
-    kept.shaky.after = refuse
-    await kept.journal_queue.commit(Message.user("one"))
-    assert not kept.journal_queue.is_new
-    assert await kept.messages() == []
-    kept.shaky.refuse = kept.shaky.after = None
-    await kept.journal_queue.flush()
-    assert await kept.messages() == ["one"]
-    assert kept.shaky.asked == ["create_conversation", "commit", "commit"]
+    harness.shaky.after = refuse
+    await harness.journal_queue.commit(Message.user("one"))
+    assert not harness.journal_queue.is_new
+    assert await harness.messages() == []
+    harness.shaky.refuse = harness.shaky.after = None
+    await harness.journal_queue.flush()
+    assert await harness.messages() == ["one"]
+    assert harness.shaky.asked == ["create_conversation", "commit", "commit"]
 
 
-async def test_a_conversation_that_a_stopped_loop_had_created_is_written_on_another(kept: Kept) -> None:
-    await kept.shaky.store.create_conversation(id_=kept.journal_queue.record.id, title="t")
-    kept.journal_queue.add_messages(Message.user("one"))
-    assert raised_on_another_loop(kept.journal_queue.write_at_once) is None
-    assert not kept.journal_queue.is_new
-    kept.journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
-    await kept.journal_queue.commit(Message.user("two"))
-    assert await kept.messages() == ["one", "two"]
-    assert kept.trouble == []
+async def test_a_conversation_that_a_stopped_loop_had_created_is_written_on_another(harness: QueueHarness) -> None:
+    await harness.shaky.store.create_conversation(id_=harness.journal_queue.record.id, title="t")
+    harness.journal_queue.add_messages(Message.user("one"))
+    assert raised_on_another_loop(harness.journal_queue.write_at_once) is None
+    assert not harness.journal_queue.is_new
+    harness.journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+    await harness.journal_queue.commit(Message.user("two"))
+    assert await harness.messages() == ["one", "two"]
+    assert harness.trouble == []
 
 
 WAITING = ConversationState(queue=(QueuedMessage(message=Message.user("waits")),))
@@ -454,22 +460,22 @@ WAITING = ConversationState(queue=(QueuedMessage(message=Message.user("waits")),
 
 @pytest.mark.parametrize(("state", "begins"), [(ConversationState(mode="plan"), False), (WAITING, True)])
 async def test_a_change_begins_a_conversation_only_where_a_message_waits(
-    kept: Kept, state: ConversationState, *, begins: bool
+    harness: QueueHarness, state: ConversationState, *, begins: bool
 ) -> None:
-    kept.journal_queue.change_record(state=state)
-    await kept.journal_queue.flush()
-    assert kept.journal_queue.is_new is not begins
-    assert len(await kept.shaky.store.list_conversations()) == begins
-    await kept.journal_queue.commit(Message.user("p"))
-    assert (await kept.shaky.store.record(kept.journal_queue.record.id)).state == state
+    harness.journal_queue.change_record(state=state)
+    await harness.journal_queue.flush()
+    assert harness.journal_queue.is_new is not begins
+    assert len(await harness.shaky.store.list_conversations()) == begins
+    await harness.journal_queue.commit(Message.user("p"))
+    assert (await harness.shaky.store.record(harness.journal_queue.record.id)).state == state
 
 
-async def test_going_back_in_a_conversation_that_waits_to_be_created_is_kept(kept: Kept) -> None:
+async def test_going_back_in_a_conversation_that_waits_to_be_created_is_kept(harness: QueueHarness) -> None:
     first, second = Message.user("one"), Message.assistant("two")
-    kept.journal_queue.add_messages(first, second)
-    kept.journal_queue.change_record(head_message_id=first.id)
-    await kept.journal_queue.flush()
-    assert await kept.messages() == ["one"]
+    harness.journal_queue.add_messages(first, second)
+    harness.journal_queue.change_record(head_message_id=first.id)
+    await harness.journal_queue.flush()
+    assert await harness.messages() == ["one"]
 
 
 async def test_a_conversation_in_memory_begins_with_its_first_message_and_writes_nothing() -> None:
@@ -495,16 +501,16 @@ async def test_a_conversation_in_memory_begins_with_its_first_message_and_writes
 @pytest.mark.parametrize("refuses", [False, True])
 async def test_the_lock_is_held_from_the_first_write_until_all_is_written(tmp_path: Path, *, refuses: bool) -> None:
     async with shaky_store(tmp_path) as shaky:
-        about = record()
-        lock, other = [ConversationLocks(tmp_path, "library").lock(about.id) for _ in range(2)]
-        journal_queue = JournalQueue(shaky, about, is_new=True, lock=lock)  # type: ignore[arg-type]
+        new_record = record()
+        lock, other = [ConversationLocks(tmp_path, "library").lock(new_record.id) for _ in range(2)]
+        journal_queue = JournalQueue(shaky, new_record, is_new=True, lock=lock)  # type: ignore[arg-type]
         journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
         await journal_queue.flush()
         assert await other.is_free()
         shaky.gate = asyncio.Event()
         committing = asyncio.create_task(journal_queue.commit(Message.user("p")))
         await shaky.reached.wait()
-        # Before anybody can find it in the list.
+        # The lock is taken before the conversation is in the list.
         assert (await other.is_free(), await shaky.store.list_conversations()) == (False, ())
         shaky.gate.set()
         await committing
@@ -531,7 +537,7 @@ async def test_where_its_lock_was_removed_it_writes_on_unless_another_has_writte
             case "itself":
                 await journal_queue.commit(mine)
             case "itself, refused":
-                # It has reached the disk, and is tried again.
+                # It has reached the disk, and is written again.
                 await shaky.store.commit(id_, mine)
                 shaky.refuse = DISK
                 await journal_queue.commit(mine)
@@ -542,17 +548,20 @@ async def test_where_its_lock_was_removed_it_writes_on_unless_another_has_writte
                 await shaky.store.commit(id_, Message.user("theirs"))
             case _:
                 pass
-        said = [each.text for each in (await shaky.store.load(id_)).messages]
+        texts = [message.text for message in (await shaky.store.load(id_)).messages]
         assert "record" not in shaky.asked
         shutil.rmtree(tmp_path / "locks")
-        # At first it cannot be seen who has written.
+        # At first the disk does not tell who has written.
         shaky.refuse = DISK
         await journal_queue.commit(Message.user("late"))
         shaky.refuse = None
         await journal_queue.write_all()
         is_overtaken = writer == "another"
         assert isinstance(journal_queue.trouble, WrittenElsewhere) is is_overtaken
-        assert [each.text for each in (await shaky.store.load(id_)).messages] == [*said, *["late"][is_overtaken:]]
+        assert [message.text for message in (await shaky.store.load(id_)).messages] == [
+            *texts,
+            *["late"][is_overtaken:],
+        ]
         await journal_queue.write_all()
         if not is_overtaken:
             await journal_queue.commit(Message.user("later"))
@@ -588,7 +597,7 @@ async def test_what_comes_while_a_first_rule_is_written_is_written_too(tmp_path:
         shaky.late_gate.set()
         await journal_queue.close()
         loaded = await shaky.store.load(journal_queue.record.id)
-        assert [each.text for each in loaded.messages] == ["my only words"]
+        assert [message.text for message in loaded.messages] == ["my only words"]
         assert len(loaded.journal) == 1
         assert troubles == []
 
@@ -618,7 +627,7 @@ async def test_what_can_never_be_written_is_logged_without_its_words(
 
 
 async def test_a_conversation_that_cannot_be_read_when_it_was_made_is_kept_by_the_next_attempt(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    harness: QueueHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         refused = sqlite3.OperationalError("disk I/O error")
@@ -627,8 +636,8 @@ async def test_a_conversation_that_cannot_be_read_when_it_was_made_is_kept_by_th
 
     with monkeypatch.context() as patch:
         patch.setattr(conversation_rows, "load_record", refuse)
-        await kept.journal_queue.commit(Message.user("one"))
-        assert kept.trouble != []
-    await kept.journal_queue.flush()
-    assert await kept.messages() == ["one"]
-    assert kept.trouble[-1] is None
+        await harness.journal_queue.commit(Message.user("one"))
+        assert harness.trouble != []
+    await harness.journal_queue.flush()
+    assert await harness.messages() == ["one"]
+    assert harness.trouble[-1] is None

@@ -55,15 +55,15 @@ def envelope(seq: int, event: Event, run: str = "run") -> Envelope:
 
 async def test_unfinished_runs_come_back_in_order_with_their_deltas(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     events: list[Event] = [RunStarted("m"), ContentDelta("a"), ContentDelta("b"), ToolStarted("1", {"x": 1})]
     rows = [envelope(seq, event) for seq, event in enumerate(events)]
-    await store.append_journal(made.id, rows[:2])
-    await store.append_journal(made.id, rows[2:])
-    await store.append_journal(made.id, rows[1:])  # a repeated call changes nothing
+    await store.append_journal(conversation.id, rows[:2])
+    await store.append_journal(conversation.id, rows[2:])
+    await store.append_journal(conversation.id, rows[1:])  # a repeated call changes nothing
     await store.close()
     again = await Store.open(tmp_path)
-    loaded = await again.load(made.id)
+    loaded = await again.load(conversation.id)
     assert loaded.journal == tuple(rows)
     assert loaded.skipped == 0
     await again.close()
@@ -71,16 +71,16 @@ async def test_unfinished_runs_come_back_in_order_with_their_deltas(tmp_path: Pa
 
 async def test_another_row_in_the_same_place_is_an_error_and_nothing_of_it_is_written(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     rows = [envelope(0, RunStarted("m")), envelope(1, ContentDelta("a\ud800"))]
-    await store.append_journal(made.id, rows)
-    await store.append_journal(made.id, rows)
-    others = [envelope(2, ContentDelta("new")), envelope(1, ContentDelta("b"))]
+    await store.append_journal(conversation.id, rows)
+    await store.append_journal(conversation.id, rows)
+    conflicting = [envelope(2, ContentDelta("new")), envelope(1, ContentDelta("b"))]
     with pytest.raises(WrittenElsewhere, match="Another process has written"):
-        await store.append_journal(made.id, others)
+        await store.append_journal(conversation.id, conflicting)
     with pytest.raises(WrittenElsewhere):
-        await store.commit(made.id, Message.user("and this"), envelopes=others)
-    loaded = await store.load(made.id)
+        await store.commit(conversation.id, Message.user("and this"), envelopes=conflicting)
+    loaded = await store.load(conversation.id)
     assert loaded.journal == tuple(rows)
     assert loaded.messages == ()
     await store.close()
@@ -88,20 +88,20 @@ async def test_another_row_in_the_same_place_is_an_error_and_nothing_of_it_is_wr
 
 async def test_finished_runs_are_not_loaded_and_other_conversations_neither(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    one = await store.create_conversation(title="1")
-    two = await store.create_conversation(title="2")
+    first = await store.create_conversation(title="1")
+    second = await store.create_conversation(title="2")
     child = Envelope(0, "child", "run", None, AT.astimezone(timezone(timedelta(hours=5, minutes=30))), RunStarted("c"))
-    await store.append_journal(one.id, [envelope(0, RunStarted("m")), child])
-    await store.append_journal(two.id, [envelope(0, RunStarted("other"))])  # the same run id elsewhere
-    await store.append_journal(one.id, [envelope(1, RunFinished(RunEnd.COMPLETED))])
-    assert (await store.load(one.id)).journal == (child,)
-    assert (await store.load(two.id)).journal == (envelope(0, RunStarted("other")),)
+    await store.append_journal(first.id, [envelope(0, RunStarted("m")), child])
+    await store.append_journal(second.id, [envelope(0, RunStarted("other"))])  # the same run id elsewhere
+    await store.append_journal(first.id, [envelope(1, RunFinished(RunEnd.COMPLETED))])
+    assert (await store.load(first.id)).journal == (child,)
+    assert (await store.load(second.id)).journal == (envelope(0, RunStarted("other")),)
     await store.close()
 
 
 async def test_finish_run_deletes_that_runs_deltas_only(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     events: list[Event] = [
         RunStarted("m"),
         ContentDelta("a"),
@@ -110,22 +110,22 @@ async def test_finish_run_deletes_that_runs_deltas_only(tmp_path: Path) -> None:
         ToolUse(id="1", name="n"),
         Done(),
     ]
-    await store.append_journal(made.id, [envelope(seq, event) for seq, event in enumerate(events)])
-    await store.append_journal(made.id, [envelope(0, ContentDelta("keep"), run="another")])
-    await store.finish_run(made.id, "run")
-    await store.finish_run(made.id, "never started")
-    left = (await store.load(made.id)).journal
-    assert [row.event for row in left] == [events[0], events[4], events[5], ContentDelta("keep")]
+    await store.append_journal(conversation.id, [envelope(seq, event) for seq, event in enumerate(events)])
+    await store.append_journal(conversation.id, [envelope(0, ContentDelta("keep"), run="another")])
+    await store.finish_run(conversation.id, "run")
+    await store.finish_run(conversation.id, "never started")
+    rows = (await store.load(conversation.id)).journal
+    assert [row.event for row in rows] == [events[0], events[4], events[5], ContentDelta("keep")]
     await store.close()
 
 
 async def test_a_picture_in_an_event_becomes_a_file(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     image = Image(source=Base64Source(media_type="image/png", data=png()))
     result = ToolResult(tool_use_id="1", content=(Text(text="x"), image))
-    await store.append_journal(made.id, [envelope(0, ToolFinished("1", result))])
-    (row,) = (await store.load(made.id)).journal
+    await store.append_journal(conversation.id, [envelope(0, ToolFinished("1", result))])
+    (row,) = (await store.load(conversation.id)).journal
     assert isinstance(row.event, ToolFinished)
     part = row.event.result.content[1]
     assert isinstance(part, Image)
@@ -136,10 +136,10 @@ async def test_a_picture_in_an_event_becomes_a_file(tmp_path: Path) -> None:
 
 async def test_a_picture_that_the_model_made_becomes_a_file(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     image = Image(source=Base64Source(media_type="image/png", data=png()), provider="p", metadata={"s": 1})
-    await store.append_journal(made.id, [envelope(0, image)])
-    (row,) = (await store.load(made.id)).journal
+    await store.append_journal(conversation.id, [envelope(0, image)])
+    (row,) = (await store.load(conversation.id)).journal
     assert isinstance(row.event, Image)
     assert isinstance(row.event.source, StoredSource)
     assert (row.event.provider, row.event.metadata) == ("p", {"s": 1})
@@ -149,8 +149,8 @@ async def test_a_picture_that_the_model_made_becomes_a_file(tmp_path: Path) -> N
 
 async def test_unknown_and_damaged_rows_are_skipped_and_counted(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
-    await store.append_journal(made.id, [envelope(seq, ContentDelta(str(seq))) for seq in range(4)])
+    conversation = await store.create_conversation(title="t")
+    await store.append_journal(conversation.id, [envelope(seq, ContentDelta(str(seq))) for seq in range(4)])
     await store.close()
     with closing(sqlite3.connect(tmp_path / "conversations.sqlite3")) as db, db:
         first = db.execute("SELECT min(number) FROM journal").fetchone()[0]
@@ -158,7 +158,7 @@ async def test_unknown_and_damaged_rows_are_skipped_and_counted(tmp_path: Path) 
         db.execute("UPDATE journal SET event = '{' WHERE number = ?", (first + 1,))
         db.execute("UPDATE journal SET at = 'yesterday' WHERE number = ?", (first + 2,))
     again = await Store.open(tmp_path)
-    loaded = await again.load(made.id)
+    loaded = await again.load(conversation.id)
     assert [row.event for row in loaded.journal] == [ContentDelta("3")]
     assert loaded.skipped == 3
     await again.close()
@@ -166,11 +166,11 @@ async def test_unknown_and_damaged_rows_are_skipped_and_counted(tmp_path: Path) 
 
 async def test_a_place_outside_the_run_is_refused(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
+    conversation = await store.create_conversation(title="t")
     for seq in (-1, 1 << 32):
         with pytest.raises(WrongUse):
-            await store.append_journal(made.id, [envelope(0, Done()), envelope(seq, Done())])
-    assert (await store.load(made.id)).journal == ()
+            await store.append_journal(conversation.id, [envelope(0, Done()), envelope(seq, Done())])
+    assert (await store.load(conversation.id)).journal == ()
     await store.close()
 
 
@@ -199,35 +199,35 @@ def test_any_journal_comes_back_identical(
 ) -> None:
     journal = [Envelope(seq, run, parent, parent, AT, event) for seq, (run, parent, event) in enumerate(rows)]
 
-    async def there_and_back(folder: Path) -> tuple[Envelope, ...]:
+    async def write_and_load(folder: Path) -> tuple[Envelope, ...]:
         store = await Store.open(folder)
-        made = await store.create_conversation(title="t")
-        await store.append_journal(made.id, journal)
-        loaded = await store.load(made.id)
+        conversation = await store.create_conversation(title="t")
+        await store.append_journal(conversation.id, journal)
+        loaded = await store.load(conversation.id)
         await store.close()
         return loaded.journal
 
-    found = asyncio.run(there_and_back(tmp_path_factory.mktemp("journal")))
+    loaded_rows = asyncio.run(write_and_load(tmp_path_factory.mktemp("journal")))
     for run in ("a", "b"):
-        assert [row for row in found if row.run_id == run] == [row for row in journal if row.run_id == run]
-    assert len(found) == len(journal)
+        assert [row for row in loaded_rows if row.run_id == run] == [row for row in journal if row.run_id == run]
+    assert len(loaded_rows) == len(journal)
 
 
 async def test_a_call_of_a_specialist_whose_process_is_gone_waits_for_nobody(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
-    asked = ApprovalRequested("1", "n", "", agent_path=("helper",))
-    nested = Envelope(0, "nested", "run", "turn", AT, asked)
-    await store.append_journal(made.id, [envelope(0, RunStarted("m")), nested])
-    assert [each.waits_for_approval for each in await store.find_interrupted_runs()] == [False]
-    await store.append_journal(made.id, [envelope(1, ApprovalRequested("2", "c", ""))])
-    assert [each.waits_for_approval for each in await store.find_interrupted_runs()] == [True]
+    conversation = await store.create_conversation(title="t")
+    request = ApprovalRequested("1", "n", "", agent_path=("helper",))
+    nested = Envelope(0, "nested", "run", "turn", AT, request)
+    await store.append_journal(conversation.id, [envelope(0, RunStarted("m")), nested])
+    assert [run.waits_for_approval for run in await store.find_interrupted_runs()] == [False]
+    await store.append_journal(conversation.id, [envelope(1, ApprovalRequested("2", "c", ""))])
+    assert [run.waits_for_approval for run in await store.find_interrupted_runs()] == [True]
     await store.close()
 
 
 async def test_what_waits_in_a_dead_run_is_told_by_its_tool_its_first_text_and_its_time(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="Boats")
+    conversation = await store.create_conversation(title="Boats")
     rows: list[Event] = [
         RunStarted("m"),
         ToolCallPending("1", "write_file", {"mode": 7, "path": "a.txt", "content": "x" * 500_000}, ToolClass.MUTATING),
@@ -239,9 +239,9 @@ async def test_what_waits_in_a_dead_run_is_told_by_its_tool_its_first_text_and_i
         ApprovalRequested("a4", "unknown", ""),
         ApprovalResolved("a3", "3", "deny", "person"),
     ]
-    await store.append_journal(made.id, [envelope(number, row) for number, row in enumerate(rows)])
+    await store.append_journal(conversation.id, [envelope(number, row) for number, row in enumerate(rows)])
     (runs,) = await store.find_interrupted_runs()
-    assert (runs.conversation_id, runs.title, runs.waits_for_approval) == (made.id, "Boats", True)
+    assert (runs.conversation_id, runs.title, runs.waits_for_approval) == (conversation.id, "Boats", True)
     assert runs.waiting_calls == (
         UndecidedCall("a1", "write_file", "a.txt", AT + timedelta(seconds=4)),
         UndecidedCall("a2", "run_command", "make check", AT + timedelta(seconds=5)),
@@ -252,13 +252,13 @@ async def test_what_waits_in_a_dead_run_is_told_by_its_tool_its_first_text_and_i
 
 async def test_a_message_that_has_the_number_of_a_deleted_one_is_news(tmp_path: Path) -> None:
     writing, reading = await Store.open(tmp_path), await Store.open(tmp_path)
-    made = await writing.create_conversation(title="t")
+    conversation = await writing.create_conversation(title="t")
     first, second = Message.user("a"), Message.user("b")
-    await writing.commit(made.id, first, second)
-    _, position = await reading.begin_following(made.id)
-    await writing.branches.delete(made.id, second.id, head_message_id=first.id)
-    await writing.commit(made.id, Message.user("c"))
-    news = await reading.news(made.id, position)
+    await writing.commit(conversation.id, first, second)
+    _, position = await reading.begin_following(conversation.id)
+    await writing.branches.delete(conversation.id, second.id, head_message_id=first.id)
+    await writing.commit(conversation.id, Message.user("c"))
+    news = await reading.news(conversation.id, position)
     assert news is not None
     assert not news.is_continued
     await writing.close()

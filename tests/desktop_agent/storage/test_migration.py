@@ -1,4 +1,4 @@
-"""A database of the version before opens, and keeps everything."""
+"""A database of an older version opens and keeps everything."""
 
 from contextlib import closing
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ReasoningEffort
 
 BEFORE = 2
-# As version 2 wrote them.
+# Rows as version 2 wrote them.
 _CONVERSATION = (
     "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at, endpoint_id, model, workspace,"
     " reasoning) VALUES ('c', 'Old', 0, 1000000, 2000000, 'ollama', 'm', '/w',"
@@ -74,11 +74,11 @@ async def test_everything_of_the_version_before_is_there(tmp_path: Path) -> None
     assert record.reasoning == ReasoningEffort(level="low")
     assert record.state == ConversationState()
     loaded = await store.load("c")
-    assert [(each.id, each.role) for each in loaded.messages] == [("p", Role.USER), ("a", Role.ASSISTANT)]
+    assert [(item.id, item.role) for item in loaded.messages] == [("p", Role.USER), ("a", Role.ASSISTANT)]
     assert loaded.messages[0].blocks == (Text(text="go"),)
     assert loaded.messages[1].tool_uses == (ToolUse(id="1", name="look"),)
     assert loaded.skipped == 0
-    assert [each.event for each in loaded.journal] == [
+    assert [item.event for item in loaded.journal] == [
         RunStarted("p"),
         TurnStarted("t", "b", "m"),
         ContentDelta("Hi"),

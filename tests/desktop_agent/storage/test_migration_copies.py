@@ -1,4 +1,4 @@
-"""The copies that are made before a migration, opened again."""
+"""The copies that are made before a migration can be opened."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Nobody replaces the database under another process, and a log that was removed after a kill is told."""
+"""No process replaces a database that another has open, and a log that was removed after a kill is reported."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ asyncio.run(main())
 
 @contextmanager
 def another_process(folder: Path) -> Generator[subprocess.Popen[bytes]]:
-    """A process that has the store open until its input ends."""
+    """Run a process that has the store open until its input ends."""
     command = [sys.executable, "-c", CHILD, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None

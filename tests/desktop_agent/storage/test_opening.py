@@ -27,7 +27,7 @@ def sorted_files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-async def made(folder: Path) -> Path:
+async def create_old_database(folder: Path) -> Path:
     store = await Store.open(folder)
     conversation = await store.create_conversation(title="old")
     await store.commit(conversation.id, Message.user("kept"))
@@ -49,7 +49,7 @@ def test_the_connection_is_set_up_for_durability(tmp_path: Path, waits_for_disk:
 
 
 async def test_a_newer_database_is_refused_and_untouched(tmp_path: Path) -> None:
-    path = await made(tmp_path)
+    path = await create_old_database(tmp_path)
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version=99")
     before = path.read_bytes()
@@ -60,7 +60,7 @@ async def test_a_newer_database_is_refused_and_untouched(tmp_path: Path) -> None
 
 
 async def test_an_older_database_is_copied_and_moved_forward(tmp_path: Path) -> None:
-    path = await made(tmp_path)
+    path = await create_old_database(tmp_path)
     with closing(open_database(tmp_path, NEXT).connection) as db:
         assert schema_version(db) == len(NEXT)
         assert db.execute("SELECT title, shelf FROM conversations").fetchall() == [("old", "none")]
@@ -88,8 +88,8 @@ async def test_a_database_of_the_first_version_opens_without_a_choice_of_reasoni
 
 async def test_a_choice_of_reasoning_that_nobody_knows_is_none(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="new", reasoning=ReasoningBudget(tokens=2000))
-    assert made.reasoning == ReasoningBudget(tokens=2000)
+    conversation = await store.create_conversation(title="new", reasoning=ReasoningBudget(tokens=2000))
+    assert conversation.reasoning == ReasoningBudget(tokens=2000)
     await store.close()
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as db, db:
         db.execute("UPDATE conversations SET reasoning = ?", ('{"type": "telepathy"}',))
@@ -102,7 +102,7 @@ async def test_a_choice_of_reasoning_that_nobody_knows_is_none(tmp_path: Path) -
 
 
 async def test_a_step_that_fails_changes_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
-    path = await made(tmp_path)
+    path = await create_old_database(tmp_path)
     broken = (*NEXT, "CREATE TABLE half (a);\nCREATE TABLE shelves (again);\n")
     with pytest.raises(StorageFailed):
         open_database(tmp_path, broken)
@@ -116,7 +116,7 @@ async def test_a_step_that_fails_changes_nothing_and_can_be_tried_again(tmp_path
 async def test_an_opening_that_was_cut_short_is_begun_again(tmp_path: Path) -> None:
     (tmp_path / f"{DATABASE_NAME}.unfinished").write_bytes(b"half a database")
     (tmp_path / f"{DATABASE_NAME}.unfinished-wal").write_bytes(b"half a log")
-    await made(tmp_path)
+    await create_old_database(tmp_path)
     store = await Store.open(tmp_path)
     assert store.notices == ()
     assert len(await store.list_conversations()) == 1
@@ -126,8 +126,8 @@ async def test_an_opening_that_was_cut_short_is_begun_again(tmp_path: Path) -> N
 async def test_parameters_are_kept_and_what_nobody_can_read_is_the_default(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     parameters = ConversationParameters(temperature=0.5, system_prompt="Be brief.")
-    made = await store.create_conversation(title="new", parameters=parameters)
-    assert made.parameters == parameters
+    conversation = await store.create_conversation(title="new", parameters=parameters)
+    assert conversation.parameters == parameters
     await store.close()
     with closing(open_database(tmp_path).connection) as db:
         db.execute("UPDATE conversations SET parameters = ?", ('{"temperature": 9}',))

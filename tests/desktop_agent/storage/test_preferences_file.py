@@ -73,9 +73,9 @@ async def test_one_bad_value_costs_only_itself(tmp_path: Path) -> None:
     assert (loaded.appearance.theme, loaded.appearance.zoom) == ("dark", 100)
     assert loaded.chat == ChatPreferences()
     assert loaded.network.connect_timeout == 7
-    said = " ".join(map(str, file.notices))
+    notices = " ".join(map(str, file.notices))
     assert len(file.notices) == 2
-    assert "“Zoom”" in said
+    assert "“Zoom”" in notices
 
 
 async def test_a_bad_server_costs_only_itself(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def mode(name: str, *rules: dict[str, object], **more: object) -> dict[str, obje
 async def modes_of(folder: Path, *modes: dict[str, object]) -> tuple[dict[str, list[str]], PreferencesFile]:
     file = PreferencesFile(folder)
     file.path.write_text(json.dumps({"modes": {"defined": list(modes)}}))
-    return {each.name: [rule.id for rule in each.rules] for each in (await file.load()).modes.defined}, file
+    return {defined.name: [rule.id for rule in defined.rules] for defined in (await file.load()).modes.defined}, file
 
 
 @pytest.mark.parametrize("narrowed", [{"only_in": "src"}, {"pattern": ONLY_GIT}])
@@ -128,7 +128,9 @@ async def test_a_rule_that_allows_is_never_wider_than_it_was_written(tmp_path: P
 
 @pytest.mark.parametrize("effect", ["deny", "ask"])
 @pytest.mark.parametrize("narrowed", [{"only_in": "src"}, {"pattern": ONLY_GIT}])
-async def test_one_that_holds_back_holds_for_more_than_it_said(tmp_path: Path, effect: str, narrowed: dict) -> None:
+async def test_a_rule_that_denies_or_asks_becomes_wider_without_what_is_not_understood(
+    tmp_path: Path, effect: str, narrowed: dict
+) -> None:
     loaded, file = await modes_of(tmp_path, mode("mine", rule(effect, **narrowed)))
     assert loaded == {"mine": [effect]}
     assert "That part applies" in str(*file.notices)
@@ -154,29 +156,29 @@ async def test_what_says_what_may_happen_is_left_out_where_it_is_not_understood(
     specialists = [{**digger, "never": ["run_command"]}, {**digger, "name": "other"}]
     file.path.write_text(json.dumps({"mcp": {"servers": servers}, "specialists": {"defined": specialists}}))
     loaded = await file.load()
-    assert [each.id for each in loaded.mcp.servers] == ["c"]
-    assert [each.name for each in loaded.specialists.defined] == ["other"]
+    assert [item.id for item in loaded.mcp.servers] == ["c"]
+    assert [item.name for item in loaded.specialists.defined] == ["other"]
     assert len(file.notices) == 2
 
 
 async def test_of_two_of_one_name_the_first_stays_and_of_too_many_the_first_ones(tmp_path: Path) -> None:
     file = PreferencesFile(tmp_path)
     connection = {"type": "http", "url": "https://x.example/mcp"}
-    servers = [{"id": each, "title": title, "connection": connection} for each, title in (("a", "A"), ("a", "B"))]
+    servers = [{"id": item, "title": title, "connection": connection} for item, title in (("a", "A"), ("a", "B"))]
     digger = {"name": "digger", "description": "Digs.", "system_prompt": "Dig."}
     specialists = [digger, {**digger, "name": "other"}, {**digger, "description": "Digs deeper."}]
-    modes = [mode("plan"), mode("mine"), mode("mine", mutating="deny"), *(mode(f"m{at}") for at in range(60))]
-    written = {
+    modes = [mode("plan"), mode("mine"), mode("mine", mutating="deny"), *(mode(f"m{number}") for number in range(60))]
+    stored = {
         "mcp": {"servers": servers},
         "specialists": {"defined": specialists},
         "modes": {"defined": modes},
         "providers": {"model": "m"},
     }
-    file.path.write_text(json.dumps(written))
+    file.path.write_text(json.dumps(stored))
     loaded = await file.load()
-    assert [each.title for each in loaded.mcp.servers] == ["A"]
-    assert [each.description for each in loaded.specialists.defined] == ["Digs."] * 2
-    assert [each.name for each in loaded.modes.defined] == ["mine", *(f"m{at}" for at in range(47))]
+    assert [item.title for item in loaded.mcp.servers] == ["A"]
+    assert [item.description for item in loaded.specialists.defined] == ["Digs."] * 2
+    assert [item.name for item in loaded.modes.defined] == ["mine", *(f"m{number}" for number in range(47))]
     assert (loaded.modes.defined[0].mutating, loaded.providers.model) == ("ask", "m")
     assert len(file.notices) == 3
 
@@ -222,11 +224,11 @@ async def test_what_was_saved_last_is_in_the_file_although_an_earlier_save_takes
 async def test_a_link_to_the_file_stays(tmp_path: Path) -> None:
     (tmp_path / "dotfiles").mkdir()
     (tmp_path / "data").mkdir()
-    kept, link = tmp_path / "dotfiles" / "preferences.json", tmp_path / "data" / "preferences.json"
-    link.symlink_to(kept)
+    target, link = tmp_path / "dotfiles" / "preferences.json", tmp_path / "data" / "preferences.json"
+    link.symlink_to(target)
     for language in ("de", "zh_CN"):
         preferences = Preferences.model_validate({"appearance": {"language": language}})
         await PreferencesFile(link.parent).save(preferences)
         assert link.is_symlink()
-        assert PreferencesFile(kept.parent).load_now() == preferences
-    assert sorted(path.name for path in kept.parent.iterdir()) == ["preferences.json"]
+        assert PreferencesFile(target.parent).load_now() == preferences
+    assert sorted(path.name for path in target.parent.iterdir()) == ["preferences.json"]

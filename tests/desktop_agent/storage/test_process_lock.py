@@ -1,4 +1,4 @@
-"""One at a time, of all processes: those that end, those that are ended, and places where nothing can be locked."""
+"""A lock between processes: those that end, those that are killed, and places where nothing can be locked."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ CHILD = Path(__file__).with_name("lock_child.py")
 
 @asynccontextmanager
 async def another(name: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process that holds it."""
+    """Run a process that holds the lock."""
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(sys.executable, str(CHILD), name, stdin=pipe, stdout=pipe)
     assert child.stdin is not None

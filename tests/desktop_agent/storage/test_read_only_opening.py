@@ -1,4 +1,4 @@
-"""A disk without room, or a folder that is read-only, from the start on: what was saved is shown all the same."""
+"""A disk that is full or read-only from the start: what was saved is shown all the same."""
 
 import asyncio
 import os
@@ -36,14 +36,14 @@ asyncio.run(main())
 """
 
 
-async def filled(folder: Path) -> None:
+async def fill_database(folder: Path) -> None:
     store = await Store.open(folder)
-    made = await store.create_conversation(title="kept")
-    await store.commit(made.id, Message.user("said before"))
+    conversation = await store.create_conversation(title="kept")
+    await store.commit(conversation.id, Message.user("said before"))
     await store.close()
 
 
-def filled_and_killed(folder: Path) -> None:
+def fill_and_kill(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", DYING, str(folder)], check=True)
 
 
@@ -52,14 +52,14 @@ async def texts(store: Store) -> list[str]:
     return [message.text for record in records for message in (await store.load(record.id)).messages]
 
 
-async def refuses_to_write(store: Store, kind: type[StorageFailed]) -> None:
+async def assert_refuses_to_write(store: Store, error_type: type[StorageFailed]) -> None:
     (record,) = await store.list_conversations()
     for writing in (
         store.commit(record.id, Message.user("lost?")),
         store.create_conversation(title="new"),
         store.save_draft(None, Draft("half a")),
     ):
-        with pytest.raises(kind) as refused:
+        with pytest.raises(error_type) as refused:
             await writing
         assert "Saved conversations can still be read." in str(refused.value.remedy)
 
@@ -83,14 +83,14 @@ BREAKING = pytest.mark.parametrize("break_disk", [make_full, make_read_only])
 @BREAKING
 async def test_what_was_saved_is_read_and_nothing_written(small_disk: Path, break_disk: Callable[[Path], None]) -> None:
     folder = small_disk / "data"
-    await filled(folder)
+    await fill_database(folder)
     before = (folder / NAME).read_bytes()
     break_disk(small_disk)
     store = await Store.open(folder)
     assert isinstance(store.read_only, StorageFailed)
     assert store.disk.trouble is store.read_only
     assert await texts(store) == ["said before"]
-    await refuses_to_write(store, DiskFull if break_disk is make_full else StorageFailed)
+    await assert_refuses_to_write(store, DiskFull if break_disk is make_full else StorageFailed)
     await store.close()
     assert (folder / NAME).read_bytes() == before
 
@@ -101,7 +101,7 @@ async def test_what_stands_in_the_log_alone_is_read_too(
     small_disk: Path, break_disk: Callable[[Path], None], *, has_index: bool
 ) -> None:
     folder = small_disk / "data"
-    filled_and_killed(folder)
+    fill_and_kill(folder)
     assert (folder / f"{NAME}-wal").stat().st_size > 0
     if not has_index:
         (folder / f"{NAME}-shm").unlink()
@@ -109,7 +109,7 @@ async def test_what_stands_in_the_log_alone_is_read_too(
     store = await Store.open(folder)
     assert store.read_only is not None
     assert await texts(store) == ["only in the log"]
-    await refuses_to_write(store, StorageFailed)
+    await assert_refuses_to_write(store, StorageFailed)
     await store.close()
 
 
@@ -119,7 +119,7 @@ async def test_it_goes_on_by_itself_when_the_disk_works_again(
 ) -> None:
     monkeypatch.setattr(database_thread, "FIRST_RETRY_SECONDS", 0.02)
     folder = small_disk / "data"
-    await filled(folder)
+    await fill_database(folder)
     break_disk(small_disk)
     store = await Store.open(folder)
     works = asyncio.Event()
@@ -152,7 +152,7 @@ async def test_a_database_of_an_older_version_is_read_and_left_as_it_is(
     break_disk(small_disk)
     store = await Store.open(folder)
     assert [record.title for record in await store.list_conversations()] == ["old"]
-    await refuses_to_write(store, StorageFailed)
+    await assert_refuses_to_write(store, StorageFailed)
     await store.close()
     assert (folder / NAME).read_bytes() == before
     assert not list(folder.glob("*.before-version-*"))
@@ -160,7 +160,7 @@ async def test_a_database_of_an_older_version_is_read_and_left_as_it_is(
 
 async def test_a_damaged_database_on_a_read_only_disk_is_read_as_far_as_it_can_be(small_disk: Path) -> None:
     folder = small_disk / "data"
-    await filled(folder)
+    await fill_database(folder)
     data = bytearray((folder / NAME).read_bytes())
     data[:16] = b"no longer SQLite"
     (folder / NAME).write_bytes(bytes(data))
@@ -174,7 +174,7 @@ async def test_a_damaged_database_on_a_read_only_disk_is_read_as_far_as_it_can_b
 
 async def test_a_message_that_is_not_in_its_place_is_read_from_a_read_only_disk_too(small_disk: Path) -> None:
     folder = small_disk / "data"
-    await filled(folder)
+    await fill_database(folder)
     with closing(sqlite3.connect(folder / NAME)) as db, db:
         db.execute("UPDATE messages SET parent = 33")
     make_read_only(small_disk)
@@ -187,7 +187,7 @@ async def test_a_message_that_is_not_in_its_place_is_read_from_a_read_only_disk_
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 async def test_a_folder_without_the_right_to_write_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    await filled(folder)
+    await fill_database(folder)
     folder.chmod(0o500)
     try:
         store = await Store.open(folder)
@@ -203,17 +203,17 @@ async def test_a_disk_that_fills_up_and_is_cleared_is_told_both_times(
 ) -> None:
     monkeypatch.setattr(database_thread, "FIRST_RETRY_SECONDS", 0.02)
     store = await Store.open(small_disk / "data")
-    made = await store.create_conversation(title="kept")
-    told: list[StorageFailed | None] = []
+    conversation = await store.create_conversation(title="kept")
+    troubles: list[StorageFailed | None] = []
     works = asyncio.Event()
-    store.disk.on_change(told.append)
+    store.disk.on_change(troubles.append)
     store.disk.on_change(lambda trouble: works.set() if trouble is None else None)
     make_full(small_disk)
     with pytest.raises(DiskFull):
-        await store.commit(made.id, Message.user("x" * 100_000))
+        await store.commit(conversation.id, Message.user("x" * 100_000))
     assert isinstance(store.disk.trouble, DiskFull)
     mend(small_disk)
     await works.wait()
     assert store.disk.trouble is None
-    assert [type(each) for each in told] == [DiskFull, type(None)]
+    assert [type(change) for change in troubles] == [DiskFull, type(None)]
     await store.close()

@@ -16,7 +16,7 @@ from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.tool_calls import UntrustedSource
 
 
-def read(text: str) -> Message:
+def read_text_as_message(text: str) -> Message:
     return read_message(text, id_="id", role="user", state="complete")
 
 
@@ -24,7 +24,7 @@ def test_a_block_of_the_future_is_unknown_and_the_rest_stays() -> None:
     data = json.loads(message_to_json(Message(id="id", role=Role.ASSISTANT, blocks=(Text(text="a"),), model="m")))
     future = {"type": "hologram", "depth": 3}
     data["blocks"] += [future, {"type": "text", "text": "b", "glow": 1}, 5]
-    message = read(json.dumps(data))
+    message = read_text_as_message(json.dumps(data))
     assert message.blocks == (
         Text(text="a"),
         Unknown(raw=future),
@@ -38,7 +38,7 @@ def test_a_block_of_the_future_is_unknown_and_the_rest_stays() -> None:
 def test_fields_of_the_future_cost_only_themselves() -> None:
     data = json.loads(message_to_json(Message(id="id", role=Role.USER, blocks=(Text(text="a"),), model="m")))
     data |= {"mood": "good", "stop_reason": "bored", "state": "dreaming", "usage": {"input_tokens": -1}}
-    message = read(json.dumps(data))
+    message = read_text_as_message(json.dumps(data))
     assert (message.text, message.model, message.stop_reason, message.usage) == ("a", "m", None, None)
     assert message.state is MessageState.COMPLETE
 

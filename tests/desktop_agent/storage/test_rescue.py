@@ -1,4 +1,4 @@
-"""Damage of every kind, done to real files."""
+"""The rescue of real files with damage of every kind."""
 
 import asyncio
 import random
@@ -44,13 +44,15 @@ async def fill(folder: Path) -> Filled:
     store, chance = await Store.open(folder), random.Random(7)
     texts: dict[str, list[str]] = {}
     for number in range(30):
-        made = await store.create_conversation(title=f"Conversation {number} \ud800", model="m")
+        conversation = await store.create_conversation(title=f"Conversation {number} \ud800", model="m")
         # Some messages are longer than a page and continue on others.
         messages = [Message.user(f"{number}.{n} " + "long " * chance.randrange(0, 3000)) for n in range(10)]
-        await store.commit(made.id, *messages)
-        texts[made.id] = [message.text for message in messages]
-    await store.append_journal(made.id, [Envelope(n, "run", None, None, AT, ContentDelta(str(n))) for n in range(50)])
-    await store.save_draft(made.id, Draft("half written"))
+        await store.commit(conversation.id, *messages)
+        texts[conversation.id] = [message.text for message in messages]
+    await store.append_journal(
+        conversation.id, [Envelope(n, "run", None, None, AT, ContentDelta(str(n))) for n in range(50)]
+    )
+    await store.save_draft(conversation.id, Draft("half written"))
     await store.close()
     return Filled(folder, texts)
 
@@ -68,16 +70,16 @@ async def reopened(filled: Filled) -> tuple[Store, str]:
     return store, str(notice)
 
 
-async def carried_over(store: Store, filled: Filled) -> int:
-    """How many messages are there; each in its conversation and in its order, none invented."""
+async def count_carried_over(store: Store, filled: Filled) -> int:
+    """Count the messages; assert that each is in its conversation, in its order, and none is invented."""
     count = 0
     for record in await store.list_conversations():
         loaded = await store.load(record.id)
         texts = [message.text for message in loaded.messages]
         assert len(texts) == record.message_count
-        whole = [known for known in filled.texts.values() if texts and texts[0] in known]
+        originals = [original_texts for original_texts in filled.texts.values() if texts and texts[0] in original_texts]
         if texts:
-            (original,) = whole
+            (original,) = originals
             assert texts == [text for text in original if text in set(texts)]
         count += len(texts)
     with closing(sqlite3.connect(filled.path)) as db:
@@ -86,9 +88,9 @@ async def carried_over(store: Store, filled: Filled) -> int:
     return count
 
 
-def overwrite(path: Path, at: int, data: bytes) -> None:
+def overwrite(path: Path, offset: int, data: bytes) -> None:
     with path.open("r+b") as file:
-        file.seek(at)
+        file.seek(offset)
         file.write(data)
 
 
@@ -98,7 +100,7 @@ def truncate(path: Path) -> None:
 
 
 def spoil_schema(path: Path) -> None:
-    """SQLite quotes the word in its error, which is no UTF-8 then."""
+    """Put a word into the schema that SQLite quotes in its error, which is then not valid UTF-8."""
     overwrite(path, path.read_bytes().index(b"CREATE TABLE messages") + 4, b"\xcd")
 
 
@@ -117,7 +119,7 @@ async def test_a_damaged_header_costs_nothing(filled: Filled, damage: Callable[[
     before = filled.path.read_bytes()
     store, notice = await reopened(filled)
     assert "30 conversations with 300 messages" in notice
-    assert await carried_over(store, filled) == 300
+    assert await count_carried_over(store, filled) == 300
     record = (await store.list_conversations())[0]
     assert record.title == "Conversation 29 \ud800"
     loaded = await store.load(record.id)
@@ -132,15 +134,15 @@ async def test_a_damaged_header_costs_nothing(filled: Filled, damage: Callable[[
 async def test_a_truncated_file_keeps_what_is_before_the_cut(filled: Filled) -> None:
     truncate(filled.path)
     store, _ = await reopened(filled)
-    assert await carried_over(store, filled) > 100
+    assert await count_carried_over(store, filled) > 100
     await store.close()
 
 
-async def ends_in_a_message(folder: Path) -> Path:
-    """Its last bytes are the text of a message, which no check of SQLite looks at."""
+async def fill_last_page_with_message(folder: Path) -> Path:
+    """Create a database whose last bytes are the text of a message, which no check of SQLite reads."""
     store = await Store.open(folder)
-    made = await store.create_conversation(title="one")
-    await store.commit(made.id, Message.user("kept"), *(Message.assistant("words " * 200) for _ in range(3)))
+    conversation = await store.create_conversation(title="one")
+    await store.commit(conversation.id, Message.user("kept"), *(Message.assistant("words " * 200) for _ in range(3)))
     await store.close()
     assert b'"injected_by":null}' in (folder / NAME).read_bytes()[-30:]
     return folder / NAME
@@ -148,7 +150,7 @@ async def ends_in_a_message(folder: Path) -> Path:
 
 @pytest.mark.parametrize("missing", [1, 100, PAGE])
 async def test_a_file_that_ends_within_its_last_page_is_told_of(tmp_path: Path, missing: int) -> None:
-    path = await ends_in_a_message(tmp_path / "data")
+    path = await fill_last_page_with_message(tmp_path / "data")
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size - missing)
     store = await Store.open(path.parent)
@@ -161,7 +163,7 @@ async def test_a_file_that_ends_within_its_last_page_is_told_of(tmp_path: Path, 
 
 
 async def test_a_database_of_a_newer_version_that_is_cut_off_is_left_alone(tmp_path: Path) -> None:
-    path = await ends_in_a_message(tmp_path / "data")
+    path = await fill_last_page_with_message(tmp_path / "data")
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version=9999")
     with path.open("r+b") as file:
@@ -176,23 +178,23 @@ async def test_rows_before_the_cut_of_a_last_page_are_carried_over(filled: Fille
     pages = filled.path.stat().st_size // PAGE
     leaf = max(number for number in range(2, pages + 1) if page_kind(filled.path, number) == 0x0D)
     data = filled.path.read_bytes()
-    whole = {row.number for row in read_rows(filled.path)}
+    all_rows = {row.number for row in read_rows(filled.path)}
     filled.path.write_bytes(data[: leaf * PAGE - 1])
-    cut = {row.number for row in read_rows(filled.path)}
+    remaining_rows = {row.number for row in read_rows(filled.path)}
     filled.path.write_bytes(data[: (leaf - 1) * PAGE])
-    assert {row.number for row in read_rows(filled.path)} < cut < whole
+    assert {row.number for row in read_rows(filled.path)} < remaining_rows < all_rows
 
 
 async def test_a_page_that_the_log_still_holds_is_no_cut(tmp_path: Path) -> None:
-    path = await ends_in_a_message(tmp_path / "data")
+    path = await fill_last_page_with_message(tmp_path / "data")
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_autocheckpoint=0")
         with db:
             db.execute("UPDATE messages SET body = replace(body, 'words', 'WORDS')")
         copy = tmp_path / "copy"
         copy.mkdir()
-        for each in path.parent.glob(f"{NAME}*"):
-            shutil.copyfile(each, copy / each.name)
+        for file_path in path.parent.glob(f"{NAME}*"):
+            shutil.copyfile(file_path, copy / file_path.name)
     with (copy / NAME).open("r+b") as file:
         file.truncate((copy / NAME).stat().st_size - 100)
     store = await Store.open(copy)
@@ -203,11 +205,11 @@ async def test_a_page_that_the_log_still_holds_is_no_cut(tmp_path: Path) -> None
 
 
 async def test_one_broken_page_costs_only_its_own_rows(filled: Filled) -> None:
-    pages = [filled.path.read_bytes()[at : at + PAGE] for at in range(0, filled.path.stat().st_size, PAGE)]
+    pages = [filled.path.read_bytes()[offset : offset + PAGE] for offset in range(0, filled.path.stat().st_size, PAGE)]
     leaf = next(n for n, page in enumerate(pages) if page[0] == 0x0D and b'"blocks"' in page)
     overwrite(filled.path, leaf * PAGE, b"\xa5" * PAGE)
     store, _ = await reopened(filled)
-    assert 270 < await carried_over(store, filled) < 300
+    assert 270 < await count_carried_over(store, filled) < 300
     await store.close()
 
 
@@ -225,7 +227,7 @@ async def test_pages_that_only_lead_to_rows_cost_nothing(filled: Filled) -> None
         overwrite(filled.path, (number - 1) * PAGE, b"\xa5" * PAGE)
     store, notice = await reopened(filled)
     assert "30 conversations with 300 messages" in notice
-    assert await carried_over(store, filled) == 300
+    assert await count_carried_over(store, filled) == 300
     await store.close()
 
 
@@ -236,8 +238,8 @@ async def test_random_damage_never_crashes_and_never_invents(tmp_path: Path, see
     overwrite(filled.path, 0, bytes(16))
     pages = filled.path.stat().st_size // PAGE
     for _ in range(chance.randrange(1, pages // 3)):
-        at = chance.randrange(pages) * PAGE + chance.choice([0, chance.randrange(PAGE - 64)])
-        overwrite(filled.path, at, chance.randbytes(chance.choice([1, 2, 60])))
+        offset = chance.randrange(pages) * PAGE + chance.choice([0, chance.randrange(PAGE - 64)])
+        overwrite(filled.path, offset, chance.randbytes(chance.choice([1, 2, 60])))
     store = await Store.open(filled.folder)
     assert store.notices
     for record in await store.list_conversations():
@@ -270,18 +272,18 @@ def kept_in(folder: Path) -> list[Path]:
 
 async def test_the_log_counts_too_and_is_kept_beside(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "live")
-    made = await store.create_conversation(title="only in the log")
-    await store.commit(made.id, Message.user("a"), Message.user("b" * 9000))
+    conversation = await store.create_conversation(title="only in the log")
+    await store.commit(conversation.id, Message.user("a"), Message.user("b" * 9000))
     copy_files(tmp_path / "live", tmp_path / "data")  # as a crash would leave them
     await store.close()
-    filled = Filled(tmp_path / "data", {made.id: ["a", "b" * 9000]})
+    filled = Filled(tmp_path / "data", {conversation.id: ["a", "b" * 9000]})
     assert b"only in the log" not in filled.path.read_bytes()
-    torn(filled.path.with_name(NAME + "-wal"))  # a half-written transaction at its end does not count
+    tear(filled.path.with_name(NAME + "-wal"))  # a half-written transaction at its end does not count
     assert "1 conversations with 2 messages" in str(rebuild_database(filled.path))
     assert {path.name[-4:] for path in kept_in(filled.folder)} > {"-wal"}
     store = await Store.open(filled.folder)
     assert [record.title for record in await store.list_conversations()] == ["only in the log"]
-    assert await carried_over(store, filled) == 2
+    assert await count_carried_over(store, filled) == 2
     await store.close()
 
 
@@ -291,13 +293,13 @@ async def test_only_what_the_log_committed_whole_counts(tmp_path: Path) -> None:
         await store.create_conversation(title=title)
     path = tmp_path / "live" / NAME
     copy_files(path.parent, tmp_path / "damaged")
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("PRAGMA cache_size=2")  # so that what is not yet committed is in the log already
-        other.execute("BEGIN")
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA cache_size=2")  # so that what is not yet committed is in the log already
+        db.execute("BEGIN")
         values = ((f"never {n}" + "x" * 3000,) for n in range(200))
-        other.executemany("INSERT INTO drafts (body) VALUES (?)", values)
+        db.executemany("INSERT INTO drafts (body) VALUES (?)", values)
         copy_files(path.parent, tmp_path / "uncommitted")
-        other.execute("ROLLBACK")
+        db.execute("ROLLBACK")
     await store.close()
     assert b"never 7" in (tmp_path / "uncommitted" / f"{NAME}-wal").read_bytes()
     assert texts_in(tmp_path / "uncommitted") == {"first", "second"}
@@ -306,7 +308,7 @@ async def test_only_what_the_log_committed_whole_counts(tmp_path: Path) -> None:
 
 
 def texts_in(folder: Path) -> set[object]:
-    """Titles of conversations, and drafts."""
+    """Return the titles of conversations and the drafts."""
     return {
         row.values[{101: 3, 105: 2}[row.values[1]]] for row in read_rows(folder / NAME) if row.values[1] in {101, 105}
     }
@@ -321,39 +323,44 @@ def copy_files(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
 
 
-def torn(log: Path) -> None:
+def tear(log: Path) -> None:
     data = log.read_bytes()
     log.write_bytes(data + data[-(PAGE + 24) :][: PAGE // 2])
 
 
 async def test_what_was_deleted_for_good_does_not_come_back(filled: Filled) -> None:
     store = await Store.open(filled.folder)
-    gone, *kept = filled.texts
-    await store.delete_conversation(gone)
+    deleted, *remaining = filled.texts
+    await store.delete_conversation(deleted)
     await store.empty_trash()
     await store.close()
     assert b"Conversation 0 " not in filled.path.read_bytes()
     overwrite(filled.path, 0, bytes(100))
     store, _ = await reopened(filled)
-    assert {record.id for record in await store.list_conversations()} == set(kept)
+    assert {record.id for record in await store.list_conversations()} == set(remaining)
     await store.close()
 
 
 async def test_a_lost_parent_and_a_lost_head_are_mended(filled: Filled) -> None:
-    one, two = list(filled.texts)[:2]
+    first, second = list(filled.texts)[:2]
     with closing(sqlite3.connect(filled.path)) as db, db:
         db.execute("PRAGMA foreign_keys=OFF")
         numbers = "SELECT m.number FROM messages m JOIN conversations c ON c.number = m.conversation WHERE c.id = ?"
         numbers += " ORDER BY m.number"
-        lost = [row[0] for row in db.execute(numbers, (one,))]
-        db.execute("DELETE FROM messages WHERE number IN (?, ?)", (lost[3], lost[-1]))
-        db.execute("UPDATE messages SET parent = ? WHERE number = ?", (lost[8], lost[5]))  # a circle
-        db.execute("DELETE FROM conversations WHERE id = ?", (two,))
+        numbers_of_first = [row[0] for row in db.execute(numbers, (first,))]
+        db.execute("DELETE FROM messages WHERE number IN (?, ?)", (numbers_of_first[3], numbers_of_first[-1]))
+        db.execute(
+            "UPDATE messages SET parent = ? WHERE number = ?", (numbers_of_first[8], numbers_of_first[5])
+        )  # a circle
+        db.execute("DELETE FROM conversations WHERE id = ?", (second,))
     overwrite(filled.path, 0, bytes(16))
     store, _ = await reopened(filled)
-    assert [m.text for m in (await store.load(one)).messages] == [*filled.texts[one][:3], *filled.texts[one][4:-1]]
-    found = [record for record in await store.list_conversations() if record.title == "Recovered conversation"]
-    assert [m.text for m in (await store.load(found[0].id)).messages] == filled.texts[two]
+    assert [m.text for m in (await store.load(first)).messages] == [
+        *filled.texts[first][:3],
+        *filled.texts[first][4:-1],
+    ]
+    recovered = [record for record in await store.list_conversations() if record.title == "Recovered conversation"]
+    assert [m.text for m in (await store.load(recovered[0].id)).messages] == filled.texts[second]
     await store.close()
 
 
@@ -391,7 +398,7 @@ async def test_damage_found_while_reading_is_rescued_at_the_next_opening(
         await load_all(store, filled)
     await store.close()
     store, _ = await reopened(filled)
-    assert await carried_over(store, filled) > 200
+    assert await count_carried_over(store, filled) > 200
     await store.close()
     again = await Store.open(filled.folder)
     assert again.notices == ()
@@ -400,30 +407,32 @@ async def test_damage_found_while_reading_is_rescued_at_the_next_opening(
 
 async def test_rows_read_from_pages_are_those_that_sqlite_reads(filled: Filled) -> None:
     tables = {name: mark for mark, name in TABLES_BY_MARK.items()}
-    found: dict[object, list[list[object]]] = {}
+    rows_by_mark: dict[object, list[list[object]]] = {}
     for row in read_rows(filled.path):
-        found.setdefault(row.values[1] if len(row.values) > 1 else None, []).append([row.number, *row.values[1:]])
+        rows_by_mark.setdefault(row.values[1] if len(row.values) > 1 else None, []).append(
+            [row.number, *row.values[1:]]
+        )
     with closing(sqlite3.connect(filled.path)) as db:
         for table in ("conversations", "messages", "runs", "journal", "drafts"):
             rows = [list(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY number")]
             assert rows
-            assert sorted(found[tables[table]], key=lambda row: row[0]) == rows  # type: ignore[arg-type,return-value]
+            assert sorted(rows_by_mark[tables[table]], key=lambda row: row[0]) == rows  # type: ignore[arg-type,return-value]
 
 
 async def test_what_was_set_aside_is_found_and_deleted_with_its_log(filled: Filled) -> None:
-    # A log that is none: whatever is beside the database is set aside with it.
+    # Not a valid log: whatever is beside the database is set aside with it.
     filled.path.with_name(NAME + "-wal").write_bytes(b"no log")
     rebuild_database(filled.path)
     (filled.folder / f"{NAME}-wal.kept-20260101-101112-2").write_bytes(b"log")
     (filled.folder / f"{NAME}.before-version-3").write_bytes(b"another kind")
     aside, log = sorted(kept_in(filled.folder))
     assert log.name == aside.name + "-wal"
-    found = find_set_aside(filled.path, ("damaged", "kept"))
-    assert [path.name for path in found] == [f"{NAME}-wal.kept-20260101-101112-2", aside.name]
-    for path in found:
+    set_aside = find_set_aside(filled.path, ("damaged", "kept"))
+    assert [path.name for path in set_aside] == [f"{NAME}-wal.kept-20260101-101112-2", aside.name]
+    for path in set_aside:
         delete_with_logs(path)
-    left = {path.name for path in filled.folder.iterdir()}
-    assert {NAME, f"{NAME}.before-version-3"} <= left
+    names = {path.name for path in filled.folder.iterdir()}
+    assert {NAME, f"{NAME}.before-version-3"} <= names
     assert find_set_aside(filled.path, ("damaged", "kept")) == ()
     assert not kept_in(filled.folder)
 
@@ -438,17 +447,17 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize("what", STRANGE)
-async def test_what_no_version_of_ours_makes_is_not_carried_over(filled: Filled, what: str) -> None:
+@pytest.mark.parametrize("kind", STRANGE)
+async def test_what_no_version_of_ours_makes_is_not_carried_over(filled: Filled, kind: str) -> None:
     with closing(sqlite3.connect(filled.path)) as db, db:
-        for statement in STRANGE[what]:
+        for statement in STRANGE[kind]:
             db.execute(statement)
     connection, notices = open_read_only(filled.path, check=False)
     with closing(connection):
         assert "300 messages can be read" in str(notices[0])
     store, notice = await reopened(filled)
     assert "30 conversations with 300 messages" in notice
-    assert await carried_over(store, filled) == 300
+    assert await count_carried_over(store, filled) == 300
     await store.commit(next(iter(filled.texts)), Message.user("and then"))
     await store.close()
     store = await Store.open(filled.folder)

@@ -1,4 +1,4 @@
-"""Standing rules on the disk."""
+"""Permission rules in the database."""
 
 import json
 from datetime import timedelta
@@ -57,16 +57,16 @@ async def test_saving_again_replaces_and_deleting_forgets(tmp_path: Path) -> Non
     first, second = (Rule(effect=RuleEffect.ALLOW, tool=name, scope=RuleScope.ALWAYS) for name in "ab")
     await store.rules.save(first)
     await store.rules.save(second)
-    other = first.model_copy(update={"effect": RuleEffect.DENY})
-    await store.rules.save(other)
-    assert await store.rules.all() == (other, second)
+    changed = first.model_copy(update={"effect": RuleEffect.DENY})
+    await store.rules.save(changed)
+    assert await store.rules.all() == (changed, second)
     await store.rules.delete(first.id)
     await store.rules.delete("nobody")
     assert await store.rules.all() == (second,)
     await store.close()
 
 
-async def test_when_it_was_used_last_is_known(tmp_path: Path) -> None:
+async def test_the_last_use_of_a_rule_is_stored(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     rule = Rule(effect=RuleEffect.ALLOW, tool="t")
     await store.rules.save(rule)
@@ -78,13 +78,16 @@ async def test_when_it_was_used_last_is_known(tmp_path: Path) -> None:
 
 async def test_the_rules_of_a_conversation_go_with_it_and_no_others(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    gone = await store.create_conversation(title="gone")
-    kept = await store.create_conversation(title="kept")
-    rules = [Rule(effect=RuleEffect.ALLOW, tool="t", conversation_id=each.id) for each in (gone, kept)]
+    deleted = await store.create_conversation(title="gone")
+    remaining = await store.create_conversation(title="kept")
+    rules = [
+        Rule(effect=RuleEffect.ALLOW, tool="t", conversation_id=conversation.id)
+        for conversation in (deleted, remaining)
+    ]
     always = Rule(effect=RuleEffect.ALLOW, tool="t", scope=RuleScope.ALWAYS)
     for rule in (*rules, always):
         await store.rules.save(rule)
-    await store.delete_conversation(gone.id)
+    await store.delete_conversation(deleted.id)
     assert len(await store.rules.all()) == 3  # it may still be taken out of the trash
     await store.empty_trash()
     assert await store.rules.all() == (rules[1], always)
@@ -129,10 +132,10 @@ async def test_of_a_rule_that_keeps_calls_back_what_is_understood_holds(
     store = await Store.open(tmp_path)
     stored = await store.rules.load()
     assert (stored.stricter, stored.lost) == (1, 0)
-    (read,) = stored.rules
-    assert (read.id, read.effect, read.tool, read.scope) == (rule.id, effect, tool, scope)
-    assert (read.workspace, read.origin, read.created_at) == ("/w", "a", rule.created_at)
-    assert read.pattern == (None if "pattern" in spoiled else rule.pattern)
+    (stored_rule,) = stored.rules
+    assert (stored_rule.id, stored_rule.effect, stored_rule.tool, stored_rule.scope) == (rule.id, effect, tool, scope)
+    assert (stored_rule.workspace, stored_rule.origin, stored_rule.created_at) == ("/w", "a", rule.created_at)
+    assert stored_rule.pattern == (None if "pattern" in spoiled else rule.pattern)
     await store.rules.delete(rule.id)
     assert await store.rules.all() == ()
     await store.close()

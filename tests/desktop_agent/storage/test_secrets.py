@@ -1,4 +1,4 @@
-"""Against a real secret service on a bus of its own, with a home of its own, in processes of their own."""
+"""Secrets in a real secret service, on its own bus, with its own home folder, used by child processes."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ CHILD = Path(__file__).with_name("keyring_child.py")
 PLANTED = "sk-planted-0123456789-never-to-be-seen"
 
 UNLOCKED = 'eval "$(printf "pw" | gnome-keyring-daemon --unlock --components=secrets)"; exec "$@"'
-# The login collection is made with one password, then the daemon starts again and nobody gives that password.
+# The login collection is created with a password; then the daemon restarts, and nobody enters that password.
 LOCKED = """
 printf "pw" | gnome-keyring-daemon --unlock --components=secrets >/dev/null
 "$1" "$2" prepare >/dev/null
@@ -31,9 +31,9 @@ exec "$@"
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> dict[str, str]:
-    """An environment that knows no bus, no screen, and only homes of this test."""
-    # The bus listens in the runtime folder, and a socket's path may have 107 bytes at most.
+def isolated_environment(tmp_path: Path) -> dict[str, str]:
+    """An environment without a bus or a screen, and with home folders of this test alone."""
+    # The bus listens in the runtime folder, and the path of a socket may have 107 bytes at most.
     folders = {name: tmp_path / name for name in ("home", "data", "config", "cache", "run")}
     for folder in folders.values():
         folder.mkdir(mode=0o700)
@@ -55,32 +55,32 @@ def screen() -> Iterator[str]:
     """A screen on which the prompt can wait for ever."""
     if not shutil.which("Xvfb"):
         pytest.skip("Xvfb is not installed")
-    read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-nolisten", "tcp"]
-    with subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL) as server:
-        os.close(write)
-        with os.fdopen(read) as numbers:
+    read_end, write_end = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write_end), "-nolisten", "tcp"]
+    with subprocess.Popen(command, pass_fds=[write_end], stderr=subprocess.DEVNULL) as server:
+        os.close(write_end)
+        with os.fdopen(read_end) as numbers:
             number = numbers.readline().strip()
         assert number
         yield f":{number}"
         server.terminate()
 
 
-def run(environment: dict[str, str], *command: str) -> dict[str, Any]:
-    """What the child says, as a line of JSON; and whatever is said, never the planted key. The bus may say more."""
-    # A group of its own, so that a bus whose child hangs can be ended; with the bus go the daemons on it.
+def run_child(environment: dict[str, str], *command: str) -> dict[str, Any]:
+    """Return the results that the child prints as JSON, among output of the bus; none may contain the planted key."""
+    # A new process group, so that a bus whose child hangs can be killed; its daemons end with the bus.
     child = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        told, complained = child.communicate(timeout=300)
+        output, errors = child.communicate(timeout=300)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-    assert child.returncode == 0, complained
-    assert PLANTED not in told + complained
-    return json.loads(next(line for line in reversed(told.splitlines()) if line.startswith("{")))
+    assert child.returncode == 0, errors
+    assert PLANTED not in output + errors
+    return json.loads(next(line for line in reversed(output.splitlines()) if line.startswith("{")))
 
 
 def in_session(environment: dict[str, str], script: str, scenario: str) -> dict[str, Any]:
@@ -88,86 +88,88 @@ def in_session(environment: dict[str, str], script: str, scenario: str) -> dict[
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
     shell = ["sh", "-c", script, "sh", sys.executable, str(CHILD), scenario]
-    return run(environment, "dbus-run-session", "--", *shell)
+    return run_child(environment, "dbus-run-session", "--", *shell)
 
 
-def test_a_real_keyring_keeps_replaces_and_forgets(alone: dict[str, str], tmp_path: Path) -> None:
-    said = in_session(alone, UNLOCKED, "keep")
-    assert said["before"] is None
-    assert said["after_set"] is True
-    assert said["in_another_store"] is True
-    assert said["other_service"] is None
-    assert said["memory_first"] == "in memory"
-    assert said["after_replacing"] == "second"
-    assert said["remembered_after_replacing"] is None
-    assert said["after_deleting"] is None
-    assert said["deleting_again"] == "no error"
-    assert "SecretService" in said["backend"]
+def test_a_real_keyring_keeps_replaces_and_forgets(isolated_environment: dict[str, str], tmp_path: Path) -> None:
+    results = in_session(isolated_environment, UNLOCKED, "keep")
+    assert results["before"] is None
+    assert results["after_set"] is True
+    assert results["in_another_store"] is True
+    assert results["other_service"] is None
+    assert results["memory_first"] == "in memory"
+    assert results["after_replacing"] == "second"
+    assert results["remembered_after_replacing"] is None
+    assert results["after_deleting"] is None
+    assert results["deleting_again"] == "no error"
+    assert "SecretService" in results["backend"]
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     assert not any(PLANTED.encode() in path.read_bytes() for path in files)
 
 
-def test_a_locked_keyring_is_said_to_be_locked(alone: dict[str, str]) -> None:
-    said = in_session(alone, LOCKED, "locked")
-    assert said["errors"] == ["KeyringLocked", "KeyringLocked", "KeyringLocked"]
-    assert said["gave_up_waiting"] == [False, False, False]
-    assert said["session"] is True
+def test_a_locked_keyring_is_said_to_be_locked(isolated_environment: dict[str, str]) -> None:
+    results = in_session(isolated_environment, LOCKED, "locked")
+    assert results["errors"] == ["KeyringLocked", "KeyringLocked", "KeyringLocked"]
+    assert results["gave_up_waiting"] == [False, False, False]
+    assert results["session"] is True
 
 
-def test_a_prompt_that_nobody_answers_does_not_hang(alone: dict[str, str], screen: str) -> None:
-    said = in_session({**alone, "DISPLAY": screen}, LOCKED, "unanswered")
-    assert said["errors"] == ["KeyringLocked", "KeyringLocked", "KeyringLocked"]
-    assert said["gave_up_waiting"] == [True, True, True]
-    assert said["session"] is True
+def test_a_prompt_that_nobody_answers_does_not_hang(isolated_environment: dict[str, str], screen: str) -> None:
+    results = in_session({**isolated_environment, "DISPLAY": screen}, LOCKED, "unanswered")
+    assert results["errors"] == ["KeyringLocked", "KeyringLocked", "KeyringLocked"]
+    assert results["gave_up_waiting"] == [True, True, True]
+    assert results["session"] is True
 
 
-def test_without_a_keyring_it_is_missing_and_memory_serves(alone: dict[str, str]) -> None:
-    said = run(alone, sys.executable, str(CHILD), "missing")
-    assert said["errors"] == ["KeyringMissing", "KeyringMissing", "KeyringMissing"]
-    assert said["session"] is True
-    assert said["after_deleting"] == "KeyringMissing"
+def test_without_a_keyring_it_is_missing_and_memory_serves(isolated_environment: dict[str, str]) -> None:
+    results = run_child(isolated_environment, sys.executable, str(CHILD), "missing")
+    assert results["errors"] == ["KeyringMissing", "KeyringMissing", "KeyringMissing"]
+    assert results["session"] is True
+    assert results["after_deleting"] == "KeyringMissing"
 
 
 @pytest.mark.parametrize(
     "backend", ["keyring.backends.null.Keyring", "strange_keyrings.Plaintext", "strange_keyrings.Weak"]
 )
-def test_an_unsafe_backend_counts_as_missing(alone: dict[str, str], backend: str) -> None:
-    alone["PYTHON_KEYRING_BACKEND"] = backend
-    alone["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
-    said = run(alone, sys.executable, str(CHILD), "missing")
-    assert said["errors"] == ["KeyringMissing", "KeyringMissing", "KeyringMissing"]
+def test_an_unsafe_backend_counts_as_missing(isolated_environment: dict[str, str], backend: str) -> None:
+    isolated_environment["PYTHON_KEYRING_BACKEND"] = backend
+    isolated_environment["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
+    results = run_child(isolated_environment, sys.executable, str(CHILD), "missing")
+    assert results["errors"] == ["KeyringMissing", "KeyringMissing", "KeyringMissing"]
 
 
-def test_a_lock_that_is_wrapped_in_another_error_is_one(alone: dict[str, str]) -> None:
-    alone["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Wrapping"
-    alone["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
-    assert run(alone, sys.executable, str(CHILD), "locked")["errors"] == ["KeyringLocked"] * 3
+def test_a_lock_that_is_wrapped_in_another_error_is_one(isolated_environment: dict[str, str]) -> None:
+    isolated_environment["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Wrapping"
+    isolated_environment["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
+    assert run_child(isolated_environment, sys.executable, str(CHILD), "locked")["errors"] == ["KeyringLocked"] * 3
 
 
-def test_a_backend_that_waits_for_ever_is_given_up_and_does_not_hold_the_program(alone: dict[str, str]) -> None:
-    alone["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Waiting"
-    alone["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
-    said = run(alone, sys.executable, str(CHILD), "unanswered")
-    assert said["errors"] == ["KeyringLocked", "KeyringLocked", "KeyringLocked"]
-    assert said["calls_to_the_backend"] == 1  # no second prompt beside the first
+def test_a_backend_that_waits_for_ever_is_given_up_and_does_not_hold_the_program(
+    isolated_environment: dict[str, str],
+) -> None:
+    isolated_environment["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Waiting"
+    isolated_environment["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
+    results = run_child(isolated_environment, sys.executable, str(CHILD), "unanswered")
+    assert results["errors"] == ["KeyringLocked", "KeyringLocked", "KeyringLocked"]
+    assert results["calls_to_the_backend"] == 1  # no second prompt beside the first
 
 
-def test_a_key_appears_in_no_repr_error_traceback_or_log(alone: dict[str, str]) -> None:
-    alone["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Telling"
-    alone["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
-    said = run(alone, sys.executable, str(CHILD), "tell")
-    assert said["raised"] == ["SecretsUnavailable", "SecretsUnavailable"]
-    assert said["looked_at"] > 1000
-    assert said["seen_in"] == []
+def test_a_key_appears_in_no_repr_error_traceback_or_log(isolated_environment: dict[str, str]) -> None:
+    isolated_environment["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Leaking"
+    isolated_environment["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
+    results = run_child(isolated_environment, sys.executable, str(CHILD), "leak")
+    assert results["raised"] == ["SecretsUnavailable", "SecretsUnavailable"]
+    assert results["looked_at"] > 1000
+    assert results["seen_in"] == []
 
 
 async def test_memory_comes_first_and_is_asked_without_a_keyring() -> None:
     store = SecretStore()
     store.remember_for_session("key", SecretStr("x"))
-    found = await store.get("key")
-    assert found is not None
-    assert found.get_secret_value() == "x"
+    secret = await store.get("key")
+    assert secret is not None
+    assert secret.get_secret_value() == "x"
     await store.delete("key")  # it was in memory only, so a missing keyring is no error
     with pytest.raises(KeyringMissing):
         await store.get("key")

@@ -1,4 +1,4 @@
-"""How a conversation stands, besides what was said."""
+"""The state of a conversation besides its messages."""
 
 import base64
 import sqlite3
@@ -27,26 +27,26 @@ FULL = ConversationState(
 )
 
 
-async def test_it_comes_back_as_it_was(tmp_path: Path) -> None:
+async def test_a_state_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
-    assert made.state == ConversationState()
-    changed = await store.update_conversation(made.id, state=FULL)
+    conversation = await store.create_conversation(title="t")
+    assert conversation.state == ConversationState()
+    changed = await store.update_conversation(conversation.id, state=FULL)
     assert changed.state == FULL
     await store.close()
     store = await Store.open(tmp_path)
-    assert (await store.load(made.id)).record.state == FULL
-    assert [each.state for each in await store.list_conversations()] == [FULL]
-    await store.update_conversation(made.id, title="another")
-    assert (await store.load(made.id)).record.state == FULL
+    assert (await store.load(conversation.id)).record.state == FULL
+    assert [record.state for record in await store.list_conversations()] == [FULL]
+    await store.update_conversation(conversation.id, title="another")
+    assert (await store.load(conversation.id)).record.state == FULL
     await store.close()
 
 
 async def test_what_every_conversation_begins_with_takes_no_room(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
-    await store.update_conversation(made.id, state=FULL)
-    await store.update_conversation(made.id, state=ConversationState())
+    conversation = await store.create_conversation(title="t")
+    await store.update_conversation(conversation.id, state=FULL)
+    await store.update_conversation(conversation.id, state=ConversationState())
     await store.close()
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as db:
         assert db.execute("SELECT state FROM conversations").fetchall() == [(None,)]
@@ -58,11 +58,11 @@ async def test_pictures_of_a_message_that_waits_become_files_that_are_kept(tmp_p
     source = Base64Source(media_type="image/png", data=base64.b64encode(buffer.getvalue()).decode())
     message = Message.user_with_blocks([Text(text="look"), Image(source=source)])
     store = await Store.open(tmp_path)
-    made = await store.create_conversation(title="t")
-    await store.update_conversation(made.id, state=ConversationState(queue=(QueuedMessage(message=message),)))
+    conversation = await store.create_conversation(title="t")
+    await store.update_conversation(conversation.id, state=ConversationState(queue=(QueuedMessage(message=message),)))
     await store.close()
     store = await Store.open(tmp_path)
-    (waiting,) = (await store.load(made.id)).record.state.queue
+    (waiting,) = (await store.load(conversation.id)).record.state.queue
     assert waiting.id == message.id
     stored = next(block.source for block in waiting.message.blocks if isinstance(block, Image))
     assert isinstance(stored, StoredSource)

@@ -1,4 +1,4 @@
-"""What the disk refused, as a file that people and programs can read."""
+"""Messages that the disk refused are written to a file that people and programs can read."""
 
 import asyncio
 import gc
@@ -44,7 +44,7 @@ async def test_what_was_said_while_the_folder_was_gone_can_be_read_from_the_file
     assert engine.unsaved == ()
 
 
-async def test_what_is_kept_is_not_left(tmp_path: Path) -> None:
+async def test_saved_messages_are_not_listed_as_unsaved(tmp_path: Path) -> None:
     engine = await Engine.open(tmp_path, RunDefaults(model="m"))
     engine.connections._providers["e"] = ScriptedProvider(Turn(ContentDelta("ok")))
     session = engine.new_session(endpoint_id="e")
@@ -72,7 +72,7 @@ async def test_what_can_never_be_written_is_known_after_its_conversation_was_lef
         await asyncio.sleep(0)
         await engine.store.list_conversations()
     gc.collect()
-    assert [message.text for each in engine.unsaved for message in each.messages] == ["precious"]
+    assert [message.text for unsaved in engine.unsaved for message in unsaved.messages] == ["precious"]
     await engine.close()
     assert len(engine.unsaved) == 1
 

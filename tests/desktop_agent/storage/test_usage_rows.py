@@ -1,4 +1,4 @@
-"""What models used: summed up, kept when conversations go, and taken from the messages of an older database."""
+"""Usage of models: summed up, kept when conversations are deleted, and counted from an older database."""
 
 import time
 from collections.abc import Iterator
@@ -83,15 +83,15 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def answer(at: datetime, usage: Usage | None, role: Role = Role.ASSISTANT) -> Message:
-    return Message(role=role, created_at=at, model="m", usage=usage)
+def answer(created_at: datetime, usage: Usage | None, role: Role = Role.ASSISTANT) -> Message:
+    return Message(role=role, created_at=created_at, model="m", usage=usage)
 
 
 def older_database(folder: Path) -> None:
     path = folder / DATABASE_NAME
     path.touch()
     used = Usage(input_tokens=80, output_tokens=20, total_tokens=100, cost=1.0)
-    # On the night in which the clocks go forward, 23:30 in UTC was half past midnight of the next day.
+    # On the night in which the clocks go forward, 23:30 UTC is 00:30 of the next day.
     messages = (
         answer(datetime(2026, 3, 28, 22, 30, tzinfo=UTC), used),
         answer(datetime(2026, 3, 28, 23, 30, tzinfo=UTC), used),

@@ -1,4 +1,4 @@
-"""A data folder where locks do not work: the kernel refuses them to a real process, as a network file system does."""
+"""A data folder without file locks: the kernel refuses them to a real process, as on a network file system."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-# Only in this process and its children; the numbers are those of x86_64 (asm/unistd_64.h, linux/fcntl.h).
+# A seccomp filter of this process and its children; the numbers are those of x86_64 (asm/unistd_64.h, linux/fcntl.h).
 WITHOUT = """
 import ctypes, runpy, sys
 from desktop_agent.sandbox.kernel_limits import (
@@ -44,9 +44,9 @@ runpy.run_module("desktop_agent", run_name="__main__")
 def test_nothing_is_opened_where_the_file_system_has_no_locks(tmp_path: Path, refused: str, code: int) -> None:
     data = tmp_path / "data"
     command = [sys.executable, "-c", WITHOUT, refused, str(code), "ask", "--data-dir", str(data), "--demo", "hello"]
-    asked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (asked.returncode, asked.stdout) == (1, "")
-    assert "has no locks, so two programs could write the same conversation at once." in asked.stderr
-    assert "Choose a data folder on a disk of this computer" in asked.stderr
-    assert "Traceback" not in asked.stderr
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout) == (1, "")
+    assert "has no locks, so two programs could write the same conversation at once." in process.stderr
+    assert "Choose a data folder on a disk of this computer" in process.stderr
+    assert "Traceback" not in process.stderr
     assert not (data / "conversations.sqlite3").exists()

@@ -1,4 +1,4 @@
-"""Listeners of a ledger that fail: the writing goes on, and the others hear of it. What is written at the very end."""
+"""Listeners of the journal queue that raise, and what is written when the event loop has stopped."""
 
 import asyncio
 from pathlib import Path
@@ -18,18 +18,18 @@ def fails(*_: object) -> None:
 
 
 async def test_listeners_that_raise_end_nothing(tmp_path: Path) -> None:
-    heard: list[StorageFailed | None] = []
+    troubles: list[StorageFailed | None] = []
     async with shaky_store(tmp_path) as shaky:
         journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         journal_queue.on_pending_change(fails)
         journal_queue.on_trouble(fails)
-        journal_queue.on_trouble(heard.append)
+        journal_queue.on_trouble(troubles.append)
         shaky.refuse = DISK
         await journal_queue.commit(Message.user("kept"))
         shaky.refuse = None
         await journal_queue.write_all()
-        assert heard == [DISK, None]
-        assert [each.text for each in (await shaky.store.load(journal_queue.record.id)).messages] == ["kept"]
+        assert troubles == [DISK, None]
+        assert [message.text for message in (await shaky.store.load(journal_queue.record.id)).messages] == ["kept"]
         await journal_queue.close()
 
 
@@ -37,7 +37,7 @@ async def test_listeners_that_raise_end_nothing(tmp_path: Path) -> None:
 async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
     tmp_path: Path, wait: Literal["gate", "late_gate"]
 ) -> None:
-    """Nobody hears any more whether the disk took it."""
+    """The result of the write under way never arrives."""
     async with shaky_store(tmp_path) as shaky:
         journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
         await journal_queue.commit(Message.user("one"))
@@ -53,12 +53,15 @@ async def test_what_is_being_written_when_the_loop_stands_still_is_written_once(
         shaky.refuse = None
         assert raised_on_another_loop(journal_queue.write_at_once) is None
         loaded = await shaky.store.load(journal_queue.record.id)
-        assert [each.text for each in loaded.messages] == ["one", "two"]
+        assert [message.text for message in loaded.messages] == ["one", "two"]
         assert loaded.record.title == "three"
         gate.set()
         await writing
         await journal_queue.close()
-        assert [each.text for each in (await shaky.store.load(journal_queue.record.id)).messages] == ["one", "two"]
+        assert [message.text for message in (await shaky.store.load(journal_queue.record.id)).messages] == [
+            "one",
+            "two",
+        ]
 
 
 async def test_a_conversation_that_is_being_begun_when_the_loop_stands_still_has_a_place(tmp_path: Path) -> None:
@@ -73,4 +76,4 @@ async def test_a_conversation_that_is_being_begun_when_the_loop_stands_still_has
         gate.set()
         await writing
         await journal_queue.close()
-        assert [each.text for each in (await shaky.store.load(journal_queue.record.id)).messages] == ["one"]
+        assert [message.text for message in (await shaky.store.load(journal_queue.record.id)).messages] == ["one"]
