@@ -9,15 +9,15 @@ from desktop_agent.types.permissions import CommandSubject, HostSubject, PathSub
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
-class Wanted(BaseModel):
+class PathInput(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     path: str
     more: dict[str, object] = {}
 
 
-class About(BaseModel):
-    """The input of a tool that says what a call is about."""
+class SubjectsInput(BaseModel):
+    """The input of a tool whose arguments are the subjects of a call."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,11 +30,11 @@ async def run(_input: BaseModel, _call: RunningCall) -> tuple[Text, ...]:
     return ()
 
 
-async def subjects(about: About) -> tuple[Subject, ...]:
+async def subjects(arguments: SubjectsInput) -> tuple[Subject, ...]:
     return (
-        *(PathSubject(each) for each in about.paths),
-        *(HostSubject(each) for each in about.hosts),
-        *(CommandSubject(each) for each in about.lines),
+        *(PathSubject(text) for text in arguments.paths),
+        *(HostSubject(text) for text in arguments.hosts),
+        *(CommandSubject(text) for text in arguments.lines),
     )
 
 
@@ -49,7 +49,7 @@ def make_tool() -> MakeTool:
         return Tool(
             name=name,
             description="",
-            schema=ModelSchema(Wanted),
+            schema=ModelSchema(PathInput),
             run=run,
             tool_class=tool_class,
             effects=frozenset(effects),
@@ -62,11 +62,11 @@ def make_tool() -> MakeTool:
 def open_tool(
     effects: Sequence[Effect], name: str = "act", tool_class: ToolClass = ToolClass.MUTATING, scope: str = "/ws"
 ) -> AnyTool:
-    """A tool whose arguments are what a call is about: paths, hosts, lines."""
+    """Return a tool whose arguments are the subjects of a call: paths, hosts and command lines."""
     return Tool(
         name=name,
         description="",
-        schema=ModelSchema(About),
+        schema=ModelSchema(SubjectsInput),
         run=run,
         tool_class=tool_class,
         effects=frozenset(effects),

@@ -1,4 +1,4 @@
-"""A tool whose every call is asked about: no rule and no mode allows it, and what denies holds."""
+"""A tool whose every call is asked about: no rule or mode allows it, but rules can deny it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,7 +55,7 @@ async def test_no_rule_and_no_mode_allows_it(tool: AnyTool, mode: Mode) -> None:
         own = Mode(name="all", title="All", mutating=mode.mutating, rules=(allows,))
         for policy in (PermissionPolicy([allows], mode=mode), PermissionPolicy(mode=own)):
             assert await policy.verdict(USE, tool) == Ask(exact.digest, (WHY,))
-            # It is the tool that is asked about, and not the line.
+            # The reason is the tool, not the line.
             assert await policy.verdict(USE, replace(tool, always_asked=None)) != Ask(exact.digest, (WHY,))
 
 
@@ -92,11 +92,11 @@ def test_a_line_of_powershell_is_never_said_to_be_understood_and_its_lookalikes_
     parts = (CommandPart("git push"), CommandPart("rеmove-item x", (Risk.DELETES,)))
     line = "git push; rеmove-item x"
     preview = CommandPreview(line, "/work", "Not confined: x.", parts, understood=True, language="powershell")
-    shown = explain_preview(preview)
-    assert isinstance(shown, CommandPreview)
-    assert not shown.understood
-    assert [part.text for part in shown.parts] == ["git push", "rеmove-item x"]
-    assert shown.parts[1].risks == (Risk.DELETES, Risk.LOOKALIKE)
+    explained = explain_preview(preview)
+    assert isinstance(explained, CommandPreview)
+    assert not explained.understood
+    assert [part.text for part in explained.parts] == ["git push", "rеmove-item x"]
+    assert explained.parts[1].risks == (Risk.DELETES, Risk.LOOKALIKE)
     plain = explain_preview(replace(preview, parts=()))
     assert isinstance(plain, CommandPreview)
     assert [part.text for part in plain.parts] == [line]

@@ -91,7 +91,7 @@ async def test_stop_takes_back_all_that_wait(tool: AnyTool) -> None:
     broker = ApprovalBroker()
     decided, first, second = (broker.open(use(f"c{n}"), tool) for n in range(3))
     broker.answer(decided.approval_id, AllowOnce())
-    assert [broker.withdraw(each.approval_id) for each in (decided, first, second)] == [None, first, second]
+    assert [broker.withdraw(approval.approval_id) for approval in (decided, first, second)] == [None, first, second]
     assert broker.open_approvals == ()
     resolution = await first.resolution()
     assert (resolution.by, resolution.decision, resolution.verdict) == ("stop", None, None)
@@ -154,9 +154,9 @@ async def test_allowing_for_the_conversation_makes_a_rule_for_the_whole_tool(too
     broker = ApprovalBroker()
     for decision in (AllowOnce(), Deny()):
         assert broker.open(use(), tool).resolution_of(decision).rule is None
-    made = broker.open(use(), tool).resolution_of(AllowForConversation()).rule
-    assert made is not None
-    assert (made.effect, made.tool, made.pattern, made.scope) == (
+    rule = broker.open(use(), tool).resolution_of(AllowForConversation()).rule
+    assert rule is not None
+    assert (rule.effect, rule.tool, rule.pattern, rule.scope) == (
         RuleEffect.ALLOW,
         tool.identity,
         None,
@@ -169,11 +169,11 @@ async def test_of_a_tool_that_reaches_far_only_what_was_shown_is_allowed(make_to
     broker, tool = ApprovalBroker(), make_tool(effect)
     narrow = HostPattern(host="example.org")
     proposal = Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=narrow, scope=RuleScope.ALWAYS)
-    shown = broker.open(use(), tool, proposals=(proposal,))
-    made = shown.resolution_of(AllowForConversation()).rule
-    assert made is not None
-    assert (made.pattern, made.scope, made.workspace) == (narrow, RuleScope.CONVERSATION, None)
-    edited = shown.resolution_of(AllowForConversation(edited_input={"path": "b"})).rule
+    approval = broker.open(use(), tool, proposals=(proposal,))
+    rule = approval.resolution_of(AllowForConversation()).rule
+    assert rule is not None
+    assert (rule.pattern, rule.scope, rule.workspace) == (narrow, RuleScope.CONVERSATION, None)
+    edited = approval.resolution_of(AllowForConversation(edited_input={"path": "b"})).rule
     unshown = broker.open(use(), tool).resolution_of(AllowForConversation()).rule
     assert edited is not None
     assert unshown is not None
@@ -198,25 +198,25 @@ async def test_a_rule_decides_once_and_never_over_a_person(tool: AnyTool) -> Non
 
 async def test_stop_reaches_one_call_once(tool: AnyTool) -> None:
     broker = ApprovalBroker()
-    one, other = (broker.open(use(f"c{n}"), tool) for n in range(2))
-    assert broker.withdraw(one.approval_id) is one
-    assert broker.withdraw(one.approval_id) is None
+    first, second = (broker.open(use(f"c{n}"), tool) for n in range(2))
+    assert broker.withdraw(first.approval_id) is first
+    assert broker.withdraw(first.approval_id) is None
     assert broker.withdraw("nothing") is None
-    assert (await one.resolution()).by == "stop"
-    assert broker.open_approvals == (other,)
+    assert (await first.resolution()).by == "stop"
+    assert broker.open_approvals == (second,)
 
 
-@pytest.mark.parametrize("said", [True, None, "allow_once"])
-async def test_what_is_no_decision_is_refused_and_the_question_stays(tool: AnyTool, said: Any) -> None:
+@pytest.mark.parametrize("decision", [True, None, "allow_once"])
+async def test_what_is_no_decision_is_refused_and_the_question_stays(tool: AnyTool, decision: Any) -> None:
     broker = ApprovalBroker()
     approval = broker.open(use(), tool)
     with pytest.raises(WrongUse):
-        broker.answer(approval.approval_id, said)
+        broker.answer(approval.approval_id, decision)
     assert broker.open_approvals == (approval,)
     assert broker.answer(approval.approval_id, AllowOnce()).accepted
 
 
-async def test_of_those_that_ended_long_ago_nothing_is_kept(tool: AnyTool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_approvals_that_ended_long_ago_are_forgotten(tool: AnyTool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.permissions.approvals._MAX_REMEMBERED", 2)
     broker = ApprovalBroker()
     ids = [broker.open(use(f"c{n}"), tool).approval_id for n in range(4)]
@@ -235,15 +235,15 @@ def nested(levels: int) -> dict[str, Any]:
 
 async def test_what_is_asked_about_is_a_copy(tool: AnyTool) -> None:
     broker, arguments = ApprovalBroker(), {"path": "b"}
-    asked = use()
-    approval = broker.open(asked, tool, arguments=arguments)
-    assert (approval.tool_use, approval.input) == (asked, arguments)
+    call = use()
+    approval = broker.open(call, tool, arguments=arguments)
+    assert (approval.tool_use, approval.input) == (call, arguments)
     assert approval.input is approval.input
     approval.tool_use.input["path"] = "other"
     approval.input["path"] = "other"
     broker.answer(approval.approval_id, AllowOnce())
     resolution = await approval.resolution()
-    assert (asked.input, arguments, resolution.input) == ({"path": "a"}, {"path": "b"}, {"path": "b"})
+    assert (call.input, arguments, resolution.input) == ({"path": "a"}, {"path": "b"}, {"path": "b"})
     assert resolution.digest == tool.digest({"path": "b"})
 
 
@@ -284,19 +284,19 @@ async def test_edited_arguments_that_nothing_can_keep_are_refused_in_a_sentence(
     assert broker.answer(approval.approval_id, Deny()).accepted
 
 
-@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, KeyboardInterrupt, LookupError, RecursionError])
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, KeyboardInterrupt, LookupError, RecursionError])
 async def test_whatever_a_tool_makes_of_edited_arguments_it_is_said_in_a_sentence(
-    make_tool: MakeTool, kind: type[BaseException]
+    make_tool: MakeTool, error: type[BaseException]
 ) -> None:
-    class Burst:
+    class FailingSchema:
         @property
         def json_schema(self) -> dict[str, Any]:
             return {"type": "object"}
 
         def checked(self, _arguments: dict[str, Any]) -> Any:
-            raise kind("a secret")
+            raise error("a secret")
 
-    tool: AnyTool = Tool("touch", "", Burst(), make_tool().run)
+    tool: AnyTool = Tool("touch", "", FailingSchema(), make_tool().run)
     broker = ApprovalBroker()
     approval = broker.open(use(), tool)
     with pytest.raises(ToolInputInvalid) as refused:

@@ -1,4 +1,4 @@
-"""What the bundles let through, tried with the program itself."""
+"""The commands that bundles allow, tried with git itself."""
 
 import json
 import shutil
@@ -28,14 +28,14 @@ def test_each_command_of_a_bundle_is_one_that_would_be_proposed_alone(
     make_open_tool: MakeTool, beginning: tuple[str, ...]
 ) -> None:
     tool: AnyTool = make_open_tool([Effect.EXECUTE])
-    proposed = [each.pattern for each in propose_rules(tool, "d", (CommandSubject(" ".join(beginning)),))]
+    proposed = [rule.pattern for rule in propose_rules(tool, "d", (CommandSubject(" ".join(beginning)),))]
     assert proposed[0] == CommandPattern(words=beginning)
     assert proposed[1] == find_bundle([beginning])
 
 
 def test_no_command_is_in_two_bundles_and_no_title_is_used_twice() -> None:
     assert len(set(MEMBERS)) == len(MEMBERS)
-    assert len({each.title for each in BUNDLES}) == len(BUNDLES)
+    assert len({bundle.title for bundle in BUNDLES}) == len(BUNDLES)
 
 
 def test_commands_of_two_bundles_are_in_none() -> None:
@@ -61,13 +61,13 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options_of(command: str) -> Iterator[tuple[str, ...]]:
-    """Every option of which this git knows, of the command and of all that show changes, with a value or without."""
+    """Yield every option that this git has for the command and for `diff`, with a value and without."""
     names: set[str] = set()
-    for each in (command, "diff"):
-        listed = subprocess.run(
-            ["git", each, "--git-completion-helper-all"], capture_output=True, text=True, check=True
+    for subcommand in (command, "diff"):
+        process = subprocess.run(
+            ["git", subcommand, "--git-completion-helper-all"], capture_output=True, text=True, check=True
         )
-        names |= {name.rstrip("=") for name in listed.stdout.split() if len(name) > 2}
+        names |= {name.rstrip("=") for name in process.stdout.split() if len(name) > 2}
     for name in sorted(names):
         if not name.startswith("--no-") or name == "--no-index":
             yield (f"{name}=pwned",)
@@ -82,7 +82,7 @@ def test_what_is_read_only_writes_nothing_starts_nothing_and_shows_nothing_of_el
     command: str, repository: Path
 ) -> None:
     work, trace = repository / "work", repository / "trace"
-    before = seen(work)
+    before = contents_of(work)
     tried = 0
     for option in chain([()], options_of(command)):
         words = ("git", command, *option, "a")
@@ -90,7 +90,7 @@ def test_what_is_read_only_writes_nothing_starts_nothing_and_shows_nothing_of_el
             continue
         tried += 1
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(repository), "GIT_TRACE2_EVENT": str(trace)}
-        ended = subprocess.run(
+        process = subprocess.run(
             words,
             cwd=work,
             env=environment,
@@ -99,21 +99,21 @@ def test_what_is_read_only_writes_nothing_starts_nothing_and_shows_nothing_of_el
             timeout=PATIENCE,
             check=False,
         )
-        assert seen(work) == before, words
-        assert SECRET.encode() not in ended.stdout + ended.stderr, words
-        assert started(trace) == [], words
+        assert contents_of(work) == before, words
+        assert SECRET.encode() not in process.stdout + process.stderr, words
+        assert programs_started(trace) == [], words
     assert tried > 20
 
 
-def seen(folder: Path) -> dict[str, bytes]:
-    # The index remembers when files were looked at.
-    return {f"{each}": each.read_bytes() for each in folder.rglob("*") if each.is_file() and each.name != "index"}
+def contents_of(folder: Path) -> dict[str, bytes]:
+    # The index stores when files were last checked.
+    return {f"{path}": path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "index"}
 
 
-def started(trace: Path) -> list[list[str]]:
-    """What git has started since this was asked last, apart from itself."""
+def programs_started(trace: Path) -> list[list[str]]:
+    """Return the programs other than git that were started since the last call."""
     if not trace.exists():
         return []
     events = [json.loads(line) for line in trace.read_text().splitlines()]
     trace.unlink()
-    return [each["argv"] for each in events if each["event"] == "child_start" and each["argv"][0] != "git"]
+    return [event["argv"] for event in events if event["event"] == "child_start" and event["argv"][0] != "git"]

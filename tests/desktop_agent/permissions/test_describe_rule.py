@@ -16,7 +16,7 @@ from desktop_agent.types.permissions import (
 
 
 @pytest.mark.parametrize(
-    ("pattern", "words"),
+    ("pattern", "expected"),
     [
         (PathPattern(prefix="/ws"), "act in /ws"),
         (HostPattern(host="h"), "act with h"),
@@ -48,39 +48,41 @@ from desktop_agent.types.permissions import (
         (None, "act with any arguments"),
     ],
 )
-def test_a_rule_is_said_in_words(pattern: Pattern | None, words: str) -> None:
-    assert str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == words
+def test_a_rule_is_said_in_words(pattern: Pattern | None, expected: str) -> None:
+    assert str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern))) == expected
 
 
-@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda each: each.title)
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda words: words.title)
 def test_each_command_of_a_bundle_is_said(bundle: CommandsPattern) -> None:
-    said = str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)))
-    assert said.startswith(f"{bundle.title}: ")
-    assert [" ".join(each) in said for each in bundle.beginnings] == [True] * len(bundle.beginnings)
+    description = str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)))
+    assert description.startswith(f"{bundle.title}: ")
+    assert [" ".join(words) in description for words in bundle.beginnings] == [True] * len(bundle.beginnings)
 
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda each: each.title)
 def test_the_title_of_each_bundle_can_be_translated(bundle: CommandsPattern) -> None:
-    said = describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle))
-    commands = said.values.get("commands")
+    description = describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle))
+    commands = description.values.get("commands")
     assert isinstance(commands, Sentence)
     assert commands.values["title"] == Sentence(bundle.title)
 
 
 @pytest.mark.parametrize("effect", [RuleEffect.DENY, RuleEffect.ASK])
 def test_what_denies_or_asks_does_so_in_every_folder(effect: RuleEffect) -> None:
-    said = describe_rule(Rule(effect=effect, tool="act", pattern=CommandPattern(words=("ls",))))
-    assert str(said) == "commands that begin with “ls”"
+    description = describe_rule(Rule(effect=effect, tool="act", pattern=CommandPattern(words=("ls",))))
+    assert str(description) == "commands that begin with “ls”"
 
 
 def test_that_a_commit_starts_hooks_is_said() -> None:
-    said = [str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=each))) for each in BUNDLES]
-    assert all("hooks" in each for each in said if "git commit" in each)
-    assert any("git commit" in each for each in said)
+    descriptions = [
+        str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=description))) for description in BUNDLES
+    ]
+    assert all("hooks" in description for description in descriptions if "git commit" in description)
+    assert any("git commit" in description for description in descriptions)
 
 
 @pytest.mark.parametrize(
-    ("tools", "folder", "words"),
+    ("tools", "folder", "expected"),
     [
         (("edit @ /ws", "write @ /ws"), "/ws/src", "edit and write in /ws/src"),
         (("edit @ /ws", "write @ /ws"), "/ws", "edit and write anywhere in the workspace /ws"),
@@ -92,7 +94,7 @@ def test_that_a_commit_starts_hooks_is_said() -> None:
         (("a{b} @ /ws",), "/ws/{c}", "a{b} in /ws/{c}"),
     ],
 )
-def test_each_tool_of_a_rule_about_files_is_said(tools: tuple[str, ...], folder: str, words: str) -> None:
+def test_each_tool_of_a_rule_about_files_is_said(tools: tuple[str, ...], folder: str, expected: str) -> None:
     first, *also = tools
     rule = Rule(
         effect=RuleEffect.ALLOW,
@@ -102,7 +104,7 @@ def test_each_tool_of_a_rule_about_files_is_said(tools: tuple[str, ...], folder:
         scope=RuleScope.WORKSPACE,
         workspace="/ws",
     )
-    assert str(describe_rule(rule)) == words
+    assert str(describe_rule(rule)) == expected
 
 
 def test_each_tool_of_any_other_rule_is_said() -> None:
@@ -112,7 +114,7 @@ def test_each_tool_of_any_other_rule_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "workspace", "words"),
+    ("tool", "workspace", "expected"),
     [
         ("act @ /ws", None, "act for the workspace /ws with any arguments"),
         ("act @ /ws", "/ws", "act with any arguments"),
@@ -120,5 +122,5 @@ def test_each_tool_of_any_other_rule_is_said() -> None:
         ("act @ server:d1", "/ws", "act, as it is described now, with any arguments"),
     ],
 )
-def test_what_a_rule_holds_its_tool_to_is_said(tool: str, workspace: str | None, words: str) -> None:
-    assert str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool=tool, workspace=workspace))) == words
+def test_what_a_rule_holds_its_tool_to_is_said(tool: str, workspace: str | None, expected: str) -> None:
+    assert str(describe_rule(Rule(effect=RuleEffect.ALLOW, tool=tool, workspace=workspace))) == expected

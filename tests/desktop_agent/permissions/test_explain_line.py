@@ -40,7 +40,7 @@ def test_every_command_of_the_line_is_there() -> None:
     parts, understood = explain_line("timeout 5 env A=b bash -c 'wget -q x && python3 y'")
 
     assert understood
-    assert [each.text for each in parts if each.depth > 1][-2:] == ["wget -q x", "python3 y"]
+    assert [part.text for part in parts if part.depth > 1][-2:] == ["wget -q x", "python3 y"]
 
 
 def test_what_is_not_understood_is_said() -> None:

@@ -44,11 +44,11 @@ def test_a_malformed_call_is_refused_before_anything_else(make_tool: MakeTool) -
         assert "not a JSON object" in str(verdict.sentence)
 
 
-@pytest.mark.parametrize(("malformed", "word"), [("{}", "one at a time"), ('{"a": NaN}', "not a JSON object")])
-def test_a_call_whose_arguments_are_an_object_is_refused_for_another_reason(malformed: str, word: str) -> None:
+@pytest.mark.parametrize(("malformed", "expected"), [("{}", "one at a time"), ('{"a": NaN}', "not a JSON object")])
+def test_a_call_whose_arguments_are_an_object_is_refused_for_another_reason(malformed: str, expected: str) -> None:
     verdict = admit(call(malformed=malformed), None)
     assert isinstance(verdict, Denied)
-    assert word in str(verdict.sentence)
+    assert expected in str(verdict.sentence)
 
 
 def test_an_unknown_tool_is_refused_with_the_names_there_are() -> None:
@@ -112,10 +112,10 @@ def test_deny_goes_over_ask_and_ask_over_allow(make_tool: MakeTool) -> None:
     tool = make_tool(Effect.WRITE)
     allow, ask, deny = rule(), rule(RuleEffect.ASK), rule(RuleEffect.DENY)
     assert decide(case(tool), (allow,), DEFAULT_MODE) == Allowed(case(tool).digest, "rule", allow.id)
-    asked = decide(case(tool), (allow, ask), DEFAULT_MODE)
-    assert isinstance(asked, Ask)
-    assert asked.reason == "A rule made by you asks about this call."
-    assert asked.reasons[0].values["origin"] == Sentence("you"), "it can be translated"
+    question = decide(case(tool), (allow, ask), DEFAULT_MODE)
+    assert isinstance(question, Ask)
+    assert question.reason == "A rule made by you asks about this call."
+    assert question.reasons[0].values["origin"] == Sentence("you"), "it can be translated"
     refused = decide(case(tool), (allow, ask, deny), DEFAULT_MODE)
     assert isinstance(refused, Denied)
     assert refused.outcome is Outcome.DENIED
@@ -174,8 +174,8 @@ def test_what_is_suspended_is_asked_with_the_reason_but_defaults_stay(make_tool:
     writing, reading = make_tool(Effect.WRITE), make_tool(Effect.READ, tool_class=READ_ONLY)
     for rules, mode in (((rule(),), DEFAULT_MODE), ((), ACCEPT_EDITS_MODE)):
         assert isinstance(decide(case(writing), rules, mode), Allowed)
-        asked = decide(case(writing), rules, mode, suspension=suspension)
-        assert asked == Ask(case(writing).digest, (Sentence("A web page was read."),))
+        question = decide(case(writing), rules, mode, suspension=suspension)
+        assert question == Ask(case(writing).digest, (Sentence("A web page was read."),))
     undeclared = decide(case(make_tool()), (rule(),), DEFAULT_MODE, suspension=suspension)
     assert isinstance(undeclared, Ask)
     everything = Suspension(frozenset(Effect), Sentence("Wait."))

@@ -85,20 +85,20 @@ def shell(make_open_tool: MakeTool) -> AnyTool:
 
 
 @pytest.mark.parametrize(("line", "reason"), NEVER)
-def test_what_nobody_can_allow(shell: AnyTool, line: str, reason: Sentence) -> None:
-    found = find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
-    assert found == HardDeny(reason)
+def test_catastrophic_lines_are_denied_whatever_rules_allow(shell: AnyTool, line: str, reason: Sentence) -> None:
+    verdict = find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
+    assert verdict == HardDeny(reason)
 
 
 @pytest.mark.parametrize("line", WELL)
-def test_what_only_looks_like_it(shell: AnyTool, line: str) -> None:
+def test_lines_that_only_look_catastrophic_have_no_hard_verdict(shell: AnyTool, line: str) -> None:
     assert find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS) is None
 
 
 @pytest.mark.parametrize("line", UNCLEAR)
-def test_what_cannot_be_told(shell: AnyTool, line: str) -> None:
-    found = find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
-    assert isinstance(found, HardAsk)
+def test_lines_that_may_be_catastrophic_are_always_asked_about(shell: AnyTool, line: str) -> None:
+    verdict = find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
+    assert isinstance(verdict, HardAsk)
 
 
 @pytest.mark.parametrize(
@@ -119,15 +119,15 @@ def test_what_cannot_be_told(shell: AnyTool, line: str) -> None:
 def test_files_that_no_call_writes(make_open_tool: MakeTool, path: str, reason: Sentence | None) -> None:
     writing = make_open_tool([Effect.WRITE])
     reading = make_open_tool([Effect.READ], tool_class=ToolClass.READ_ONLY)
-    found = find_hard_verdict(CallFacts(writing, "d", (PathSubject(path),)), GROUNDS)
-    assert found == (None if reason is None else HardDeny(reason))
+    verdict = find_hard_verdict(CallFacts(writing, "d", (PathSubject(path),)), GROUNDS)
+    assert verdict == (None if reason is None else HardDeny(reason))
     assert find_hard_verdict(CallFacts(reading, "d", (PathSubject(path),)), GROUNDS) is None
 
 
 def test_the_workspace_is_no_way_into_the_own_folder(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.WRITE])
     for workspace in ("/data/app", "/data", "/data/app/dem", None):
-        found = find_hard_verdict(
+        verdict = find_hard_verdict(
             CallFacts(tool, "d", (PathSubject("/data/app/demo/a"),)), ProtectedPaths(("/data/app",), workspace)
         )
-        assert found is not None
+        assert verdict is not None

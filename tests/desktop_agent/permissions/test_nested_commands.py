@@ -1,4 +1,4 @@
-"""A rule that denies a command holds wherever the words for it can be seen."""
+"""A rule that denies a command also catches it inside of other commands."""
 
 import pytest
 
@@ -10,15 +10,15 @@ from tests.desktop_agent.permissions.conftest import open_tool
 NO, MAYBE, YES = Match.NO, Match.MAYBE, Match.YES
 
 
-def caught(line: str, *words: str) -> Match:
+def match_of(line: str, *words: str) -> Match:
     rule = Rule(effect=RuleEffect.DENY, tool="*", pattern=CommandPattern(words=words or ("git", "push")))
     return match_restriction(rule, CallFacts(open_tool([Effect.EXECUTE]), "", (CommandSubject(line),)))
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "expected"),
     [
-        # Those that are known to carry another.
+        # Programs that are known to start another one.
         ("env A=1 git push", YES),
         ("env -u A nice -n 5 git push", YES),
         ("timeout --signal=KILL 5 git push", YES),
@@ -32,7 +32,7 @@ def caught(line: str, *words: str) -> Match:
         ("find . -exec git push ';'", YES),
         ("sh -c 'git push'", YES),
         ("watch git push", YES),
-        # Those whose own words cannot all be told.
+        # Programs whose own arguments are not all known.
         ("env -S 'git push'", MAYBE),
         ("env --split-string='git push'", MAYBE),
         ("timeout --unknown=1 5 git push", YES),
@@ -45,7 +45,7 @@ def caught(line: str, *words: str) -> Match:
         ("su me -c 'cd x; git push'", YES),
         ("setarch x86_64 git push", YES),
         ("zsh -c 'git push'", YES),
-        # Those that start what stands behind a word of theirs.
+        # Programs that start what follows a subcommand.
         ("uv run git push", YES),
         ("uv run -- git push", YES),
         ("uv run nice git push", MAYBE),
@@ -57,7 +57,7 @@ def caught(line: str, *words: str) -> Match:
         ("npx -c 'git push'", YES),
         ("npx --call 'ls && git push'", YES),
         ("npx -p x git push", MAYBE),
-        # Those of which nobody knows what they make of their words.
+        # Programs of which it is unknown what they do with their arguments.
         ("ssh host git push", MAYBE),
         ("ssh host 'git push'", MAYBE),
         ("docker run --rm image git push", MAYBE),
@@ -76,7 +76,7 @@ def caught(line: str, *words: str) -> Match:
         ("git rebase --exec 'git push' main", MAYBE),
         ("git bisect run git push", MAYBE),
         ("rg --pre 'git push' x", MAYBE),
-        # Words that are only said, or looked for.
+        # Words that are only printed or searched for.
         ("echo git push", NO),
         ("grep -r 'git push' docs", NO),
         ("rg 'git push'", NO),
@@ -89,12 +89,12 @@ def caught(line: str, *words: str) -> Match:
         ("make push", NO),
     ],
 )
-def test_a_command_is_found_in_the_words_of_another(line: str, found: Match) -> None:
-    assert caught(line) is found
+def test_a_command_is_found_in_the_words_of_another(line: str, expected: Match) -> None:
+    assert match_of(line) is expected
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "expected"),
     [
         ("uv run curl x", YES),
         ("npx curl", YES),
@@ -104,11 +104,11 @@ def test_a_command_is_found_in_the_words_of_another(line: str, found: Match) -> 
         ('strange "$curl"', NO),
     ],
 )
-def test_so_is_one_of_a_single_word(line: str, found: Match) -> None:
-    assert caught(line, "curl") is found
+def test_a_command_of_a_single_word_is_found_in_the_words_of_another(line: str, expected: Match) -> None:
+    assert match_of(line, "curl") is expected
 
 
 def test_many_words_before_it_and_in_it_hide_nothing() -> None:
-    assert caught(f"strange {'x ' * 5000} git push") is MAYBE
-    assert caught(f"strange git {'-x ' * 5000} push") is MAYBE
-    assert caught(f"strange {'git ' * 4000} push") is MAYBE
+    assert match_of(f"strange {'x ' * 5000} git push") is MAYBE
+    assert match_of(f"strange git {'-x ' * 5000} push") is MAYBE
+    assert match_of(f"strange {'git ' * 4000} push") is MAYBE

@@ -1,4 +1,4 @@
-"""Whatever rules there are: one that denies or asks, and one more agent between, never let more happen."""
+"""Adding a rule that denies or asks, or nesting another agent, never allows more."""
 
 import asyncio
 from collections.abc import Sequence
@@ -61,30 +61,30 @@ JOINS = [" && ", "; ", " | ", " & ", "\n", " || "]
 NAMES = ["act", "look"]
 
 
-class Wanted(BaseModel):
+class SubjectsInput(BaseModel):
     paths: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
 
 
-async def run(_input: Wanted, _call: object) -> tuple[Text, ...]:
+async def run(_input: SubjectsInput, _call: object) -> tuple[Text, ...]:
     return ()
 
 
-async def says(wanted: Wanted) -> tuple[Subject, ...]:
+async def report_subjects(arguments: SubjectsInput) -> tuple[Subject, ...]:
     return (
-        *(PathSubject(each) for each in wanted.paths),
-        *(HostSubject(each) for each in wanted.hosts),
-        *(CommandSubject(each) for each in wanted.lines),
+        *(PathSubject(subject) for subject in arguments.paths),
+        *(HostSubject(subject) for subject in arguments.hosts),
+        *(CommandSubject(subject) for subject in arguments.lines),
     )
 
 
-async def fails(_wanted: Wanted) -> tuple[Subject, ...]:
+async def fail(_arguments: SubjectsInput) -> tuple[Subject, ...]:
     raise RuntimeError("nothing to say")
 
 
-def made_tool(name: str, effects: frozenset[Effect], tool_class: ToolClass, subjects: Any) -> AnyTool:
-    schema = ModelSchema(Wanted)
+def make_tool(name: str, effects: frozenset[Effect], tool_class: ToolClass, subjects: Any) -> AnyTool:
+    schema = ModelSchema(SubjectsInput)
     return Tool(name, "", schema, run, tool_class=tool_class, effects=effects, subjects=subjects, scope="/ws")
 
 
@@ -101,11 +101,11 @@ inputs = st.fixed_dictionaries(
     },
 )
 tools = st.builds(
-    made_tool,
+    make_tool,
     st.sampled_from(NAMES),
     st.frozensets(st.sampled_from(Effect), max_size=3),
     st.sampled_from(ToolClass),
-    st.sampled_from([says, fails, None]),
+    st.sampled_from([report_subjects, fail, None]),
 )
 words = st.sampled_from([("git",), ("git", "log"), ("ls",), ("rm",), ("sudo", "ls"), ("sh",)])
 bundles = st.builds(
@@ -123,7 +123,7 @@ patterns = st.one_of(
         words=words,
         exact=st.booleans(),
     ),
-    inputs.map(lambda given: ArgumentsPattern(digest=call_digest("act @ /ws", dict(given)))),
+    inputs.map(lambda arguments: ArgumentsPattern(digest=call_digest("act @ /ws", dict(arguments)))),
 )
 
 
@@ -152,44 +152,46 @@ modes = st.one_of(
         st.lists(rules(), max_size=2),
     ),
 )
-policies = st.builds(
+name_policies = st.builds(
     ToolNamePolicy,
     st.one_of(st.none(), st.frozensets(st.sampled_from(NAMES))),
     st.frozensets(st.sampled_from(NAMES), max_size=1),
 )
-calls = st.builds(lambda given: ToolUse(id="c", name="act", input=given), inputs)
+calls = st.builds(lambda arguments: ToolUse(id="c", name="act", input=arguments), inputs)
 
 
-def judged(standing: PermissionPolicy, call: ToolUse, tool: AnyTool | None) -> Verdict:
-    return asyncio.run(standing.verdict(call, tool, NAMES))
+def judged(policy: PermissionPolicy, call: ToolUse, tool: AnyTool | None) -> Verdict:
+    return asyncio.run(policy.verdict(call, tool, NAMES))
 
 
-def made_standing(
-    held: Sequence[Rule], mode: Mode, names: ToolNamePolicy, has_untrusted_content: bool
+def make_policy(
+    initial_rules: Sequence[Rule], mode: Mode, names: ToolNamePolicy, has_untrusted_content: bool
 ) -> PermissionPolicy:
-    standing = PermissionPolicy(held, mode=mode, names=names, conversation_id="here", workspace="/ws")
+    policy = PermissionPolicy(initial_rules, mode=mode, names=names, conversation_id="here", workspace="/ws")
     if has_untrusted_content:
-        standing.mark_untrusted(UntrustedSource("web", "a.example"))
-    return standing
+        policy.mark_untrusted(UntrustedSource("web", "a.example"))
+    return policy
 
 
-standings = st.builds(made_standing, st.lists(rules(), max_size=4), modes, policies, st.booleans())
+policies = st.builds(make_policy, st.lists(rules(), max_size=4), modes, name_policies, st.booleans())
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(standings, calls, tools, stricter)
+@given(policies, calls, tools, stricter)
 def test_a_rule_that_denies_or_asks_never_lets_more_happen(
-    standing: PermissionPolicy, call: ToolUse, tool: AnyTool, rule: Rule
+    policy: PermissionPolicy, call: ToolUse, tool: AnyTool, rule: Rule
 ) -> None:
-    before = judged(standing, call, tool)
-    standing.add(rule)
-    assert strictness(judged(standing, call, tool)) >= strictness(before)
+    before = judged(policy, call, tool)
+    policy.add(rule)
+    assert strictness(judged(policy, call, tool)) >= strictness(before)
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(standings, calls, tools, st.lists(rules(), max_size=3), st.one_of(st.none(), modes), policies, st.integers(1, 3))
+@given(
+    policies, calls, tools, st.lists(rules(), max_size=3), st.one_of(st.none(), modes), name_policies, st.integers(1, 3)
+)
 def test_nesting_never_lets_more_happen(
-    standing: PermissionPolicy,
+    policy: PermissionPolicy,
     call: ToolUse,
     tool: AnyTool,
     own: list[Rule],
@@ -197,7 +199,7 @@ def test_nesting_never_lets_more_happen(
     names: ToolNamePolicy,
     depth: int,
 ) -> None:
-    inner, before = standing, judged(standing, call, tool)
+    inner, before = policy, judged(policy, call, tool)
     for _ in range(depth):
         inner = inner.nested(rules=own, mode=mode, names=names)
         after = judged(inner, call, tool)
@@ -206,36 +208,42 @@ def test_nesting_never_lets_more_happen(
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(standings, calls, tools)
+@given(policies, calls, tools)
 def test_a_nested_agent_without_anything_of_its_own_may_do_what_its_parent_may(
-    standing: PermissionPolicy, call: ToolUse, tool: AnyTool
+    policy: PermissionPolicy, call: ToolUse, tool: AnyTool
 ) -> None:
-    assert judged(standing.nested(), call, tool) == judged(standing, call, tool)
+    assert judged(policy.nested(), call, tool) == judged(policy, call, tool)
 
 
-def taken_apart(rule: Rule) -> list[Rule]:
-    """The rules for one tool and one command each that it stands for."""
+def single_rules(rule: Rule) -> list[Rule]:
+    """Split a rule into equivalent rules for one tool and one command each."""
     pattern = rule.pattern
     single: list[Any] = [pattern]
     if isinstance(pattern, CommandsPattern):
-        single = [CommandPattern(words=each) for each in pattern.beginnings]
-    each_one = [(tool, pattern) for tool in rule.tools for pattern in single]
+        single = [CommandPattern(words=words) for words in pattern.beginnings]
+    pairs = [(tool, pattern) for tool in rule.tools for pattern in single]
     return [
-        rule.model_copy(update={"id": f"{rule.id}-{at}", "tool": tool, "also": (), "pattern": pattern})
-        for at, (tool, pattern) in enumerate(each_one)
+        rule.model_copy(update={"id": f"{rule.id}-{number}", "tool": tool, "also": (), "pattern": pattern})
+        for number, (tool, pattern) in enumerate(pairs)
     ]
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(rules(), min_size=1, max_size=4), modes, calls, tools)
 def test_a_rule_for_several_tools_or_commands_is_exactly_the_rules_that_it_stands_for(
-    held: list[Rule], mode: Mode, call: ToolUse, tool: AnyTool
+    combined_rules: list[Rule], mode: Mode, call: ToolUse, tool: AnyTool
 ) -> None:
-    together = made_standing(held, mode, ToolNamePolicy(), frozenset())
-    apart = made_standing([part for rule in held for part in taken_apart(rule)], mode, ToolNamePolicy(), frozenset())
-    one, other = judged(together, call, tool), judged(apart, call, tool)
-    assert type(one) is type(other)
-    assert one.by == other.by if isinstance(one, Allowed) and isinstance(other, Allowed) else one == other
+    together = make_policy(combined_rules, mode, ToolNamePolicy(), frozenset())
+    apart = make_policy(
+        [single for rule in combined_rules for single in single_rules(rule)], mode, ToolNamePolicy(), frozenset()
+    )
+    together_verdict, apart_verdict = judged(together, call, tool), judged(apart, call, tool)
+    assert type(together_verdict) is type(apart_verdict)
+    assert (
+        together_verdict.by == apart_verdict.by
+        if isinstance(together_verdict, Allowed) and isinstance(apart_verdict, Allowed)
+        else together_verdict == apart_verdict
+    )
 
 
 parts_of_bundles = st.sampled_from(["git log", "git", "git push", "ls -l", "rm x", "sudo ls", "sh -c ls", "cp a b"])
@@ -246,25 +254,27 @@ parts_of_bundles = st.sampled_from(["git log", "git", "git push", "ls -l", "rm x
 def test_a_bundle_allows_a_line_exactly_if_its_commands_allow_it_together(
     bundle: CommandsPattern, parts: list[str], join: str
 ) -> None:
-    tool = made_tool("act", frozenset({Effect.EXECUTE}), ToolClass.MUTATING, says)
+    tool = make_tool("act", frozenset({Effect.EXECUTE}), ToolClass.MUTATING, report_subjects)
     rule = Rule(effect=RuleEffect.ALLOW, tool="act", pattern=bundle)
     call = ToolUse(id="c", name="act", input={"lines": [join.join(parts)]})
-    allowed = [isinstance(judged(PermissionPolicy(each), call, tool), Allowed) for each in ([rule], taken_apart(rule))]
+    allowed = [
+        isinstance(judged(PermissionPolicy(rules), call, tool), Allowed) for rules in ([rule], single_rules(rule))
+    ]
     assert allowed[0] is allowed[1]
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(standings, calls, tools)
-def test_the_same_question_has_the_same_answer(standing: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
-    assert judged(standing, call, tool) == judged(standing, call, tool)
+@given(policies, calls, tools)
+def test_the_same_question_has_the_same_answer(policy: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
+    assert judged(policy, call, tool) == judged(policy, call, tool)
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(standings, calls, tools)
-def test_plan_and_suspension_only_take_away(standing: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
-    before = judged(standing, call, tool)
-    standing.mark_untrusted(UntrustedSource("web", "b.example"))
-    assert strictness(judged(standing, call, tool)) >= strictness(before)
+@given(policies, calls, tools)
+def test_plan_and_suspension_only_take_away(policy: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
+    before = judged(policy, call, tool)
+    policy.mark_untrusted(UntrustedSource("web", "b.example"))
+    assert strictness(judged(policy, call, tool)) >= strictness(before)
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -278,18 +288,18 @@ def test_plan_and_suspension_only_take_away(standing: PermissionPolicy, call: To
     st.sampled_from(["{}", "({})", "{{ {}; }}", "if ls; then {}; fi", "bash -c '{}'", "for i in a; do {}; done"]),
 )
 def test_a_chain_with_one_part_that_is_not_allowed_is_never_allowed(
-    allowed: list[str], other: str, join: str, at: int, frame: str
+    allowed: list[str], forbidden: str, join: str, index: int, frame: str
 ) -> None:
-    line = frame.format(join.join([*allowed[:at], other, *allowed[at:]]))
-    tool = made_tool("act", frozenset({Effect.EXECUTE}), ToolClass.MUTATING, says)
-    held = [
+    line = frame.format(join.join([*allowed[:index], forbidden, *allowed[index:]]))
+    tool = make_tool("act", frozenset({Effect.EXECUTE}), ToolClass.MUTATING, report_subjects)
+    rules = [
         Rule(effect=RuleEffect.ALLOW, tool="act", pattern=CommandPattern(words=words))
         for words in (("git", "log"), ("ls",))
     ]
-    standing = PermissionPolicy(held)
-    assert not isinstance(judged(standing, ToolUse(id="c", name="act", input={"lines": [line]}), tool), Allowed)
+    policy = PermissionPolicy(rules)
+    assert not isinstance(judged(policy, ToolUse(id="c", name="act", input={"lines": [line]}), tool), Allowed)
     harmless = ToolUse(id="c", name="act", input={"lines": [frame.format(join.join([*allowed, "ls"]))]})
-    assert isinstance(judged(standing, harmless, tool), Allowed)
+    assert isinstance(judged(policy, harmless, tool), Allowed)
 
 
 decisions: st.SearchStrategy[Decision] = st.sampled_from(
@@ -298,21 +308,21 @@ decisions: st.SearchStrategy[Decision] = st.sampled_from(
 
 
 @given(st.lists(st.one_of(decisions, st.booleans(), st.none()), min_size=1, max_size=6))
-def test_the_first_decision_stands_whatever_comes_after(given_: list[Decision | bool | None]) -> None:
+def test_the_first_decision_stands_whatever_comes_after(answers: list[Decision | bool | None]) -> None:
     async def decide() -> None:
         broker = ApprovalBroker()
-        tool = made_tool("act", frozenset(), ToolClass.MUTATING, None)
+        tool = make_tool("act", frozenset(), ToolClass.MUTATING, None)
         approval = broker.open(ToolUse(id="c", name="act", input={}), tool)
-        stands = None
-        for each in given_:
-            if each is None:
+        first = None
+        for decision in answers:
+            if decision is None:
                 broker.withdraw(approval.approval_id)
-            elif isinstance(each, bool):
-                broker.resolve_by_rule(approval.approval_id, allow=each)
+            elif isinstance(decision, bool):
+                broker.resolve_by_rule(approval.approval_id, allow=decision)
             else:
-                broker.answer(approval.approval_id, each)
-            now = await approval.resolution()
-            stands = stands or now
-            assert now == stands
+                broker.answer(approval.approval_id, decision)
+            resolution = await approval.resolution()
+            first = first or resolution
+            assert resolution == first
 
     asyncio.run(decide())

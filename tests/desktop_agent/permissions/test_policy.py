@@ -43,44 +43,44 @@ def rule(effect: RuleEffect = RuleEffect.ALLOW, tool: str = "*", **more: Any) ->
     return Rule(effect=effect, tool=tool, **more)
 
 
-async def verdict(standing: PermissionPolicy, tool: AnyTool, *paths: str) -> Verdict:
-    return await standing.verdict(use(*paths), tool, ["act"])
+async def verdict(policy: PermissionPolicy, tool: AnyTool, *paths: str) -> Verdict:
+    return await policy.verdict(use(*paths), tool, ["act"])
 
 
 async def test_a_rule_counts_until_it_is_revoked(tool: AnyTool) -> None:
-    standing = PermissionPolicy()
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
+    policy = PermissionPolicy()
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Ask)
     allow = rule(tool=tool.identity)
-    standing.add(allow)
-    assert await verdict(standing, tool, "/ws/a") == Allowed(tool.digest({"paths": ["/ws/a"]}), "rule", allow.id)
-    assert standing.revoke(allow.id) is not None
-    assert standing.revoke(allow.id) is None
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
-    standing.add(rule(RuleEffect.DENY))
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Denied)
+    policy.add(allow)
+    assert await verdict(policy, tool, "/ws/a") == Allowed(tool.digest({"paths": ["/ws/a"]}), "rule", allow.id)
+    assert policy.revoke(allow.id) is not None
+    assert policy.revoke(allow.id) is None
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Ask)
+    policy.add(rule(RuleEffect.DENY))
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Denied)
 
 
 async def test_adding_a_rule_twice_is_adding_it_once(tool: AnyTool) -> None:
-    standing, allow = PermissionPolicy(), rule()
-    standing.add(allow)
-    standing.add(allow)
-    assert standing.rules == (allow,)
+    policy, allow = PermissionPolicy(), rule()
+    policy.add(allow)
+    policy.add(allow)
+    assert policy.rules == (allow,)
 
 
 async def test_a_rule_ends_when_it_expires(tool: AnyTool) -> None:
     moment = START
-    standing = PermissionPolicy([rule(expires_at=START + timedelta(hours=1))], clock=lambda: moment)
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed)
+    policy = PermissionPolicy([rule(expires_at=START + timedelta(hours=1))], clock=lambda: moment)
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Allowed)
     moment += timedelta(hours=1)
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Ask)
 
 
 async def test_a_time_without_a_zone_is_that_of_the_clock_on_the_wall(tool: AnyTool) -> None:
     wall = datetime.now()  # noqa: DTZ005 - that is what people write
-    standing = PermissionPolicy([rule(expires_at=wall - timedelta(seconds=1))])
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Ask)
-    standing.add(rule(expires_at=wall + timedelta(hours=1)))
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed)
+    policy = PermissionPolicy([rule(expires_at=wall - timedelta(seconds=1))])
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Ask)
+    policy.add(rule(expires_at=wall + timedelta(hours=1)))
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Allowed)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ async def test_a_time_without_a_zone_is_that_of_the_clock_on_the_wall(tool: AnyT
 async def test_rules_of_other_conversations_and_workspaces_do_not_match(
     tool: AnyTool, more: dict[str, Any], holds: bool
 ) -> None:
-    standing = PermissionPolicy([rule(**more)], conversation_id="here", workspace="/ws")
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed) is holds
+    policy = PermissionPolicy([rule(**more)], conversation_id="here", workspace="/ws")
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Allowed) is holds
 
 
 @pytest.mark.parametrize(
@@ -119,41 +119,41 @@ async def test_rules_of_a_mode_hold_where_and_as_long_as_they_say_too(
     tool: AnyTool, more: dict[str, Any], holds: bool
 ) -> None:
     mode = Mode(name="mine", title="Mine", rules=(rule(**more),))
-    standing = PermissionPolicy(mode=mode, conversation_id="here", workspace="/ws", clock=lambda: START)
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed) is holds
-    assert isinstance(await verdict(standing.nested(), tool, "/ws/a"), Allowed) is holds
-    assert standing.mode is mode
+    policy = PermissionPolicy(mode=mode, conversation_id="here", workspace="/ws", clock=lambda: START)
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Allowed) is holds
+    assert isinstance(await verdict(policy.nested(), tool, "/ws/a"), Allowed) is holds
+    assert policy.mode is mode
 
 
 async def test_a_rule_that_does_not_say_where_it_holds_is_bound_when_it_is_added() -> None:
-    standing = PermissionPolicy(conversation_id="here", workspace="/ws")
-    standing.add(rule())
-    standing.add(rule(scope=RuleScope.WORKSPACE))
-    assert [(each.conversation_id, each.workspace) for each in standing.rules] == [("here", None), (None, "/ws")]
+    policy = PermissionPolicy(conversation_id="here", workspace="/ws")
+    policy.add(rule())
+    policy.add(rule(scope=RuleScope.WORKSPACE))
+    assert [(bound.conversation_id, bound.workspace) for bound in policy.rules] == [("here", None), (None, "/ws")]
 
 
 async def test_without_a_workspace_no_rule_can_be_laid_down_for_one(tool: AnyTool) -> None:
-    standing = PermissionPolicy()
+    policy = PermissionPolicy()
     with pytest.raises(WrongUse):
-        standing.add(rule(scope=RuleScope.WORKSPACE))
-    assert standing.rules == ()
+        policy.add(rule(scope=RuleScope.WORKSPACE))
+    assert policy.rules == ()
     elsewhere = PermissionPolicy([rule(scope=RuleScope.WORKSPACE, workspace="/ws")])
     assert isinstance(await verdict(elsewhere, tool, "/ws/a"), Ask)
 
 
-async def test_one_that_does_not_say_for_which_workspace_forbids_in_each(tool: AnyTool) -> None:
+async def test_a_deny_rule_without_a_workspace_holds_in_every_workspace(tool: AnyTool) -> None:
     for workspace in (None, "/ws"):
-        standing = PermissionPolicy([rule(RuleEffect.DENY, scope=RuleScope.WORKSPACE)], workspace=workspace)
-        assert isinstance(await verdict(standing, tool, "/ws/a"), Denied)
+        policy = PermissionPolicy([rule(RuleEffect.DENY, scope=RuleScope.WORKSPACE)], workspace=workspace)
+        assert isinstance(await verdict(policy, tool, "/ws/a"), Denied)
 
 
-async def test_a_rule_laid_down_without_a_conversation_holds_in_none_that_is_known(tool: AnyTool) -> None:
+async def test_a_rule_without_a_conversation_holds_in_no_known_conversation(tool: AnyTool) -> None:
     nowhere = PermissionPolicy()
     nowhere.add(rule())
     assert isinstance(await verdict(nowhere, tool, "/ws/a"), Allowed)
-    known = PermissionPolicy(conversation_id="here")
-    known._rules = nowhere.rules
-    assert isinstance(await verdict(known, tool, "/ws/a"), Ask)
+    here = PermissionPolicy(conversation_id="here")
+    here._rules = nowhere.rules
+    assert isinstance(await verdict(here, tool, "/ws/a"), Ask)
 
 
 async def test_a_name_that_may_not_be_used_is_refused_before_anything_else(tool: AnyTool) -> None:
@@ -167,77 +167,77 @@ async def test_a_name_that_may_not_be_used_is_refused_before_anything_else(tool:
 
 
 async def test_a_mode_holds_at_once_and_everybody_is_told(tool: AnyTool) -> None:
-    told: list[str] = []
-    standing = PermissionPolicy([rule()])
-    child = standing.nested(mode=ACCEPT_EDITS_MODE)
+    notified: list[str] = []
+    policy = PermissionPolicy([rule()])
+    child = policy.nested(mode=ACCEPT_EDITS_MODE)
 
     def listener() -> None:
-        told.append("child")
+        notified.append("child")
 
     with child.watched(listener):
-        standing.set_mode(PLAN_MODE)
-        assert standing.mode is PLAN_MODE
+        policy.set_mode(PLAN_MODE)
+        assert policy.mode is PLAN_MODE
         assert isinstance(await verdict(child, tool, "/ws/a"), Denied)
         child.set_mode(DEFAULT_MODE)
-        standing.add(rule())
-        assert told == ["child"] * 3
-    standing.set_mode(DEFAULT_MODE)
+        policy.add(rule())
+        assert notified == ["child"] * 3
+    policy.set_mode(DEFAULT_MODE)
     child.set_mode(PLAN_MODE)
-    assert told == ["child"] * 3
+    assert notified == ["child"] * 3
 
 
 async def test_a_nested_one_follows_its_parent_and_never_goes_further(tool: AnyTool) -> None:
-    standing = PermissionPolicy()
-    child = standing.nested(rules=[rule()], mode=ACCEPT_EDITS_MODE)
+    policy = PermissionPolicy()
+    child = policy.nested(rules=[rule()], mode=ACCEPT_EDITS_MODE)
     assert isinstance(await verdict(child, tool, "/ws/a"), Ask)
-    standing.add(rule())
+    policy.add(rule())
     assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
-    follower = standing.nested()
+    follower = policy.nested()
     assert isinstance(await verdict(follower, tool, "/ws/a"), Allowed)
-    standing.set_mode(PLAN_MODE)
+    policy.set_mode(PLAN_MODE)
     assert follower.mode is PLAN_MODE
     assert isinstance(await verdict(follower, tool, "/ws/a"), Denied)
 
 
 async def test_what_a_nested_one_is_denied_its_parent_may_still_do(tool: AnyTool) -> None:
-    standing = PermissionPolicy([rule()])
+    policy = PermissionPolicy([rule()])
     for child in (
-        standing.nested(rules=[rule(RuleEffect.DENY)]),
-        standing.nested(mode=PLAN_MODE),
-        standing.nested(names=ToolNamePolicy(allowed=frozenset())),
+        policy.nested(rules=[rule(RuleEffect.DENY)]),
+        policy.nested(mode=PLAN_MODE),
+        policy.nested(names=ToolNamePolicy(allowed=frozenset())),
     ):
         assert isinstance(await verdict(child, tool, "/ws/a"), Denied)
         assert isinstance(await verdict(child.nested(rules=[rule()]), tool, "/ws/a"), Denied)
-    assert isinstance(await verdict(standing, tool, "/ws/a"), Allowed)
+    assert isinstance(await verdict(policy, tool, "/ws/a"), Allowed)
 
 
 async def test_what_a_person_allows_a_nested_one_holds_for_the_conversation(tool: AnyTool) -> None:
-    standing = PermissionPolicy(conversation_id="here")
-    child, allow = standing.nested().nested(), rule()
+    policy = PermissionPolicy(conversation_id="here")
+    child, allow = policy.nested().nested(), rule()
     child.add(allow)
-    assert [each.id for each in standing.rules] == [allow.id]
+    assert [bound.id for bound in policy.rules] == [allow.id]
     assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
     child.revoke(allow.id)
-    assert standing.rules == ()
+    assert policy.rules == ()
 
 
 async def test_the_rule_that_let_a_call_run_below_is_noted_as_used(tool: AnyTool) -> None:
     allow = rule()
-    standing = PermissionPolicy([allow], clock=lambda: START)
-    standing.nested().mark_used(allow.id)
-    assert standing.rules[0].last_used_at == START
+    policy = PermissionPolicy([allow], clock=lambda: START)
+    policy.nested().mark_used(allow.id)
+    assert policy.rules[0].last_used_at == START
 
 
 async def test_what_is_suspended_above_is_suspended_below(tool: AnyTool) -> None:
-    standing = PermissionPolicy([rule()])
-    child = standing.nested()
-    standing.mark_untrusted(UntrustedSource("web", "a.example"))
+    policy = PermissionPolicy([rule()])
+    child = policy.nested()
+    policy.mark_untrusted(UntrustedSource("web", "a.example"))
     assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
     sending = replace(tool, effects=frozenset({Effect.NETWORK}))
-    asked = await verdict(child, sending, "/ws/a")
-    assert isinstance(asked, Ask)
-    assert "a.example" in asked.reason
-    standing.lift_suspension()
+    question = await verdict(child, sending, "/ws/a")
+    assert isinstance(question, Ask)
+    assert "a.example" in question.reason
+    policy.lift_suspension()
     assert isinstance(await verdict(child, sending, "/ws/a"), Allowed)
 
 
@@ -246,49 +246,51 @@ async def test_a_tool_that_fails_to_say_what_a_call_is_about(tool: AnyTool, erro
     async def failing(_input: Any) -> Any:
         raise error
 
-    def made(effect: Effect, tool_class: ToolClass) -> AnyTool:
+    def make_failing(effect: Effect, tool_class: ToolClass) -> AnyTool:
         effects = frozenset({effect})
         return Tool("act", "", tool.schema, tool.run, tool_class=tool_class, effects=effects, subjects=failing)
 
-    reading, writing = made(Effect.READ, ToolClass.READ_ONLY), made(Effect.WRITE, ToolClass.MUTATING)
+    reading, writing = make_failing(Effect.READ, ToolClass.READ_ONLY), make_failing(Effect.WRITE, ToolClass.MUTATING)
     assert isinstance(await verdict(PermissionPolicy(), reading), Allowed)
     assert isinstance(await verdict(PermissionPolicy([rule()]), writing), Ask)
     deny = rule(RuleEffect.DENY, pattern=PathPattern(prefix="/secret"))
-    asked = await verdict(PermissionPolicy([deny]), reading)
-    assert isinstance(asked, Ask)
-    assert "not certain" in asked.reason
+    question = await verdict(PermissionPolicy([deny]), reading)
+    assert isinstance(question, Ask)
+    assert "not certain" in question.reason
 
 
 async def test_rules_are_proposed_for_here_and_for_always(tool: AnyTool) -> None:
-    standing = PermissionPolicy(workspace="/ws")
-    proposed = await standing.proposals(use("/ws/src/a"), tool)
-    assert [(each.scope, each.workspace) for each in proposed] == [
+    policy = PermissionPolicy(workspace="/ws")
+    proposed = await policy.proposals(use("/ws/src/a"), tool)
+    assert [(proposal.scope, proposal.workspace) for proposal in proposed] == [
         (RuleScope.WORKSPACE, "/ws"),
         (RuleScope.ALWAYS, None),
     ]
-    assert await standing.proposals(ToolUse(id="c", name="act", input={"bad": 1}), tool) == ()
-    for each in proposed:
+    assert await policy.proposals(ToolUse(id="c", name="act", input={"bad": 1}), tool) == ()
+    for proposal in proposed:
         once = PermissionPolicy(workspace="/ws")
-        once.add(each)
+        once.add(proposal)
         assert isinstance(await verdict(once, tool, "/ws/src/b"), Allowed)
         assert isinstance(await verdict(once, tool, "/ws/other/b"), Ask)
 
 
 async def test_own_folders_are_never_written_to_but_for_a_workspace_in_them(tool: AnyTool) -> None:
-    standing = PermissionPolicy([rule()], own_folders=("/data/app",), workspace="/data/app/demo")
-    assert isinstance(await verdict(standing, tool, "/data/app/store.db"), Denied)
-    assert isinstance(await verdict(standing.nested(), tool, "/data/app/store.db"), Denied)
-    assert isinstance(await verdict(standing, tool, "/data/app/demo/a.txt"), Allowed)
+    policy = PermissionPolicy([rule()], own_folders=("/data/app",), workspace="/data/app/demo")
+    assert isinstance(await verdict(policy, tool, "/data/app/store.db"), Denied)
+    assert isinstance(await verdict(policy.nested(), tool, "/data/app/store.db"), Denied)
+    assert isinstance(await verdict(policy, tool, "/data/app/demo/a.txt"), Allowed)
 
 
 async def test_what_belongs_together_is_asked_about_where_parent_or_child_asks(make_open_tool: MakeTool) -> None:
     shell = make_open_tool([Effect.EXECUTE])
     call = ToolUse(id="c", name="act", input={"lines": ["git log; git diff"]})
-    both = CommandsPattern(title="git", beginnings=(("git", "log"), ("git", "diff")))
-    one = CommandsPattern(title="git", beginnings=(("git", "log"),))
-    allowing, denying = rule(pattern=both), rule(RuleEffect.DENY, pattern=one)
+    log_and_diff = CommandsPattern(title="git", beginnings=(("git", "log"), ("git", "diff")))
+    log_alone = CommandsPattern(title="git", beginnings=(("git", "log"),))
+    allowing, denying = rule(pattern=log_and_diff), rule(RuleEffect.DENY, pattern=log_alone)
     assert isinstance(await PermissionPolicy([allowing]).nested().verdict(call, shell), Allowed)
-    assert isinstance(await PermissionPolicy([rule(pattern=one)]).nested(rules=[allowing]).verdict(call, shell), Ask)
+    assert isinstance(
+        await PermissionPolicy([rule(pattern=log_alone)]).nested(rules=[allowing]).verdict(call, shell), Ask
+    )
     assert isinstance(await PermissionPolicy([allowing]).nested(rules=[denying]).verdict(call, shell), Denied)
     assert isinstance(await PermissionPolicy([denying]).nested(rules=[allowing]).verdict(call, shell), Denied)
 
@@ -296,14 +298,14 @@ async def test_what_belongs_together_is_asked_about_where_parent_or_child_asks(m
 async def test_leave_for_several_tools_ends_with_the_rule(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.WRITE], name="write_file")
     call = ToolUse(id="c", name="write_file", input={"paths": ["/ws/a"]})
-    standing = PermissionPolicy(workspace="/ws")
+    policy = PermissionPolicy(workspace="/ws")
     allowing = rule(pattern=PathPattern(prefix="/ws")).model_copy(
         update={"tool": "edit_file @ /ws", "also": ("write_file @ /ws",)}
     )
-    standing.add(allowing)
-    assert await standing.verdict(call, tool) == Allowed(tool.digest(call.input), "rule", allowing.id)
-    standing.revoke(allowing.id)
-    assert isinstance(await standing.verdict(call, tool), Ask)
+    policy.add(allowing)
+    assert await policy.verdict(call, tool) == Allowed(tool.digest(call.input), "rule", allowing.id)
+    policy.revoke(allowing.id)
+    assert isinstance(await policy.verdict(call, tool), Ask)
 
 
 async def test_the_disk_is_looked_at_off_the_event_loop(
@@ -311,14 +313,14 @@ async def test_the_disk_is_looked_at_off_the_event_loop(
 ) -> None:
     threads = list[int]()
 
-    def look(*_: object) -> tuple[()]:
+    def note_thread(*_: object) -> tuple[()]:
         threads.append(threading.get_ident())
         return ()
 
-    monkeypatch.setattr(workspace_survey, "startup_paths", look)
-    monkeypatch.setattr(workspace_survey, "private_paths_in", look)
+    monkeypatch.setattr(workspace_survey, "startup_paths", note_thread)
+    monkeypatch.setattr(workspace_survey, "private_paths_in", note_thread)
     root = PermissionPolicy(workspace=str(tmp_path))
     await root.nested().verdict(use(str(tmp_path / "a")), make_open_tool([Effect.WRITE], "act"))
-    # Once for all who decide together.
+    # Once for all policies that decide together.
     assert len(threads) == 2
     assert threading.get_ident() not in threads

@@ -1,4 +1,4 @@
-"""Rules made of the lines of an ordinary day, against what a hostile model would run under them."""
+"""Rules that are proposed for ordinary lines allow nothing that a hostile model would run."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.permissions import CommandPattern, CommandsPattern, CommandSubject, Rule
 from desktop_agent.types.tool_calls import Effect
 
-# One a line: for each of them the widest rules that are offered are granted, all of them.
+# One command per line: for each, all proposed rules but those for the exact line are granted.
 ORDINARY = """
 git status
 git diff -- src

@@ -1,4 +1,4 @@
-"""Calls that are read-only are let through by default, and are no way around what holds back."""
+"""Read-only calls are allowed by default, but not past rules and modes that deny or ask."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,8 +91,8 @@ def test_several_rules_trust_what_is_brought_only_together(tool: AnyTool) -> Non
     git = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("git", "fetch")), trusts=True)
     host = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=HostPattern(host="example.org"))
     for trusts in (False, True):
-        found = find_allowing_rule(
+        rule = find_allowing_rule(
             (git, host.model_copy(update={"trusts": trusts})), CallFacts(tool, "d", subjects, "/w")
         )
-        assert found is not None
-        assert found.trusts is trusts
+        assert rule is not None
+        assert rule.trusts is trusts

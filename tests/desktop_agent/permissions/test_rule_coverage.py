@@ -1,4 +1,4 @@
-"""What rules that are offered for a line let through: what a person expects, and nothing that does something else."""
+"""Rules that are proposed for a line allow what a person expects, and nothing that does something else."""
 
 import tomllib
 from pathlib import Path
@@ -19,7 +19,7 @@ WORKSPACE = "/ws"
 RULES = tomllib.loads(Path(__file__).with_name("rule_coverage.toml").read_text(encoding="utf-8"))["rule"]
 COVERED = [(rule["for"], line) for rule in RULES for line in rule["covers"]]
 LEFT = [(rule["for"], line) for rule in RULES for line in rule["leaves"]]
-# Whatever their options are, these only show what they read.
+# With any options, these programs only show what they read.
 SHOW_WHAT_THEY_READ = word_set(
     "b2sum cal cksum column expand expr fold free fmt groups hexdump join locale lsblk lscpu lsof md5 nproc od "
     "paste pgrep printenv pstree rev sha1sum sha512sum strings tsort tty unexpand uptime w who"
@@ -41,24 +41,29 @@ def covers(tool: AnyTool, rule: Rule, line: str) -> bool:
     )
 
 
-# A thousand lines in one test each: a test of its own for each would take five times as long as what it judges.
+# A thousand lines in one test: a test for each line would take five times as long.
 def test_what_a_person_expects_is_covered(tool: AnyTool) -> None:
     missed = [
-        (asked, line) for asked, line in COVERED if not any(covers(tool, each, line) for each in offered(tool, asked))
+        (approved_line, line)
+        for approved_line, line in COVERED
+        if not any(covers(tool, rule, line) for rule in offered(tool, approved_line))
     ]
     assert missed == []
 
 
 def test_what_does_something_else_is_covered_by_no_rule_that_is_offered(tool: AnyTool) -> None:
-    found = [
-        (asked, line, each.pattern) for asked, line in LEFT for each in offered(tool, asked) if covers(tool, each, line)
+    covered = [
+        (approved_line, line, rule.pattern)
+        for approved_line, line in LEFT
+        for rule in offered(tool, approved_line)
+        if covers(tool, rule, line)
     ]
-    assert found == []
+    assert covered == []
 
 
 def test_every_line_is_covered_by_what_is_offered_for_it(tool: AnyTool) -> None:
-    for asked in dict.fromkeys(asked for asked, _ in COVERED):
-        assert all(covers(tool, rule, asked) for rule in offered(tool, asked)), asked
+    for approved_line in dict.fromkeys(approved_line for approved_line, _ in COVERED):
+        assert all(covers(tool, rule, approved_line) for rule in offered(tool, approved_line)), approved_line
 
 
 def test_of_every_program_that_a_rule_names_alone_the_options_are_known() -> None:

@@ -55,27 +55,27 @@ def allow(pattern: Pattern | None = None, tool: str = "*") -> Rule:
 
 
 def is_covered(tool: AnyTool, subjects: tuple[Subject, ...] | None, *patterns: Pattern) -> bool:
-    return find_allowing_rule([allow(each) for each in patterns], CallFacts(tool, "d", subjects)) is not None
+    return find_allowing_rule([allow(pattern) for pattern in patterns], CallFacts(tool, "d", subjects)) is not None
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("*", YES), ("act", YES), ("act @ /ws", YES), ("act @ /other", NO), ("Act", NO), ("ac", NO)]
+    ("name", "expected"), [("*", YES), ("act", YES), ("act @ /ws", YES), ("act @ /other", NO), ("Act", NO), ("ac", NO)]
 )
-def test_a_rule_names_its_tool_by_name_identity_or_star(tool: AnyTool, name: str, found: Match) -> None:
-    assert match_restriction(deny(tool=name), CallFacts(tool, "d")) is found
-    assert (find_allowing_rule([allow(tool=name)], CallFacts(tool, "d")) is not None) is (found is YES)
+def test_a_rule_names_its_tool_by_name_identity_or_star(tool: AnyTool, name: str, expected: Match) -> None:
+    assert match_restriction(deny(tool=name), CallFacts(tool, "d")) is expected
+    assert (find_allowing_rule([allow(tool=name)], CallFacts(tool, "d")) is not None) is (expected is YES)
 
 
 @pytest.mark.parametrize(
-    ("also", "found"),
+    ("also", "expected"),
     [((), NO), (("act",), YES), (("b", "act @ /ws"), YES), (("act @ /other", "ac"), NO), (("*",), YES)],
 )
 def test_a_rule_names_the_tools_beside_its_first_in_the_same_way(
-    tool: AnyTool, also: tuple[str, ...], found: Match
+    tool: AnyTool, also: tuple[str, ...], expected: Match
 ) -> None:
-    allowing, denying = (each.model_copy(update={"tool": "other", "also": also}) for each in (allow(), deny()))
-    assert match_restriction(denying, CallFacts(tool, "d")) is found
-    assert (find_allowing_rule([allowing], CallFacts(tool, "d")) is not None) is (found is YES)
+    allowing, denying = (rule.model_copy(update={"tool": "other", "also": also}) for rule in (allow(), deny()))
+    assert match_restriction(denying, CallFacts(tool, "d")) is expected
+    assert (find_allowing_rule([allowing], CallFacts(tool, "d")) is not None) is (expected is YES)
 
 
 PATHS = [
@@ -97,11 +97,11 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("prefix", "path", "found"), PATHS)
-def test_paths_are_compared_part_by_part(tool: AnyTool, prefix: str, path: str, found: Match) -> None:
+@pytest.mark.parametrize(("prefix", "path", "expected"), PATHS)
+def test_paths_are_compared_part_by_part(tool: AnyTool, prefix: str, path: str, expected: Match) -> None:
     pattern, subjects = PathPattern(prefix=prefix), (PathSubject(path),)
-    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is found
-    assert is_covered(tool, subjects, pattern) is (found is YES)
+    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is expected
+    assert is_covered(tool, subjects, pattern) is (expected is YES)
 
 
 HOSTS = [
@@ -118,12 +118,12 @@ HOSTS = [
 ]
 
 
-@pytest.mark.parametrize(("host", "asked", "found"), HOSTS)
-def test_hosts_are_compared_by_name(make_open_tool: MakeTool, host: str, asked: str, found: Match) -> None:
+@pytest.mark.parametrize(("host", "called_host", "expected"), HOSTS)
+def test_hosts_are_compared_by_name(make_open_tool: MakeTool, host: str, called_host: str, expected: Match) -> None:
     tool = make_open_tool([Effect.NETWORK])
-    pattern, subjects = HostPattern(host=host), (HostSubject(asked),)
-    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is found
-    assert is_covered(tool, subjects, pattern) is (found is YES)
+    pattern, subjects = HostPattern(host=host), (HostSubject(called_host),)
+    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is expected
+    assert is_covered(tool, subjects, pattern) is (expected is YES)
 
 
 def test_exact_arguments_match_by_digest(tool: AnyTool) -> None:
@@ -146,19 +146,19 @@ def test_everything_that_a_call_is_about_must_be_allowed(make_open_tool: MakeToo
 
 
 def test_the_rule_that_is_named_is_the_first_with_a_part_in_it(tool: AnyTool) -> None:
-    other, here, whole = allow(PathPattern(prefix="/b")), allow(PathPattern(prefix="/a")), allow()
+    rule_b, rule_a, rule_of_all = allow(PathPattern(prefix="/b")), allow(PathPattern(prefix="/a")), allow()
     case = CallFacts(tool, "d", (PathSubject("/a/x"),))
-    assert find_allowing_rule([other, here], case) == here
-    assert find_allowing_rule([other, here, whole], case) == whole
+    assert find_allowing_rule([rule_b, rule_a], case) == rule_a
+    assert find_allowing_rule([rule_b, rule_a, rule_of_all], case) == rule_of_all
     exact = allow(ArgumentsPattern(digest="d"))
-    assert find_allowing_rule([whole, exact], case) == exact
-    both = CallFacts(tool, "d", (PathSubject("/a/x"), PathSubject("/c/x")))
+    assert find_allowing_rule([rule_of_all, exact], case) == exact
+    two_paths = CallFacts(tool, "d", (PathSubject("/a/x"), PathSubject("/c/x")))
     unused = allow(ArgumentsPattern(digest="e"))
-    assert find_allowing_rule([unused, other, here, allow(PathPattern(prefix="/c"))], both) == here
+    assert find_allowing_rule([unused, rule_b, rule_a, allow(PathPattern(prefix="/c"))], two_paths) == rule_a
 
 
 @pytest.mark.parametrize(
-    ("effects", "tool_class", "subjects", "pattern", "found"),
+    ("effects", "tool_class", "subjects", "pattern", "expected"),
     [
         ([Effect.WRITE], ToolClass.MUTATING, (), PathPattern(prefix="/s"), MAYBE),
         ([Effect.WRITE], ToolClass.MUTATING, None, PathPattern(prefix="/s"), MAYBE),
@@ -173,7 +173,7 @@ def test_the_rule_that_is_named_is_the_first_with_a_part_in_it(tool: AnyTool) ->
         ([Effect.EXECUTE], ToolClass.MUTATING, (PathSubject("/a"),), PathPattern(prefix="/s"), MAYBE),
         ([Effect.EXECUTE], ToolClass.MUTATING, (PathSubject("/a"),), CommandPattern(words=("rm",)), MAYBE),
         ([Effect.EXECUTE], ToolClass.MUTATING, (CommandSubject("ls"),), CommandPattern(words=("rm",)), NO),
-        # What runs a line may do anything, also by a tool that does not say so.
+        # A command line may do anything, also in a tool that does not declare it.
         ([Effect.WRITE], ToolClass.MUTATING, (CommandSubject("ls"),), HostPattern(host="h"), MAYBE),
         ([Effect.WRITE], ToolClass.MUTATING, None, HostPattern(host="h"), NO),
     ],
@@ -184,10 +184,10 @@ def test_a_rule_about_every_tool_doubts_only_what_may_be_meant(
     tool_class: ToolClass,
     subjects: tuple[Subject, ...] | None,
     pattern: Pattern,
-    found: Match,
+    expected: Match,
 ) -> None:
     tool = make_open_tool(effects, tool_class=tool_class)
-    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is found
+    assert match_restriction(deny(pattern), CallFacts(tool, "d", subjects)) is expected
 
 
 def test_a_rule_about_one_tool_doubts_every_call_that_says_nothing(make_open_tool: MakeTool) -> None:
@@ -239,11 +239,13 @@ CAUGHT: list[tuple[str, dict[str, Any], Match]] = [
 ]
 
 
-@pytest.mark.parametrize(("line", "pattern", "found"), CAUGHT)
+@pytest.mark.parametrize(("line", "pattern", "expected"), CAUGHT)
 def test_a_rule_that_denies_finds_its_command_wherever_it_is(
-    shell: AnyTool, line: str, pattern: dict[str, Any], found: Match
+    shell: AnyTool, line: str, pattern: dict[str, Any], expected: Match
 ) -> None:
-    assert match_restriction(deny(CommandPattern(**pattern)), CallFacts(shell, "d", (CommandSubject(line),))) is found
+    assert (
+        match_restriction(deny(CommandPattern(**pattern)), CallFacts(shell, "d", (CommandSubject(line),))) is expected
+    )
 
 
 COVERED = [
@@ -344,7 +346,7 @@ def test_files_that_no_line_names_are_allowed_a_reader_only_in_the_sandbox(shell
 
 
 @pytest.mark.parametrize(
-    ("line", "words", "exact", "covered"),
+    ("line", "beginning", "exact", "covered"),
     [
         ("sudo apt update", ("sudo", "apt"), False, True),
         ("sudo -u root apt update", ("sudo", "apt"), False, False),
@@ -362,9 +364,9 @@ def test_files_that_no_line_names_are_allowed_a_reader_only_in_the_sandbox(shell
     ],
 )
 def test_what_starts_another_command_is_allowed_only_with_it(
-    shell: AnyTool, line: str, words: tuple[str, ...], exact: bool, covered: bool
+    shell: AnyTool, line: str, beginning: tuple[str, ...], exact: bool, covered: bool
 ) -> None:
-    assert is_covered(shell, (CommandSubject(line),), CommandPattern(words=words, exact=exact)) is covered
+    assert is_covered(shell, (CommandSubject(line),), CommandPattern(words=beginning, exact=exact)) is covered
 
 
 @pytest.mark.parametrize(
@@ -393,7 +395,7 @@ def test_what_a_program_is_started_with_is_never_allowed_by_the_names_alone(
     shell: AnyTool, line: str, covered: bool
 ) -> None:
     names = [
-        CommandPattern(words=(each,)) for each in ("env", "/usr/bin/env", "sudo", "nice", "xargs", "busybox", "ls")
+        CommandPattern(words=(name,)) for name in ("env", "/usr/bin/env", "sudo", "nice", "xargs", "busybox", "ls")
     ]
     spelled_out = CommandPattern(words=("env", "B=2", "make"))
     export = CommandPattern(words=("export",))
@@ -416,19 +418,21 @@ def test_several_commands_in_one_rule_allow_what_they_allow_one_by_one(
     assert is_covered(shell, (CommandSubject(line),), SEVERAL) is covered
 
 
-@pytest.mark.parametrize(("line", "pattern", "found"), [each for each in CAUGHT if "exact" not in each[1]])
+@pytest.mark.parametrize(("line", "pattern", "expected"), [case for case in CAUGHT if "exact" not in case[1]])
 def test_one_of_several_commands_that_are_denied_is_found(
-    shell: AnyTool, line: str, pattern: dict[str, Any], found: Match
+    shell: AnyTool, line: str, pattern: dict[str, Any], expected: Match
 ) -> None:
     denied = CommandsPattern(title="Some", beginnings=(("nothing", "else"), pattern["words"]))
-    assert match_restriction(deny(denied), CallFacts(shell, "d", (CommandSubject(line),))) is found
+    assert match_restriction(deny(denied), CallFacts(shell, "d", (CommandSubject(line),))) is expected
 
 
 def test_of_several_rules_the_one_is_named_whose_commands_they_are(shell: AnyTool) -> None:
-    other, here = allow(CommandsPattern(title="Others", beginnings=(("rm",), ("cp",)))), allow(SEVERAL)
-    assert find_allowing_rule([other, here], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is here
+    unrelated, bundle = allow(CommandsPattern(title="Others", beginnings=(("rm",), ("cp",)))), allow(SEVERAL)
+    assert find_allowing_rule([unrelated, bundle], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is bundle
     first, second = allow(CommandPattern(words=("git", "log"))), allow(CommandPattern(words=("ls",)))
-    assert find_allowing_rule([other, first, second], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is first
+    assert (
+        find_allowing_rule([unrelated, first, second], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is first
+    )
     elsewhere = allow(CommandPattern(words=("ls",), folder="elsewhere"))
     assert (
         find_allowing_rule([elsewhere, first, second], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is first
@@ -448,7 +452,7 @@ THERE, SANDBOXED = {"folder": "a", "changes_folder": True}, {"is_sandboxed": Tru
         ("cd a && ls", {"folder": "a"}, None, ["cd", "ls"]),
         ("cd a && cd b && ls", THERE, None, ["cd", "ls"]),
         ("ls; cd a", {}, None, ["ls", "cd"]),
-        # In the sandbox only what is not read-only, unless all of it is.
+        # In the sandbox only the commands that are not read-only, unless all are.
         ("ls; rm x", {}, ".", ["ls", "rm"]),
         ("ls; rm x", SANDBOXED, ".", ["rm"]),
         ("ls; cat x", SANDBOXED, ".", ["ls", "cat"]),
@@ -461,7 +465,7 @@ def test_rules_must_allow_the_commands_of_a_line_where_they_run(
 ) -> None:
     subject = CommandSubject(line, **more)
     assert run_folder(subject) == folder
-    assert [each.words[0] for each in commands_to_allow(subject, "/ws")] == commands
+    assert [command.words[0] for command in commands_to_allow(subject, "/ws")] == commands
 
 
 @pytest.mark.parametrize(
@@ -480,8 +484,10 @@ def test_rules_must_allow_the_commands_of_a_line_where_they_run(
     ],
 )
 def test_a_line_is_transparent_where_it_says_what_it_does(line: str, covered: bool, covered_in_sandbox: bool) -> None:
-    found = [is_transparent_line(CommandSubject(line, is_sandboxed=each), "/ws") for each in (False, True)]
-    assert found == [covered, covered_in_sandbox]
+    results = [
+        is_transparent_line(CommandSubject(line, is_sandboxed=is_sandboxed), "/ws") for is_sandboxed in (False, True)
+    ]
+    assert results == [covered, covered_in_sandbox]
 
 
 @pytest.mark.parametrize(
@@ -494,7 +500,7 @@ def test_a_line_is_transparent_where_it_says_what_it_does(line: str, covered: bo
         ("python3 -m mypy ../x", True),
         ("cat x /ws/y", False),
         ("uv run cat x", False),
-        # What rules do not name for all that it may read.
+        # Commands that are not known as readers of files.
         ("uv cat /etc/passwd", False),
         ("python -m http.server /x", False),
         ("uv run $x /etc/passwd", False),
@@ -511,20 +517,20 @@ def test_a_reader_of_files_may_be_given_one_outside_of_the_workspace(line: str, 
 
 
 def test_a_call_is_read_only_if_it_does_nothing_but_run_read_only_lines(tool: AnyTool) -> None:
-    line, other = CommandSubject("ls", is_sandboxed=True), CommandSubject("rm x", is_sandboxed=True)
-    found = {
+    line, changing_line = CommandSubject("ls", is_sandboxed=True), CommandSubject("rm x", is_sandboxed=True)
+    results = {
         subjects: CallFacts(tool, "d", subjects, "/ws").is_read_only
         for subjects in (
             None,
             (),
             (line,),
             (line, line),
-            (line, other),
+            (line, changing_line),
             (line, PathSubject("/ws/x")),
             (CommandSubject("ls"),),
         )
     }
-    assert [subjects for subjects, is_read_only in found.items() if is_read_only] == [(line,), (line, line)]
+    assert [subjects for subjects, is_read_only in results.items() if is_read_only] == [(line,), (line, line)]
 
 
 def test_the_lines_of_a_call_are_those_that_it_runs(tool: AnyTool) -> None:
@@ -534,6 +540,6 @@ def test_the_lines_of_a_call_are_those_that_it_runs(tool: AnyTool) -> None:
 
 
 def test_patterns_hold_in_their_own_folder_or_in_any() -> None:
-    anywhere, here, there = (CommandPattern(words=("ls",), folder=each) for each in (None, "a", "b"))
-    assert patterns_for_folder([anywhere, here, there], "a") == [anywhere, here]
-    assert patterns_for_folder([anywhere, here, there], None) == [anywhere]
+    anywhere, in_a, in_b = (CommandPattern(words=("ls",), folder=folder) for folder in (None, "a", "b"))
+    assert patterns_for_folder([anywhere, in_a, in_b], "a") == [anywhere, in_a]
+    assert patterns_for_folder([anywhere, in_a, in_b], None) == [anywhere]

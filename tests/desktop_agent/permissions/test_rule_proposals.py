@@ -29,7 +29,7 @@ MakeTool = Callable[..., AnyTool]
 
 
 def patterns(tool: AnyTool, *subjects: Subject) -> list[Pattern | None]:
-    return [each.pattern for each in propose_rules(tool, tool.digest({}), subjects)]
+    return [rule.pattern for rule in propose_rules(tool, tool.digest({}), subjects)]
 
 
 def test_files_are_allowed_by_their_folder(make_open_tool: MakeTool) -> None:
@@ -37,7 +37,7 @@ def test_files_are_allowed_by_their_folder(make_open_tool: MakeTool) -> None:
     exact = ArgumentsPattern(digest=tool.digest({}))
     assert patterns(tool, PathSubject("/ws/src/a.py"), PathSubject("/ws/src/b.py")) == [PathPattern(prefix="/ws/src")]
     for wide in (["/a"], ["C:/a"], ["/ws/a", "/other/b"]):
-        assert patterns(tool, *(PathSubject(each) for each in wide)) == [exact, None]
+        assert patterns(tool, *(PathSubject(path) for path in wide)) == [exact, None]
     assert patterns(tool) == [exact, None]
 
 
@@ -93,7 +93,7 @@ COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
     ("pip install -r a.txt", ("pip", "install", "-r", "a.txt")),
     ("pip install --target=x a", None),
     ("npm exec a", None),
-    # programs of which nothing is known
+    # unknown programs
     ("hg status", None),
     ("nm --plugin x a", None),
     ("cloc --extract-with=x .", None),
@@ -103,7 +103,7 @@ COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
     ("made-up", None),
     ("./build.sh", None),
     ("./made-up.py Down", None),
-    # what only starts others
+    # programs that only start others
     ("env", None),
     ("sudo -v", None),
     ("command -v git", None),
@@ -125,11 +125,11 @@ COMMANDS: list[tuple[str, tuple[str, ...] | None]] = [
 def test_a_command_is_allowed_by_the_words_that_say_what_it_does(
     make_open_tool: MakeTool, line: str, first: tuple[str, ...] | None
 ) -> None:
-    found = patterns(make_open_tool([Effect.EXECUTE]), CommandSubject(line))
-    begins = [each.words for each in found if isinstance(each, CommandPattern) and not each.exact]
+    proposed = patterns(make_open_tool([Effect.EXECUTE]), CommandSubject(line))
+    begins = [pattern.words for pattern in proposed if isinstance(pattern, CommandPattern) and not pattern.exact]
     assert begins == ([] if first is None else [first])
-    exact = [each for each in found if isinstance(each, CommandPattern) and each.exact]
-    # The very command only where no other rule is offered.
+    exact = [pattern for pattern in proposed if isinstance(pattern, CommandPattern) and pattern.exact]
+    # The exact command is proposed only where no other rule is.
     assert len(exact) == (1 if first is None else 0)
 
 
@@ -156,10 +156,10 @@ def test_a_command_with_other_surroundings_is_allowed_by_its_arguments_only(
     make_open_tool: MakeTool, line: str
 ) -> None:
     tool = make_open_tool([Effect.EXECUTE])
-    names = (CommandPattern(words=(each,)) for each in ("ls", "env", "sudo"))
-    allowed = [Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=each) for each in names]
-    found = propose_rules(tool, tool.digest({}), [CommandSubject(line)], allowed=allowed)
-    assert [each.pattern for each in found] == [ArgumentsPattern(digest=tool.digest({}))]
+    names = (CommandPattern(words=(item,)) for item in ("ls", "env", "sudo"))
+    allowed = [Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=item) for item in names]
+    proposed = propose_rules(tool, tool.digest({}), [CommandSubject(line)], allowed=allowed)
+    assert [item.pattern for item in proposed] == [ArgumentsPattern(digest=tool.digest({}))]
 
 
 READ_ONLY, RECORDING, RUFF = BUNDLES
@@ -180,12 +180,12 @@ READ_ONLY, RECORDING, RUFF = BUNDLES
 def test_a_command_is_also_allowed_with_those_that_belong_to_it(
     make_open_tool: MakeTool, line: str, bundle: CommandsPattern | None
 ) -> None:
-    found = patterns(make_open_tool([Effect.EXECUTE]), CommandSubject(line))
-    assert [each for each in found if isinstance(each, CommandsPattern)] == ([bundle] if bundle else [])
+    proposed = patterns(make_open_tool([Effect.EXECUTE]), CommandSubject(line))
+    assert [pattern for pattern in proposed if isinstance(pattern, CommandsPattern)] == ([bundle] if bundle else [])
     if bundle is not None:
         # The narrower one comes first.
-        assert isinstance(found[0], CommandPattern)
-        assert found[1:] == [bundle]
+        assert isinstance(proposed[0], CommandPattern)
+        assert proposed[1:] == [bundle]
 
 
 @pytest.mark.parametrize(
@@ -208,48 +208,50 @@ def test_of_a_chained_line_only_a_bundle_may_allow_several_commands(
     assert patterns(tool, CommandSubject(line)) == [bundle or exact]
 
 
-def together(tool: AnyTool, *paths: str, workspace: str | None = "/ws") -> list[tuple[tuple[str, ...], str | None]]:
-    """The tools and folders of the rules for several tools."""
-    found = propose_rules(tool, "d", [PathSubject(each) for each in paths], workspace=workspace)
-    several = [each for each in found if each.also]
-    assert not several or len(found) == 1
-    assert all((each.scope, each.workspace) == (RuleScope.WORKSPACE, workspace) for each in several)
-    return [(each.tools, each.pattern.prefix if isinstance(each.pattern, PathPattern) else None) for each in several]
+def rules_for_several_tools(
+    tool: AnyTool, *paths: str, workspace: str | None = "/ws"
+) -> list[tuple[tuple[str, ...], str | None]]:
+    """Return the tools and folders of the proposed rules for several tools."""
+    proposed = propose_rules(tool, "d", [PathSubject(item) for item in paths], workspace=workspace)
+    several = [item for item in proposed if item.also]
+    assert not several or len(proposed) == 1
+    assert all((item.scope, item.workspace) == (RuleScope.WORKSPACE, workspace) for item in several)
+    return [(item.tools, item.pattern.prefix if isinstance(item.pattern, PathPattern) else None) for item in several]
 
 
-def test_who_lets_one_tool_change_a_file_lets_both_in_the_whole_workspace(make_open_tool: MakeTool) -> None:
+def test_for_edit_or_write_a_rule_for_both_in_the_whole_workspace_is_proposed(make_open_tool: MakeTool) -> None:
     editing, writing = (make_open_tool([Effect.WRITE], name=name) for name in ("edit_file", "write_file"))
     tools = ("edit_file @ /ws", "write_file @ /ws")
-    assert together(editing, "/ws/src/a") == [(tools, "/ws")]
-    assert together(writing, "/ws/src/a") == [(tools[::-1], "/ws")]
-    assert together(editing, "/ws/a") == [(tools, "/ws")]
+    assert rules_for_several_tools(editing, "/ws/src/a") == [(tools, "/ws")]
+    assert rules_for_several_tools(writing, "/ws/src/a") == [(tools[::-1], "/ws")]
+    assert rules_for_several_tools(editing, "/ws/a") == [(tools, "/ws")]
 
 
 def test_no_other_tool_and_no_other_place_is_allowed_with_one_that_changes_a_file(make_open_tool: MakeTool) -> None:
     editing = make_open_tool([Effect.WRITE], name="edit_file")
-    assert together(editing, "/other/a") == []
-    assert together(editing, "/ws/../other/a") == []
-    assert together(editing, "/ws2/a") == []
-    assert together(editing, "/ws/src/a", workspace=None) == []
-    assert together(editing, "/a", workspace="/") == []
-    assert together(editing) == []
-    others = (
+    assert rules_for_several_tools(editing, "/other/a") == []
+    assert rules_for_several_tools(editing, "/ws/../other/a") == []
+    assert rules_for_several_tools(editing, "/ws2/a") == []
+    assert rules_for_several_tools(editing, "/ws/src/a", workspace=None) == []
+    assert rules_for_several_tools(editing, "/a", workspace="/") == []
+    assert rules_for_several_tools(editing) == []
+    other_tools = (
         make_open_tool([Effect.WRITE], name="delete_file"),
         make_open_tool([Effect.WRITE], name="move_file"),
         make_open_tool([Effect.WRITE, Effect.NETWORK], name="edit_file"),
         make_open_tool([], name="edit_file"),
         make_open_tool([Effect.WRITE], name="edit_file", scope=""),
     )
-    assert [together(each, "/ws/src/a") for each in others] == [[]] * len(others)
+    assert [rules_for_several_tools(tool, "/ws/src/a") for tool in other_tools] == [[]] * len(other_tools)
 
 
 def test_a_rule_may_trust_what_its_calls_bring_in_one_workspace(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.NETWORK])
     rules = with_trust(propose_rules(tool, "d", [HostSubject("example.org")], workspace="/ws"))
-    here, everywhere = RuleScope.WORKSPACE, RuleScope.ALWAYS
-    assert [(each.scope, each.trusts) for each in rules] == [(here, False), (everywhere, False), (here, True)]
-    assert len({each.id for each in rules}) == 3
-    assert len({each.pattern for each in rules}) == 1
+    workspace, always = RuleScope.WORKSPACE, RuleScope.ALWAYS
+    assert [(rule.scope, rule.trusts) for rule in rules] == [(workspace, False), (always, False), (workspace, True)]
+    assert len({rule.id for rule in rules}) == 3
+    assert len({rule.pattern for rule in rules}) == 1
 
 
 @pytest.mark.parametrize("line", ["git log && ls", "git log > x", "A=1 git log", "eval $x", "broken (", ""])
@@ -278,12 +280,12 @@ async def test_each_proposal_allows_the_call_by_itself(
     tool, use = make_open_tool(effects), ToolUse(id="c", name="act", input=arguments)
     proposed = await PermissionPolicy(workspace="/ws").proposals(use, tool)
     assert proposed
-    assert {each.scope for each in proposed} == {RuleScope.WORKSPACE, RuleScope.ALWAYS}
-    for each in proposed:
-        standing = PermissionPolicy(workspace="/ws")
-        assert not isinstance(await standing.verdict(use, tool), Allowed)
-        standing.add(each)
-        assert await standing.verdict(use, tool) == Allowed(tool.digest(arguments), "rule", each.id)
+    assert {rule.scope for rule in proposed} == {RuleScope.WORKSPACE, RuleScope.ALWAYS}
+    for rule in proposed:
+        policy = PermissionPolicy(workspace="/ws")
+        assert not isinstance(await policy.verdict(use, tool), Allowed)
+        policy.add(rule)
+        assert await policy.verdict(use, tool) == Allowed(tool.digest(arguments), "rule", rule.id)
 
 
 @pytest.mark.parametrize(
@@ -299,15 +301,15 @@ async def test_of_a_chained_line_what_is_missing_is_proposed(
     make_open_tool: MakeTool, line: str, missing: tuple[str, ...] | None
 ) -> None:
     tool, use = make_open_tool([Effect.EXECUTE]), ToolUse(id="c", name="act", input={"lines": [line]})
-    standing = PermissionPolicy(workspace="/ws")
+    policy = PermissionPolicy(workspace="/ws")
     pattern = CommandPattern(words=("git", "add"))
-    standing.add(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern, scope=RuleScope.ALWAYS))
-    proposed = await standing.proposals(use, tool)
+    policy.add(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern, scope=RuleScope.ALWAYS))
+    proposed = await policy.proposals(use, tool)
     assert proposed[0].pattern == (
         ArgumentsPattern(digest=tool.digest(use.input)) if missing is None else CommandPattern(words=missing)
     )
-    standing.add(proposed[0])
-    assert isinstance(await standing.verdict(use, tool), Allowed)
+    policy.add(proposed[0])
+    assert isinstance(await policy.verdict(use, tool), Allowed)
 
 
 FILES = {"edit_file": 1, "write_file": 1, "delete_file": 1, "move_file": 2}
@@ -318,31 +320,31 @@ async def test_of_a_startup_file_that_file_alone_is_proposed(make_open_tool: Mak
     tool = make_open_tool([Effect.WRITE], name)
     paths = ["/ws/.envrc", "/ws/other"][: FILES[name]]
     use = ToolUse(id="c", name=name, input={"paths": paths})
-    standing = PermissionPolicy(workspace="/ws")
-    question = await standing.verdict(use, tool)
-    (rule,) = await standing.proposals(use, tool)
+    policy = PermissionPolicy(workspace="/ws")
+    question = await policy.verdict(use, tool)
+    (rule,) = await policy.proposals(use, tool)
     exact = ArgumentsPattern(digest=tool.digest(use.input))
     assert rule.pattern == (PathPattern(prefix="/ws/.envrc") if len(paths) == 1 else exact)
     assert rule.scope is RuleScope.WORKSPACE
     assert isinstance(question, Ask)
-    standing.add(rule.model_copy(update={"answers": question.rules}))
-    assert isinstance(await standing.verdict(use, tool), Allowed)
-    for other in ("/ws/.vscode/tasks.json", "/ws/sub/.envrc", "/ws/other"):
-        assert isinstance(await standing.verdict(ToolUse(id="d", name=name, input={"paths": [other]}), tool), Ask)
+    policy.add(rule.model_copy(update={"answers": question.rules}))
+    assert isinstance(await policy.verdict(use, tool), Allowed)
+    for path in ("/ws/.vscode/tasks.json", "/ws/sub/.envrc", "/ws/other"):
+        assert isinstance(await policy.verdict(ToolUse(id="d", name=name, input={"paths": [path]}), tool), Ask)
 
 
 async def test_what_the_next_build_runs_is_such_a_file_after_content_from_outside(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.WRITE], "write_file")
     use = ToolUse(id="c", name="write_file", input={"paths": ["/ws/Makefile"]})
-    standing = PermissionPolicy(workspace="/ws")
+    policy = PermissionPolicy(workspace="/ws")
     for path in ("/ws", "/ws/Makefile"):
-        (rule,) = await standing.proposals(use, tool)
+        (rule,) = await policy.proposals(use, tool)
         assert rule.pattern == PathPattern(prefix=path)
-        standing.mark_untrusted(UntrustedSource("web", "evil.example"))
+        policy.mark_untrusted(UntrustedSource("web", "evil.example"))
 
 
 async def test_a_line_that_names_a_startup_file_is_proposed_here_alone(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.EXECUTE])
     use = ToolUse(id="c", name="act", input={"lines": ["cp a .envrc"]})
     proposed = await PermissionPolicy(workspace="/ws").proposals(use, tool)
-    assert {each.scope for each in proposed} == {RuleScope.WORKSPACE}
+    assert {rule.scope for rule in proposed} == {RuleScope.WORKSPACE}

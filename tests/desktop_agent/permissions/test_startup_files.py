@@ -1,4 +1,4 @@
-"""Every startup file of the table, before every kind of call, in every mode, before and after content from outside."""
+"""Every startup file of the table, for every kind of call, in every mode, with and without untrusted content."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -52,7 +52,7 @@ def allows(pattern: Pattern | None = None, answers: tuple[str, ...] = ()) -> Rul
 
 
 FOLDER = allows(PathPattern(prefix=WORK))
-WAYS: dict[str, tuple[Mode, tuple[Rule, ...]]] = {
+SETTINGS: dict[str, tuple[Mode, tuple[Rule, ...]]] = {
     "default": (DEFAULT_MODE, ()),
     "accept edits": (ACCEPT_EDITS_MODE, ()),
     "rule for the folder": (DEFAULT_MODE, (FOLDER,)),
@@ -62,25 +62,25 @@ WAYS: dict[str, tuple[Mode, tuple[Rule, ...]]] = {
 
 
 def calls(make_open_tool: MakeTool, path: str) -> Iterator[CallFacts]:
-    """All that file tools can do with a file, by what they say that a call is about."""
-    there, other = PathSubject(f"{WORK}/{path}"), PathSubject(f"{WORK}/other.txt")
+    """Yield a call of each file tool that has the file among its subjects."""
+    file, other = PathSubject(f"{WORK}/{path}"), PathSubject(f"{WORK}/other.txt")
     for name in ("write_file", "edit_file", "delete_file"):
-        yield CallFacts(make_open_tool([Effect.WRITE], name), "d", (there,))
-    for pair in ((other, there), (there, other)):
+        yield CallFacts(make_open_tool([Effect.WRITE], name), "d", (file,))
+    for pair in ((other, file), (file, other)):
         yield CallFacts(make_open_tool([Effect.WRITE], "move_file"), "d", pair)
 
 
-def verdict(case: CallFacts, way: str, suspension: Suspension = NOTHING_SUSPENDED) -> Verdict:
-    mode, rules = WAYS[way]
+def verdict(case: CallFacts, setting: str, suspension: Suspension = NOTHING_SUSPENDED) -> Verdict:
+    mode, rules = SETTINGS[setting]
     return decide(case, rules, mode, suspension=suspension, protected=GROUNDS)
 
 
 def test_what_runs_by_itself_is_always_asked_about(make_open_tool: MakeTool) -> None:
-    for (entry, path), way, suspension in product(files_of(ALWAYS), WAYS, (NOTHING_SUSPENDED, TAINTED)):
+    for (entry, path), setting, suspension in product(files_of(ALWAYS), SETTINGS, (NOTHING_SUSPENDED, TAINTED)):
         for case in calls(make_open_tool, path):
-            question = verdict(case, way, suspension)
-            assert isinstance(question, Ask), (path, way, suspension, case.tool.name)
-            assert entry.sentence(path) in question.reasons, (path, way, suspension, case.tool.name)
+            question = verdict(case, setting, suspension)
+            assert isinstance(question, Ask), (path, setting, suspension, case.tool.name)
+            assert entry.sentence(path) in question.reasons, (path, setting, suspension, case.tool.name)
 
 
 def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(make_open_tool: MakeTool) -> None:
@@ -93,15 +93,15 @@ def test_plan_mode_denies_it_and_nobody_is_kept_from_reading(make_open_tool: Mak
 
 
 def test_what_the_next_build_runs_is_asked_about_after_content_from_outside(make_open_tool: MakeTool) -> None:
-    for (entry, path), way in product(files_of(AFTER_OUTSIDE), WAYS):
+    for (entry, path), setting in product(files_of(AFTER_OUTSIDE), SETTINGS):
         for case in calls(make_open_tool, path):
-            mode, rules = WAYS[way]
-            clean = verdict(case, way)
-            # Trusted or not: who trusts a site has not read what it makes the next build do.
-            came = decide(case, rules, mode, protected=replace(GROUNDS, has_untrusted_content=True))
-            assert isinstance(clean, Ask if way == "default" else Allowed), (path, way)
-            assert isinstance(came, Ask), (path, way)
-            assert came.reasons == (entry.sentence(path),), (path, way)
+            mode, rules = SETTINGS[setting]
+            clean = verdict(case, setting)
+            # Trusted or not: a person who trusts a site has not read what it makes the next build do.
+            after_content = decide(case, rules, mode, protected=replace(GROUNDS, has_untrusted_content=True))
+            assert isinstance(clean, Ask if setting == "default" else Allowed), (path, setting)
+            assert isinstance(after_content, Ask), (path, setting)
+            assert after_content.reasons == (entry.sentence(path),), (path, setting)
 
 
 def test_ordinary_files_are_worked_on_after_content_from_outside(make_open_tool: MakeTool) -> None:
@@ -110,32 +110,32 @@ def test_ordinary_files_are_worked_on_after_content_from_outside(make_open_tool:
             assert isinstance(verdict(case, "accept edits", TAINTED), Allowed)
 
 
-def asked(make_open_tool: MakeTool, path: str = ".vscode/tasks.json") -> tuple[CallFacts, Ask]:
+def ask_about(make_open_tool: MakeTool, path: str = ".vscode/tasks.json") -> tuple[CallFacts, Ask]:
     case = CallFacts(make_open_tool([Effect.WRITE], "write_file"), "d", (PathSubject(f"{WORK}/{path}"),))
-    found = verdict(case, "accept edits")
-    assert isinstance(found, Ask)
-    return case, found
+    question = verdict(case, "accept edits")
+    assert isinstance(question, Ask)
+    return case, question
 
 
 def test_who_allowed_these_very_arguments_is_not_asked_again(make_open_tool: MakeTool) -> None:
-    case, _ = asked(make_open_tool)
+    case, _ = ask_about(make_open_tool)
     rule = allows(ArgumentsPattern(digest="d"))
     assert isinstance(decide(case, (rule,), DEFAULT_MODE, protected=GROUNDS), Allowed)
 
 
 def test_a_rule_made_in_sight_of_the_sentence_is_for_that_file(make_open_tool: MakeTool) -> None:
-    case, question = asked(make_open_tool)
-    other, _ = asked(make_open_tool, ".vscode/settings.json")
-    both = CallFacts(case.tool, "d", (*(case.subjects or ()), *(other.subjects or ())))
+    case, question = ask_about(make_open_tool)
+    other, _ = ask_about(make_open_tool, ".vscode/settings.json")
+    both_files = CallFacts(case.tool, "d", (*(case.subjects or ()), *(other.subjects or ())))
     for pattern in (None, PathPattern(prefix=f"{WORK}/.vscode")):
         rule = allows(pattern, answers=question.rules)
         assert isinstance(decide(case, (rule,), DEFAULT_MODE, protected=GROUNDS), Allowed)
         assert isinstance(decide(other, (rule,), DEFAULT_MODE, protected=GROUNDS), Ask)
-        assert isinstance(decide(both, (rule,), DEFAULT_MODE, protected=GROUNDS), Ask)
+        assert isinstance(decide(both_files, (rule,), DEFAULT_MODE, protected=GROUNDS), Ask)
 
 
 def test_an_answer_to_the_sentence_allows_no_more_than_its_rule(make_open_tool: MakeTool) -> None:
-    case, question = asked(make_open_tool)
+    case, question = ask_about(make_open_tool)
     rule = allows(PathPattern(prefix=f"{WORK}/src"), answers=question.rules)
     assert isinstance(decide(case, (rule,), ACCEPT_EDITS_MODE, protected=GROUNDS), Ask)
 
@@ -143,16 +143,16 @@ def test_an_answer_to_the_sentence_allows_no_more_than_its_rule(make_open_tool: 
 def test_a_workspace_in_such_a_folder_is_worked_in(make_open_tool: MakeTool) -> None:
     work = "/home/me/.claude/worktrees/fix"
     tool = make_open_tool([Effect.WRITE], "write_file")
-    for path, kind in (("main.py", Allowed), (".envrc", Ask)):
+    for path, expected in (("main.py", Allowed), (".envrc", Ask)):
         case = CallFacts(tool, "d", (PathSubject(f"{work}/{path}"),))
-        assert isinstance(decide(case, (), ACCEPT_EDITS_MODE, protected=ProtectedPaths(workspace=work)), kind)
+        assert isinstance(decide(case, (), ACCEPT_EDITS_MODE, protected=ProtectedPaths(workspace=work)), expected)
 
 
 def test_a_startup_file_outside_of_the_workspace_is_named_whole(make_open_tool: MakeTool) -> None:
     case = CallFacts(make_open_tool([Effect.WRITE]), "d", (PathSubject("/srv/app/.envrc"),))
-    found = decide(case, (), ACCEPT_EDITS_MODE, protected=GROUNDS)
-    assert isinstance(found, Ask)
-    assert "“/srv/app/.envrc”" in found.reason
+    outcome = decide(case, (), ACCEPT_EDITS_MODE, protected=GROUNDS)
+    assert isinstance(outcome, Ask)
+    assert "“/srv/app/.envrc”" in outcome.reason
 
 
 COMMANDS = ("cp", "mv", "tee", "sed", "ln", "git", "cat", "make", "install", "python3", "sort")
@@ -166,23 +166,23 @@ def line(make_open_tool: MakeTool, text: str, folder: str = ".") -> Verdict:
 
 
 def test_a_line_that_names_it_is_asked_about(make_open_tool: MakeTool) -> None:
-    for entry, path in files_of([each for each in ALWAYS if not each.is_built]):
+    for entry, path in files_of([item for item in ALWAYS if not item.is_built]):
         if "$" in path:
             continue  # an expansion in a line; what it names is not that file
         for text in (f"cp a {path}", f"mv a {path}", f"tee {path}", f"install a {path}", f"ln -s a ./{path}"):
-            found = line(make_open_tool, text)
-            assert isinstance(found, Ask), text
-            assert entry.sentence(path) in found.reasons, text
-        found = line(make_open_tool, f"cat a > {path}")
-        assert isinstance(found, Ask)
-        assert entry.sentence(path) in found.reasons
+            outcome = line(make_open_tool, text)
+            assert isinstance(outcome, Ask), text
+            assert entry.sentence(path) in outcome.reasons, text
+        outcome = line(make_open_tool, f"cat a > {path}")
+        assert isinstance(outcome, Ask)
+        assert entry.sentence(path) in outcome.reasons
 
 
 @pytest.mark.parametrize("text", [".venv/bin/python -m pytest", "python3 -m venv .venv", "cat a > app.desktop"])
 def test_a_line_may_name_what_builds_make(text: str, make_open_tool: MakeTool) -> None:
-    found = line(make_open_tool, text)
-    # Nothing but want of a rule may ask about it.
-    assert isinstance(found, Allowed) or (isinstance(found, Ask) and found.reasons == ())
+    outcome = line(make_open_tool, text)
+    # It may be asked about only because no rule allows it.
+    assert isinstance(outcome, Allowed) or (isinstance(outcome, Ask) and outcome.reasons == ())
 
 
 WRITES_OR_MAY = ["sed -i s/a/b/ .envrc", "make .envrc", "cat .envrc && make x", "cp a ./.envrc"]
@@ -194,9 +194,9 @@ ONLY_LOOKS += ["git diff .envrc && cat .vscode/tasks.json"]
 
 @pytest.mark.parametrize("text", [*WRITES_OR_MAY, *MOVES])
 def test_a_line_that_may_write_it(text: str, make_open_tool: MakeTool) -> None:
-    found = line(make_open_tool, text)
-    assert isinstance(found, Ask)
-    assert "without any confinement" in found.reason
+    outcome = line(make_open_tool, text)
+    assert isinstance(outcome, Ask)
+    assert "without any confinement" in outcome.reason
 
 
 @pytest.mark.parametrize("text", ONLY_LOOKS)
@@ -205,6 +205,6 @@ def test_a_line_that_only_looks_at_it(text: str, make_open_tool: MakeTool) -> No
 
 
 def test_a_line_in_the_folder_of_such_a_file(make_open_tool: MakeTool) -> None:
-    found = line(make_open_tool, "cp a tasks.json", ".vscode")
-    assert isinstance(found, Ask)
-    assert "“.vscode/tasks.json”" in found.reason
+    outcome = line(make_open_tool, "cp a tasks.json", ".vscode")
+    assert isinstance(outcome, Ask)
+    assert "“.vscode/tasks.json”" in outcome.reason

@@ -1,4 +1,4 @@
-"""Who says that they trust what came in trusts those whom they saw, and nobody who came since."""
+"""A person trusts the sources that they were shown, and none that came in later."""
 
 import pytest
 
@@ -10,7 +10,7 @@ FIRST, SECOND = UntrustedSource("web", "a command", "1"), UntrustedSource("web",
 
 
 @pytest.mark.parametrize(
-    ("came", "shown", "kept"),
+    ("sources", "trusted", "remaining"),
     [
         ((SITE, OTHER), None, ()),
         ((SITE, OTHER), ("a.example",), (OTHER,)),
@@ -21,14 +21,14 @@ FIRST, SECOND = UntrustedSource("web", "a command", "1"), UntrustedSource("web",
     ],
 )
 def test_only_those_that_were_shown_are_trusted(
-    came: tuple[UntrustedSource, ...], shown: tuple[str, ...] | None, kept: tuple[UntrustedSource, ...]
+    sources: tuple[UntrustedSource, ...], trusted: tuple[str, ...] | None, remaining: tuple[UntrustedSource, ...]
 ) -> None:
-    taint = NO_UNTRUSTED_CONTENT
-    for each in came:
-        taint = taint.with_source(each)
-    lifted = taint.after_trusting(shown)
-    assert lifted == UntrustedContent(kept, tuple(each for each in came if each not in kept))
-    assert bool(lifted.suspension.effects) is bool(kept)
+    content = NO_UNTRUSTED_CONTENT
+    for source in sources:
+        content = content.with_source(source)
+    lifted = content.after_trusting(trusted)
+    assert lifted == UntrustedContent(remaining, tuple(source for source in sources if source not in remaining))
+    assert bool(lifted.suspension.effects) is bool(remaining)
 
 
 def test_what_was_shown_counts_for_the_whole_conversation() -> None:

@@ -1,4 +1,4 @@
-"""What came in from outside, and what is asked about because of it."""
+"""Untrusted content of a conversation, and what is asked about because of it."""
 
 from desktop_agent.permissions.policy import NO_UNTRUSTED_CONTENT, SUSPENDED_EFFECTS, PermissionPolicy, UntrustedContent
 from desktop_agent.storage.records import ConversationState

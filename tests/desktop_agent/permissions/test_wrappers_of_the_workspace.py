@@ -27,7 +27,7 @@ LINES = (
 
 @pytest.mark.parametrize("sandboxed", [False, True])
 @pytest.mark.parametrize("line", LINES)
-def test_it_needs_a_rule_of_its_own(line: str, sandboxed: bool, make_tool: MakeTool) -> None:
+def test_a_wrapper_of_the_workspace_needs_its_own_rule(line: str, sandboxed: bool, make_tool: MakeTool) -> None:
     tool = make_tool(Effect.EXECUTE)
     case = CallFacts(tool, "d", (CommandSubject(line, is_sandboxed=sandboxed),), "/w")
     allow = Rule(effect=RuleEffect.ALLOW, tool="*", pattern=CommandPattern(words=("mkdir",)), scope=RuleScope.ALWAYS)
@@ -35,7 +35,7 @@ def test_it_needs_a_rule_of_its_own(line: str, sandboxed: bool, make_tool: MakeT
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_what_it_starts_is_held_back_all_the_same(line: str, make_tool: MakeTool) -> None:
+def test_a_denied_command_is_denied_inside_a_wrapper_of_the_workspace(line: str, make_tool: MakeTool) -> None:
     case = CallFacts(make_tool(Effect.EXECUTE), "d", (CommandSubject(line),), "/w")
     deny = Rule(effect=RuleEffect.DENY, tool="*", pattern=CommandPattern(words=("mkdir",)), scope=RuleScope.ALWAYS)
     assert match_restriction(deny, case) is Match.YES

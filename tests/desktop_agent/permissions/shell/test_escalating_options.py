@@ -76,7 +76,7 @@ LINES = [
     ("python3 -m pytest -o a=b", 3, True),
     ("git", 1, False),
     ("ls *", 1, False),
-    # a sign behind the per cent; what is sorted by
+    # a sign after the per cent; sort keys
     ("git log --format=%+G?", 2, True),
     ("git log -1 --format=%-GG", 2, True),
     ("git show '--pretty=% GK'", 2, True),
@@ -86,7 +86,7 @@ LINES = [
     ("git branch --sort -signature:key", 2, True),
     ("git for-each-ref --format='%(*signature)'", 2, True),
     ("git for-each-ref --sort=-committerdate --format='%(refname)'", 2, False),
-    # shortened, joined, behind operands, with a value and without
+    # options that are shortened, joined, after operands, with a value and without
     ("git tag --verify v1", 2, True),
     ("git tag --verif v1", 2, True),
     ("git tag v1 -e", 2, True),
@@ -126,7 +126,7 @@ LINES = [
     ("git push -- origin :main", 2, True),
     ("git push -- origin {+a,b}", 2, True),
     ("git push --signed", 2, True),
-    # commands within commands
+    # subcommands of subcommands
     ("git stash", 2, False),
     ("git stash drop", 2, True),
     ("git stash list -p", 2, True),
@@ -231,7 +231,7 @@ LINES = [
     ("go build -o /b/c .", 2, True),
     ("go build -o=../c .", 2, True),
     ("gcc a.c -o ../c", 1, True),
-    # settings, plugins and folders from elsewhere
+    # settings, plugins and folders from outside of the workspace
     ("pytest -q tests -k 'a and not b' --tb=short -x", 1, False),
     ("pytest -p evil", 1, True),
     ("pytest -o python_files=*", 1, True),
@@ -277,9 +277,9 @@ LINES = [
 
 
 def test_options_that_do_what_the_first_words_do_not_say() -> None:
-    for line, seen, reaches in LINES:
+    for line, own_word_count, reaches in LINES:
         (command,) = parse_line(line).top_level
-        assert has_escalating_words(command.words, command.sources, seen) is reaches, line
+        assert has_escalating_words(command.words, command.sources, own_word_count) is reaches, line
 
 
 @pytest.mark.timeout(60)
@@ -287,5 +287,5 @@ def test_a_program_is_known_without_its_version() -> None:
     for word, name in (("python3.12", "python"), ("/bin/gcc-12", "gcc"), ("a.1.2", "a"), ("a--1", "a-")):
         assert program_names(word)[1] == name
     assert program_names("7")[1] == ""
-    # So many that to look for the end from each of them would take hours.
+    # So many digits that searching the end from each of them would take hours.
     assert program_names("1" * 1_000_000 + "x")[1] == "1" * 1_000_000 + "x"

@@ -1,4 +1,4 @@
-"""Which lines check out files of a repository, and so may write those that they do not name."""
+"""Lines that check out files of a repository may write files that they do not name."""
 
 import pytest
 
@@ -26,7 +26,7 @@ LINES = {
     "git -c checkout status": False,
     "A=b": False,
     "true $(": False,
-    # What only reads may stand beside any command that a rule allows.
+    # Commands that only read may stand beside any command that a rule allows.
     "python3 -m unittest; git stash list": False,
     "python3 -m unittest; git worktree list; time git submodule status": False,
     # Texts and comments.
@@ -35,7 +35,7 @@ LINES = {
     "python3 -m unittest -k 'x\nhg ' -k test": False,
     "python3 -m unittest -k '(hg)' -k '|sl '": False,
     "cat << 'end'\ngit stash\nend": False,
-    # Sizes at which trying all ways to read them would not end.
+    # Lengths at which a parser that backtracks would not end.
     f"echo 'x;git {'-C ' * 6_000}'": False,
     f"git {'-C ' * 6_000}": False,
     "echo a" + "\n" * 19_000 + "echo b": False,

@@ -9,7 +9,7 @@ from desktop_agent.permissions.shell import parser
 from desktop_agent.permissions.shell.parser import MAX_LINE_LENGTH, parse_line
 
 N = None
-# A line and the commands in it, in order; those that others start stand behind them.
+# A line and its commands in order; a command that another one starts follows it.
 UNDERSTOOD: list[tuple[str, list[tuple[str | None, ...]]]] = [
     ("ls", [("ls",)]),
     ("  ls   -l\t/tmp  ", [("ls", "-l", "/tmp")]),
@@ -101,9 +101,9 @@ UNDERSTOOD: list[tuple[str, list[tuple[str | None, ...]]]] = [
 
 @pytest.mark.parametrize(("line", "commands"), UNDERSTOOD)
 def test_every_command_of_a_line_is_found(line: str, commands: list[tuple[str | None, ...]]) -> None:
-    found = parse_line(line)
-    assert [each.words for each in found.commands] == commands
-    assert found.understood
+    parsed = parse_line(line)
+    assert [command.words for command in parsed.commands] == commands
+    assert parsed.understood
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_ordinary_lines_stay_understood(line: str) -> None:
 
 
 def test_env_with_a_lone_dash_starts_what_follows() -> None:
-    assert [each.words for each in parse_line("env - rm -rf /").commands][1:] == [("rm", "-rf", "/")]
+    assert [command.words for command in parse_line("env - rm -rf /").commands][1:] == [("rm", "-rf", "/")]
 
 
 Started = list[tuple[tuple[str | None, ...], tuple[str, ...]]]
@@ -140,7 +140,7 @@ Started = list[tuple[tuple[str | None, ...], tuple[str, ...]]]
         ("xargs a", [(("a", N), ("a", "…"))], 1, True),
         ("sh -c 'a; b'", [(("a",), ("a",)), (("b",), ("b",))], 3, True),
         ("eval a b", [(("a", "b"), ("a", "b"))], 3, True),
-        # These do more than to start it, or may be programs of the workspace.
+        # These do more than start a command, or may be programs of the workspace.
         ("env A=1 ls", [(("ls",), ("ls",))], 2, False),
         ("find . -exec a {} ';'", [(("a", N), ("a", "{}"))], 3, False),
         ("sh -c a x", [(("a",), ("a",))], 4, False),
@@ -152,14 +152,14 @@ Started = list[tuple[tuple[str | None, ...], tuple[str, ...]]]
 def test_what_a_command_starts_is_known_and_where_its_own_words_end(
     line: str, started: Started, own_word_count: int, is_transparent: bool
 ) -> None:
-    (found,) = parse_line(line).top_level
-    assert [(each.words, each.sources) for each in found.started] == started
-    assert (found.own_word_count, found.is_transparent) == (own_word_count, is_transparent)
+    (command,) = parse_line(line).top_level
+    assert [(inner.words, inner.sources) for inner in command.started] == started
+    assert (command.own_word_count, command.is_transparent) == (own_word_count, is_transparent)
 
 
-def test_what_is_tested_is_no_word_but_may_be_anything() -> None:
-    (found,) = parse_line("[ -f x ]").top_level
-    assert (found.words, found.sources) == (("[", N), ("[", "…"))
+def test_the_operands_of_a_bracket_test_are_one_unknown_word() -> None:
+    (command,) = parse_line("[ -f x ]").top_level
+    assert (command.words, command.sources) == (("[", N), ("[", "…"))
 
 
 @pytest.mark.parametrize(
@@ -308,24 +308,24 @@ NOT_UNDERSTOOD = [
     "time \\-p a",
     "time -p '--' a",
     "for ((;;)); do a; done",
-    # A line end that a backslash hides goes before anything else is read.
+    # An escaped line end is removed before anything else is read.
     'cat "$\\\n(b)"',
     'cat "x$\\\n\\\n(b)"',
     'cat <<< "$\\\n(b)"',
     'cat "`\\\nb`"',
-    # Between backticks a layer of backslashes goes first.
+    # Between backticks one layer of backslashes is removed first.
     'cat `cat "\\$(b)"`',
     'cat `cat "\\`b x\\`"`',
     "cat `cat \\\\\\; b x`",
     'a "`b "{c,d}"`"',
-    # What touches an assignment belongs to it.
+    # Text that directly follows an assignment belongs to it.
     "x=$x\\echo b",
     "x=a}\\echo b",
     "x='a'\\: b",
     'x="a"\\ls b',
     'declare""then b',
     'local""ectl b',
-    # Bash expands the target of these twice.
+    # Bash expands the targets of these redirections twice.
     "echo k >& '$(b)'",
     'echo k >& "g\\$(b)"',
     "echo k >& 'i`b`'",
@@ -337,7 +337,7 @@ NOT_UNDERSTOOD = [
     "timeout -k $x 5 a",
     "timeout --signal $x 5 a",
     "xargs -n $x a",
-    # The plain shell runs a program `x+=1`, `function` or `select`, and gives one the word 12.
+    # A POSIX shell takes `x+=1`, `function` or `select` as a program, and 12 as its argument.
     "x+=1",
     "a | x+=1 b",
     "function f { a; }",
@@ -345,7 +345,7 @@ NOT_UNDERSTOOD = [
     "select i in a\ndo b\ndone",
     "a 12>b",
     "a >& -b",
-    # What these are set to is run, or is a sum in which a subscript may run something.
+    # The values of these are run, or are arithmetic in which a subscript may run a command.
     "PS4='$(b)'; set -x; a",
     "PS4='$(b)' bash -xc a",
     "BASH_ENV=f bash -c a",
@@ -363,10 +363,10 @@ NOT_UNDERSTOOD = [
     "getopts a: OPTIND",
     "declare SECONDS=$x",
     "readonly RANDOM=$x",
-    # Behind another command the shell reads no declaration: the value may become several words.
+    # After another command this is no declaration: the value may become several words.
     "command export a=$x",
     "builtin declare a=$x",
-    # What is understood behind it makes up for nothing.
+    # Later parts that are understood do not help.
     "$x a; [ -f x ]",
     "$x a; sh -c b",
     "(" * 500,
@@ -382,7 +382,7 @@ NOT_UNDERSTOOD = [
 @pytest.mark.parametrize("line", NOT_UNDERSTOOD)
 def test_what_may_run_more_than_is_seen_is_not_understood(line: str) -> None:
     assert not parse_line(line).understood
-    assert all(each.words for each in parse_line(line).commands)
+    assert all(command.words for command in parse_line(line).commands)
 
 
 @pytest.mark.parametrize(
@@ -402,9 +402,9 @@ def test_what_may_run_more_than_is_seen_is_not_understood(line: str) -> None:
     ],
 )
 def test_files_that_a_line_reads_or_writes_are_named(line: str, files: list[Any]) -> None:
-    found = parse_line(line)
-    assert [(each.target, each.writes) for each in found.redirections] == files
-    assert found.is_plain is (not files)
+    parsed = parse_line(line)
+    assert [(redirection.target, redirection.writes) for redirection in parsed.redirections] == files
+    assert parsed.is_plain is (not files)
 
 
 @pytest.mark.parametrize(
@@ -422,13 +422,13 @@ def test_files_that_a_line_reads_or_writes_are_named(line: str, files: list[Any]
         ("read A", True),
         ("read a", False),
         ("unset CI", True),
-        # How it looks, counts or reports makes no command another one.
+        # Variables of appearance and reports do not change what a command does.
         ("CI=1 a", False),
         ("CI='1' NO_COLOR= a", False),
         ("CI=1", False),
         ("CI=$x a", True),
         ("CI=/x a", True),
-        # A folder of the workspace, where `python -m` looks for modules, and nothing else does.
+        # A folder of the workspace in which only `python -m` looks for modules.
         ("PYTHONPATH=src python -m pytest", False),
         ("CI=1 PYTHONPATH='./src/lib' python3.11 -m pytest", False),
         ("PYTHONPATH=/x python -m pytest", True),
@@ -461,7 +461,7 @@ def test_a_line_that_sets_a_variable_is_known(line: str, sets: bool) -> None:
         ("cd x && cd y && ls", "x"),
         ("cd x && ls &> y", "x"),
         ("cd x && ls &>> y", "x"),
-        # All of the line, or some of it, runs where it began.
+        # Some or all of the line runs in the folder where it starts.
         ("cd x", None),
         ("cd x;", None),
         ("cd x || ls", None),
@@ -469,7 +469,7 @@ def test_a_line_that_sets_a_variable_is_known(line: str, sets: bool) -> None:
         ("cd x && ls & wc", None),
         ("cd x && ls &> y; wc", None),
         ("cd x && ls &>> y; wc", None),
-        # Where these lead cannot be told.
+        # The target folder of these is unknown.
         ("cd .. && ls", None),
         ("cd a/../b && ls", None),
         ("cd - && ls", None),
@@ -490,19 +490,19 @@ def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
         "parse_line('ls')\n"
         "assert 'tree_sitter_bash' in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 def test_a_line_that_is_too_long_is_not_remembered() -> None:
-    known = parser._parse.cache_info().currsize
+    size = parser._parse.cache_info().currsize
     for length in range(1, 20):
         assert not parse_line("a" * (MAX_LINE_LENGTH + length)).understood
-    assert parser._parse.cache_info().currsize == known
+    assert parser._parse.cache_info().currsize == size
 
 
 @pytest.mark.parametrize("line", ["x=(" * 6_000, "ls " + "@(a)" * 4_000, "ls " + "a[1]" * 4_000, "((1))" * 3_000])
-def test_what_would_be_long_to_read_is_not_read(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_would_take_long_to_parse_is_not_parsed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "_parser", lambda: pytest.fail("It is read."))
     parser._parse.cache_clear()
     assert parse_line(line) == parser.ParsedLine()

@@ -1,4 +1,4 @@
-"""Which shell lines are read-only, and which are asked about because they may do more."""
+"""Shell lines that are read-only, and those that are asked about because they may do more."""
 
 import pytest
 
@@ -63,7 +63,7 @@ sort -t/ -k2 paths.txt
 ls "$PWD"
 """.strip().splitlines()
 
-# What stands behind each, in words, is in the manual page of the program.
+# The manual page of each program says what the line may do.
 DOES_MORE = """
 rm -rf build
 git checkout -b x
@@ -247,7 +247,7 @@ def test_what_may_do_more(line: str) -> None:
     ],
 )
 def test_a_long_program_is_read_in_one_pass(program: str, *, prints: bool) -> None:
-    # What looks at it twice for each sign would still be at it when the sun burns out.
+    # A parser that reads it twice for each character would never end.
     assert sed_only_prints(("-n", program, "f")) is prints
     assert not awk_only_prints(('"' + program, "f"))
 
@@ -269,7 +269,7 @@ def test_beside_a_command_that_may_write_only_plain_tools_are_read_only(line: st
     assert is_read_only_anywhere(command, WORKSPACE) is (line in BESIDE)
 
 
-def test_nothing_is_not_read_only() -> None:
+def test_a_line_without_commands_is_not_read_only() -> None:
     assert not is_read_only_line(sandboxed(""), WORKSPACE)
     assert not is_read_only_line(sandboxed("# ls"), WORKSPACE)
 

@@ -1,4 +1,4 @@
-"""What is said to be harmless in git, tried with the program itself, where its settings name programs to start."""
+"""The safe options of git, tried with git itself in a repository whose settings name programs to start."""
 
 import json
 import shlex
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not 
 
 WHO = "a <a@example.org> 1700000000 +0000"
 SIGNATURE = "-----BEGIN PGP SIGNATURE-----\n\nnone\n-----END PGP SIGNATURE-----\n"
-# They share what is harmless with another one, or need another repository.
+# They share their safe options with another subcommand, or need another repository.
 NOT_TRIED = {"show", "whatchanged", "reflog show", "reflog", "stash list", "stash show", "annotate", "diff-files"} | {
     *("diff-index", "stash pop", "submodule status", "ls-remote", "remote show", "clone", "fetch", "pull", "push")
 }
 
 
 class Repository:
-    """Its commits and its tag are signed, and each program that its settings name is a trap."""
+    """A repository with signed commits and a signed tag, whose settings name a trap as each program."""
 
     def __init__(self, folder: Path) -> None:
         self.work, self.trace = folder / "work", folder / "trace"
@@ -55,16 +55,16 @@ class Repository:
     def made(self, kind: str, text: str) -> str:
         return self.git("hash-object", "-t", kind, "-w", "--stdin", text=text)
 
-    def git(self, *words: str, text: str = "") -> str:
-        """What it prints; whether it fails is its own affair."""
+    def git(self, *arguments: str, text: str = "") -> str:
+        """Run git and return its output, whether or not it fails."""
         environment = {
             "PATH": "/usr/bin:/bin",
             "HOME": str(self.work.parent),
             "GIT_TRACE2_EVENT": str(self.trace),
-            **{f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+            **{f"GIT_{role}_{field}": "a" for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")},
         }
-        ended = subprocess.run(
-            ["git", *words],
+        process = subprocess.run(
+            ["git", *arguments],
             cwd=self.work,
             env=environment,
             input=text.encode(),
@@ -72,20 +72,20 @@ class Repository:
             timeout=PATIENCE,
             check=False,
         )
-        return ended.stdout.decode(errors="replace").strip()
+        return process.stdout.decode(errors="replace").strip()
 
-    def started_by(self, *words: str) -> list[list[str]]:
-        """What git starts for these words, apart from itself."""
+    def started_by(self, *arguments: str) -> list[list[str]]:
+        """Return the programs other than git that git starts for these arguments."""
         self.trace.unlink(missing_ok=True)
-        self.git(*words)
+        self.git(*arguments)
         events = [json.loads(line) for line in self.trace.read_text().splitlines()]
-        return [each["argv"] for each in events if each["event"] == "child_start" and each["argv"][0] != "git"]
+        return [event["argv"] for event in events if event["event"] == "child_start" and event["argv"][0] != "git"]
 
     @property
     def around(self) -> dict[str, bytes]:
-        """What lies beside the work, and the settings."""
+        """The contents of the files beside the working tree, of the settings and of the hooks."""
         files = [*self.work.parent.iterdir(), self.work / ".git/config", *(self.work / ".git/hooks").iterdir()]
-        return {f"{each}": each.read_bytes() for each in files if each.is_file() and each != self.trace}
+        return {f"{path}": path.read_bytes() for path in files if path.is_file() and path != self.trace}
 
 
 @pytest.fixture
@@ -135,17 +135,17 @@ def test_words_for_which_git_starts_another_program_are_asked_about(line: str, r
     assert has_escalating_words(command.words, command.sources, 2)
 
 
-def options_of(known: SafeOptions) -> Iterator[tuple[str, ...]]:
-    """All that is said to be harmless; those with two dashes with a value and without."""
+def options_of(safe: SafeOptions) -> Iterator[tuple[str, ...]]:
+    """Yield all safe options; the long ones with a value and without."""
     yield ()
-    for name in sorted(known.long):
+    for name in sorted(safe.long):
         yield (f"--{name}=1",)
         yield (f"--{name}",)
-    for letter in f"{known.flags}{known.valued}":
+    for letter in f"{safe.flags}{safe.valued}":
         yield (f"-{letter}",)
 
 
-# What stands behind the options, so that they have something to do. A message spares an editor.
+# Operands after the options, so that they have an effect. With a message git starts no editor.
 BEHIND: dict[str, tuple[str, ...]] = {
     "tag": ("v1", "fresh{}"),
     "branch": ("main", "fresh{}"),
@@ -162,9 +162,9 @@ BEHIND: dict[str, tuple[str, ...]] = {
 def test_for_words_that_are_harmless_git_starts_nothing_and_writes_nothing_elsewhere(
     command: str, repository: Repository
 ) -> None:
-    known, before, words = subcommand_options()["git"][command], repository.around, command.split()
-    assert known is not None
-    for at, option in enumerate(options_of(known)):
-        for behind in BEHIND.get(command, ("HEAD a",)):
-            assert repository.started_by(*words, *option, *behind.format(at).split()) == [], option
+    safe, before, subcommand = subcommand_options()["git"][command], repository.around, command.split()
+    assert safe is not None
+    for number, option in enumerate(options_of(safe)):
+        for operands in BEHIND.get(command, ("HEAD a",)):
+            assert repository.started_by(*subcommand, *option, *operands.format(number).split()) == [], option
         assert repository.around == before, option

@@ -1,4 +1,4 @@
-"""Commands of the shell itself: what is understood of them runs nothing that does not stand in the line."""
+"""Builtins of the shell: those that are understood run nothing that is not in the line."""
 
 import shutil
 import subprocess
@@ -20,32 +20,36 @@ WORDS = [
     *("'c[b]'", "c[b]", "$b", '"$b"', "b", "-v", "-p", "-n", "-eq", "-gt", "=", "!", "-i", "-o", "-a", "'c[b]=1'"),
     *("$o", '"$o"', "-va[b]", "-pc[b]", "1", "b=1", "x=$b", "$'c\\x5bb\\x5d'", "{x[b]}>&1", "{b[b]}>&-", "-C"),
 ]
-# One variable holds what runs something where a subscript is looked for, another an option.
+# One variable holds a subscript that runs a command when it is evaluated, the other an option.
 WITHIN = "f() {{ for b in 'a[$(echo ran >&9)]'; do for o in -v -p -i -vc[b]; do {}; done; done; }}; f"
 
 
 def lines() -> Iterator[str]:
     for name in COMMANDS:
         close = {"[": " ]", "[[": " ]]"}.get(name, "")
-        # The last word is one of those that may be run.
+        # The last word is one that may contain the subscript.
         for words in product(["", *WORDS], WORDS[:4]):
             yield WITHIN.format(f"{name} {' '.join(filter(None, words))}{close}")
 
 
-def ran_in(lines: list[str], folder: Path) -> list[str]:
-    """Those of the lines that ran what a subscript holds."""
+def lines_that_ran(lines: list[str], folder: Path) -> list[str]:
+    """Return the lines in which bash ran the command of a subscript."""
     assert BASH is not None
     program = 'for line; do ( eval "$line" ) 9>&1 >/dev/null 2>&1 </dev/null; printf "\\036"; done'
-    done = subprocess.run([BASH, "--norc", "-c", program, "bash", *lines], cwd=folder, capture_output=True, check=False)
-    records = done.stdout.decode().split("\x1e")[: len(lines)]
+    process = subprocess.run(
+        [BASH, "--norc", "-c", program, "bash", *lines], cwd=folder, capture_output=True, check=False
+    )
+    records = process.stdout.decode().split("\x1e")[: len(lines)]
     assert len(records) == len(lines)
     return [line for line, record in zip(lines, records, strict=True) if "ran" in record]
 
 
 @pytest.mark.skipif(BASH is None, reason="needs bash")
 def test_bash_runs_what_a_subscript_holds(tmp_path: Path) -> None:
-    dangerous = [WITHIN.format(each) for each in ("test -v 'c[b]'", "printf $o x", "ls {c[b]}>&1", "[[ b -eq 1 ]]")]
-    assert ran_in(dangerous, tmp_path) == dangerous
+    dangerous = [
+        WITHIN.format(command) for command in ("test -v 'c[b]'", "printf $o x", "ls {c[b]}>&1", "[[ b -eq 1 ]]")
+    ]
+    assert lines_that_ran(dangerous, tmp_path) == dangerous
     assert not [line for line in dangerous if parse_line(line).understood]
 
 
@@ -53,8 +57,8 @@ def test_bash_runs_what_a_subscript_holds(tmp_path: Path) -> None:
 def test_what_is_understood_runs_no_subscript(tmp_path: Path) -> None:
     understood = [line for line in lines() if parse_line(line).understood]
     assert len(understood) > 1000
-    pieces = [understood[at : at + 500] for at in range(0, len(understood), 500)]
-    assert [line for piece in pieces for line in ran_in(piece, tmp_path)] == []
+    batches = [understood[start : start + 500] for start in range(0, len(understood), 500)]
+    assert [line for batch in batches for line in lines_that_ran(batch, tmp_path)] == []
 
 
 @pytest.mark.parametrize(
