@@ -1,4 +1,4 @@
-"""What the protocol page refuses, written down once more and apart from the code: the judge of every body here."""
+"""The rules of the protocol page, written apart from the code: they check every request body in these tests."""
 
 import asyncio
 import json
@@ -46,11 +46,11 @@ LATE_SYSTEM = {"claude-fable-5-2", "claude-fable-5-1", "claude-fable-5", "claude
 SMALL = {"claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"}
 
 
-def known(model: str) -> Capabilities:
+def capabilities_of(model: str) -> Capabilities:
     return TABLE.merged("anthropic", ModelInfo(model)).capabilities
 
 
-def asked(*messages: Message, model: str = "claude-opus-5", **more: Any) -> ModelRequest:
+def make_request(*messages: Message, model: str = "claude-opus-5", **more: Any) -> ModelRequest:
     config = ProviderConfig(**{name: more.pop(name) for name in list(more) if name in ProviderConfig.model_fields})
     return ModelRequest(model, messages or (Message.user("hi"),), config=config, **more)
 
@@ -59,41 +59,41 @@ def account(model: str = "claude-opus-5") -> str:
     return account_digest(ROOT, model)
 
 
-def made(request: ModelRequest, capabilities: Capabilities | None = None, **more: Any) -> RequestBody:
-    found = capabilities or known(request.model)
-    return build_body(request, found, account(request.model), **more)
+def make_body(request: ModelRequest, capabilities: Capabilities | None = None, **more: Any) -> RequestBody:
+    known_capabilities = capabilities or capabilities_of(request.model)
+    return build_body(request, known_capabilities, account(request.model), **more)
 
 
 def body(request: ModelRequest, capabilities: Capabilities | None = None, **more: Any) -> Json:
-    """The body as it goes over the wire; refused by nobody."""
-    found = json.loads(dumps(made(request, capabilities, **more).fields))
-    assert judge("/v1/messages", found) == []
-    assert refusals(found) == []
-    return found
+    """Return the body as it is sent; assert that neither the SDK's types nor the rules refuse it."""
+    sent_fields = json.loads(dumps(make_body(request, capabilities, **more).fields))
+    assert judge("/v1/messages", sent_fields) == []
+    assert refusals(sent_fields) == []
+    return sent_fields
 
 
-def said(request: ModelRequest, capabilities: Capabilities | None = None) -> list[str]:
-    """The adjustments in words."""
-    return [str(each) for each in made(request, capabilities).adjustments]
+def adjustments_of(request: ModelRequest, capabilities: Capabilities | None = None) -> list[str]:
+    """Return the adjustments as sentences."""
+    return [str(adjustment) for adjustment in make_body(request, capabilities).adjustments]
 
 
 def plain(value: Any) -> Any:
-    """Without cache marks."""
+    """Remove cache marks."""
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items() if name != "cache_control"}
-    return [plain(each) for each in value] if isinstance(value, list) else value
+        return {name: plain(item) for name, item in value.items() if name != "cache_control"}
+    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
-def messages(*given: Message, capabilities: Capabilities | None = None, **more: Any) -> list[Json]:
-    return plain(body(asked(*given, **more), capabilities)["messages"])
+def messages(*history: Message, capabilities: Capabilities | None = None, **more: Any) -> list[Json]:
+    return plain(body(make_request(*history, **more), capabilities)["messages"])
 
 
 def answer(*blocks: Block | str, prefix: str = "", model: str = "claude-opus-5", **more: Any) -> Message:
-    """An answer of Anthropic's."""
-    found = tuple(Text(text=each) if isinstance(each, str) else each for each in blocks)
+    """Return an answer of Anthropic's API."""
+    content = tuple(Text(text=block) if isinstance(block, str) else block for block in blocks)
     origin = more.pop("origin", Origin(provider="anthropic", account=account(model), prefix=prefix))
     more.setdefault("stop_reason", StopReason.END_TURN)
-    return Message(role=Role.ASSISTANT, blocks=found, model=model, origin=origin, **more)
+    return Message(role=Role.ASSISTANT, blocks=content, model=model, origin=origin, **more)
 
 
 def foreign(*blocks: Block | str, **more: Any) -> Message:
@@ -112,104 +112,104 @@ def result(call_id: str = "toolu_1", text: str = "ok", **more: Any) -> ToolResul
     return ToolResult(tool_use_id=call_id, content=(Text(text=text),), **more)
 
 
-def results(*found: ToolResult) -> Message:
-    return Message.tool_results(found)
+def results(*tool_results: ToolResult) -> Message:
+    return Message.tool_results(tool_results)
 
 
 def refusals(body: Json) -> list[str]:
-    """Everything in this body that the page says is refused."""
-    found = [f"{name} is refused" for name in ("temperature", "top_p", "top_k") if name in body]
-    found += _thinking_refusals(body)
-    found += _message_refusals(body["messages"], body["model"])
-    found += _mark_refusals(body)
+    """Return everything in this body that the protocol page says is refused."""
+    problems = [f"{name} is refused" for name in ("temperature", "top_p", "top_k") if name in body]
+    problems += _thinking_refusals(body)
+    problems += _message_refusals(body["messages"], body["model"])
+    problems += _mark_refusals(body)
     for tool in body.get("tools", []):
         if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool["name"]):
-            found.append(f"name of a tool: {tool['name']}")
-    return found
+            problems.append(f"name of a tool: {tool['name']}")
+    return problems
 
 
 def _thinking_refusals(body: Json) -> list[str]:
-    found: list[str] = []
+    problems: list[str] = []
     model, thinking = body["model"], body.get("thinking") or {}
-    kind, effort = thinking.get("type"), body.get("output_config", {}).get("effort")
-    if kind and kind not in TYPES.get(model, {kind}):
-        found.append(f"{model} refuses {kind}")
-    if kind in ("disabled", "between_tools") and "display" in thinking:
-        found.append("display")
-    if kind == "between_tools" and effort not in (None, "low", "medium", "high"):
-        found.append("between_tools beside a high effort")
-    if kind == "disabled" and model == "claude-opus-5" and effort in ("xhigh", "max"):
-        found.append("disabled at xhigh or max")
-    if kind == "enabled" and not 1024 <= thinking["budget_tokens"] < body["max_tokens"]:
-        found.append("budget_tokens")
+    thinking_type, effort = thinking.get("type"), body.get("output_config", {}).get("effort")
+    if thinking_type and thinking_type not in TYPES.get(model, {thinking_type}):
+        problems.append(f"{model} refuses {thinking_type}")
+    if thinking_type in ("disabled", "between_tools") and "display" in thinking:
+        problems.append("display")
+    if thinking_type == "between_tools" and effort not in (None, "low", "medium", "high"):
+        problems.append("between_tools beside a high effort")
+    if thinking_type == "disabled" and model == "claude-opus-5" and effort in ("xhigh", "max"):
+        problems.append("disabled at xhigh or max")
+    if thinking_type == "enabled" and not 1024 <= thinking["budget_tokens"] < body["max_tokens"]:
+        problems.append("budget_tokens")
     if body.get("tool_choice", {}).get("type") in ("any", "tool") and model in NOT_FORCED:
-        found.append("a forced call")
+        problems.append("a forced call")
     most = 64_000 if model in SMALL else 128_000
     if model in TYPES and not 0 <= body["max_tokens"] <= most:
-        found.append("max_tokens")
-    return found
+        problems.append("max_tokens")
+    return problems
 
 
 def _message_refusals(messages: list[Json], model: str) -> list[str]:
-    found: list[str] = []
+    problems: list[str] = []
     if not messages or messages[0]["role"] != "user":
-        found.append("does not begin with a user message")
-    ids = [part["id"] for each in messages for part in each["content"] if part["type"] == "tool_use"]
+        problems.append("does not begin with a user message")
+    ids = [part["id"] for entry in messages for part in entry["content"] if part["type"] == "tool_use"]
     if len(set(ids)) != len(ids):
-        found.append("an id twice")
-    for place, message in enumerate(messages):
-        before = messages[place - 1] if place else {"role": "", "content": []}
-        after = messages[place + 1]["role"] if place + 1 < len(messages) else ""
+        problems.append("an id twice")
+    for index, message in enumerate(messages):
+        before = messages[index - 1] if index else {"role": "", "content": []}
+        after = messages[index + 1]["role"] if index + 1 < len(messages) else ""
         content = message["content"]
         if not content or any(part["type"] == "text" and not part["text"].strip() for part in content):
-            found.append("empty text or message")
+            problems.append("empty text or message")
         if message["role"] == before["role"]:
-            found.append("two messages of one role")
+            problems.append("two messages of one role")
         match message["role"]:
             case "system" if model not in LATE_SYSTEM or before["role"] != "user" or after not in ("", "assistant"):
-                found.append("system out of place")
+                problems.append("system out of place")
             case "user":
-                found += _user_refusals(content, before)
+                problems += _user_refusals(content, before)
             case "assistant" if after:
-                found += _answer_refusals(content, after)
+                problems += _answer_refusals(content, after)
             case _:
                 pass
-    return found
+    return problems
 
 
 def _answer_refusals(content: list[Json], after: str) -> list[str]:
-    found = ["ends in thinking"] if content[-1]["type"] in THOUGHTS else []
+    problems = ["ends in thinking"] if content[-1]["type"] in THOUGHTS else []
     if after != "user" and any(part["type"] == "tool_use" for part in content):
-        found.append("calls without results")
-    return found
+        problems.append("calls without results")
+    return problems
 
 
 def _user_refusals(content: list[Json], before: Json) -> list[str]:
-    found: list[str] = []
+    problems: list[str] = []
     calls = [part["id"] for part in before["content"] if part["type"] == "tool_use"]
     answered = [part["tool_use_id"] for part in content if part["type"] == "tool_result"]
     if answered != (calls if before["role"] == "assistant" else []):
-        found.append("results do not match the calls before them")
+        problems.append("results do not match the calls before them")
     if any(part["type"] == "tool_result" for part in content[len(answered) :]):
-        found.append("a result behind text")
+        problems.append("a result behind text")
     if any(part["type"] == "text" and part.get("citations") for part in content):
-        found.append("citations of a user")
+        problems.append("citations of a user")
     if any(part.get("is_error") and not part.get("content") for part in content):
-        found.append("an error without words")
-    return found
+        problems.append("an error without words")
+    return problems
 
 
 def _mark_refusals(body: Json) -> list[str]:
     blocks = [*body.get("tools", []), *body.get("system", []), *(b for m in body["messages"] for b in m["content"])]
     marks = [block["cache_control"] for block in blocks if "cache_control" in block]
-    found = ["more than four marks"] if len(marks) + ("cache_control" in body) > 4 else []
+    problems = ["more than four marks"] if len(marks) + ("cache_control" in body) > 4 else []
     ttls = [mark.get("ttl", "5m") for mark in marks]
     if ttls != sorted(ttls):
-        found.append("5m before 1h")
+        problems.append("5m before 1h")
     if any(
         "cache_control" in block and block["type"] in ("thinking", "redacted_thinking")
         for block in blocks
         if "type" in block
     ):
-        found.append("a mark on thinking")
-    return found
+        problems.append("a mark on thinking")
+    return problems

@@ -28,8 +28,8 @@ from desktop_agent.types.providers import ModelRequest, PromptCaching, Reasoning
 from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     TABLE,
     answer,
-    asked,
     call,
+    make_request,
     refusals,
     result,
     results,
@@ -54,14 +54,14 @@ STREAM = [
 
 
 def sse(*events: dict[str, Any]) -> bytes:
-    return b"".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events)
+    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
 
 
 HELLO = sse(*STREAM)
 
 
-def refused(message: str = "no", status: int = 400, kind: str = "invalid_request_error") -> Reply:
-    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+def refused(message: str = "no", status: int = 400, error_type: str = "invalid_request_error") -> Reply:
+    body = {"type": "error", "error": {"type": error_type, "message": message}, "request_id": "req_1"}
     return Reply(json.dumps(body).encode(), status, JSON)
 
 
@@ -82,8 +82,8 @@ async def test_where_and_how_it_asks(http: HttpClient) -> None:
         for base in (server.root, f"{server.root}/", server.url, f"{server.url}/", f"{server.url}/messages"):
             await ask(provider(server, http, f" {KEY}\n", base_url=base))
         await ask(provider(server, http, "", base_url=f"{server.root}/anthropic/v1"))
-    assert [each.path for each in server.requests] == [*["/v1/messages"] * 5, "/anthropic/v1/messages"]
-    first, *_, last = (each.headers for each in server.requests)
+    assert [request.path for request in server.requests] == [*["/v1/messages"] * 5, "/anthropic/v1/messages"]
+    first, *_, last = (request.headers for request in server.requests)
     assert first["x-api-key"] == KEY
     assert "authorization" not in first
     assert first["anthropic-version"] == "2026-10-21"
@@ -93,7 +93,7 @@ async def test_where_and_how_it_asks(http: HttpClient) -> None:
 
 
 def with_bearer_only(request: Request) -> Reply:
-    """Takes the key as vLLM, OpenRouter and Ollama's cloud take it in this dialect."""
+    """Accept the key only as a bearer token, as vLLM, OpenRouter and Ollama's cloud do in this dialect."""
     if request.headers.get("authorization") != f"Bearer {KEY}":
         return refused("Unauthorized", 401, "authentication_error")
     if request.path.endswith("count_tokens"):
@@ -105,12 +105,12 @@ def with_bearer_only(request: Request) -> Reply:
 
 async def test_a_key_that_is_refused_in_one_header_goes_in_the_other(http: HttpClient) -> None:
     async with Loopback(choose=with_bearer_only) as server:
-        one = provider(server, http, KEY)
-        assert (await ask(one))[-1] == {"type": "done"}
-        assert (await one.count_tokens(asked())).tokens == 7
+        adapter = provider(server, http, KEY)
+        assert (await ask(adapter))[-1] == {"type": "done"}
+        assert (await adapter.count_tokens(make_request())).tokens == 7
         headers = [request.headers for request in server.requests]
-        # Once it is known, it is not tried again; and never both at once.
-        assert [("x-api-key" in each, "authorization" in each) for each in headers] == [
+        # Once the header is known, the other is not tried again; never are both sent.
+        assert [("x-api-key" in header, "authorization" in header) for header in headers] == [
             (True, False),
             (False, True),
             (False, True),
@@ -120,13 +120,13 @@ async def test_a_key_that_is_refused_in_one_header_goes_in_the_other(http: HttpC
 
 async def test_a_wrong_key_is_refused_in_either_header(http: HttpClient) -> None:
     async with Loopback(choose=with_bearer_only) as server:
-        one = provider(server, http, "sk-ant-wrong-0123456789")
+        adapter = provider(server, http, "sk-ant-wrong-0123456789")
         for _ in range(2):
             with pytest.raises(AuthenticationFailed):
-                await anext(one.stream(asked()))
+                await anext(adapter.stream(make_request()))
         assert ["x-api-key" in request.headers for request in server.requests] == [True, False, True, False]
         with pytest.raises(AuthenticationFailed):
-            await anext(provider(server, http).stream(asked()))
+            await anext(provider(server, http).stream(make_request()))
         assert len(server.requests) == 5
 
 
@@ -152,47 +152,49 @@ async def test_thinking_without_a_signature_goes_back_to_the_server_that_gives_n
     )
 
     async with Loopback(Reply(calling), Reply(HELLO)) as server:
-        one = provider(server, http)
+        adapter = provider(server, http)
         builder = AnswerBuilder("m", "qwen")
-        async for event in one.stream(asked(Message.user("When?"), model="qwen")):
+        async for event in adapter.stream(make_request(Message.user("When?"), model="qwen")):
             builder.feed(event, now())
-        said = builder.message(state, now())
-        await ask(one, asked(Message.user("When?"), said, results(result("t1")), model="qwen"))
-        sent = server.requests[-1].json["messages"]
-    written = [{"type": "thinking", "thinking": "Add.", "signature": ""}] if state is MessageState.COMPLETE else []
-    assert sent[1]["content"] == [
-        *written,
+        message = builder.message(state, now())
+        await ask(adapter, make_request(Message.user("When?"), message, results(result("t1")), model="qwen"))
+        messages = server.requests[-1].json["messages"]
+    thinking_sent = (
+        [{"type": "thinking", "thinking": "Add.", "signature": ""}] if state is MessageState.COMPLETE else []
+    )
+    assert messages[1]["content"] == [
+        *thinking_sent,
         {"type": "tool_use", "id": "t1", "name": "now", "input": {}},
     ]
 
 
 async def test_betas_travel_in_their_header(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
-        await ask(provider(server, http), asked(extra_options={"betas": ["a", "b"]}))
+        await ask(provider(server, http), make_request(extra_options={"betas": ["a", "b"]}))
     assert server.requests[0].headers["anthropic-beta"] == "a,b"
 
 
 async def test_where_an_answer_came_from_and_what_it_cost(http: HttpClient) -> None:
     headers = {"content-type": "text/event-stream", "request-id": "req_1"}
     async with Loopback(Reply(HELLO, headers=headers)) as server:
-        one, root = provider(server, http), server.root
-        events = [event async for event in one.stream(asked(temperature=0.5))]
-        long = [event async for event in one.stream(asked(caching=PromptCaching(lifetime="long")))]
+        adapter, root = provider(server, http), server.root
+        events = [event async for event in adapter.stream(make_request(temperature=0.5))]
+        long = [event async for event in adapter.stream(make_request(caching=PromptCaching(lifetime="long")))]
     started = events[0]
     assert isinstance(started, AnswerStarted)
     assert (started.origin.provider, started.origin.account) == ("anthropic", account_digest(root, MODEL))
     assert (started.origin.request_id, len(started.origin.prefix)) == ("req_1", 32)
     assert len(started.adjustments) == 1
     costs = [event.usage.cost for event in (*events, *long) if isinstance(event, UsageUpdate)]
-    assert costs == [pytest.approx((10 * 5 + 100 * 0.5 + 1000 * each + 5 * 25) / 1e6) for each in (6.25, 10)]
-    assert (one.state.input_tokens, one.state.cached_tokens, one.state.conversation_turns) == (2220, 200, 2)
+    assert costs == [pytest.approx((10 * 5 + 100 * 0.5 + 1000 * rate + 5 * 25) / 1e6) for rate in (6.25, 10)]
+    assert (adapter.state.input_tokens, adapter.state.cached_tokens, adapter.state.conversation_turns) == (2220, 200, 2)
 
 
 async def test_the_account_is_the_same_with_and_without_v1(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
         accounts: set[str] = set()
         for base in (server.root, server.url):
-            event = await anext(stream := provider(server, http, base_url=base).stream(asked()))
+            event = await anext(stream := provider(server, http, base_url=base).stream(make_request()))
             assert isinstance(event, AnswerStarted)
             accounts.add(event.origin.account)
             await stream.aclose()
@@ -204,18 +206,20 @@ def history(*tail: Message, root: str) -> tuple[Message, ...]:
     assert mine.origin is not None
     origin = mine.origin.model_copy(update={"account": account_digest(root, MODEL)})
     turns = (Message.user("a"), mine, Message.user("b"), answer(thought(), call()), results(result()))
-    owned = [each.model_copy(update={"origin": origin}) if each.origin is not None else each for each in turns]
+    owned = [
+        message.model_copy(update={"origin": origin}) if message.origin is not None else message for message in turns
+    ]
     return (*owned, *tail)
 
 
 def thoughts(body: Any) -> list[bool]:
-    return [any(part["type"] == "thinking" for part in each["content"]) for each in body["messages"]]
+    return [any(block["type"] == "thinking" for block in message["content"]) for message in body["messages"]]
 
 
 async def test_a_refusal_of_older_thinking_is_asked_once_more_without_it(http: HttpClient) -> None:
     async with Loopback(refused("bound"), Reply(HELLO)) as server:
-        events = [event async for event in provider(server, http).stream(asked(*history(root=server.root)))]
-    first, second = (each.json for each in server.requests)
+        events = [event async for event in provider(server, http).stream(make_request(*history(root=server.root)))]
+    first, second = (request.json for request in server.requests)
     assert thoughts(first) == [False, True, False, True, False]
     assert thoughts(second) == [False, False, False, True, False]
     assert isinstance(events[0], AnswerStarted)
@@ -226,20 +230,20 @@ async def test_a_refusal_of_older_thinking_is_asked_once_more_without_it(http: H
 async def test_only_once_only_for_400_and_only_with_older_thinking(http: HttpClient) -> None:
     async with Loopback(refused("bound"), refused("other")) as server:
         with pytest.raises(InvalidRequest, match="other"):
-            await anext(provider(server, http).stream(asked(*history(root=server.root))))
+            await anext(provider(server, http).stream(make_request(*history(root=server.root))))
         assert len(server.requests) == 2
     async with Loopback(refused(status=422)) as server:
         with pytest.raises(InvalidRequest):
-            await anext(provider(server, http).stream(asked(*history(root=server.root))))
+            await anext(provider(server, http).stream(make_request(*history(root=server.root))))
         assert len(server.requests) == 1
     async with Loopback(refused()) as server:
         with pytest.raises(InvalidRequest):
-            await anext(provider(server, http).stream(asked(*history(root=server.root)[2:])))
+            await anext(provider(server, http).stream(make_request(*history(root=server.root)[2:])))
         assert len(server.requests) == 1
 
 
 async def test_a_conversation_keeps_what_binds(http: HttpClient) -> None:
-    """Two questions to a model that binds: the thinking of the first answer goes back, because nothing changed."""
+    """To a model that binds its thinking to the prefix, thinking is sent back while nothing before it changed."""
     thinking = [
         {
             "type": "content_block_start",
@@ -249,30 +253,30 @@ async def test_a_conversation_keeps_what_binds(http: HttpClient) -> None:
         {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}},
         {"type": "content_block_stop", "index": 0},
     ]
-    stream = sse(STREAM[0], *thinking, *({**each, "index": 1} if "index" in each else each for each in STREAM[1:]))
+    stream = sse(STREAM[0], *thinking, *({**item, "index": 1} if "index" in item else item for item in STREAM[1:]))
     model = "claude-fable-5-2"
     async with Loopback(Reply(stream)) as server:
-        one = provider(server, http)
-        said: list[Message] = []
+        adapter = provider(server, http)
+        conversation: list[Message] = []
         for prompt in ("a", "b", "c"):
-            said.append(Message.user(prompt))
+            conversation.append(Message.user(prompt))
             builder = AnswerBuilder("m", model)
-            async for event in one.stream(asked(*said, model=model, system_prompt="S")):
+            async for event in adapter.stream(make_request(*conversation, model=model, system_prompt="S")):
                 builder.feed(event, now())
-            said.append(builder.message(MessageState.COMPLETE, now()))
-    assert [thoughts(each.json).count(True) for each in server.requests] == [0, 1, 2]
+            conversation.append(builder.message(MessageState.COMPLETE, now()))
+    assert [thoughts(item.json).count(True) for item in server.requests] == [0, 1, 2]
 
 
 async def test_the_key_is_taken_out_of_what_servers_echo(http: HttpClient) -> None:
     echo = {"type": "error", "error": {"type": "api_error", "message": f"bad {KEY}"}}
     async with Loopback(refused(KEY, 401, "authentication_error"), Reply(sse(STREAM[0], echo))) as server:
-        one = provider(server, http, KEY)
+        adapter = provider(server, http, KEY)
         for _ in range(2):
             with pytest.raises(ProviderError) as caught:
-                async for _event in one.stream(asked()):
+                async for _event in adapter.stream(make_request()):
                     pass
             assert KEY not in f"{caught.value!r} {caught.value.detail} {caught.value.message}"
-    assert KEY not in f"{one!r} {vars(one)!r}"
+    assert KEY not in f"{adapter!r} {vars(adapter)!r}"
 
 
 @pytest.mark.parametrize("base", ["", "anthropic", "ftp://x", "https://u:p@x"])
@@ -283,7 +287,7 @@ def test_addresses_that_are_none(base: str) -> None:
 
 async def test_closing_closes_the_connection(http: HttpClient) -> None:
     async with Loopback(Reply([HELLO[:500]], hold=asyncio.Event())) as server:
-        stream = provider(server, http).stream(asked())
+        stream = provider(server, http).stream(make_request())
         await anext(stream)
         await stream.aclose()
         await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
@@ -300,7 +304,7 @@ async def test_other_things_are_no_answers(http: HttpClient) -> None:
 async def test_a_whole_message_in_place_of_a_stream(http: HttpClient) -> None:
     message = {"type": "message", "id": "m", "content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn"}
     async with Loopback(Reply(json.dumps(message).encode(), headers=JSON)) as server:
-        assert [each["type"] for each in await ask(provider(server, http))] == [
+        assert [event["type"] for event in await ask(provider(server, http))] == [
             "content_delta",
             "message_delta",
             "done",
@@ -314,18 +318,18 @@ async def test_listing(http: HttpClient) -> None:
     }
 
     async with Loopback(choose=lambda request: Reply(json.dumps(pages[request.path]).encode(), headers=JSON)) as server:
-        one = provider(server, http, KEY)
-        assert one.model_info(MODEL).capabilities.max_output_tokens == 128_000
-        models = await one.list_models()
-    assert [each.id for each in models] == [MODEL, "new"]
-    known = one.model_info(MODEL)
-    assert (known.title, known.capabilities.max_output_tokens, known.capabilities.binds_prefix) == (
+        adapter = provider(server, http, KEY)
+        assert adapter.model_info(MODEL).capabilities.max_output_tokens == 128_000
+        models = await adapter.list_models()
+    assert [model_or_request.id for model_or_request in models] == [MODEL, "new"]
+    info = adapter.model_info(MODEL)
+    assert (info.title, info.capabilities.max_output_tokens, info.capabilities.binds_prefix) == (
         "Claude Opus 5",
         5000,
         False,
     )
-    assert all(each.headers["anthropic-version"] == "2026-10-21" for each in server.requests)
-    assert all(each.headers["x-api-key"] == KEY for each in server.requests)
+    assert all(model_or_request.headers["anthropic-version"] == "2026-10-21" for model_or_request in server.requests)
+    assert all(model_or_request.headers["x-api-key"] == KEY for model_or_request in server.requests)
 
 
 async def test_counting(http: HttpClient) -> None:
@@ -335,70 +339,72 @@ async def test_counting(http: HttpClient) -> None:
         Reply(b'{"n":1}', headers=JSON),
     ]
     async with Loopback(*replies, refused()) as server:
-        one = provider(server, http)
-        counts = [await one.count_tokens(asked(reasoning=ReasoningEffort())) for _ in replies]
+        adapter = provider(server, http)
+        counts = [await adapter.count_tokens(make_request(reasoning=ReasoningEffort())) for _ in replies]
         with pytest.raises(InvalidRequest):
-            await one.count_tokens(asked())
+            await adapter.count_tokens(make_request())
     assert (counts[0].tokens, counts[0].margin) == (42, 0.0)
-    assert [each.margin for each in counts[1:]] == [ESTIMATE_MARGIN, ESTIMATE_MARGIN]
+    assert [count.margin for count in counts[1:]] == [ESTIMATE_MARGIN, ESTIMATE_MARGIN]
     assert counts[1].tokens > 0
     assert server.requests[0].path == "/v1/messages/count_tokens"
     assert not {"max_tokens", "stream"} & server.requests[0].json.keys()
 
 
-def warm(written: int, read: int = 0) -> Reply:
-    usage = {"input_tokens": 3, "cache_creation_input_tokens": written, "cache_read_input_tokens": read}
+def warm(cache_written: int, cache_read: int = 0) -> Reply:
+    usage = {"input_tokens": 3, "cache_creation_input_tokens": cache_written, "cache_read_input_tokens": cache_read}
     return Reply(json.dumps({"type": "message", "content": [], "usage": usage}).encode(), headers=JSON)
 
 
 async def test_keeping_a_prompt(http: HttpClient) -> None:
-    request: ModelRequest = asked(system_prompt="S", caching=PromptCaching(enabled=False))
+    request: ModelRequest = make_request(system_prompt="S", caching=PromptCaching(enabled=False))
     async with Loopback(warm(2000, 100), warm(2000), warm(0)) as server:
-        one = provider(server, http)
+        adapter = provider(server, http)
         before = now()
-        short, long = await one.prompt_cache(request), await one.prompt_cache(request, seconds=301)
-        nothing = await one.prompt_cache(request)
-    bodies = [each.json for each in server.requests]
-    assert [(each["max_tokens"], "stream" in each) for each in bodies] == [(0, False)] * 3
-    assert [each["system"][0]["cache_control"].get("ttl") for each in bodies] == [None, "1h", None]
+        short, long = await adapter.prompt_cache(request), await adapter.prompt_cache(request, seconds=301)
+        nothing = await adapter.prompt_cache(request)
+    bodies = [body.json for body in server.requests]
+    assert [(body["max_tokens"], "stream" in body) for body in bodies] == [(0, False)] * 3
+    assert [body["system"][0]["cache_control"].get("ttl") for body in bodies] == [None, "1h", None]
     assert short.expires_at is not None
     assert long.expires_at is not None
     assert short.tokens == 2100
     assert timedelta(minutes=4) < short.expires_at - before < timedelta(minutes=6)
     assert timedelta(minutes=59) < long.expires_at - before < timedelta(minutes=61)
     assert (nothing.tokens, nothing.expires_at) == (0, None)
-    assert one.state.request_count == 3
+    assert adapter.state.request_count == 3
 
 
 async def test_servers_that_do_not_keep_prompts(http: HttpClient) -> None:
-    async with Loopback(refused(), refused(status=404, kind="not_found_error"), Reply(b"hm", headers=JSON)) as server:
-        one = provider(server, http)
+    async with Loopback(
+        refused(), refused(status=404, error_type="not_found_error"), Reply(b"hm", headers=JSON)
+    ) as server:
+        adapter = provider(server, http)
         for _ in range(2):
             with pytest.raises(CachingNotSupported):
-                await one.prompt_cache(asked())
+                await adapter.prompt_cache(make_request())
         with pytest.raises(UnreadableAnswer):
-            await one.prompt_cache(asked())
+            await adapter.prompt_cache(make_request())
 
 
 async def test_a_request_beyond_32_mb_is_refused_before_the_network(http: HttpClient) -> None:
-    one = Anthropic(base_url="https://api.anthropic.com", http=http, catalogue=TABLE)
+    adapter = Anthropic(base_url="https://api.anthropic.com", http=http, catalogue=TABLE)
     with pytest.raises(TooLarge):
-        await anext(one.stream(asked(Message.user("x" * 34_000_000))))
+        await anext(adapter.stream(make_request(Message.user("x" * 34_000_000))))
 
 
 async def test_errors_keep_their_kind(http: HttpClient) -> None:
     async with Loopback(refused("gone", 404, "not_found_error")) as server:
         with pytest.raises(NotFound) as caught:
-            await anext(provider(server, http).stream(asked()))
+            await anext(provider(server, http).stream(make_request()))
     assert caught.value.message == "gone"
 
 
 def test_what_it_says_about_itself() -> None:
-    one = Anthropic(base_url="https://api.anthropic.com/v1", http=HttpClient(), catalogue=TABLE)
-    assert one.dialect == "anthropic"
-    limits = {model: one.picture_limits(model) for model in (MODEL, "claude-sonnet-4-5", "claude-opus-4-6", "m")}
-    assert [each.downscale_edge for each in limits.values()] == [2576, 1568, 1568, 2576]
-    assert [each.max_count for each in limits.values()] == [600, 100, 600, 600]
+    adapter = Anthropic(base_url="https://api.anthropic.com/v1", http=HttpClient(), catalogue=TABLE)
+    assert adapter.dialect == "anthropic"
+    limits = {model: adapter.picture_limits(model) for model in (MODEL, "claude-sonnet-4-5", "claude-opus-4-6", "m")}
+    assert [limit.downscale_edge for limit in limits.values()] == [2576, 1568, 1568, 2576]
+    assert [limit.max_count for limit in limits.values()] == [600, 100, 600, 600]
     first = limits[MODEL]
     assert (first.max_bytes, first.max_edge, first.many_images, first.many_images_max_edge) == (
         7_864_320,

@@ -1,4 +1,4 @@
-"""Whatever a history holds: nothing that the page refuses is sent, and what is sent reads back as what was said."""
+"""Any history: nothing that the protocol page refuses is sent, and all texts and calls of the history are."""
 
 from typing import Any
 
@@ -10,7 +10,15 @@ from desktop_agent.types.blocks import Block, Outcome, ServerStep, Text, Thinkin
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import Origin, StopReason
 from desktop_agent.types.providers import PromptCaching
-from tests.desktop_agent.providers.dialects.anthropic.bodies import THOUGHTS, TOOL, account, asked, body, made, plain
+from tests.desktop_agent.providers.dialects.anthropic.bodies import (
+    THOUGHTS,
+    TOOL,
+    account,
+    body,
+    make_body,
+    make_request,
+    plain,
+)
 from tests.frame.examples import examples
 
 MODELS = ("claude-opus-5", "claude-fable-5-2", "claude-sonnet-5", "claude-sonnet-4-5", "somebody-elses")
@@ -50,13 +58,13 @@ STEP = st.sampled_from(
 ORIGINS = st.sampled_from(["own", "elsewhere", "none", "foreign"])
 
 
-def _origin(kind: str, model: str) -> Origin | None:
-    found = {
+def _origin(whose: str, model: str) -> Origin | None:
+    origins = {
         "own": Origin(provider="anthropic", account=account(model)),
         "elsewhere": Origin(provider="anthropic", account="0"),
         "foreign": Origin(provider="gemini", account=account(model)),
     }
-    return found.get(kind)
+    return origins.get(whose)
 
 
 @st.composite
@@ -83,74 +91,81 @@ RESULT = st.builds(
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[str, tuple[Message, ...]]:
     model = draw(st.sampled_from(MODELS))
-    one = st.one_of(
+    message = st.one_of(
         WORDS.map(Message.user),
         WORDS.map(Message.system),
         st.lists(RESULT, max_size=3).map(Message.tool_results),
         answers(model),
         answers(model),
     )
-    return model, tuple(draw(st.lists(one, max_size=8)))
+    return model, tuple(draw(st.lists(message, max_size=8)))
 
 
 def read_back(messages: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:
-    """A small reader of its own: role, kind and content of every block."""
+    """Return role, type and content of every block."""
     return [
-        (each["role"], part["type"], part.get("text", part.get("id", part.get("tool_use_id"))))
-        for each in messages
-        for part in each["content"]
+        (message["role"], block["type"], block.get("text", block.get("id", block.get("tool_use_id"))))
+        for message in messages
+        for block in message["content"]
     ]
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(histories())
-def test_nothing_that_is_refused(drawn: tuple[str, tuple[Message, ...]]) -> None:
+def test_nothing_is_sent_that_the_api_refuses(drawn: tuple[str, tuple[Message, ...]]) -> None:
     model, given_messages = drawn
     for lifetime in ("short", "long"):
-        request = asked(model=model, tools=(TOOL,), system_prompt="S", caching=PromptCaching(lifetime=lifetime))
+        request = make_request(model=model, tools=(TOOL,), system_prompt="S", caching=PromptCaching(lifetime=lifetime))
         request = type(request)(model, given_messages, request.tools, request.tool_choice, request.config)
-        found = body(request)
-        steps = [part for each in found["messages"] for part in each["content"] if "tool_use_id" in part]
+        fields = body(request)
+        steps = [block for message in fields["messages"] for block in message["content"] if "tool_use_id" in block]
         uses = [
-            part["id"] for each in found["messages"] for part in each["content"] if part["type"] == "server_tool_use"
+            block["id"]
+            for message in fields["messages"]
+            for block in message["content"]
+            if block["type"] == "server_tool_use"
         ]
-        assert all(part["tool_use_id"] in uses for part in steps if part["type"] == "web_search_tool_result")
-        last = found["messages"][-1]
-        said = [each for each in given_messages if each.role is Role.ASSISTANT and each.blocks]
-        assert last["role"] != "assistant" or any(each.stop_reason is StopReason.PAUSE_TURN for each in said)
+        assert all(block["tool_use_id"] in uses for block in steps if block["type"] == "web_search_tool_result")
+        last = fields["messages"][-1]
+        answers_given = [message for message in given_messages if message.role is Role.ASSISTANT and message.blocks]
+        assert last["role"] != "assistant" or any(
+            message.stop_reason is StopReason.PAUSE_TURN for message in answers_given
+        )
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(histories())
 def test_what_is_sent_reads_back_as_what_was_said(drawn: tuple[str, tuple[Message, ...]]) -> None:
     model, given_messages = drawn
-    if any(each.stop_reason is StopReason.REFUSAL for each in given_messages):
+    if any(message.stop_reason is StopReason.REFUSAL for message in given_messages):
         return
-    request = type(asked())(model, given_messages)
-    written = read_back(plain(body(request)["messages"]))
+    request = type(make_request())(model, given_messages)
+    blocks_sent = read_back(plain(body(request)["messages"]))
     for role, wire_role in ((Role.USER, "user"), (Role.ASSISTANT, "assistant")):
         texts = [
             block.text
-            for each in given_messages
-            if each.role is role
-            for block in each.blocks
+            for message in given_messages
+            if message.role is role
+            for block in message.blocks
             if isinstance(block, Text) and block.text.strip()
         ]
-        found = [text for found_role, kind, text in written if (found_role, kind) == (wire_role, "text")]
-        assert [text for text in found if text not in (CONTINUE_PROMPT, BEGIN_PROMPT)] == texts
-    calls = [block for each in given_messages for block in each.tool_uses if each.role is Role.ASSISTANT]
-    ids = [name for _, kind, name in written if kind == "tool_use"]
+        texts_sent = [
+            text for found_role, block_type, text in blocks_sent if (found_role, block_type) == (wire_role, "text")
+        ]
+        assert [text for text in texts_sent if text not in (CONTINUE_PROMPT, BEGIN_PROMPT)] == texts
+    calls = [block for message in given_messages for block in message.tool_uses if message.role is Role.ASSISTANT]
+    ids = [name for _, block_type, name in blocks_sent if block_type == "tool_use"]
     assert len(ids) == len(calls)
-    assert [name for _, kind, name in written if kind == "tool_result"] == ids
+    assert [name for _, block_type, name in blocks_sent if block_type == "tool_result"] == ids
 
 
 @settings(max_examples=examples(200), deadline=None)
 @given(histories())
 def test_what_was_asked_is_what_the_next_request_begins_with(drawn: tuple[str, tuple[Message, ...]]) -> None:
-    """A prefix stays a prefix: else every cache would miss and every bound block be stripped."""
+    """A prefix stays a prefix, else every cache would miss and every bound thinking block would be dropped."""
     model, given_messages = drawn
-    request = type(asked())(model, given_messages)
-    before = made(request)
+    request = type(make_request())(model, given_messages)
+    before = make_body(request)
     answer = Message(
         role=Role.ASSISTANT,
         blocks=(
@@ -164,38 +179,40 @@ def test_what_was_asked_is_what_the_next_request_begins_with(drawn: tuple[str, t
     later = (*given_messages, answer, Message.user("next"))
     assert_bound(plain(before.fields["messages"]), plain(body(type(request)(model, later)))["messages"], model)
     after = plain(body(type(request)(model, later[:-1])))["messages"]
-    kept = [part for each in after for part in each["content"] if part.get("signature") == "bmV3"]
+    new_thoughts = [block for message in after for block in message["content"] if block.get("signature") == "bmV3"]
     wire = plain(before.fields["messages"])
-    assert len(kept) == 1
-    assert [part for each in wire for part in each["content"]] == [part for each in after for part in each["content"]][
-        : sum(len(each["content"]) for each in wire)
-    ]
+    assert len(new_thoughts) == 1
+    assert [block for message in wire for block in message["content"]] == [
+        block for message in after for block in message["content"]
+    ][: sum(len(message["content"]) for message in wire)]
 
 
-def assert_bound(read: list[dict[str, Any]], now: list[dict[str, Any]], model: str) -> None:
-    """Where the new thinking is sent to a model that binds, there stands before it exactly what was read then."""
-    parts = [part for each in now for part in each["content"]]
-    places = [place for place, part in enumerate(parts) if part.get("signature") == "bmV3"]
-    if places and model in ("claude-fable-5-2", "somebody-elses"):
-        assert parts[: places[0]] == [part for each in read for part in each["content"]]
+def assert_bound(messages_read: list[dict[str, Any]], messages_sent: list[dict[str, Any]], model: str) -> None:
+    """Assert that new thinking is sent to a model that binds only behind exactly the messages that it had read."""
+    parts = [block for message in messages_sent for block in message["content"]]
+    indexes = [index for index, block in enumerate(parts) if block.get("signature") == "bmV3"]
+    if indexes and model in ("claude-fable-5-2", "somebody-elses"):
+        assert parts[: indexes[0]] == [block for message in messages_read for block in message["content"]]
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(histories())
 def test_thinking_is_own_or_nothing(drawn: tuple[str, tuple[Message, ...]]) -> None:
     model, given_messages = drawn
-    found = plain(body(type(asked())(model, given_messages))["messages"])
-    sent = [part for each in found for part in each["content"] if part["type"] in THOUGHTS]
+    messages_sent = plain(body(type(make_request())(model, given_messages))["messages"])
+    thoughts_sent = [
+        sent_block for message in messages_sent for sent_block in message["content"] if sent_block["type"] in THOUGHTS
+    ]
     own = [
         block
-        for each in given_messages
-        for block in each.blocks
+        for message in given_messages
+        for block in message.blocks
         if isinstance(block, Thinking) and block.provider == "anthropic"
     ]
-    allowed = [{"thinking": each.text, **each.metadata} for each in own if each.metadata.get("signature")]
-    allowed += [each.metadata for each in own if "data" in each.metadata]
-    assert all(part in allowed for part in sent)
+    allowed = [{"thinking": message.text, **message.metadata} for message in own if message.metadata.get("signature")]
+    allowed += [message.metadata for message in own if "data" in message.metadata]
+    assert all(sent_block in allowed for sent_block in thoughts_sent)
 
 
 def test_words_for_what_is_missing_are_words() -> None:
-    assert all(each.strip() for each in (CONTINUE_PROMPT, BEGIN_PROMPT, NO_RESULT))
+    assert all(text.strip() for text in (CONTINUE_PROMPT, BEGIN_PROMPT, NO_RESULT))

@@ -70,11 +70,15 @@ async def listed(*pages: Any) -> tuple[list[str], list[str]]:
         queries.append(query)
         return json.dumps(pages[len(queries) - 1]).encode()
 
-    return [each.id for each in await fetch_models(exchange)], queries
+    return [model.id for model in await fetch_models(exchange)], queries
 
 
 def page(*ids: str, more: Any = True, last: Any = ...) -> dict[str, Any]:
-    return {"data": [{"id": each} for each in ids], "has_more": more, "last_id": ids[-1] if last is ... else last}
+    return {
+        "data": [{"id": model_id} for model_id in ids],
+        "has_more": more,
+        "last_id": ids[-1] if last is ... else last,
+    }
 
 
 async def test_all_pages() -> None:

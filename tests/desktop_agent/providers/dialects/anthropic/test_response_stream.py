@@ -1,4 +1,4 @@
-"""Streams made from the protocol page, for all that the recordings do not show."""
+"""Streams made from the protocol page, for what no recording shows."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ PING: Json = {"type": "ping"}
 
 
 def wire(*events: Json) -> bytes:
-    return b"".join(f"event: {each.get('type')}\ndata: {json.dumps(each)}\n\n".encode() for each in events)
+    return b"".join(f"event: {event.get('type')}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
 
 
 def block(index: int, start: Json, *deltas: Json, stop: bool = True) -> list[Json]:
@@ -40,13 +40,13 @@ def block(index: int, start: Json, *deltas: Json, stop: bool = True) -> list[Jso
     return [*events, {"type": "content_block_stop", "index": index}] if stop else events
 
 
-def text(index: int, *said: str, **start: Any) -> list[Json]:
-    deltas = [{"type": "text_delta", "text": each} for each in said]
+def text(index: int, *fragments: str, **start: Any) -> list[Json]:
+    deltas = [{"type": "text_delta", "text": fragment} for fragment in fragments]
     return block(index, {"type": "text", "text": "", **start}, *deltas)
 
 
 def call(index: int, *fragments: str, name: str = "f", call_id: str = "toolu_1", **more: Any) -> list[Json]:
-    deltas = [{"type": "input_json_delta", "partial_json": each} for each in fragments]
+    deltas = [{"type": "input_json_delta", "partial_json": fragment} for fragment in fragments]
     return block(index, {"type": "tool_use", "id": call_id, "name": name, "input": {}, **more}, *deltas)
 
 
@@ -84,16 +84,16 @@ def folded(*frames: Json, size: int = 0) -> list[Json]:
     return fold_with(pieces(wire(*frames), size), builder, reader_for(builder))
 
 
-def only(kind: type[Any], events: list[Any]) -> Any:
-    found = [each for each in events if isinstance(each, kind)]
-    assert len(found) == 1
-    return found[0]
+def only(event_type: type[Any], events: list[Any]) -> Any:
+    matching = [event for event in events if isinstance(event, event_type)]
+    assert len(matching) == 1
+    return matching[0]
 
 
 def test_pings_and_unknown_things_anywhere() -> None:
     odd: Json = {"type": "brand_new_event", "delta": {"type": "text_delta", "text": "no"}}
     frames = [PING, HEAD, odd, PING, *text(0, "a")[:-1], PING, odd, *text(0, "b")[1:], PING, *end(), PING]
-    assert [each["type"] for each in folded(*frames)] == [
+    assert [event["type"] for event in folded(*frames)] == [
         "content_delta",
         "content_delta",
         "message_delta",
@@ -107,9 +107,9 @@ def test_pings_and_unknown_things_anywhere() -> None:
 
 
 def test_each_text_block_stays_a_block_of_its_own() -> None:
-    said = message_of(HEAD, *text(0, "a", "b"), *text(1, "c"), *end())
-    assert [each.text for each in said.blocks if isinstance(each, Text)] == ["ab", "c"]
-    assert said.text == "abc"
+    message = message_of(HEAD, *text(0, "a", "b"), *text(1, "c"), *end())
+    assert [block.text for block in message.blocks if isinstance(block, Text)] == ["ab", "c"]
+    assert message.text == "abc"
 
 
 def test_text_that_starts_with_its_block() -> None:
@@ -117,7 +117,7 @@ def test_text_that_starts_with_its_block() -> None:
 
 
 def test_citations_go_along_and_back() -> None:
-    place = {
+    location = {
         "type": "web_search_result_location",
         "cited_text": "So it is.",
         "encrypted_index": "Eo8BCioIAhgB",
@@ -125,14 +125,14 @@ def test_citations_go_along_and_back() -> None:
         "url": "https://example.org/a",
     }
     page = {"type": "page_location", "cited_text": "q", "document_title": "Book", "document_index": 0}
-    cites = [{"type": "citations_delta", "citation": each} for each in (place, page)]
-    said = message_of(
+    cites = [{"type": "citations_delta", "citation": citation} for citation in (location, page)]
+    message = message_of(
         HEAD,
         *block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Yes."}, *cites),
         *text(1, " Plain."),
         *end(),
     )
-    first, second = said.blocks
+    first, second = message.blocks
     assert first == Text(
         text="Yes.",
         citations=(
@@ -140,16 +140,16 @@ def test_citations_go_along_and_back() -> None:
             Citation(title="Book", quoted="q"),
         ),
         provider="anthropic",
-        metadata={"wire_citations": [place, page]},
+        metadata={"wire_citations": [location, page]},
     )
     assert second == Text(text=" Plain.", provider="anthropic")
-    assert said.stop_details is not None
-    assert len(said.stop_details["citations"]) == 2
+    assert message.stop_details is not None
+    assert len(message.stop_details["citations"]) == 2
 
 
 def test_steps_of_the_servers() -> None:
     use = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
-    found = {
+    search_result = {
         "type": "web_search_tool_result",
         "tool_use_id": "srvtoolu_1",
         "content": [
@@ -162,17 +162,19 @@ def test_steps_of_the_servers() -> None:
             }
         ],
     }
-    deltas = [{"type": "input_json_delta", "partial_json": each} for each in ('{"que', 'ry": "cats"}')]
-    said = message_of(HEAD, *text(0, "Look."), *block(1, use, *deltas), *block(2, found), *end("pause_turn"))
-    assert said.stop_reason is StopReason.PAUSE_TURN
-    assert said.blocks[1:] == (
+    deltas = [{"type": "input_json_delta", "partial_json": fragment} for fragment in ('{"que', 'ry": "cats"}')]
+    message = message_of(HEAD, *text(0, "Look."), *block(1, use, *deltas), *block(2, search_result), *end("pause_turn"))
+    assert message.stop_reason is StopReason.PAUSE_TURN
+    assert message.blocks[1:] == (
         ServerStep(provider="anthropic", name="web_search", text="cats", raw={**use, "input": {"query": "cats"}}),
-        ServerStep(provider="anthropic", name="web_search_tool_result", text="T https://example.org", raw=found),
+        ServerStep(
+            provider="anthropic", name="web_search_tool_result", text="T https://example.org", raw=search_result
+        ),
     )
 
 
 @pytest.mark.parametrize(
-    ("raw", "name", "said"),
+    ("raw", "name", "expected"),
     [
         ({"type": "container_upload", "file_id": "file_1"}, "container_upload", "file_1"),
         (
@@ -212,15 +214,15 @@ def test_steps_of_the_servers() -> None:
         ({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}, "web_search", ""),
     ],
 )
-def test_every_kind_of_step(raw: Json, name: str, said: str) -> None:
+def test_every_kind_of_step(raw: Json, name: str, expected: str) -> None:
     step = only(ServerStep, events_of(HEAD, *block(0, raw), *end()))
-    assert (step.name, step.text, step.raw) == (name, said, raw)
+    assert (step.name, step.text, step.raw) == (name, expected, raw)
 
 
 def test_a_step_whose_input_broke_off_was_never_taken() -> None:
     use = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     events = events_of(HEAD, *block(0, use, {"type": "input_json_delta", "partial_json": '{"q'}), *end("max_tokens"))
-    assert not [each for each in events if isinstance(each, ServerStep)]
+    assert not [event for event in events if isinstance(event, ServerStep)]
 
 
 def test_unknown_blocks_are_kept_with_what_their_deltas_say() -> None:
@@ -235,34 +237,36 @@ def test_unknown_blocks_are_kept_with_what_their_deltas_say() -> None:
         *block(2, novel, {"type": "text_delta", "text": " are"}, {"type": "signature_delta", "signature": "c2ln"}),
         *end("compaction"),
     )
-    found = [each.raw for each in events if isinstance(each, Unknown)]
-    assert found == [
+    raws = [event.raw for event in events if isinstance(event, Unknown)]
+    assert raws == [
         fallback,
         {"type": "compaction", "content": "Summary.", "encrypted_content": "EuYB"},
         {"type": "poem", "text": "Roses are", "signature": "c2ln"},
     ]
-    assert all(each.provider == "anthropic" for each in events if isinstance(each, Unknown))
+    assert all(event.provider == "anthropic" for event in events if isinstance(event, Unknown))
     last = only(MessageDelta, events)
     assert (last.stop_reason, last.raw) == (StopReason.UNKNOWN, "compaction")
 
 
 def test_omitted_thinking_is_state_without_text() -> None:
     start = {"type": "thinking", "thinking": "", "signature": ""}
-    said = message_of(HEAD, *block(0, start, {"type": "signature_delta", "signature": "c2ln"}), *text(1, "x"), *end())
-    assert said.blocks[0].model_copy(update={"seconds": None}) == Thinking(
+    message = message_of(
+        HEAD, *block(0, start, {"type": "signature_delta", "signature": "c2ln"}), *text(1, "x"), *end()
+    )
+    assert message.blocks[0].model_copy(update={"seconds": None}) == Thinking(
         text="", provider="anthropic", metadata={"type": "thinking", "signature": "c2ln"}
     )
 
 
 def test_thinking_without_signature_deltas() -> None:
     start = {"type": "thinking", "thinking": "Hm", "signature": "whole"}
-    said = message_of(HEAD, *block(0, start), *end())
-    assert isinstance(said.blocks[0], Thinking)
-    assert (said.blocks[0].text, said.blocks[0].metadata["signature"]) == ("Hm", "whole")
+    message = message_of(HEAD, *block(0, start), *end())
+    assert isinstance(message.blocks[0], Thinking)
+    assert (message.blocks[0].text, message.blocks[0].metadata["signature"]) == ("Hm", "whole")
 
 
 @pytest.mark.parametrize(
-    ("fragments", "given"),
+    ("fragments", "expected"),
     [
         ((), {}),
         (("",), {}),
@@ -272,9 +276,9 @@ def test_thinking_without_signature_deltas() -> None:
         (('{"a":"\\ud83d', '\\ude00"}'), {"a": "😀"}),
     ],
 )
-def test_inputs_of_calls(fragments: tuple[str, ...], given: Json) -> None:
+def test_inputs_of_calls(fragments: tuple[str, ...], expected: Json) -> None:
     events = events_of(HEAD, *call(0, *fragments), *end("tool_use"))
-    assert only(ToolUse, events) == ToolUse(id="toolu_1", name="f", input=given)
+    assert only(ToolUse, events) == ToolUse(id="toolu_1", name="f", input=expected)
     assert only(MessageDelta, events).stop_reason is StopReason.TOOL_USE
 
 
@@ -299,8 +303,8 @@ def test_an_input_that_came_with_the_start_of_its_block() -> None:
 
 def test_what_else_stands_on_a_call_is_kept_for_its_way_back() -> None:
     caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
-    found = only(ToolUse, events_of(HEAD, *call(0, "{}", caller=caller), *end("tool_use")))
-    assert (found.provider, found.metadata) == ("anthropic", {"caller": caller})
+    tool_use = only(ToolUse, events_of(HEAD, *call(0, "{}", caller=caller), *end("tool_use")))
+    assert (tool_use.provider, tool_use.metadata) == ("anthropic", {"caller": caller})
 
 
 @pytest.mark.parametrize("fragments", [('{"a": "b',), ("",), (), ('{"a": 1',)])
@@ -312,17 +316,17 @@ def test_a_cut_call_is_none(fragments: tuple[str, ...], reason: str) -> None:
 
 def test_a_broken_call_in_the_middle_is_shown_and_never_runs() -> None:
     events = events_of(HEAD, *call(0, '{"a": '), *call(1, call_id="toolu_2"), *text(2, "x"), *end("tool_use"))
-    kinds = [each for each in events if isinstance(each, (ToolUse, ContentDelta))]
-    assert [getattr(each, "id", None) for each in kinds] == ["toolu_1", "toolu_2", None]
+    kinds = [event for event in events if isinstance(event, (ToolUse, ContentDelta))]
+    assert [getattr(event, "id", None) for event in kinds] == ["toolu_1", "toolu_2", None]
     assert isinstance(kinds[0], ToolUse)
     assert kinds[0].malformed == '{"a": '
 
 
 def test_calls_whose_pieces_come_in_turns() -> None:
-    one = call(0, '{"a":1}', call_id="toolu_1")
-    two = call(1, '{"b":2}', call_id="toolu_2")
-    events = events_of(HEAD, one[0], two[0], one[1], two[1], one[2], two[2], *end("tool_use"))
-    assert [each.input for each in events if isinstance(each, ToolUse)] == [{"a": 1}, {"b": 2}]
+    first = call(0, '{"a":1}', call_id="toolu_1")
+    second = call(1, '{"b":2}', call_id="toolu_2")
+    events = events_of(HEAD, first[0], second[0], first[1], second[1], first[2], second[2], *end("tool_use"))
+    assert [event.input for event in events if isinstance(event, ToolUse)] == [{"a": 1}, {"b": 2}]
 
 
 def test_usage_is_cumulative_and_null_keeps() -> None:
@@ -356,7 +360,7 @@ def test_usage_is_cumulative_and_null_keeps() -> None:
 def test_unknown_usage_is_not_zero(usage: Any) -> None:
     head = {"type": "message_start", "message": {"usage": usage}}
     events = events_of(head, *text(0, "x"), {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, STOP)
-    assert not [each for each in events if isinstance(each, UsageUpdate)]
+    assert not [event for event in events if isinstance(event, UsageUpdate)]
     assert only(UsageUpdate, events_of(head, *text(0, "x"), *end())).usage == Usage(output_tokens=7)
 
 
@@ -375,55 +379,55 @@ def test_unknown_usage_is_not_zero(usage: Any) -> None:
     ],
 )
 def test_stop_reasons(raw: str | None, reason: StopReason) -> None:
-    found = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end(raw)))
-    told = {"no_call": True} if raw == "tool_use" else None
-    assert (found.stop_reason, found.raw, found.details) == (reason, raw, told)
+    delta = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end(raw)))
+    details = {"no_call": True} if raw == "tool_use" else None
+    assert (delta.stop_reason, delta.raw, delta.details) == (reason, raw, details)
 
 
 def test_details_of_the_end() -> None:
     refusal = {"type": "refusal", "category": "bio", "explanation": None}
-    found = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end("refusal", stop_details=refusal)))
-    assert found.details == refusal
-    found = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end("stop_sequence", stop_sequence="END")))
-    assert found.details == {"stop_sequence": "END"}
+    final = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end("refusal", stop_details=refusal)))
+    assert final.details == refusal
+    final = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end("stop_sequence", stop_sequence="END")))
+    assert final.details == {"stop_sequence": "END"}
     container = {"id": "container_1", "expires_at": "2026-11-20T12:00:00Z"}
-    found = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end("end_turn", container=container)))
-    assert found.details == {"container": container}
+    final = only(MessageDelta, events_of(HEAD, *text(0, "x"), *end("end_turn", container=container)))
+    assert final.details == {"container": container}
     assert only(MessageDelta, events_of(HEAD, *end())).details == {"empty": True}
 
 
 def test_an_error_ends_everything() -> None:
     error: Json = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
-    found = folded(
+    events = folded(
         HEAD, *call(0, '{"a":1}'), *call(1, call_id="toolu_2"), *call(2, '{"b"', call_id="toolu_3"), error, *end()
     )
-    assert [(each["type"], each.get("id")) for each in found] == [
+    assert [(event["type"], event.get("id")) for event in events] == [
         ("tool_use", "toolu_1"),
         ("tool_use", "toolu_2"),
         ("usage", None),
         ("error", None),
     ]
-    assert (found[-1]["kind"], found[-1]["message"]) == ("overloaded", "busy")
+    assert (events[-1]["kind"], events[-1]["message"]) == ("overloaded", "busy")
     for bare in ({"error": {"type": "api_error", "message": "m"}}, {"type": "error"}):
         assert folded(HEAD, *text(0, "x"), bare)[-1]["kind"] == "server"
 
 
 @pytest.mark.parametrize("size", [0, 1])
 def test_an_end_without_a_stop_reason_is_a_cut_and_one_without_message_stop_is_none(size: int) -> None:
-    whole = [HEAD, *text(0, "x"), *end()]
-    assert whole[-2]["delta"]["stop_reason"] == "end_turn"
-    for length in range(1, len(whole) - 1):
-        assert folded(*whole[:length], size=size)[-1] == {"type": "error", "kind": "truncated", "message": ""}
-    for length in (len(whole) - 1, len(whole)):
-        found = folded(*whole[:length], size=size)
-        assert found[-1] == {"type": "done"}
-        assert [each["stop_reason"] for each in found if each["type"] == "message_delta"] == ["end_turn"]
+    complete = [HEAD, *text(0, "x"), *end()]
+    assert complete[-2]["delta"]["stop_reason"] == "end_turn"
+    for length in range(1, len(complete) - 1):
+        assert folded(*complete[:length], size=size)[-1] == {"type": "error", "kind": "truncated", "message": ""}
+    for length in (len(complete) - 1, len(complete)):
+        events = folded(*complete[:length], size=size)
+        assert events[-1] == {"type": "done"}
+        assert [event["stop_reason"] for event in events if event["type"] == "message_delta"] == ["end_turn"]
 
 
 def test_a_call_that_nobody_stopped_has_the_input_of_its_start() -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {"city": "Paris"}}
-    found = folded(HEAD, *block(0, start, stop=False), *end("tool_use"))
-    assert [each["input"] for each in found if each["type"] == "tool_use"] == [{"city": "Paris"}]
+    events = folded(HEAD, *block(0, start, stop=False), *end("tool_use"))
+    assert [event["input"] for event in events if event["type"] == "tool_use"] == [{"city": "Paris"}]
 
 
 @pytest.mark.parametrize(
@@ -431,17 +435,19 @@ def test_a_call_that_nobody_stopped_has_the_input_of_its_start() -> None:
 )
 def test_a_call_has_the_input_of_its_start_also_where_another_block_takes_its_place(after: Json) -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {"city": "Paris"}}
-    found = folded(HEAD, *block(0, start, stop=False), *block(0, after, stop=False), *end("tool_use"))
-    assert next(each["input"] for each in found if each["type"] == "tool_use") == {"city": "Paris"}
+    events = folded(HEAD, *block(0, start, stop=False), *block(0, after, stop=False), *end("tool_use"))
+    assert next(event["input"] for event in events if event["type"] == "tool_use") == {"city": "Paris"}
 
 
 def test_a_call_has_the_input_that_came_in_an_odd_place() -> None:
     start = {"type": "tool_use", "id": "toolu_1", "name": "get", "input": {"city": "Paris"}}
-    empty, whole = ({"type": "input_json_delta", "partial_json": each} for each in ("{}", '{"city":"Paris"}'))
-    late = {"type": "content_block_delta", "index": 0, "delta": whole}
+    empty, complete = (
+        {"type": "input_json_delta", "partial_json": fragment} for fragment in ("{}", '{"city":"Paris"}')
+    )
+    late = {"type": "content_block_delta", "index": 0, "delta": complete}
     for events in (block(0, start, empty), [*block(0, {**start, "input": {}}), late]):
-        found = folded(HEAD, *events, *end("tool_use"))
-        assert [each["input"] for each in found if each["type"] == "tool_use"] == [{"city": "Paris"}]
+        canonical = folded(HEAD, *events, *end("tool_use"))
+        assert [fragment["input"] for fragment in canonical if fragment["type"] == "tool_use"] == [{"city": "Paris"}]
 
 
 def test_a_call_that_never_began_is_heard_of() -> None:
@@ -450,23 +456,23 @@ def test_a_call_that_never_began_is_heard_of() -> None:
         "index": 1,
         "delta": {"type": "input_json_delta", "partial_json": '{"a":1}'},
     }
-    found = folded(HEAD, delta, {"type": "content_block_stop", "index": 1}, *end("tool_use"))
-    assert [bool(each["malformed"]) for each in found if each["type"] == "tool_use"] == [True]
+    events = folded(HEAD, delta, {"type": "content_block_stop", "index": 1}, *end("tool_use"))
+    assert [bool(event["malformed"]) for event in events if event["type"] == "tool_use"] == [True]
 
 
-@pytest.mark.parametrize("kind", ["text", "thinking", "redacted_thinking", "tool_use"])
-def test_a_delta_that_its_block_did_not_announce_is_what_it_says(kind: str) -> None:
+@pytest.mark.parametrize("block_type", ["text", "thinking", "redacted_thinking", "tool_use"])
+def test_a_delta_that_its_block_did_not_announce_is_what_it_says(block_type: str) -> None:
     deltas: list[Json] = [{"type": "thinking_delta", "thinking": "Hm"}, {"type": "text_delta", "text": "Hello"}]
-    start = {"type": kind, "id": "toolu_1", "name": "get", "input": {}}
+    start = {"type": block_type, "id": "toolu_1", "name": "get", "input": {}}
     events = events_of(HEAD, *block(0, start, *deltas), *end())
-    assert "".join(each.text for each in events if isinstance(each, ContentDelta)) == "Hello"
-    assert "".join(each.text for each in events if isinstance(each, ThinkingDelta)) == "Hm"
+    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == "Hello"
+    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == "Hm"
 
 
 def test_cut_thinking_has_no_signature() -> None:
     start = {"type": "thinking", "thinking": "", "signature": ""}
-    found = folded(HEAD, *block(0, start, {"type": "thinking_delta", "thinking": "Hm"}, stop=False))
-    assert found[1]["metadata"] == {"type": "thinking", "signature": ""}
+    events = folded(HEAD, *block(0, start, {"type": "thinking_delta", "thinking": "Hm"}, stop=False))
+    assert events[1]["metadata"] == {"type": "thinking", "signature": ""}
 
 
 def test_a_whole_message_in_place_of_a_stream() -> None:
@@ -484,8 +490,8 @@ def test_a_whole_message_in_place_of_a_stream() -> None:
         "usage": {"input_tokens": 1, "output_tokens": 2},
     }
     builder = PartBuilder("anthropic")
-    found = fold_with([json.dumps(message).encode()], builder, reader_for(builder))
-    assert [each["type"] for each in found] == [
+    events = fold_with([json.dumps(message).encode()], builder, reader_for(builder))
+    assert [event["type"] for event in events] == [
         "thinking_delta",
         "thinking_block",
         "content_delta",
@@ -495,7 +501,7 @@ def test_a_whole_message_in_place_of_a_stream() -> None:
         "usage",
         "done",
     ]
-    assert found[3]["input"] == {"a": 1}
+    assert events[3]["input"] == {"a": 1}
 
 
 def test_careless_servers_are_understood() -> None:
@@ -507,8 +513,8 @@ def test_careless_servers_are_understood() -> None:
         {"type": "content_block_start", "index": None, "content_block": {"type": "text", "text": "b"}},
         {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "c"}},
     ]
-    found = folded(HEAD, *loose, *end())
-    assert "".join(each.get("text", "") for each in found) == "abc"
+    events = folded(HEAD, *loose, *end())
+    assert "".join(event.get("text", "") for event in events) == "abc"
 
 
 def test_names_of_tools_are_their_own_again() -> None:
@@ -518,4 +524,4 @@ def test_names_of_tools_are_their_own_again() -> None:
 
 def test_text_closes_where_its_block_does() -> None:
     events = events_of(HEAD, *text(0, "a"), *text(1, "b"), *end())
-    assert [type(each) for each in events[1:5]] == [ContentDelta, TextClosed, ContentDelta, TextClosed]
+    assert [type(event) for event in events[1:5]] == [ContentDelta, TextClosed, ContentDelta, TextClosed]
