@@ -1,4 +1,4 @@
-"""Streams of generateContent made by hand, and what becomes of them."""
+"""Streams of generateContent made by hand, and readers of their events."""
 
 import json
 from datetime import UTC, datetime
@@ -24,27 +24,27 @@ USAGE = {"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7}
 
 
 def chunk(*parts: dict[str, Any], top: dict[str, Any] | None = None, **candidate: Any) -> dict[str, Any]:
-    """One chunk; `finish` is its finishReason, `top` stands beside its candidates."""
+    """Return one chunk; `finish` is its finishReason, `top` are fields beside its candidates."""
     content = {"content": {"parts": list(parts), "role": "model"}} if parts else {}
     finish = candidate.pop("finish", None)
-    ended = {"finishReason": finish} if finish else {}
-    return {"candidates": [{**content, **ended, "index": 0, **candidate}], **(top or {})}
+    end = {"finishReason": finish} if finish else {}
+    return {"candidates": [{**content, **end, "index": 0, **candidate}], **(top or {})}
 
 
 def sse(*chunks: Any, end: str = "\r\n") -> bytes:
-    """An event stream; strings go as they are."""
-    texts = [each if isinstance(each, str) else f"data: {json.dumps(each)}" for each in chunks]
+    """Return an event stream; strings are sent unchanged."""
+    texts = [event if isinstance(event, str) else f"data: {json.dumps(event)}" for event in chunks]
     return "".join(f"{text}{end}{end}" for text in texts).encode()
 
 
 def fold(chunks: list[bytes]) -> list[dict[str, Any]]:
-    """Bytes to canonical events."""
+    """Fold bytes to canonical events."""
     builder = PartBuilder("gemini", call_id=counted_ids(), may_repeat=True)
     return fold_with(chunks, builder, FrameReader(builder, {}))
 
 
-def read(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]:
-    """The typed events themselves, and what failed."""
+def read_events(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]:
+    """Return the typed events and the error of the stream."""
     decoder, builder = SseDecoder(), PartBuilder("gemini", call_id=counted_ids())
     reader = FrameReader(builder, {})
     for frame in [*decoder.feed(data), *decoder.finish()]:
@@ -59,19 +59,19 @@ def read(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]:
 
 
 def blocks(data: bytes) -> list[TextClosed | ServerStep | Image | Unknown]:
-    """What canonical events leave out."""
-    return [each for each in read(data)[0] if isinstance(each, (TextClosed, ServerStep, Image, Unknown))]
+    """Return the blocks that canonical events leave out."""
+    return [event for event in read_events(data)[0] if isinstance(event, (TextClosed, ServerStep, Image, Unknown))]
 
 
 def ending(data: bytes) -> MessageDelta:
-    """How it stopped."""
-    (found,) = [each for each in read(data)[0] if isinstance(each, MessageDelta)]
-    return found
+    """Return the one event that tells how the answer stopped."""
+    (delta,) = [event for event in read_events(data)[0] if isinstance(event, MessageDelta)]
+    return delta
 
 
 def answer(data: bytes, origin: Origin = OWN, model: str = MODEL) -> Message:
-    """The message that the runtime makes of a stream."""
+    """Return the message that the runtime builds from a stream."""
     builder = AnswerBuilder("a", model)
-    for event in [AnswerStarted(origin), *read(data)[0]]:
+    for event in [AnswerStarted(origin), *read_events(data)[0]]:
         builder.feed(event, NOON)
     return builder.message(MessageState.COMPLETE, NOON)

@@ -65,8 +65,8 @@ def question(*messages: Message, model: str = MODEL, **more: Any) -> ModelReques
     return ModelRequest(model, messages or (Message.user("hi"),), **more)
 
 
-def refused(status: int, word: str = "", *details: Any) -> Reply:
-    error = {"code": status, "message": f"no {status}", "status": word, "details": list(details)}
+def refused(status: int, status_name: str = "", *details: Any) -> Reply:
+    error = {"code": status, "message": f"no {status}", "status": status_name, "details": list(details)}
     return Reply(json.dumps({"error": error}).encode(), status, JSON)
 
 
@@ -84,9 +84,9 @@ async def test_a_tool_is_called_by_its_own_name_although_the_api_knows_it_by_ano
 async def test_one_answer(http: HttpClient) -> None:
     body = sse(chunk({"text": "hi"}, finish="STOP", top={"usageMetadata": {**USAGE, "cachedContentTokenCount": 3}}))
     async with Loopback(Reply(body)) as server:
-        one = gemini(server, http)
-        await ask(one, question())
-        await ask(one, question(model=f"models/{MODEL}"))
+        adapter = gemini(server, http)
+        await ask(adapter, question())
+        await ask(adapter, question(model=f"models/{MODEL}"))
         first, second = server.requests
     assert (first.method, first.path) == ("POST", f"/v1beta/models/{MODEL}:streamGenerateContent?alt=sse")
     assert second.path == first.path
@@ -94,15 +94,15 @@ async def test_one_answer(http: HttpClient) -> None:
     assert KEY not in first.path
     assert KEY.encode() not in first.body
     assert judge_bytes(first.path, first.body) == []
-    state = one.state
+    state = adapter.state
     assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (10, 4, 6)
     assert (state.request_count, state.conversation_turns) == (2, 2)
-    assert one.dialect == "gemini"
-    assert one.picture_limits(MODEL).media_types == MEDIA_TYPES_WITHOUT_GIF
+    assert adapter.dialect == "gemini"
+    assert adapter.picture_limits(MODEL).media_types == MEDIA_TYPES_WITHOUT_GIF
 
 
 @pytest.mark.parametrize(
-    ("base", "model", "asked"),
+    ("base", "model", "path"),
     [
         ("", MODEL, f"/v1beta/models/{MODEL}:streamGenerateContent?alt=sse"),
         ("/", MODEL, f"/v1beta/models/{MODEL}:streamGenerateContent?alt=sse"),
@@ -115,11 +115,11 @@ async def test_one_answer(http: HttpClient) -> None:
         ("", "a b?c", "/v1beta/models/a%20b%3Fc:streamGenerateContent?alt=sse"),
     ],
 )
-async def test_addresses(http: HttpClient, base: str, model: str, asked: str) -> None:
+async def test_addresses(http: HttpClient, base: str, model: str, path: str) -> None:
     async with Loopback(Reply(HELLO)) as server:
-        one = make_provider("gemini", server.root + base, SecretStr(f" {KEY}\n"), http)
-        assert await ask(one, question(model=model)) == DONE
-        assert server.requests[0].path == asked
+        adapter = make_provider("gemini", server.root + base, SecretStr(f" {KEY}\n"), http)
+        assert await ask(adapter, question(model=model)) == DONE
+        assert server.requests[0].path == path
         assert server.requests[0].headers["x-goog-api-key"] == KEY
 
 
@@ -127,7 +127,7 @@ async def test_no_key_is_possible(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
         for key in (None, SecretStr(" ")):
             assert await ask(gemini(server, http, api_key=key), question()) == DONE
-        assert all("x-goog-api-key" not in each.headers for each in server.requests)
+        assert all("x-goog-api-key" not in request.headers for request in server.requests)
 
 
 @pytest.mark.parametrize("base", ["", "localhost:1", "http://u:p@x"])
@@ -138,9 +138,9 @@ def test_addresses_that_are_none(base: str) -> None:
 
 async def test_the_start_says_whose_answer_it_is_and_what_was_changed(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
-        one = gemini(server, http)
+        adapter = gemini(server, http)
         config = ProviderConfig(reasoning=ReasoningDisabled())
-        events = [each async for each in one.stream(question(model=f"models/{MODEL}", config=config))]
+        events = [event async for event in adapter.stream(question(model=f"models/{MODEL}", config=config))]
         started = events[0]
         assert isinstance(started, AnswerStarted)
         assert started.origin.provider == "gemini"
@@ -165,24 +165,24 @@ REFUSALS: list[tuple[Reply, type[ProviderError], bool, float | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "kind", "again", "wait"), REFUSALS)
+@pytest.mark.parametrize(("reply", "error_type", "again", "wait"), REFUSALS)
 @pytest.mark.parametrize("in_array", [False, True])
 async def test_refusals(
-    http: HttpClient, reply: Reply, kind: type[ProviderError], again: bool, wait: float | None, in_array: bool
+    http: HttpClient, reply: Reply, error_type: type[ProviderError], again: bool, wait: float | None, in_array: bool
 ) -> None:
     body = reply.pieces[0]
     async with Loopback(Reply(b"[%s]" % body if in_array else body, reply.status, JSON)) as server:
-        with pytest.raises(kind) as caught:
+        with pytest.raises(error_type) as caught:
             await anext(gemini(server, http).stream(question()))
         assert len(server.requests) == 1
-    assert type(caught.value) is kind
+    assert type(caught.value) is error_type
     assert (caught.value.retryable, caught.value.retry_after) == (again, wait)
     assert caught.value.message == f"no {reply.status}"
 
 
 async def test_recorded_refusals(http: HttpClient) -> None:
     recorded = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
-    cases = [each for each in recorded if each["protocol"] == "gemini"]
+    cases = [entry for entry in recorded if entry["protocol"] == "gemini"]
     assert len(cases) >= 4
     for case in cases:
         async with Loopback(Reply(case["body"].encode(), case["status"], case["headers"])) as server:
@@ -210,24 +210,24 @@ async def test_after_its_finish_reason_an_answer_is_whole(http: HttpClient, more
 
 async def test_cut_in_the_middle(http: HttpClient) -> None:
     async with Loopback(Reply([sse(chunk({"text": "hi"}))], cut=True), Reply(b"<html>", headers=JSON)) as server:
-        one = gemini(server, http)
-        found = await ask(one, question())
-        assert [each["type"] for each in found] == ["content_delta", "error"]
-        assert found[-1]["kind"] == Truncated.kind
-        assert (await ask(one, question()))[-1]["kind"] == "unreadable"
-        assert one.state.conversation_turns == 0
+        adapter = gemini(server, http)
+        events = await ask(adapter, question())
+        assert [event["type"] for event in events] == ["content_delta", "error"]
+        assert events[-1]["kind"] == Truncated.kind
+        assert (await ask(adapter, question()))[-1]["kind"] == "unreadable"
+        assert adapter.state.conversation_turns == 0
 
 
 async def test_a_conversation_with_a_tool_goes_back_unchanged(http: HttpClient) -> None:
     first = (RECORDINGS / "gemini" / "tools_parallel.sse").read_bytes()
     async with Loopback(Reply(first), Reply(HELLO)) as server:
-        one = gemini(server, http)
-        asked = question(tools=(TOOL,))
+        adapter = gemini(server, http)
+        request = question(tools=(TOOL,))
         builder = AnswerBuilder("a", MODEL)
-        async for event in one.stream(asked):
+        async for event in adapter.stream(request):
             builder.feed(event, NOON)
         message = builder.message(MessageState.COMPLETE, NOON)
-        await ask(one, question(*asked.messages, message, tools=(TOOL,)))
+        await ask(adapter, question(*request.messages, message, tools=(TOOL,)))
         body = server.requests[1].json
         assert judge_bytes(server.requests[1].path, server.requests[1].body) == []
     assert body["contents"][1]["parts"][0]["thoughtSignature"] == "EuIFCt8FAXLI2nxfTmlnaHQ="
@@ -242,17 +242,17 @@ async def test_the_rest_of_a_long_answer(http: HttpClient) -> None:
     ]
     messages = [Message.user("count")]
     async with Loopback(*map(Reply, hops)) as server:
-        one = gemini(server, http)
+        adapter = gemini(server, http)
         for number in range(3):
             builder = AnswerBuilder(f"a{number}", MODEL)
-            async for event in one.stream(question(*messages)):
+            async for event in adapter.stream(question(*messages)):
                 builder.feed(event, NOON)
             messages.append(builder.message(MessageState.COMPLETE, NOON))
-        bodies = [each.json for each in server.requests]
-        assert all(judge_bytes(each.path, each.body) == [] for each in server.requests)
-    assert [each.get("continuationToken") for each in bodies] == [None, "VDE=", "VDI="]
-    assert all(each["contents"] == bodies[0]["contents"] for each in bodies)
-    assert [each.stop_reason for each in messages[1:]] == [
+        bodies = [item.json for item in server.requests]
+        assert all(judge_bytes(item.path, item.body) == [] for item in server.requests)
+    assert [item.get("continuationToken") for item in bodies] == [None, "VDE=", "VDI="]
+    assert all(item["contents"] == bodies[0]["contents"] for item in bodies)
+    assert [item.stop_reason for item in messages[1:]] == [
         StopReason.CONTINUATION,
         StopReason.CONTINUATION,
         StopReason.END_TURN,
@@ -264,14 +264,14 @@ async def test_listing_fills_up_what_is_known(http: HttpClient) -> None:
     table = Catalogue(shipped=True)
     await table.warm_up()
     async with Loopback(Reply(json.dumps({"models": [entry]}).encode(), headers=JSON)) as server:
-        one = gemini(server, http, catalogue=table)
-        assert one.model_info(f"models/{MODEL}").capabilities.context_window == 1_048_576
-        (model,) = await one.list_models()
+        adapter = gemini(server, http, catalogue=table)
+        assert adapter.model_info(f"models/{MODEL}").capabilities.context_window == 1_048_576
+        (model,) = await adapter.list_models()
         assert server.requests[0].path == "/v1beta/models?pageSize=1000"
         assert server.requests[0].headers["x-goog-api-key"] == KEY
     assert (model.id, model.capabilities.context_window, model.capabilities.tools) == (MODEL, 5, True)
-    assert one.model_info(f"models/{MODEL}") == model
-    assert one.model_info("other").capabilities.tools is None
+    assert adapter.model_info(f"models/{MODEL}") == model
+    assert adapter.model_info("other").capabilities.tools is None
 
 
 async def test_what_an_answer_cost(http: HttpClient) -> None:
@@ -279,8 +279,8 @@ async def test_what_an_answer_cost(http: HttpClient) -> None:
     await table.warm_up()
     body = sse(chunk({"text": "hi"}, finish="STOP", top={"usageMetadata": USAGE}))
     async with Loopback(Reply(body)) as server:
-        one = gemini(server, http, catalogue=table)
-        usages = [each.usage async for each in one.stream(question()) if isinstance(each, UsageUpdate)]
+        adapter = gemini(server, http, catalogue=table)
+        usages = [event.usage async for event in adapter.stream(question()) if isinstance(event, UsageUpdate)]
     assert usages[0].cost is not None
     assert usages[0].cost > 0
 
@@ -288,53 +288,53 @@ async def test_what_an_answer_cost(http: HttpClient) -> None:
 async def test_counting(http: HttpClient) -> None:
     counted = Reply(b'{"totalTokens": 31, "cachedContentTokenCount": 0}', headers=JSON)
     async with Loopback(counted, refused(400, "INVALID_ARGUMENT"), refused(404), Reply(b"<p>", headers=JSON)) as server:
-        one = gemini(server, http)
-        asked = question(tools=(TOOL,), config=ProviderConfig(system_prompt="s"))
-        found = await one.count_tokens(asked)
-        assert (found.tokens, found.margin) == (31, 0.0)
-        sent = server.requests[0]
-        assert sent.path == f"/v1beta/models/{MODEL}:countTokens"
-        inner = sent.json["generateContentRequest"]
+        adapter = gemini(server, http)
+        request = question(tools=(TOOL,), config=ProviderConfig(system_prompt="s"))
+        count = await adapter.count_tokens(request)
+        assert (count.tokens, count.margin) == (31, 0.0)
+        counted_request = server.requests[0]
+        assert counted_request.path == f"/v1beta/models/{MODEL}:countTokens"
+        inner = counted_request.json["generateContentRequest"]
         assert inner["model"] == f"models/{MODEL}"
         assert inner.keys() >= {"contents", "systemInstruction", "tools"}
         cut = Message.assistant("1").model_copy(
             update={"stop_reason": StopReason.CONTINUATION, "stop_details": {"continuation_token": "VDE="}}
         )
-        await one.count_tokens(question(Message.user("count"), cut))
+        await adapter.count_tokens(question(Message.user("count"), cut))
         assert "continuationToken" not in server.requests[1].json["generateContentRequest"]
         for _ in range(2):
-            guess = await one.count_tokens(asked)
+            guess = await adapter.count_tokens(request)
             assert guess.tokens > 0
             assert guess.margin > 0
     async with Loopback(refused(429, "RESOURCE_EXHAUSTED")) as server:
         with pytest.raises(RateLimited):
-            await gemini(server, http).count_tokens(asked)
+            await gemini(server, http).count_tokens(request)
 
 
 async def test_two_streams_at_once(http: HttpClient) -> None:
     async with Loopback(Reply([HELLO[:30], HELLO[30:]])) as server:
-        one = gemini(server, http)
-        assert await asyncio.gather(*(ask(one, question()) for _ in range(8))) == [DONE] * 8
+        adapter = gemini(server, http)
+        assert await asyncio.gather(*(ask(adapter, question()) for _ in range(8))) == [DONE] * 8
 
 
 async def test_the_key_is_nowhere_to_be_seen(http: HttpClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     echo = json.dumps({"error": {"code": 400, "message": f"bad {KEY}"}})
     replies = [Reply(echo.encode(), 400, JSON), Reply(sse(chunk({"text": "hi"}), f"data: {echo}"))]
-    shown: list[str] = []
+    texts: list[str] = []
     chained: list[BaseException | None] = []
     async with Loopback(*replies) as server:
-        one = gemini(server, http)
+        adapter = gemini(server, http)
         for _ in replies:
             try:
-                async for _event in one.stream(question()):
+                async for _event in adapter.stream(question()):
                     pass
             except ProviderError as error:
                 inner = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
-                shown += traceback.TracebackException.from_exception(inner, capture_locals=True).format()
-                shown += [error.detail, repr(error), error.message, repr(vars(one))]
+                texts += traceback.TracebackException.from_exception(inner, capture_locals=True).format()
+                texts += [error.detail, repr(error), error.message, repr(vars(adapter))]
                 chained += [error.__cause__, error.__context__]
     assert chained == [None] * 4
-    assert sum("bad [key]" in each for each in shown) >= 2
-    assert KEY not in "".join(shown)
+    assert sum("bad [key]" in text for text in texts) >= 2
+    assert KEY not in "".join(texts)
     assert KEY not in caplog.text

@@ -1,4 +1,4 @@
-"""Prompts that a real server on loopback keeps."""
+"""Cached prompts, with a real server on loopback."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def question(*messages: Message, **more: Any) -> ModelRequest:
 
 
 class Google:
-    """What the server remembers; `refusal` is what a request with a kept prompt gets."""
+    """A server with a prompt cache; `refusal` is the status for requests that use a cached prompt."""
 
     def __init__(self) -> None:
         self.refusal = 0
@@ -77,34 +77,36 @@ def gemini(server: Loopback, http: HttpClient) -> Gemini:
     return Gemini(base_url=server.root, api_key=SecretStr("k"), http=http)
 
 
-def sent(server: Loopback) -> list[str]:
-    return [f"{each.method} {each.path.removeprefix('/v1beta/').partition(':')[0]}" for each in server.requests]
+def requests_sent(server: Loopback) -> list[str]:
+    return [
+        f"{request.method} {request.path.removeprefix('/v1beta/').partition(':')[0]}" for request in server.requests
+    ]
 
 
 async def test_what_stands_before_the_question_is_kept_and_left_out(http: HttpClient) -> None:
     async with Loopback(choose=Google()) as server:
-        one = gemini(server, http)
-        found = await one.prompt_cache(question(*TALK), seconds=60)
-        assert (found.name, found.tokens) == ("cachedContents/c1", 5000)
-        assert found.expires_at is not None
-        assert found.expires_at.year == 2026
-        kept = server.requests[0].json
-        assert kept.keys() == {"model", "contents", "systemInstruction", "tools", "ttl"}
-        assert (kept["model"], kept["ttl"]) == (f"models/{MODEL}", "60s")
-        assert [each["parts"][0]["text"] for each in kept["contents"]] == ["one", "two"]
-        for talk, rest in ((TALK, ["three"]), (LONGER, ["three", "four", "five"])):
-            await ask(one, question(*talk))
+        adapter = gemini(server, http)
+        cache = await adapter.prompt_cache(question(*TALK), seconds=60)
+        assert (cache.name, cache.tokens) == ("cachedContents/c1", 5000)
+        assert cache.expires_at is not None
+        assert cache.expires_at.year == 2026
+        cached = server.requests[0].json
+        assert cached.keys() == {"model", "contents", "systemInstruction", "tools", "ttl"}
+        assert (cached["model"], cached["ttl"]) == (f"models/{MODEL}", "60s")
+        assert [content["parts"][0]["text"] for content in cached["contents"]] == ["one", "two"]
+        for talk, remaining in ((TALK, ["three"]), (LONGER, ["three", "four", "five"])):
+            await ask(adapter, question(*talk))
             body = server.requests[-1].json
             assert body.keys() == {"contents", "cachedContent"}
             assert body["cachedContent"] == "cachedContents/c1"
-            assert [each["parts"][0]["text"] for each in body["contents"]] == rest
+            assert [content["parts"][0]["text"] for content in body["contents"]] == remaining
 
 
 async def test_only_exactly_the_same_beginning_uses_it(http: HttpClient) -> None:
     async with Loopback(choose=Google()) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK))
-        others = [
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK))
+        other_requests = [
             question(*TALK, system_prompt="t"),
             question(*TALK, tool_choice=ToolChoice("required")),
             question(*TALK, model="gemini-3.5-flash"),
@@ -112,8 +114,8 @@ async def test_only_exactly_the_same_beginning_uses_it(http: HttpClient) -> None
             question(Message.user("one")),
             question(*TALK[:2]),
         ]
-        for other in others:
-            await ask(one, other)
+        for request in other_requests:
+            await ask(adapter, request)
             assert "cachedContent" not in server.requests[-1].json
             assert server.requests[-1].json["contents"]
 
@@ -121,62 +123,62 @@ async def test_only_exactly_the_same_beginning_uses_it(http: HttpClient) -> None
 async def test_asking_again_makes_it_last_longer(http: HttpClient) -> None:
     google = Google()
     async with Loopback(choose=google) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK))
-        again = await one.prompt_cache(question(*TALK), seconds=90)
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK))
+        again = await adapter.prompt_cache(question(*TALK), seconds=90)
         assert again.name == "cachedContents/c1"
         assert server.requests[-1].method == "PATCH"
         assert server.requests[-1].json == {"ttl": "90s"}
         google.lost = True
-        anew = await one.prompt_cache(question(*TALK))
+        anew = await adapter.prompt_cache(question(*TALK))
         assert anew.name == "cachedContents/c2"
 
 
 async def test_a_longer_one_takes_its_place_and_the_end_deletes_all(http: HttpClient) -> None:
     async with Loopback(choose=Google()) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK))
-        await one.prompt_cache(question(*LONGER))
-        assert sent(server)[-1] == "DELETE cachedContents/c1"
-        await ask(one, question(*LONGER))
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK))
+        await adapter.prompt_cache(question(*LONGER))
+        assert requests_sent(server)[-1] == "DELETE cachedContents/c1"
+        await ask(adapter, question(*LONGER))
         assert server.requests[-1].json["cachedContent"] == "cachedContents/c2"
-        await one.aclose()
-        await one.aclose()
-        assert sent(server)[-1] == "DELETE cachedContents/c2"
-        assert sent(server).count("DELETE cachedContents/c2") == 1
+        await adapter.aclose()
+        await adapter.aclose()
+        assert requests_sent(server)[-1] == "DELETE cachedContents/c2"
+        assert requests_sent(server).count("DELETE cachedContents/c2") == 1
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
 async def test_a_lost_one_is_sent_in_full_once(http: HttpClient, status: int) -> None:
     google = Google()
     async with Loopback(choose=google) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK))
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK))
         google.refusal = status
-        assert (await ask(one, question(*TALK)))[-1] == {"type": "done"}
+        assert (await ask(adapter, question(*TALK)))[-1] == {"type": "done"}
         assert "cachedContent" not in server.requests[-1].json
         assert len(server.requests[-1].json["contents"]) == 3
         count = len(server.requests)
-        await ask(one, question(*TALK))
+        await ask(adapter, question(*TALK))
         assert len(server.requests) == count + 1
 
 
 async def test_other_refusals_are_not_asked_again(http: HttpClient) -> None:
     google = Google()
     async with Loopback(choose=google) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK))
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK))
         google.refusal = 500
-        found = await ask(one, question(*TALK))
-        assert found[-1]["kind"] == "server"
+        events = await ask(adapter, question(*TALK))
+        assert events[-1]["kind"] == "server"
         assert len(server.requests) == 2
 
 
 async def test_after_its_time_it_is_not_used(http: HttpClient) -> None:
     async with Loopback(choose=Google()) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK), seconds=1)
-        await ask(one, question(*TALK))
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK), seconds=1)
+        await ask(adapter, question(*TALK))
         assert "cachedContent" not in server.requests[-1].json
 
 
@@ -184,16 +186,16 @@ async def test_where_it_cannot_be_asked_for(http: HttpClient) -> None:
     table = Catalogue(shipped=True)
     await table.warm_up()
     async with Loopback(choose=Google()) as server:
-        one = Gemini(base_url=server.root, api_key=None, http=http, catalogue=table)
+        adapter = Gemini(base_url=server.root, api_key=None, http=http, catalogue=table)
         for request in (
             question(*TALK, model="gemini-4-argon"),
             question(*TALK, model="models/gemini-4-argon-x"),
             question(*TALK),  # far below the minimum
         ):
             with pytest.raises(CachingNotSupported):
-                await one.prompt_cache(request)
+                await adapter.prompt_cache(request)
         long = question(Message.user("word " * 9000), *TALK[1:])
-        await one.prompt_cache(long)
+        await adapter.prompt_cache(long)
         assert len(server.requests) == 1
         plain = Gemini(base_url=server.root, api_key=None, http=http)
         with pytest.raises(CachingNotSupported):
@@ -206,10 +208,10 @@ async def test_refusals_of_the_server_come_through(http: HttpClient) -> None:
     strange = Reply(b'{"name":"files/x"}', 200, JSON)
     page = Reply(b"<html>", 200, JSON)
     async with Loopback(small, key, strange, page) as server:
-        one = gemini(server, http)
-        for kind in (InvalidRequest, AuthenticationFailed, UnreadableAnswer, UnreadableAnswer):
-            with pytest.raises(kind):
-                await one.prompt_cache(question(*TALK))
+        adapter = gemini(server, http)
+        for error_type in (InvalidRequest, AuthenticationFailed, UnreadableAnswer, UnreadableAnswer):
+            with pytest.raises(error_type):
+                await adapter.prompt_cache(question(*TALK))
 
 
 async def test_the_end_waits_for_nobody(
@@ -225,11 +227,11 @@ async def test_the_end_waits_for_nobody(
         return google(request)
 
     async with Loopback(choose=choose) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK))
-        await asyncio.wait_for(one.aclose(), PATIENCE)
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK))
+        await asyncio.wait_for(adapter.aclose(), PATIENCE)
     assert "did not delete" in caplog.text
-    one._caches._kept.clear()
+    adapter._caches._kept.clear()
     refusing = PromptCaches(_refusing)
     await refusing.create(MODEL, {"contents": [], "systemInstruction": {}}, 0, 60)
     await refusing.aclose()
@@ -244,10 +246,10 @@ async def _refusing(method: str, _path: str, _body: bytes | None) -> bytes:
 
 async def test_the_persons_own_cache_is_left_alone(http: HttpClient) -> None:
     async with Loopback(choose=Google()) as server:
-        one = gemini(server, http)
-        await one.prompt_cache(question(*TALK))
+        adapter = gemini(server, http)
+        await adapter.prompt_cache(question(*TALK))
         extra = ProviderConfig(
             extra_options={"cachedContent": "cachedContents/own"}, system_prompt="s", show_reasoning=False
         )
-        await ask(one, ModelRequest(MODEL, TALK, (TOOL,), config=extra))
+        await ask(adapter, ModelRequest(MODEL, TALK, (TOOL,), config=extra))
         assert server.requests[-1].json["cachedContent"] == "cachedContents/own"

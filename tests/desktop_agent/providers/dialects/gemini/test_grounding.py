@@ -1,19 +1,19 @@
-"""Sources: bytes on the wire, characters here."""
+"""Grounding: offsets count bytes on the wire, and characters in our citations."""
 
 from typing import Any
 
 from desktop_agent.types.blocks import Citation, ServerStep
 from desktop_agent.types.provider_events import TextClosed, ThinkingBlock
-from tests.desktop_agent.providers.dialects.gemini.stream import answer, blocks, chunk, ending, read, sse
+from tests.desktop_agent.providers.dialects.gemini.stream import answer, blocks, chunk, ending, read_events, sse
 
 TEXT = "Zürich 🌍 liegt am See. Es regnet."
 PAGES = [{"web": {"uri": "https://a.example", "title": "A"}}, {"web": {"uri": "https://b.example", "title": "B"}}]
 
 
-def at(words: str, text: str = TEXT) -> dict[str, Any]:
-    """The segment of these words, as the server counts."""
-    start = len(text[: text.index(words)].encode())
-    segment = {"endIndex": start + len(words.encode()), "text": words}
+def segment_of(quoted: str, text: str = TEXT) -> dict[str, Any]:
+    """Return the segment of the quoted words, with byte offsets as the server counts them."""
+    start = len(text[: text.index(quoted)].encode())
+    segment = {"endIndex": start + len(quoted.encode()), "text": quoted}
     return {**segment, "startIndex": start} if start else segment
 
 
@@ -23,7 +23,7 @@ def grounded(*supports: tuple[dict[str, Any], list[int]], **more: Any) -> dict[s
 
 
 def cited(data: bytes) -> list[tuple[str | None, str]]:
-    """Each citation's page, and the words it stands at."""
+    """Return each citation's page and the words that it cites."""
     message = answer(data)
     return [
         (citation.url, block.text[citation.start : citation.end] if citation.start is not None else "")
@@ -34,8 +34,8 @@ def cited(data: bytes) -> list[tuple[str | None, str]]:
 
 
 def test_bytes_become_characters() -> None:
-    found = grounded((at("Zürich 🌍"), [0]), (at("Es regnet."), [1, 0]))
-    data = sse(chunk({"text": TEXT[:9]}), chunk({"text": TEXT[9:]}), chunk(finish="STOP", **found))
+    grounding = grounded((segment_of("Zürich 🌍"), [0]), (segment_of("Es regnet."), [1, 0]))
+    data = sse(chunk({"text": TEXT[:9]}), chunk({"text": TEXT[9:]}), chunk(finish="STOP", **grounding))
     assert cited(data) == [
         ("https://a.example", "Zürich 🌍"),
         ("https://b.example", "Es regnet."),
@@ -48,8 +48,10 @@ def test_bytes_become_characters() -> None:
 
 def test_the_signature_stays_behind_its_text_and_its_citations() -> None:
     signature = {"text": "", "thoughtSignature": "S"}
-    data = sse(chunk({"text": TEXT}), chunk(signature), chunk(finish="STOP", **grounded((at("Es regnet."), [0]))))
-    kinds = [type(each) for each in read(data)[0] if isinstance(each, (TextClosed, ThinkingBlock))]
+    data = sse(
+        chunk({"text": TEXT}), chunk(signature), chunk(finish="STOP", **grounded((segment_of("Es regnet."), [0])))
+    )
+    kinds = [type(event) for event in read_events(data)[0] if isinstance(event, (TextClosed, ThinkingBlock))]
     assert kinds == [TextClosed, ThinkingBlock]
     assert cited(data) == [("https://a.example", "Es regnet."), ("https://b.example", "")]
 
@@ -64,8 +66,8 @@ def test_words_that_stand_elsewhere_are_found() -> None:
 
 def test_offsets_count_from_the_first_text() -> None:
     code = {"executableCode": {"code": "1"}}
-    found = grounded((at("Zürich"), [0]), (at("Es regnet."), [1]))
-    data = sse(chunk({"text": TEXT[:9]}, code, {"text": TEXT[9:]}), chunk(finish="STOP", **found))
+    grounding = grounded((segment_of("Zürich"), [0]), (segment_of("Es regnet."), [1]))
+    data = sse(chunk({"text": TEXT[:9]}, code, {"text": TEXT[9:]}), chunk(finish="STOP", **grounding))
     assert cited(data) == [("https://a.example", ""), ("https://b.example", "Es regnet.")]
 
 
@@ -73,13 +75,13 @@ def test_sources_without_text_stand_in_the_details() -> None:
     data = sse(chunk(finish="STOP", **grounded()))
     details = ending(data).details
     assert details is not None
-    assert [each["url"] for each in details["citations"]] == ["https://a.example", "https://b.example"]
+    assert [citation["url"] for citation in details["citations"]] == ["https://a.example", "https://b.example"]
 
 
 def test_the_search_is_a_step() -> None:
     entry = {"renderedContent": "<div>chips</div>"}
     first: dict[str, Any] = {"groundingMetadata": {"webSearchQueries": ["wetter zürich", "regen"]}}
-    last = grounded((at("Es regnet."), [0]), searchEntryPoint=entry)
+    last = grounded((segment_of("Es regnet."), [0]), searchEntryPoint=entry)
     data = sse(chunk({"text": TEXT}, **first), chunk(finish="STOP", **last))
     step = blocks(data)[-1]
     assert isinstance(step, ServerStep)
@@ -92,8 +94,8 @@ def test_pages_that_were_read() -> None:
     pages: Any = {
         "urlMetadata": [{"retrievedUrl": "https://a.example", "urlRetrievalStatus": "URL_RETRIEVAL_STATUS_SUCCESS"}]
     }
-    found = blocks(sse(chunk({"text": "x"}, finish="STOP", urlContextMetadata=pages)))
-    assert [(each.name, each.text) for each in found if isinstance(each, ServerStep)] == [
+    steps = blocks(sse(chunk({"text": "x"}, finish="STOP", urlContextMetadata=pages)))
+    assert [(step.name, step.text) for step in steps if isinstance(step, ServerStep)] == [
         ("url_context", "https://a.example")
     ]
 
@@ -114,12 +116,12 @@ def test_sources_of_other_kinds_and_nonsense() -> None:
         {"maps": {"title": "M"}},
     ]
     supports: list[Any] = [
-        {"segment": at("Es regnet."), "groundingChunkIndices": [0, 1, 2, 9, -1, "x"]},
+        {"segment": segment_of("Es regnet."), "groundingChunkIndices": [0, 1, 2, 9, -1, "x"]},
         {"segment": None},
     ]
     metadata: dict[str, Any] = {"groundingMetadata": {"groundingChunks": chunks, "groundingSupports": supports}}
-    events = read(sse(chunk({"text": TEXT}, finish="STOP", **metadata)))[0]
-    (closed,) = [each for each in events if isinstance(each, TextClosed)]
+    events = read_events(sse(chunk({"text": TEXT}, finish="STOP", **metadata)))[0]
+    (closed,) = [event for event in events if isinstance(event, TextClosed)]
     start = TEXT.index("Es")
     assert closed.citations == (
         Citation(title="T", url="f", quoted="said", start=start, end=start + 10),

@@ -1,4 +1,4 @@
-"""Listings: pages, what is no model for questions, and servers that are none."""
+"""Model listings: pages, entries that are not chat models, and responses that are no listing."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -21,20 +21,20 @@ FLASH = {
 
 
 def server(*pages: Any) -> tuple[Callable[[dict[str, str]], Awaitable[bytes]], list[dict[str, str]]]:
-    asked: list[dict[str, str]] = []
+    queries: list[dict[str, str]] = []
 
     async def fetch(query: dict[str, str]) -> bytes:
-        asked.append(query)
-        page = pages[min(len(asked), len(pages)) - 1]
+        queries.append(query)
+        page = pages[min(len(queries), len(pages)) - 1]
         return page if isinstance(page, bytes) else json.dumps(page).encode()
 
-    return fetch, asked
+    return fetch, queries
 
 
 async def test_all_pages_and_only_models_that_answer() -> None:
     embedding = {"name": "models/e", "supportedGenerationMethods": ["embedContent"]}
     plain = {"name": "models/plain", "inputTokenLimit": 0, "thinking": "yes"}
-    fetch, asked = server(
+    fetch, queries = server(
         {"models": [FLASH, embedding], "nextPageToken": "p2"}, {"models": [FLASH, plain, {}, {"name": "models/"}, 3]}
     )
     assert await fetch_models(fetch) == (
@@ -45,16 +45,16 @@ async def test_all_pages_and_only_models_that_answer() -> None:
         ),
         ModelInfo("plain"),
     )
-    assert asked == [{"pageSize": "1000"}, {"pageSize": "1000", "pageToken": "p2"}]
+    assert queries == [{"pageSize": "1000"}, {"pageSize": "1000", "pageToken": "p2"}]
 
 
 async def test_pages_that_never_end() -> None:
-    fetch, asked = server({"models": [FLASH], "nextPageToken": "again"})
+    fetch, queries = server({"models": [FLASH], "nextPageToken": "again"})
     assert len(await fetch_models(fetch)) == 1
-    assert len(asked) == 2
-    fresh, asked = server(*({"models": [], "nextPageToken": str(number)} for number in range(100)))
+    assert len(queries) == 2
+    fresh, queries = server(*({"models": [], "nextPageToken": str(number)} for number in range(100)))
     assert await fetch_models(fresh) == ()
-    assert len(asked) == 20
+    assert len(queries) == 20
 
 
 async def test_a_server_without_models() -> None:
@@ -62,7 +62,7 @@ async def test_a_server_without_models() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "kind"),
+    ("page", "error_type"),
     [
         (b"<html>", UnreadableAnswer),
         ([], UnreadableAnswer),
@@ -70,6 +70,6 @@ async def test_a_server_without_models() -> None:
         ({"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}}, AuthenticationFailed),
     ],
 )
-async def test_what_is_no_listing(page: Any, kind: type[ProviderError]) -> None:
-    with pytest.raises(kind):
+async def test_what_is_no_listing(page: Any, error_type: type[ProviderError]) -> None:
+    with pytest.raises(error_type):
         await fetch_models(server(page)[0])

@@ -1,4 +1,4 @@
-"""Any history: what is written can be read back by a reader of its own, and every rule of the API holds."""
+"""Any history: an independent reader reads back what was written, and every rule of the API holds."""
 
 import json
 from itertools import pairwise
@@ -35,7 +35,7 @@ ARGUMENTS = st.dictionaries(WORDS, VALUES, max_size=3)
 
 @st.composite
 def wire_parts(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Parts as a model streams them: words, signed words, calls of which the first of a step may be signed."""
+    """Draw parts as a model streams them: text, signed text, and calls, of which any may be signed."""
     parts: list[dict[str, Any]] = []
     for _ in range(draw(st.integers(0, 5))):
         kind = draw(st.sampled_from(["text", "signed", "call", "signed call", "thought", "step"]))
@@ -54,48 +54,48 @@ def wire_parts(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def read_back(parts: list[dict[str, Any]]) -> list[Any]:
-    """An independent reading: words joined where no signature parts them, all else as it stands."""
-    found: list[Any] = []
+    """Read parts independently: join text that no signature separates, keep everything else."""
+    pieces: list[Any] = []
     for part in parts:
         if part.get("thought"):
-            if found and isinstance(found[-1], str):
-                found.append("")  # what was said before and after a thought are two pieces
+            if pieces and isinstance(pieces[-1], str):
+                pieces.append("")  # what was said before and after a thought are two pieces
         elif "text" in part and "thoughtSignature" not in part:
-            if found and isinstance(found[-1], str):
-                found[-1] += part["text"]
+            if pieces and isinstance(pieces[-1], str):
+                pieces[-1] += part["text"]
             else:
-                found.append(part["text"])
+                pieces.append(part["text"])
         else:
-            found.append(part)
-    return [each for each in found if each != ""]
+            pieces.append(part)
+    return [piece for piece in pieces if piece != ""]
 
 
 def joined(parts: list[Any]) -> list[Any]:
-    """Neighbouring words as one: how they were cut says nothing."""
+    """Join neighbouring texts, as their cutting means nothing."""
     out: list[Any] = []
-    for each in parts:
-        if out and isinstance(each, str) and isinstance(out[-1], str):
-            out[-1] += each
+    for piece in parts:
+        if out and isinstance(piece, str) and isinstance(out[-1], str):
+            out[-1] += piece
         else:
-            out.append(each)
+            out.append(piece)
     return out
 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(wire_parts(), st.integers(1, 3))
 def test_what_came_goes_back_as_it_came(parts: list[dict[str, Any]], per_chunk: int) -> None:
-    chunks = [chunk(*parts[at : at + per_chunk]) for at in range(0, len(parts), per_chunk)]
+    chunks = [chunk(*parts[start : start + per_chunk]) for start in range(0, len(parts), per_chunk)]
     message = answer(sse(*chunks, chunk(finish="STOP")))
     items = encode_history((Message.user("hi"), message), Recipient(MODEL, ACCOUNT)).items
-    written = [part for item in json.loads(dumps(items)) if item["role"] == "model" for part in item["parts"]]
-    assert joined(read_back(written)) == joined(read_back(parts))
+    parts_sent = [part for item in json.loads(dumps(items)) if item["role"] == "model" for part in item["parts"]]
+    assert joined(read_back(parts_sent)) == joined(read_back(parts))
     signatures = [part["thoughtSignature"] for part in parts if "thoughtSignature" in part]
-    assert [part["thoughtSignature"] for part in written if "thoughtSignature" in part] == signatures
+    assert [part["thoughtSignature"] for part in parts_sent if "thoughtSignature" in part] == signatures
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[Message, ...]:
-    """Any messages, in any order, of this model and of others, with results missing, doubled and astray."""
+    """Draw messages in any order, of this model and of others, with missing, repeated and stray results."""
     messages: list[Message] = [Message.user("start")]
     for _ in range(draw(st.integers(0, 6))):
         kind = draw(st.sampled_from(["user", "own", "wire", "foreign", "tool", "system"]))
@@ -109,8 +109,8 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
             ids = draw(st.lists(st.sampled_from(["a", "b", "c"]), max_size=4))
             outcomes = st.sampled_from(list(Outcome))
             results = [
-                ToolResult(tool_use_id=each, content=(Json(value=draw(VALUES)),), outcome=draw(outcomes))
-                for each in ids
+                ToolResult(tool_use_id=call_id, content=(Json(value=draw(VALUES)),), outcome=draw(outcomes))
+                for call_id in ids
             ]
             messages.append(Message.tool_results(results))
         else:
@@ -119,7 +119,7 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
                 Text(text=draw(WORDS)),
                 Thinking(text="t", provider="x", metadata={"signature": "s"}),
             ]
-            blocks += [ToolUse(id=each, name=draw(NAMES), input=draw(ARGUMENTS)) for each in calls]
+            blocks += [ToolUse(id=call_id, name=draw(NAMES), input=draw(ARGUMENTS)) for call_id in calls]
             origin = OWN if kind == "own" else FOREIGN
             messages.append(Message(role=Role.ASSISTANT, blocks=tuple(blocks), origin=origin))
     return tuple(messages)
@@ -128,22 +128,22 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
 @settings(max_examples=examples(200), deadline=None)
 @given(histories())
 def test_the_rules_of_the_api_hold(messages: tuple[Message, ...]) -> None:
-    found = encode_history(messages, STRICT)
-    items = json.loads(dumps(found.items))
+    history = encode_history(messages, STRICT)
+    items = json.loads(dumps(history.items))
     assert all(item["parts"] for item in items)
     assert all(first["role"] != second["role"] for first, second in pairwise(items))
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         calls = [part["functionCall"] for part in item["parts"] if "functionCall" in part]
-        behind: list[dict[str, Any]] = items[place + 1]["parts"] if place + 1 < len(items) else []
+        behind: list[dict[str, Any]] = items[index + 1]["parts"] if index + 1 < len(items) else []
         responses = [part["functionResponse"] for part in behind if "functionResponse" in part]
         if item["role"] == "model":
-            assert [each["name"] for each in responses] == [each["name"] for each in calls]
-            assert [each.get("id") for each in responses] == [each.get("id") for each in calls]
-            assert all(len(each["response"].keys() & {"output", "error"}) == 1 for each in responses)
-            # They come first in their content, before any words.
+            assert [entry["name"] for entry in responses] == [entry["name"] for entry in calls]
+            assert [entry.get("id") for entry in responses] == [entry.get("id") for entry in calls]
+            assert all(len(entry["response"].keys() & {"output", "error"}) == 1 for entry in responses)
+            # Responses come first in their content, before any text.
             assert [part for part in behind[: len(calls)] if "functionResponse" not in part] == []
     for item in items[last_question_index(items) :]:
         calls = [part for part in item["parts"] if "functionCall" in part]
         assert not calls or any("thoughtSignature" in part for part in calls)
-    assert found.unsigned == (NO_SIGNATURE in dumps(items).decode())
-    assert encode_history(messages, STRICT) == found
+    assert history.unsigned == (NO_SIGNATURE in dumps(items).decode())
+    assert encode_history(messages, STRICT) == history

@@ -1,4 +1,4 @@
-"""What the recordings say of an end beside its reason. Their events: test_recordings.py two folders up."""
+"""The details of recorded endings. The events of recordings are tested in test_recordings.py two folders up."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ from tests.fakes.recordings import expected, recordings
 
 @pytest.mark.parametrize("path", recordings("gemini"), ids=lambda path: path.stem)
 def test_details_as_recorded(path: Path) -> None:
-    about = [each for each in expected(path)["events"] if each["type"] == "message_delta"]
-    if about:
-        assert ending(path.read_bytes()).details == about[0].get("details")
+    deltas = [event for event in expected(path)["events"] if event["type"] == "message_delta"]
+    if deltas:
+        assert ending(path.read_bytes()).details == deltas[0].get("details")

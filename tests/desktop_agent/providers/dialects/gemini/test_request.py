@@ -1,4 +1,4 @@
-"""Whole bodies."""
+"""Whole request bodies."""
 
 import json
 import re
@@ -27,7 +27,14 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL
-from tests.desktop_agent.providers.dialects.gemini.test_messages import ELSEWHERE, PICTURE, PNG, call, recorded, said
+from tests.desktop_agent.providers.dialects.gemini.test_messages import (
+    ELSEWHERE,
+    PICTURE,
+    PNG,
+    answer_with,
+    call,
+    recorded,
+)
 from tests.desktop_agent.providers.sdk_types import judge
 
 TOOL = ToolSpec("f", "Does f.", {"$schema": "x", "type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}})
@@ -39,14 +46,14 @@ def request(*messages: Message, model: str = MODEL, **more: Any) -> ModelRequest
     return ModelRequest(model, messages or (Message.user("hi"),), config=config, **more)
 
 
-def made(one: ModelRequest, known: Capabilities = Capabilities()) -> RequestBody:  # noqa: B008
-    body = build_body(one, ACCOUNT, known)
+def make_body(question: ModelRequest, capabilities: Capabilities = Capabilities()) -> RequestBody:  # noqa: B008
+    body = build_body(question, ACCOUNT, capabilities)
     assert judge(f"/v1beta/models/{MODEL}:streamGenerateContent", json.loads(dumps(body.fields))) == []
     return body
 
 
-def fields(*messages: Message, known: Capabilities = Capabilities(), **more: Any) -> dict[str, Any]:  # noqa: B008
-    return json.loads(dumps(made(request(*messages, **more), known).fields))
+def fields(*messages: Message, capabilities: Capabilities = Capabilities(), **more: Any) -> dict[str, Any]:  # noqa: B008
+    return json.loads(dumps(make_body(request(*messages, **more), capabilities).fields))
 
 
 def test_a_question_and_nothing_else() -> None:
@@ -55,13 +62,13 @@ def test_a_question_and_nothing_else() -> None:
 
 
 def test_instructions_stand_above() -> None:
-    found = fields(Message.user("hi"), Message.system("late"), system_prompt="first")
-    assert found["systemInstruction"] == {"parts": [{"text": "first\n\nlate"}]}
+    sent_fields = fields(Message.user("hi"), Message.system("late"), system_prompt="first")
+    assert sent_fields["systemInstruction"] == {"parts": [{"text": "first\n\nlate"}]}
 
 
 def test_generation() -> None:
     schema = {"type": "object", "additionalProperties": False}
-    found = fields(
+    sent_fields = fields(
         temperature=0.0,
         top_p=0.5,
         top_k=3,
@@ -70,7 +77,7 @@ def test_generation() -> None:
         response_format=JsonFormat(json_schema=schema),
         show_reasoning=False,
     )
-    assert found["generationConfig"] == {
+    assert sent_fields["generationConfig"] == {
         "temperature": 0.0,
         "topP": 0.5,
         "topK": 3,
@@ -84,8 +91,8 @@ def test_generation() -> None:
 
 
 def test_tools_and_the_choice_among_them() -> None:
-    found = fields(tools=(TOOL, ToolSpec("g", "", {"type": "object"})))
-    assert found["tools"] == [
+    sent_fields = fields(tools=(TOOL, ToolSpec("g", "", {"type": "object"})))
+    assert sent_fields["tools"] == [
         {
             "functionDeclarations": [
                 {
@@ -97,15 +104,15 @@ def test_tools_and_the_choice_among_them() -> None:
             ]
         }
     ]
-    assert "toolConfig" not in found
+    assert "toolConfig" not in sent_fields
     assert "tools" not in fields(tool_choice=ToolChoice("required"))
-    for choice, wanted in (
+    for choice, expected in (
         (ToolChoice("none"), {"mode": "NONE"}),
         (ToolChoice("required"), {"mode": "ANY"}),
         (ToolChoice("named", "f"), {"mode": "ANY", "allowedFunctionNames": ["f"]}),
     ):
         chosen = fields(tools=(TOOL,), tool_choice=choice)
-        assert chosen["toolConfig"] == {"functionCallingConfig": wanted}
+        assert chosen["toolConfig"] == {"functionCallingConfig": expected}
 
 
 def test_extra_options_win_and_reach_into_the_generation() -> None:
@@ -114,57 +121,57 @@ def test_extra_options_win_and_reach_into_the_generation() -> None:
         "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}],
         "tools": [{"googleSearch": {}}],
     }
-    found = fields(temperature=0.5, top_k=3, reasoning=ReasoningEffort(), extra_options=extra, tools=(TOOL,))
-    assert found["generationConfig"] == {
+    sent_fields = fields(temperature=0.5, top_k=3, reasoning=ReasoningEffort(), extra_options=extra, tools=(TOOL,))
+    assert sent_fields["generationConfig"] == {
         "temperature": 1,
         "topK": 3,
         "seed": 7,
         "thinkingConfig": {"includeThoughts": True, "thinkingBudget": 5},
     }
-    assert found["tools"] == [{"googleSearch": {}}]
+    assert sent_fields["tools"] == [{"googleSearch": {}}]
     silent = {"generationConfig": {"thinkingConfig": {"includeThoughts": False}}}
-    kept = fields(reasoning=ReasoningEffort(level="low"), extra_options=silent)["generationConfig"]
-    assert kept == {"thinkingConfig": {"includeThoughts": False, "thinkingLevel": "LOW"}}
+    generation = fields(reasoning=ReasoningEffort(level="low"), extra_options=silent)["generationConfig"]
+    assert generation == {"thinkingConfig": {"includeThoughts": False, "thinkingLevel": "LOW"}}
 
 
 def test_names_of_tools_that_the_api_refuses_are_written_in_others() -> None:
     refused = ["", "1f", "my tool", "my/tool", "ü", "x" * 129, "-a", "f\n"]
-    body = made(request(tools=tuple(ToolSpec(name, "", {}) for name in refused)))
-    declared = [each["name"] for each in body.fields["tools"][0]["functionDeclarations"]]
+    body = make_body(request(tools=tuple(ToolSpec(name, "", {}) for name in refused)))
+    declared = [declaration["name"] for declaration in body.fields["tools"][0]["functionDeclarations"]]
     assert len(set(declared)) == len(refused)
     assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}", name) for name in declared)
-    chosen = made(request(tools=(ToolSpec("1f", "", {}),), tool_choice=ToolChoice("named", "1f")))
+    chosen = make_body(request(tools=(ToolSpec("1f", "", {}),), tool_choice=ToolChoice("named", "1f")))
     assert chosen.fields["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"] == ["_1f"]
 
 
 def test_names_of_tools_that_it_takes() -> None:
     for name in ("f", "_1", "mcp:server.tool-x", "x" * 128):
-        body = made(request(tools=(ToolSpec(name, "d", {"type": "object"}),)))
+        body = make_body(request(tools=(ToolSpec(name, "d", {"type": "object"}),)))
         assert body.fields["tools"][0]["functionDeclarations"][0]["name"] == name
 
 
 def test_what_is_said_differently_is_told() -> None:
-    known = Capabilities(sampling=False, forced_tools=False)
-    one = request(
+    capabilities = Capabilities(sampling=False, forced_tools=False)
+    question = request(
         temperature=0.5, tools=(TOOL,), tool_choice=ToolChoice("required"), reasoning=ReasoningEffort(level="max")
     )
-    body = made(one, known)
+    body = make_body(question, capabilities)
     assert "temperature" not in body.fields["generationConfig"]
     assert "toolConfig" not in body.fields
     assert len(body.adjustments) == 3
-    assert made(request(Message.user("hi"), said(call(), origin=ELSEWHERE))).adjustments
-    assert made(request()).adjustments == ()
+    assert make_body(request(Message.user("hi"), answer_with(call(), origin=ELSEWHERE))).adjustments
+    assert make_body(request()).adjustments == ()
 
 
 @pytest.mark.parametrize(
-    ("one", "known", "kind"),
+    ("question", "capabilities", "error_type"),
     [
         (request(tools=(TOOL,)), Capabilities(tools=False), ToolCallingNotSupported),
         (request(Message.user_with_blocks((PICTURE,))), Capabilities(images=False), ImagesNotSupported),
         (
             request(
                 Message.user("x"),
-                said(call()),
+                answer_with(call()),
                 Message.tool_results([ToolResult(tool_use_id="c1", content=(PICTURE,))]),
             ),
             Capabilities(images=False),
@@ -176,26 +183,30 @@ def test_what_is_said_differently_is_told() -> None:
         (request(Message(role=Role.USER, blocks=(Text(text=""),))), Capabilities(), WrongUse),
     ],
 )
-def test_refused_before_the_network(one: ModelRequest, known: Capabilities, kind: type[Exception]) -> None:
-    with pytest.raises(kind) as caught:
-        made(one, known)
+def test_refused_before_the_network(
+    question: ModelRequest, capabilities: Capabilities, error_type: type[Exception]
+) -> None:
+    with pytest.raises(error_type) as caught:
+        make_body(question, capabilities)
     assert str(caught.value).endswith(".")
 
 
 def test_too_many_bytes_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.providers.dialects.gemini.request.MAX_INLINE_BYTES", len(PNG) * 2)
     two = Image(source=Base64Source(media_type="image/png", data=PNG))
-    made(request(Message.user_with_blocks((two, two))))
+    make_body(request(Message.user_with_blocks((two, two))))
     with pytest.raises(ImageRefused, match="100 MB"):
-        made(request(Message.user_with_blocks((two, two, two))))
+        make_body(request(Message.user_with_blocks((two, two, two))))
 
 
 def test_the_same_request_is_the_same_bytes() -> None:
     signed = recorded("tools_parallel")
-    one = request(Message.user("a"), signed, Message.user("c"), tools=(TOOL,), system_prompt="s")
-    assert dumps(made(one).fields) == dumps(made(one).fields)
-    longer = request(*one.messages, said(Text(text="d")), Message.user("e"), tools=(TOOL,), system_prompt="s")
-    assert made(longer).fields["contents"][:3] == made(one).fields["contents"][:3]
+    question = request(Message.user("a"), signed, Message.user("c"), tools=(TOOL,), system_prompt="s")
+    assert dumps(make_body(question).fields) == dumps(make_body(question).fields)
+    longer = request(
+        *question.messages, answer_with(Text(text="d")), Message.user("e"), tools=(TOOL,), system_prompt="s"
+    )
+    assert make_body(longer).fields["contents"][:3] == make_body(question).fields["contents"][:3]
 
 
 def test_names_with_and_without_their_folder() -> None:

@@ -1,4 +1,4 @@
-"""Streams of the shapes that no recording shows."""
+"""Streams in shapes that no recording shows."""
 
 import json
 from typing import Any
@@ -9,19 +9,19 @@ from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.types.blocks import Base64Source, Image, ServerStep, ToolUse, Unknown
 from desktop_agent.types.provider_events import AnswerNamed, ContentDelta, StopReason, UsageUpdate
-from tests.desktop_agent.providers.dialects.gemini.stream import USAGE, blocks, chunk, ending, fold, read, sse
+from tests.desktop_agent.providers.dialects.gemini.stream import USAGE, blocks, chunk, ending, fold, read_events, sse
 from tests.fakes.recordings import cut_at, matches, pieces
 
 Events = list[dict[str, Any]]
 
 
-def text(piece: str) -> dict[str, Any]:
-    return {"type": "content_delta", "text": piece}
+def text(fragment: str) -> dict[str, Any]:
+    return {"type": "content_delta", "text": fragment}
 
 
-def thought(piece: str) -> Events:
-    block = {"type": "thinking_block", "text": piece, "provider": "gemini", "metadata": {"thought": True}}
-    return [{"type": "thinking_delta", "text": piece}, block]
+def thought(fragment: str) -> Events:
+    block = {"type": "thinking_block", "text": fragment, "provider": "gemini", "metadata": {"thought": True}}
+    return [{"type": "thinking_delta", "text": fragment}, block]
 
 
 def signed(signature: str, **metadata: Any) -> dict[str, Any]:
@@ -37,13 +37,15 @@ def stop(reason: str = "end_turn", raw: str = "STOP", usage: Events | None = Non
     return [{"type": "message_delta", "stop_reason": reason, "raw": raw}, *(usage or []), {"type": "done"}]
 
 
-def tokens(read: int | None, written: int | None, total: int | None, **more: int) -> Events:
+def tokens(input_count: int | None, output_count: int | None, total: int | None, **more: int) -> Events:
     counts = {"cache_read_tokens": None, "cache_write_tokens": None, "reasoning_tokens": None, **more}
-    return [{"type": "usage", "input_tokens": read, "output_tokens": written, "total_tokens": total, **counts}]
+    return [
+        {"type": "usage", "input_tokens": input_count, "output_tokens": output_count, "total_tokens": total, **counts}
+    ]
 
 
-def error(kind: str, message: str) -> dict[str, Any]:
-    return {"type": "error", "kind": kind, "message": message}
+def error(error_kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "kind": error_kind, "message": message}
 
 
 HI = chunk({"text": "hi"}, top={"responseId": "r1"})
@@ -207,18 +209,18 @@ CASES: dict[str, tuple[bytes, Events]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_shape(name: str) -> None:
-    data, wanted = CASES[name]
+    data, expected = CASES[name]
     for size in (0, 1, 2, 3, 7):
-        matches(fold(pieces(data, size)), wanted)
+        matches(fold(pieces(data, size)), expected)
     for offset in range(1, len(data), 3):
-        matches(fold(cut_at(data, [offset])), wanted)
+        matches(fold(cut_at(data, [offset])), expected)
 
 
 SLIPS = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE")
 REASONS = {
     "STOP": StopReason.END_TURN,
     "MAX_TOKENS": StopReason.MAX_TOKENS,
-    "CONTINUATION": StopReason.MAX_TOKENS,  # without a token nobody can go on
+    "CONTINUATION": StopReason.MAX_TOKENS,  # without a token the answer cannot be continued
     **dict.fromkeys((*SLIPS, "MISSING_THOUGHT_SIGNATURE"), StopReason.MALFORMED_TOOL_CALL),
     **dict.fromkeys(("OTHER", "FINISH_REASON_UNSPECIFIED", "PUP_LIMITED_DISABLED", "BRAND_NEW"), StopReason.UNKNOWN),
     "stop": StopReason.END_TURN,  # a gateway's
@@ -228,32 +230,32 @@ REASONS = {
 def test_every_finish_reason_of_the_sdk() -> None:
     from google.genai.types import FinishReason
 
-    words = {each.value for each in FinishReason} | REASONS.keys()
-    words.remove("FINISH_REASON_UNSPECIFIED")  # nothing was said
-    assert len(words) >= 24
-    for word in words:
-        found = ending(sse(chunk({"text": "hi"}, finish=word, finishMessage="Why")))
-        assert found.stop_reason is REASONS.get(word, StopReason.CONTENT_FILTER), word
-        assert (found.raw, found.details) == (word, {"finishMessage": "Why"})
+    names = {reason.value for reason in FinishReason} | REASONS.keys()
+    names.remove("FINISH_REASON_UNSPECIFIED")  # nothing was said
+    assert len(names) >= 24
+    for name in names:
+        end = ending(sse(chunk({"text": "hi"}, finish=name, finishMessage="Why")))
+        assert end.stop_reason is REASONS.get(name, StopReason.CONTENT_FILTER), name
+        assert (end.raw, end.details) == (name, {"finishMessage": "Why"})
 
 
 def test_every_block_reason_of_the_sdk() -> None:
     from google.genai.types import BlockedReason
 
-    for word in [each.value for each in BlockedReason if "UNSPECIFIED" not in each.value] + ["NEW"]:
-        found = ending(sse({"promptFeedback": {"blockReason": word}}))
-        assert (found.stop_reason, found.raw) == (StopReason.CONTENT_FILTER, f"blockReason:{word}")
-    told = ending(sse({"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "No."}}))
-    assert told.details == {"blockReasonMessage": "No."}
+    for name in [reason.value for reason in BlockedReason if "UNSPECIFIED" not in reason.value] + ["NEW"]:
+        end = ending(sse({"promptFeedback": {"blockReason": name}}))
+        assert (end.stop_reason, end.raw) == (StopReason.CONTENT_FILTER, f"blockReason:{name}")
+    with_message = ending(sse({"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "No."}}))
+    assert with_message.details == {"blockReasonMessage": "No."}
 
 
 def test_continuation() -> None:
     parts = sse(chunk({"text": "1"}, continuationToken="T1"), chunk(finish="CONTINUATION", continuationToken="T2"))
-    found = ending(parts)
-    assert (found.stop_reason, found.raw) == (StopReason.CONTINUATION, "CONTINUATION")
-    assert found.details == {"continuation_token": "T2"}
-    ended = ending(sse(chunk({"text": "1"}, continuationToken="T1"), STOP))
-    assert (ended.stop_reason, ended.details) == (StopReason.END_TURN, None)
+    end = ending(parts)
+    assert (end.stop_reason, end.raw) == (StopReason.CONTINUATION, "CONTINUATION")
+    assert end.details == {"continuation_token": "T2"}
+    without_token = ending(sse(chunk({"text": "1"}, continuationToken="T1"), STOP))
+    assert (without_token.stop_reason, without_token.details) == (StopReason.END_TURN, None)
 
 
 def test_an_answer_without_words_says_so() -> None:
@@ -264,10 +266,10 @@ def test_an_answer_without_words_says_so() -> None:
 _BLOCKED = {"promptFeedback": {"blockReason": "SAFETY"}}
 
 
-@pytest.mark.parametrize("word", ["", "BLOCK_REASON_UNSPECIFIED"])
-def test_a_block_reason_that_says_nothing_is_no_end(word: str) -> None:
+@pytest.mark.parametrize("block_reason", ["", "BLOCK_REASON_UNSPECIFIED"])
+def test_a_block_reason_that_says_nothing_is_no_end(block_reason: str) -> None:
     reader = FrameReader(PartBuilder("gemini"), {})
-    reader.read(("", chunk({"text": "Hel"}, top={"promptFeedback": {"blockReason": word}})))
+    reader.read(("", chunk({"text": "Hel"}, top={"promptFeedback": {"blockReason": block_reason}})))
     assert (reader.has_finished, reader.has_ended) == (False, False)
 
 
@@ -282,26 +284,26 @@ def test_a_block_reason_with_more_behind_it_is_no_end() -> None:
 
 
 def test_text_beside_an_error_is_kept() -> None:
-    events, failure = read(sse(chunk({"text": "lo"}, top=BUSY)))
+    events, failure = read_events(sse(chunk({"text": "lo"}, top=BUSY)))
     assert failure is not None
     assert [event.text for event in events if isinstance(event, ContentDelta)] == ["lo"]
 
 
 def test_an_error_that_says_nothing_ends_nothing() -> None:
-    found = fold([sse(chunk({"text": "a"}, top={"error": {"code": 0, "message": ""}}), STOP)])
-    assert found == [text("a"), *stop()]
+    events = fold([sse(chunk({"text": "a"}, top={"error": {"code": 0, "message": ""}}), STOP)])
+    assert events == [text("a"), *stop()]
 
 
 def test_a_count_of_zeros_does_not_replace_the_real_one() -> None:
     zeros: dict[str, Any] = dict.fromkeys(USAGE, 0)
     nulls: dict[str, Any] = dict.fromkeys(USAGE)
     tops = [{"usageMetadata": USAGE}, {"usageMetadata": zeros}, {"usageMetadata": nulls}]
-    found = fold([sse(*(chunk({"text": "a"}, top=top) for top in tops), STOP)])
-    assert found[-2] == tokens(5, 2, 7)[0]
+    events = fold([sse(*(chunk({"text": "a"}, top=top) for top in tops), STOP)])
+    assert events[-2] == tokens(5, 2, 7)[0]
 
 
 @pytest.mark.parametrize(
-    ("content", "shown"),
+    ("content", "expected"),
     [
         ({"parts": {"text": "hi"}}, ["hi"]),
         ({"parts": ["h", "i"]}, ["h", "i"]),
@@ -311,13 +313,13 @@ def test_a_count_of_zeros_does_not_replace_the_real_one() -> None:
         ({"text": "hi"}, ["hi"]),
     ],
 )
-def test_text_in_other_shapes_is_read(content: Any, shown: list[str]) -> None:
-    assert fold([sse({"candidates": [{"content": content, "index": "0"}]}, STOP)]) == [*map(text, shown), *stop()]
+def test_text_in_other_shapes_is_read(content: Any, expected: list[str]) -> None:
+    assert fold([sse({"candidates": [{"content": content, "index": "0"}]}, STOP)]) == [*map(text, expected), *stop()]
 
 
-def piece(words: str | None, index: int | None) -> dict[str, Any]:
-    """One chunk of text, or the end of the answer, with its number or without."""
-    candidate = {"finishReason": "STOP"} if words is None else {"content": {"parts": [{"text": words}]}}
+def piece(fragment: str | None, index: int | None) -> dict[str, Any]:
+    """Return one chunk of text, or the end of the answer, with or without its index."""
+    candidate = {"finishReason": "STOP"} if fragment is None else {"content": {"parts": [{"text": fragment}]}}
     return {"candidates": [candidate if index is None else {**candidate, "index": index}]}
 
 
@@ -331,18 +333,18 @@ def piece(words: str | None, index: int | None) -> dict[str, Any]:
     ],
 )
 def test_one_answer_is_read_and_nothing_of_it_dropped(pieces: list[tuple[str | None, int | None]]) -> None:
-    assert fold([sse(*(piece(*each) for each in pieces))]) == [text("a"), text("b"), *stop()]
+    assert fold([sse(*(piece(*numbered) for numbered in pieces))]) == [text("a"), text("b"), *stop()]
 
 
 def test_the_answer_that_is_read_may_stand_behind_one_without_a_number() -> None:
-    both = piece("x", None)["candidates"] + piece("b", 1)["candidates"]
-    assert fold([sse(piece("a", 1), {"candidates": both}, piece(None, 1))]) == [text("a"), text("b"), *stop()]
+    candidates = piece("x", None)["candidates"] + piece("b", 1)["candidates"]
+    assert fold([sse(piece("a", 1), {"candidates": candidates}, piece(None, 1))]) == [text("a"), text("b"), *stop()]
 
 
 def test_one_without_a_number_is_the_first_where_there_are_several() -> None:
     beside = {"candidates": piece("x", None)["candidates"] + piece("y", 2)["candidates"]}
-    for other in (piece("x", 0), piece("x", 2), beside):
-        stream = sse(piece("a", 1), other, piece("z", None), piece("b", 1), piece(None, None), piece(None, 1))
+    for other_chunk in (piece("x", 0), piece("x", 2), beside):
+        stream = sse(piece("a", 1), other_chunk, piece("z", None), piece("b", 1), piece(None, None), piece(None, 1))
         assert fold([stream]) == [text("a"), text("b"), *stop()]
 
 
@@ -352,19 +354,19 @@ def test_ids_of_the_server_are_remembered() -> None:
         chunk({"functionCall": {"name": "f"}}),
         STOP,
     )
-    calls = [each for each in read(data)[0] if isinstance(each, ToolUse)]
-    assert [each.metadata for each in calls] == [{"id": "a"}, {"id": "b"}, {}]
-    assert [each.provider for each in calls] == ["gemini", "gemini", ""]
-    assert len({each.id for each in calls}) == 3
+    calls = [tool_use for tool_use in read_events(data)[0] if isinstance(tool_use, ToolUse)]
+    assert [tool_use.metadata for tool_use in calls] == [{"id": "a"}, {"id": "b"}, {}]
+    assert [tool_use.provider for tool_use in calls] == ["gemini", "gemini", ""]
+    assert len({tool_use.id for tool_use in calls}) == 3
 
 
 def test_the_answer_is_named_once() -> None:
-    events = read(sse(STOP, HI, chunk({"text": "!"}, top={"responseId": "r2"})))[0]
-    assert [each.response_id for each in events if isinstance(each, AnswerNamed)] == ["r1"]
+    events = read_events(sse(STOP, HI, chunk({"text": "!"}, top={"responseId": "r2"})))[0]
+    assert [event.response_id for event in events if isinstance(event, AnswerNamed)] == ["r1"]
 
 
 def test_errors_carry_the_answers_name() -> None:
-    failure = read(sse(HI, BUSY))[1]
+    failure = read_events(sse(HI, BUSY))[1]
     assert failure is not None
     assert (failure.request_id, failure.retryable) == ("r1", True)
 
@@ -372,20 +374,20 @@ def test_errors_carry_the_answers_name() -> None:
 def test_code_that_the_server_ran() -> None:
     code = {"executableCode": {"language": "PYTHON", "code": "print(1)", "id": "e"}, "thoughtSignature": "S"}
     result = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n", "id": "e"}}
-    found = blocks(sse(chunk({"text": "So"}, code), chunk(result, {"text": "1"}), STOP))
-    assert found == [
+    steps = blocks(sse(chunk({"text": "So"}, code), chunk(result, {"text": "1"}), STOP))
+    assert steps == [
         ServerStep(provider="gemini", name="code_execution", text="print(1)", raw=code),
         ServerStep(provider="gemini", name="code_execution_result", text="1\n", raw=result),
     ]
 
 
 def test_tools_that_the_server_called() -> None:
-    asked = {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "args": {"q": 1}}, "thoughtSignature": "S"}
-    told = {"toolResponse": {"id": "t", "response": {}}}
-    found = blocks(sse(chunk(asked, told), STOP))
-    assert found == [
-        ServerStep(provider="gemini", name="google_search_web", text='{"q":1}', raw=asked),
-        ServerStep(provider="gemini", name="toolResponse", raw=told),
+    tool_call = {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "args": {"q": 1}}, "thoughtSignature": "S"}
+    tool_response = {"toolResponse": {"id": "t", "response": {}}}
+    steps = blocks(sse(chunk(tool_call, tool_response), STOP))
+    assert steps == [
+        ServerStep(provider="gemini", name="google_search_web", text='{"q":1}', raw=tool_call),
+        ServerStep(provider="gemini", name="toolResponse", raw=tool_response),
     ]
 
 
@@ -419,8 +421,8 @@ def test_a_picture_comes_with_its_signature_and_its_drafts_are_passed_over() -> 
 
 def test_calls_in_pieces_are_not_run() -> None:
     begun = {"functionCall": {"name": "f", "id": "a", "willContinue": True}}
-    (found,) = [each for each in read(sse(chunk(begun), STOP))[0] if isinstance(each, ToolUse)]
-    assert found.malformed is not None
+    (tool_use,) = [event for event in read_events(sse(chunk(begun), STOP))[0] if isinstance(event, ToolUse)]
+    assert tool_use.malformed is not None
 
 
 def test_a_key_in_an_error_is_taken_out() -> None:
@@ -433,9 +435,9 @@ def test_a_key_in_an_error_is_taken_out() -> None:
 
 def test_odd_numbers_are_unknown() -> None:
     odd = {"promptTokenCount": -1, "candidatesTokenCount": True, "thoughtsTokenCount": "3", "totalTokenCount": 7.0}
-    events = read(sse(chunk(finish="STOP", top={"usageMetadata": odd})))[0]
-    (found,) = [each.usage for each in events if isinstance(each, UsageUpdate)]
-    assert (found.input_tokens, found.output_tokens, found.reasoning_tokens, found.total_tokens) == (
+    events = read_events(sse(chunk(finish="STOP", top={"usageMetadata": odd})))[0]
+    (counted,) = [event.usage for event in events if isinstance(event, UsageUpdate)]
+    assert (counted.input_tokens, counted.output_tokens, counted.reasoning_tokens, counted.total_tokens) == (
         None,
         None,
         None,

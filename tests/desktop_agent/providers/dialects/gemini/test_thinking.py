@@ -1,4 +1,4 @@
-"""Wishes about thinking, for models of every generation."""
+"""Requested thinking, for models of every generation."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ NOBODY = Capabilities()
 
 
 def config(wish: Reasoning | None, ability: ThinkingAbility, *, show: bool = False) -> tuple[dict[str, Any], int]:
-    found = thinking_options(ProviderConfig(reasoning=wish, show_reasoning=show), "m", ability)
-    assert all(str(each).endswith(".") for each in found.adjustments)
-    return found.config, len(found.adjustments)
+    options = thinking_options(ProviderConfig(reasoning=wish, show_reasoning=show), "m", ability)
+    assert all(str(adjustment).endswith(".") for adjustment in options.adjustments)
+    return options.config, len(options.adjustments)
 
 
 LEVELS = ThinkingAbility("level", levels=("low", "high"))
@@ -59,13 +59,15 @@ CASES: list[tuple[Reasoning | None, ThinkingAbility, dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("wish", "ability", "wanted", "told"), CASES)
-def test_a_wish(wish: Reasoning | None, ability: ThinkingAbility, wanted: dict[str, Any], told: int) -> None:
-    assert config(wish, ability) == (wanted, told)
-    shown, _ = config(wish, ability, show=True)
-    is_off = ability.way == "none" or wanted.get("thinkingBudget") == 0
-    assert shown == (wanted if is_off else {"includeThoughts": True, **wanted})
-    assert not {"thinkingLevel", "thinkingBudget"} <= shown.keys()
+@pytest.mark.parametrize(("wish", "ability", "expected", "adjustment_count"), CASES)
+def test_a_wish(
+    wish: Reasoning | None, ability: ThinkingAbility, expected: dict[str, Any], adjustment_count: int
+) -> None:
+    assert config(wish, ability) == (expected, adjustment_count)
+    with_thoughts, _ = config(wish, ability, show=True)
+    is_off = ability.way == "none" or expected.get("thinkingBudget") == 0
+    assert with_thoughts == (expected if is_off else {"includeThoughts": True, **expected})
+    assert not {"thinkingLevel", "thinkingBudget"} <= with_thoughts.keys()
 
 
 @pytest.mark.parametrize(
@@ -109,10 +111,10 @@ async def test_the_shipped_table_is_understood() -> None:
         "gemini-2.5-flash": ("budget", True),
         "gemini-2.5-flash-lite": ("budget", True),
     }
-    for model, wanted in ways.items():
-        known = table.find("gemini", model)
-        assert known is not None
-        ability = thinking_ability(model, known.capabilities)
-        assert (ability.way, ability.can_be_off) == wanted
+    for model, expected in ways.items():
+        row = table.find("gemini", model)
+        assert row is not None
+        ability = thinking_ability(model, row.capabilities)
+        assert (ability.way, ability.can_be_off) == expected
         if ability.way == "budget":
             assert ability.budget == thinking_ability(model, NOBODY).budget
