@@ -64,8 +64,8 @@ def refused(message: str, status: int = 400, **more: Any) -> Reply:
     )
 
 
-async def begun(stream: AsyncGenerator[ProviderEvent, None]) -> AnswerStarted:
-    """The first event of every answer."""
+async def start_of(stream: AsyncGenerator[ProviderEvent, None]) -> AnswerStarted:
+    """Return the first event of the answer."""
     event = await anext(stream)
     assert isinstance(event, AnswerStarted)
     return event
@@ -76,18 +76,18 @@ async def test_one_answer(http: HttpClient) -> None:
     async with Loopback(
         Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), {"choices": [], "usage": usage}))
     ) as server:
-        one = provider(server, http)
-        await ask(one)
-        await ask(one)
+        adapter = provider(server, http)
+        await ask(adapter)
+        await ask(adapter)
         (first, _) = server.requests
     assert (first.method, first.path) == ("POST", "/v1/chat/completions")
     assert first.headers["authorization"] == f"Bearer {KEY}"
     assert first.json["stream"] is True
-    state = one.state
+    state = adapter.state
     assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (14, 6, 4)
     assert (state.request_count, state.conversation_turns) == (2, 2)
     assert state.last_request_time is not None
-    assert one.dialect == "openai-chat"
+    assert adapter.dialect == "openai-chat"
     assert server.connections == 1
 
 
@@ -102,18 +102,18 @@ async def test_no_key_is_possible(http: HttpClient) -> None:
 
 async def test_azure_names_its_key_otherwise_and_keeps_its_query(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
-        one = provider(server, http, base_url=server.url + "/?api-version=1", quirks=FAMILIES["azure"])
-        assert await ask(one) == HELLO_EVENTS
+        adapter = provider(server, http, base_url=server.url + "/?api-version=1", quirks=FAMILIES["azure"])
+        assert await ask(adapter) == HELLO_EVENTS
     assert server.requests[0].path == "/v1/chat/completions?api-version=1"
     assert server.requests[0].headers["api-key"] == KEY
 
 
-@pytest.mark.parametrize(("status", "kind"), [(401, AuthenticationFailed), (429, RateLimited)])
+@pytest.mark.parametrize(("status", "error_type"), [(401, AuthenticationFailed), (429, RateLimited)])
 async def test_errors_before_the_stream_come_from_the_first_step(
-    http: HttpClient, status: int, kind: type[ProviderError]
+    http: HttpClient, status: int, error_type: type[ProviderError]
 ) -> None:
     async with Loopback(refused("no", status)) as server:
-        with pytest.raises(kind):
+        with pytest.raises(error_type):
             await anext(provider(server, http).stream(simple_request()))
         assert len(server.requests) == 1
 
@@ -122,7 +122,7 @@ async def test_the_answer_is_shown_as_it_comes(http: HttpClient) -> None:
     release = asyncio.Event()
     async with Loopback(Reply([sse(chunk({"content": "one"}), done=False)], hold=release)) as server:
         stream = provider(server, http).stream(simple_request())
-        await begun(stream)
+        await start_of(stream)
         assert await asyncio.wait_for(anext(stream), PATIENCE) == ContentDelta("one")
         release.set()
         with pytest.raises(Truncated):
@@ -140,8 +140,8 @@ async def test_closing_the_generator_closes_the_connection(http: HttpClient) -> 
 @pytest.mark.parametrize("body", [b"", sse(chunk({"content": "hi"}), done=False)])
 async def test_cancelling_the_task_closes_the_connection(http: HttpClient, body: bytes) -> None:
     async with Loopback(Reply([body], hold=asyncio.Event())) as server:
-        one = provider(server, http)
-        task = asyncio.create_task(ask(one))
+        adapter = provider(server, http)
+        task = asyncio.create_task(ask(adapter))
         await asyncio.wait_for(server.asked.wait(), PATIENCE)
         await asyncio.sleep(0.05)
         task.cancel()
@@ -167,13 +167,13 @@ async def test_after_its_finish_reason_an_answer_is_whole(http: HttpClient, repl
 async def test_silence_and_cuts_in_the_middle(http: HttpClient) -> None:
     thinking = sse(chunk({"reasoning": "Hm"}), done=False)
     async with Loopback(Reply([thinking], cut=True), Reply([thinking], hold=asyncio.Event())) as server:
-        one = provider(server, http)
-        found = await ask(one)
-        assert [event["type"] for event in found] == ["thinking_delta", "thinking_block", "error"]
-        assert found[-1]["kind"] == "truncated"
-        found = await ask(one, simple_request(config=ProviderConfig(timeouts=Timeouts(idle=0.1))))
-        assert found[-1]["kind"] == "timeout"
-        assert one.state.conversation_turns == 0
+        adapter = provider(server, http)
+        events = await ask(adapter)
+        assert [event["type"] for event in events] == ["thinking_delta", "thinking_block", "error"]
+        assert events[-1]["kind"] == "truncated"
+        events = await ask(adapter, simple_request(config=ProviderConfig(timeouts=Timeouts(idle=0.1))))
+        assert events[-1]["kind"] == "timeout"
+        assert adapter.state.conversation_turns == 0
 
 
 async def test_pages_and_other_things_are_not_models(http: HttpClient) -> None:
@@ -186,8 +186,8 @@ async def test_pages_and_other_things_are_not_models(http: HttpClient) -> None:
         Reply(b"", headers=json_type),
     ]
     async with Loopback(*replies) as server:
-        one = provider(server, http)
-        kinds = [(await ask(one))[-1]["kind"] for _ in replies]
+        adapter = provider(server, http)
+        kinds = [(await ask(adapter))[-1]["kind"] for _ in replies]
     assert kinds == ["unreadable"] * 4 + ["truncated"]
 
 
@@ -195,7 +195,7 @@ async def test_a_success_that_is_an_error(http: HttpClient) -> None:
     body = b'{"error":{"code":429,"message":"slow down"}}'
     async with Loopback(Reply(body, headers={**JSON, "X-Generation-Id": "gen-1"})) as server:
         stream = provider(server, http).stream(simple_request())
-        assert (await begun(stream)).origin.request_id == "gen-1"
+        assert (await start_of(stream)).origin.request_id == "gen-1"
         with pytest.raises(RateLimited) as caught:
             await anext(stream)
     assert caught.value.request_id == "gen-1"
@@ -221,10 +221,10 @@ async def test_an_optional_field_is_dropped_once_and_remembered(
 ) -> None:
     request = simple_request(config=ProviderConfig(temperature=0.5, top_p=0.5))
     async with Loopback(reply, Reply(HELLO)) as server:
-        one = provider(server, http)
-        assert await ask(one, request) == HELLO_EVENTS
-        assert await ask(one, request) == HELLO_EVENTS
-        first, second, third = [set(each.json) for each in server.requests]
+        adapter = provider(server, http)
+        assert await ask(adapter, request) == HELLO_EVENTS
+        assert await ask(adapter, request) == HELLO_EVENTS
+        first, second, third = [set(received.json) for received in server.requests]
     assert first - second == dropped
     assert third == second
 
@@ -238,11 +238,11 @@ async def test_caching_of_claude_is_asked_of_openrouter_and_counted(http: HttpCl
         Reply(HELLO),
     )
     async with Loopback(*replies) as server:
-        one = provider(server, http, quirks=FAMILIES["openrouter"])
-        found = await ask(one, simple_request(model="anthropic/claude-opus-5"))
+        adapter = provider(server, http, quirks=FAMILIES["openrouter"])
+        events = await ask(adapter, simple_request(model="anthropic/claude-opus-5"))
         assert server.requests[0].json["cache_control"] == {"type": "ephemeral"}
-        assert (found[-2]["cache_read_tokens"], found[-2]["cache_write_tokens"]) == (900, 50)
-        assert await ask(one, simple_request(model="anthropic/claude-opus-5")) == HELLO_EVENTS
+        assert (events[-2]["cache_read_tokens"], events[-2]["cache_write_tokens"]) == (900, 50)
+        assert await ask(adapter, simple_request(model="anthropic/claude-opus-5")) == HELLO_EVENTS
         assert "cache_control" not in server.requests[2].json
 
 
@@ -260,8 +260,8 @@ async def test_ollama_models_that_do_not_think(http: HttpClient) -> None:
     from desktop_agent.types.providers import ReasoningEffort
 
     async with Loopback(refused('"llama3" does not support thinking'), Reply(HELLO)) as server:
-        one = provider(server, http, quirks=FAMILIES["ollama"])
-        assert await ask(one, simple_request(config=ProviderConfig(reasoning=ReasoningEffort()))) == HELLO_EVENTS
+        adapter = provider(server, http, quirks=FAMILIES["ollama"])
+        assert await ask(adapter, simple_request(config=ProviderConfig(reasoning=ReasoningEffort()))) == HELLO_EVENTS
         assert "reasoning_effort" not in server.requests[1].json
 
 
@@ -288,7 +288,7 @@ async def test_of_several_answers_the_first_is_read(http: HttpClient) -> None:
             {"type": "content_delta", "text": "i"},
             *HELLO_EVENTS[1:],
         ]
-    # Of one answer nothing is lost, however a gateway numbers it.
+    # Nothing of a single answer is lost, however a gateway numbers it.
     async with Loopback(Reply(sse(piece(7, "hi"), piece(8, "", "stop")))) as server:
         assert await ask(provider(server, http)) == HELLO_EVENTS
 
@@ -316,15 +316,15 @@ async def test_arguments_are_shown_while_they_come(http: HttpClient) -> None:
 
 async def test_thinking_carries_the_family(http: HttpClient) -> None:
     async with Loopback(Reply(sse(chunk({"reasoning": "Hm"}), chunk({}, "stop")))) as server:
-        one = provider(server, http, quirks=FAMILIES["vllm"])
-        blocks = [event async for event in one.stream(simple_request()) if isinstance(event, ThinkingBlock)]
+        adapter = provider(server, http, quirks=FAMILIES["vllm"])
+        blocks = [event async for event in adapter.stream(simple_request()) if isinstance(event, ThinkingBlock)]
     assert blocks == [ThinkingBlock("Hm", "openai-compat/vllm", {"field": "reasoning"})]
 
 
 async def test_two_streams_at_once(http: HttpClient) -> None:
     async with Loopback(Reply([HELLO[:30], HELLO[30:]])) as server:
-        one = provider(server, http)
-        assert await asyncio.gather(*(ask(one) for _ in range(8))) == [HELLO_EVENTS] * 8
+        adapter = provider(server, http)
+        assert await asyncio.gather(*(ask(adapter) for _ in range(8))) == [HELLO_EVENTS] * 8
 
 
 async def test_the_key_is_nowhere_to_be_seen(http: HttpClient, caplog: pytest.LogCaptureFixture) -> None:
@@ -336,24 +336,24 @@ async def test_the_key_is_nowhere_to_be_seen(http: HttpClient, caplog: pytest.Lo
         Reply(b"data: x", cut=True),
         Reply(b"", 302, {"location": "https://elsewhere.example/"}, "length"),
     ]
-    shown: list[str] = []
+    texts: list[str] = []
     chained: list[BaseException | None] = []
     async with Loopback(*replies) as server:
-        one = provider(server, http)
+        adapter = provider(server, http)
         for _ in replies:
             try:
-                async for _event in one.stream(simple_request()):
+                async for _event in adapter.stream(simple_request()):
                     pass
             except ProviderError as error:
                 # This function's own frame holds the key; the code's frames must not.
                 inner = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
-                shown += traceback.TracebackException.from_exception(inner, capture_locals=True).format()
-                shown += [error.detail, repr(error), error.message, repr(one), repr(vars(one))]
+                texts += traceback.TracebackException.from_exception(inner, capture_locals=True).format()
+                texts += [error.detail, repr(error), error.message, repr(adapter), repr(vars(adapter))]
                 chained += [error.__cause__, error.__context__]
-    assert sum("Incorrect key [key]" in each for each in shown) >= 2
+    assert sum("Incorrect key [key]" in text for text in texts) >= 2
     assert chained == [None] * 8
-    assert "decoder = " in "".join(shown)
-    assert KEY not in "".join(shown)
+    assert "decoder = " in "".join(texts)
+    assert KEY not in "".join(texts)
     assert KEY not in caplog.text
 
 
@@ -367,7 +367,7 @@ async def test_timeouts_are_those_of_the_request(http: HttpClient) -> None:
     async with Loopback(Reply([b": ping\n\n"] * 3, hold=asyncio.Event())) as server:
         request = simple_request(config=ProviderConfig(timeouts=Timeouts(total=0.2)))
         stream = provider(server, http).stream(request)
-        await begun(stream)
+        await start_of(stream)
         with pytest.raises(TimedOut, match="not finished within"):
             await anext(stream)
 
@@ -376,7 +376,7 @@ async def test_too_large_events_are_refused(http: HttpClient, monkeypatch: pytes
     monkeypatch.setattr("desktop_agent.providers.transport.sse.SseDecoder.__init__.__defaults__", (1000,))
     async with Loopback(Reply([b"data: " + b"x" * 2000])) as server:
         stream = provider(server, http).stream(simple_request())
-        await begun(stream)
+        await start_of(stream)
         with pytest.raises(UnreadableAnswer, match="larger than"):
             await anext(stream)
 
@@ -385,8 +385,8 @@ async def test_a_server_that_holds_the_answer_open_after_its_end_is_not_waited_f
     http: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("desktop_agent.providers.dialects.response_stream.END_TIMEOUT", 0.05)
-    held = Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False), hold=asyncio.Event())
-    async with Loopback(held) as server:
+    reply = Reply(sse(chunk({"content": "hi"}), chunk({}, "stop"), done=False), hold=asyncio.Event())
+    async with Loopback(reply) as server:
         async with asyncio.timeout(PATIENCE):
             assert await ask(provider(server, http), simple_request()) == HELLO_EVENTS
 
@@ -394,10 +394,10 @@ async def test_a_server_that_holds_the_answer_open_after_its_end_is_not_waited_f
 async def test_what_had_to_be_asked_differently_is_said_with_the_start(http: HttpClient) -> None:
     request = simple_request(config=ProviderConfig(temperature=0.5, top_k=3))
     async with Loopback(refused("Unsupported.", param="temperature"), Reply(HELLO)) as server:
-        one = provider(server, http, quirks=FAMILIES["groq"])
-        started = [await begun(one.stream(request)) for _ in range(2)]
+        adapter = provider(server, http, quirks=FAMILIES["groq"])
+        started = [await start_of(adapter.stream(request)) for _ in range(2)]
         account = account_digest(server.url, "m")
-    assert [str(each) for each in started[0].adjustments] == [
+    assert [str(adjustment) for adjustment in started[0].adjustments] == [
         "This API has no top_k, so it was left out.",
         "This server does not accept temperature, so the question was sent without.",
     ]
@@ -409,8 +409,8 @@ async def test_what_had_to_be_asked_differently_is_said_with_the_start(http: Htt
 async def test_a_format_that_is_refused_is_told_in_words(http: HttpClient) -> None:
     request = simple_request(config=ProviderConfig(response_format=JsonFormat()))
     async with Loopback(refused("no", param="response_format"), Reply(HELLO)) as server:
-        started = await begun(provider(server, http, quirks=FAMILIES["groq"]).stream(request))
-        first, second = [each.json for each in server.requests]
+        started = await start_of(provider(server, http, quirks=FAMILIES["groq"]).stream(request))
+        first, second = [received.json for received in server.requests]
     assert first["response_format"] == {"type": "json_object"}
     assert "response_format" not in second
     assert "JSON object" in second["messages"][0]["content"]

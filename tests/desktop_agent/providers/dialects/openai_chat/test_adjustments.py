@@ -1,4 +1,4 @@
-"""What cannot be sent as it was wished for, and that it is said."""
+"""Options that cannot be sent as requested, and the adjustments that say so."""
 
 from typing import Any
 
@@ -36,7 +36,12 @@ def effort(level: Any) -> ReasoningEffort:
 
 
 def body(
-    family: str, model: str = "m", known: Capabilities | None = None, *without: str, tools: bool = False, **config: Any
+    family: str,
+    model: str = "m",
+    capabilities: Capabilities | None = None,
+    *without: str,
+    tools: bool = False,
+    **config: Any,
 ) -> RequestBody:
     choice = config.pop("tool_choice", ToolChoice())
     request = ModelRequest(
@@ -47,23 +52,23 @@ def body(
         config=ProviderConfig(**config),
         conversation_id="c",
     )
-    return build_body(request, Recipient(FAMILIES[family]), known or Capabilities(), frozenset(without))
+    return build_body(request, Recipient(FAMILIES[family]), capabilities or Capabilities(), frozenset(without))
 
 
-def said(made: RequestBody) -> list[str]:
-    return [str(each) for each in made.adjustments]
+def adjustments_of(request_body: RequestBody) -> list[str]:
+    return [str(adjustment) for adjustment in request_body.adjustments]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_who_asks_for_nothing_is_told_nothing(family: str) -> None:
     for model in ("m", "gpt-4.1", "gpt-5.6-sol", "grok-4.7"):
         for tools in (False, True):
-            assert said(body(family, model, tools=tools)) == []
+            assert adjustments_of(body(family, model, tools=tools)) == []
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_can_be_had_is_not_talked_about(family: str) -> None:
-    assert said(body(family, temperature=0.5, top_p=0.5, max_tokens=9, stop_sequences=("x",))) == []
+    assert adjustments_of(body(family, temperature=0.5, top_p=0.5, max_tokens=9, stop_sequences=("x",))) == []
 
 
 SENTENCES: list[tuple[str, str, dict[str, Any], str]] = [
@@ -126,15 +131,15 @@ SENTENCES: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("family", "model", "wish", "words"), SENTENCES, ids=[f"{a}-{b}-{d[:30]}" for a, b, _, d in SENTENCES]
+    ("family", "model", "wish", "expected"), SENTENCES, ids=[f"{a}-{b}-{d[:30]}" for a, b, _, d in SENTENCES]
 )
-def test_each_is_said_once(family: str, model: str, wish: dict[str, Any], words: str) -> None:
-    (sentence,) = said(body(family, model, **wish))
-    assert words in sentence
+def test_each_adjustment_is_said_once(family: str, model: str, wish: dict[str, Any], expected: str) -> None:
+    (sentence,) = adjustments_of(body(family, model, **wish))
+    assert expected in sentence
 
 
 @pytest.mark.parametrize(
-    ("known", "wish", "words", "missing"),
+    ("capabilities", "wish", "expected", "missing"),
     [
         (Capabilities(max_output_tokens=5), {"max_tokens": 9}, "at most 5 tokens", None),
         (Capabilities(sampling=False), {"temperature": 0.5}, "does not take temperature", "temperature"),
@@ -150,107 +155,107 @@ def test_each_is_said_once(family: str, model: str, wish: dict[str, Any], words:
     ],
 )
 def test_what_is_known_of_a_model_is_believed(
-    known: Capabilities, wish: dict[str, Any], words: str, missing: str | None
+    capabilities: Capabilities, wish: dict[str, Any], expected: str, missing: str | None
 ) -> None:
-    made = body("vllm", "m", known, **wish)
-    (sentence,) = said(made)
-    assert words in sentence
-    assert missing not in made.fields
+    request_body = body("vllm", "m", capabilities, **wish)
+    (sentence,) = adjustments_of(request_body)
+    assert expected in sentence
+    assert missing not in request_body.fields
 
 
 def test_limits_below_what_is_known_are_the_persons() -> None:
-    made = body("vllm", "m", Capabilities(max_output_tokens=9), max_tokens=5)
-    assert made.fields["max_tokens"] == 5
-    assert said(made) == []
+    request_body = body("vllm", "m", Capabilities(max_output_tokens=9), max_tokens=5)
+    assert request_body.fields["max_tokens"] == 5
+    assert adjustments_of(request_body) == []
     assert body("vllm", "m", Capabilities(max_output_tokens=9), max_tokens=50).fields["max_tokens"] == 9
 
 
 def test_what_a_server_refused_is_said_where_somebody_asked_for_it() -> None:
-    assert said(body("vllm", "m", None, "temperature", "stream_options", temperature=0.5))[-1] == (
+    assert adjustments_of(body("vllm", "m", None, "temperature", "stream_options", temperature=0.5))[-1] == (
         "This server does not accept temperature, so the question was sent without."
     )
-    assert said(body("vllm", "m", None, "stream_options")) == []
-    assert said(body("vllm", "m", None, "max_tokens", max_tokens=3)) == []
+    assert adjustments_of(body("vllm", "m", None, "stream_options")) == []
+    assert adjustments_of(body("vllm", "m", None, "max_tokens", max_tokens=3)) == []
 
 
 class TestFormats:
     """JSON on demand."""
 
     def test_a_schema(self) -> None:
-        found = body("openai", "gpt-4.1", response_format=JsonFormat(json_schema=SCHEMA, name="n"))
+        request_body = body("openai", "gpt-4.1", response_format=JsonFormat(json_schema=SCHEMA, name="n"))
         inner = {"type": "object", "properties": {"a": {"type": "string"}}}
-        wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": inner, "strict": True}}
-        assert found.fields["response_format"] == wanted
-        assert said(found) == []
+        expected = {"type": "json_schema", "json_schema": {"name": "n", "schema": inner, "strict": True}}
+        assert request_body.fields["response_format"] == expected
+        assert adjustments_of(request_body) == []
         loose = body("openai", "gpt-4.1", response_format=JsonFormat(json_schema=SCHEMA, strict=False))
         assert "strict" not in loose.fields["response_format"]["json_schema"]
         mistral = body("mistral", response_format=JsonFormat(json_schema=SCHEMA))
         assert "strict" not in mistral.fields["response_format"]["json_schema"]
 
     def test_any_object_with_the_word_in_the_instructions(self) -> None:
-        found = body("openai", "gpt-4.1", response_format=JsonFormat()).fields
-        assert found["response_format"] == {"type": "json_object"}
-        assert "JSON" in found["messages"][0]["content"]
+        request_body = body("openai", "gpt-4.1", response_format=JsonFormat()).fields
+        assert request_body["response_format"] == {"type": "json_object"}
+        assert "JSON" in request_body["messages"][0]["content"]
         only_schema = body("lmstudio", response_format=JsonFormat()).fields["response_format"]
         assert only_schema == {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
 
     @pytest.mark.parametrize(
-        "made",
+        "request_body",
         [
             body("stranger", response_format=JsonFormat(json_schema=SCHEMA)),
             body("vllm", "m", None, "response_format", response_format=JsonFormat(json_schema=SCHEMA)),
             body("deepseek", response_format=JsonFormat(json_schema=SCHEMA)),
         ],
     )
-    def test_in_words_where_it_is_not_taken(self, made: RequestBody) -> None:
-        assert made.fields.get("response_format") in (None, {"type": "json_object"})
-        assert made.fields["messages"][0]["content"].startswith("S\n\nAnswer with a JSON object")
-        assert '"properties":{"a":{"type":"string"}}' in made.fields["messages"][0]["content"]
-        assert len(said(made)) == 1
+    def test_in_words_where_it_is_not_taken(self, request_body: RequestBody) -> None:
+        assert request_body.fields.get("response_format") in (None, {"type": "json_object"})
+        assert request_body.fields["messages"][0]["content"].startswith("S\n\nAnswer with a JSON object")
+        assert '"properties":{"a":{"type":"string"}}' in request_body.fields["messages"][0]["content"]
+        assert len(adjustments_of(request_body)) == 1
 
 
 class TestCaching:
-    """What can be told to OpenAI's servers."""
+    """Caching options of OpenAI and OpenRouter."""
 
     def test_off(self) -> None:
         off = PromptCaching(enabled=False)
         assert "prompt_cache_key" not in body("openai", "gpt-4.1", caching=off).fields
-        found = body("openai", "gpt-5.6-sol", caching=off).fields
-        assert "prompt_cache_key" not in found
-        assert found["prompt_cache_options"] == {"mode": "explicit"}
+        request_body = body("openai", "gpt-5.6-sol", caching=off).fields
+        assert "prompt_cache_key" not in request_body
+        assert request_body["prompt_cache_options"] == {"mode": "explicit"}
 
     def test_long(self) -> None:
-        found = body("openai", "gpt-5.6-sol", caching=PromptCaching(lifetime="long"))
-        assert found.fields["prompt_cache_key"] == "c"
-        marks = [message["content"][-1].get("prompt_cache_breakpoint") for message in found.fields["messages"]]
+        request_body = body("openai", "gpt-5.6-sol", caching=PromptCaching(lifetime="long"))
+        assert request_body.fields["prompt_cache_key"] == "c"
+        marks = [message["content"][-1].get("prompt_cache_breakpoint") for message in request_body.fields["messages"]]
         assert marks == [{"mode": "explicit", "ttl": "12h"}] * 2
-        assert said(found) == []
+        assert adjustments_of(request_body) == []
 
     def test_of_claude_at_openrouter(self) -> None:
-        """It caches Anthropic's models on request only: each turn would cost ten times as much."""
+        """OpenRouter caches Anthropic's models on request only; without a cache each turn costs ten times as much."""
         for model in ("anthropic/claude-opus-5", "~anthropic/claude-latest"):
             assert body("openrouter", model).fields["cache_control"] == {"type": "ephemeral"}
             assert "cache_control" not in body("openrouter", model, caching=PromptCaching(enabled=False)).fields
-            found = body("openrouter", model, caching=PromptCaching(lifetime="long"))
-            assert found.fields["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
-            assert said(found) == []
+            request_body = body("openrouter", model, caching=PromptCaching(lifetime="long"))
+            assert request_body.fields["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+            assert adjustments_of(request_body) == []
         assert "cache_control" not in body("openrouter", "openai/gpt-6-sol").fields
         assert "cache_control" not in body("stranger", "anthropic/claude-opus-5").fields
         refused = body("openrouter", "anthropic/claude-opus-5", None, "cache_control")
         assert "cache_control" not in refused.fields
-        assert said(refused) == []
+        assert adjustments_of(refused) == []
 
 
 def test_showing_of_reasoning_means_something_at_openrouter() -> None:
     assert body("openrouter", show_reasoning=False).fields["reasoning"] == {"exclude": True}
-    found = body("openrouter", show_reasoning=False, reasoning=effort("low")).fields["reasoning"]
-    assert found == {"effort": "low", "exclude": True}
+    request_body = body("openrouter", show_reasoning=False, reasoning=effort("low")).fields["reasoning"]
+    assert request_body == {"effort": "low", "exclude": True}
     assert body("openrouter", show_reasoning=False, reasoning=OFF).fields["reasoning"] == {"enabled": False}
     assert body("openrouter", reasoning=ADAPTIVE).fields["reasoning"] == {"enabled": True}
     assert "reasoning" not in body("openrouter").fields
 
 
-def test_and_at_groq_for_models_that_are_known_to_reason() -> None:
+def test_groq_hides_reasoning_only_of_models_that_are_known_to_reason() -> None:
     reasons = Capabilities(reasoning=True)
     assert body("groq", "m", reasons, show_reasoning=False).fields["reasoning_format"] == "hidden"
     assert "reasoning_format" not in body("groq", "m", reasons).fields

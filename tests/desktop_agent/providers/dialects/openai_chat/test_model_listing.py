@@ -38,8 +38,8 @@ def serving(pages: dict[str, Any]) -> Loopback:
 
 async def models(http: HttpClient, family: str, pages: dict[str, Any]) -> tuple[ModelInfo, ...]:
     async with serving(pages) as server:
-        one = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES[family] if family != "stranger" else None)
-        return await one.list_models()
+        adapter = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES[family] if family != "stranger" else None)
+        return await adapter.list_models()
 
 
 def listed(*entries: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def listed(*entries: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("entry", "found"),
+    ("entry", "expected"),
     [
         ({}, Capabilities()),
         (
@@ -83,19 +83,19 @@ def listed(*entries: dict[str, Any]) -> dict[str, Any]:
         ({"context_length": "8k", "capabilities": ["completion"], "top_provider": None, "meta": None}, Capabilities()),
     ],
 )
-async def test_facts_in_the_listing(http: HttpClient, entry: dict[str, Any], found: Capabilities) -> None:
+async def test_facts_in_the_listing(http: HttpClient, entry: dict[str, Any], expected: Capabilities) -> None:
     (model,) = await models(http, "stranger", {"/v1/models": listed({"id": "a/b", **entry})})
-    assert model == ModelInfo("a/b", capabilities=found)
+    assert model == ModelInfo("a/b", capabilities=expected)
 
 
 async def test_models_that_answer_no_questions_are_left_out(http: HttpClient) -> None:
     entries = [{"id": "mistral-embed", "capabilities": {"completion_chat": False}}, {"id": "mistral-medium"}]
-    found = await models(http, "mistral", {"/v1/models": listed(*entries)})
-    assert [model.id for model in found] == ["mistral-medium"]
+    listed_models = await models(http, "mistral", {"/v1/models": listed(*entries)})
+    assert [model.id for model in listed_models] == ["mistral-medium"]
 
 
 @pytest.mark.parametrize(
-    ("said", "day"),
+    ("shutdown_date", "day"),
     [
         ("2026-12-11", date(2026, 12, 11)),
         ("2026-12-11T08:00:00Z", date(2026, 12, 11)),
@@ -106,13 +106,13 @@ async def test_models_that_answer_no_questions_are_left_out(http: HttpClient) ->
         (-1, None),
     ],
 )
-async def test_the_day_a_model_goes(http: HttpClient, said: Any, day: date | None) -> None:
-    (model,) = await models(http, "stranger", {"/v1/models": listed({"id": "o3", "shutdown_date": said})})
+async def test_the_day_a_model_goes(http: HttpClient, shutdown_date: Any, day: date | None) -> None:
+    (model,) = await models(http, "stranger", {"/v1/models": listed({"id": "o3", "shutdown_date": shutdown_date})})
     assert model.retires == day
 
 
 @pytest.mark.parametrize(
-    ("said", "price"),
+    ("pricing", "price"),
     [
         (
             {"prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003", "request": "0"},
@@ -124,17 +124,17 @@ async def test_the_day_a_model_goes(http: HttpClient, said: Any, day: date | Non
         ("free", None),
     ],
 )
-async def test_what_a_token_costs(http: HttpClient, said: Any, price: Price | None) -> None:
-    (model,) = await models(http, "openrouter", {"/v1/models": listed({"id": "lab/new-model", "pricing": said})})
+async def test_what_a_token_costs(http: HttpClient, pricing: Any, price: Price | None) -> None:
+    (model,) = await models(http, "openrouter", {"/v1/models": listed({"id": "lab/new-model", "pricing": pricing})})
     assert model.price == price
 
 
 async def test_vllm_is_recognised_by_its_listing(http: HttpClient) -> None:
     entry = {"id": "q", "owned_by": "vllm", "max_model_len": 32_768}
     async with serving({"/v1/models": listed(entry)}) as server:
-        one = OpenAIChat(base_url=server.url, http=http)
-        (model,) = await one.list_models()
-        assert one.quirks.family == "vllm"
+        adapter = OpenAIChat(base_url=server.url, http=http)
+        (model,) = await adapter.list_models()
+        assert adapter.quirks.family == "vllm"
         fixed = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES["stranger"])
         await fixed.list_models()
         assert fixed.quirks.family == "stranger"
@@ -178,8 +178,8 @@ async def test_lm_studio(http: HttpClient) -> None:
         ]
     }
     entries = listed({"id": "a"}, {"id": "b"}, {"id": "a:2"})
-    found = await models(http, "lmstudio", {"/v1/models": entries, "/api/v1/models": v1})
-    assert [model.capabilities for model in found] == [
+    listed_models = await models(http, "lmstudio", {"/v1/models": entries, "/api/v1/models": v1})
+    assert [model.capabilities for model in listed_models] == [
         Capabilities(True, True, None, 8192),
         Capabilities(False, None, None, 4096),
         Capabilities(True, True, None, 8192),
@@ -241,8 +241,8 @@ async def test_other_shapes(http: HttpClient) -> None:
 async def test_what_was_listed_is_checked_before_the_network(http: HttpClient) -> None:
     entry = {"id": "m", "architecture": {"input_modalities": ["text"]}}
     async with serving({"/v1/models": listed(entry)}) as server:
-        one = OpenAIChat(base_url=server.url, http=http)
-        await one.list_models()
+        adapter = OpenAIChat(base_url=server.url, http=http)
+        await adapter.list_models()
         with pytest.raises(ImagesNotSupported):
-            await anext(one.stream(simple_request(messages=(Message.user_with_image("x", "https://x/y.png"),))))
+            await anext(adapter.stream(simple_request(messages=(Message.user_with_image("x", "https://x/y.png"),))))
         assert len(server.requests) == 1

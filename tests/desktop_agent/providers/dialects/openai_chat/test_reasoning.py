@@ -25,9 +25,9 @@ OFF = ReasoningDisabled()
 def switched(family: str, model: str = "m", reasoning: Any = None, *, tools: bool = False) -> dict[str, Any]:
     config = ProviderConfig(reasoning=reasoning, temperature=0.5, stop_sequences=("x",))
     request = ModelRequest(model, (Message.user("hi"),), tools=(TOOL,) if tools else (), config=config)
-    found = build_body(request, Recipient(FAMILIES[family]), Capabilities()).fields
+    fields = build_body(request, Recipient(FAMILIES[family]), Capabilities()).fields
     names = ("reasoning_effort", "reasoning", "thinking", "chat_template_kwargs", "temperature", "stop")
-    return {name: found[name] for name in names if name in found}
+    return {name: fields[name] for name in names if name in fields}
 
 
 FREE = {"temperature": 0.5, "stop": ["x"]}
@@ -35,7 +35,7 @@ WARM = {"temperature": 0.5}  # OpenAI's reasoning models take no stop sequences 
 
 
 @pytest.mark.parametrize(
-    ("family", "reasoning", "sent"),
+    ("family", "reasoning", "expected"),
     [
         ("stranger", EFFORT, {"reasoning_effort": "max", **FREE}),
         ("stranger", OFF, {"reasoning_effort": "none", **FREE}),
@@ -58,12 +58,12 @@ WARM = {"temperature": 0.5}  # OpenAI's reasoning models take no stop sequences 
         ("llamacpp", EFFORT, FREE),
     ],
 )
-def test_switches(family: str, reasoning: Any, sent: dict[str, Any]) -> None:
-    assert switched(family, reasoning=reasoning) == sent
+def test_switches(family: str, reasoning: Any, expected: dict[str, Any]) -> None:
+    assert switched(family, reasoning=reasoning) == expected
 
 
 @pytest.mark.parametrize(
-    ("model", "reasoning", "tools", "sent"),
+    ("model", "reasoning", "tools", "expected"),
     [
         ("gpt-4.1", EFFORT, True, FREE),
         ("gpt-9-new", EFFORT, True, FREE),
@@ -87,8 +87,8 @@ def test_switches(family: str, reasoning: Any, sent: dict[str, Any]) -> None:
         ("o3", None, False, {}),
     ],
 )
-def test_openai_models(model: str, reasoning: Any, tools: bool, sent: dict[str, Any]) -> None:
-    assert switched("openai", model, reasoning, tools=tools) == sent
+def test_openai_models(model: str, reasoning: Any, tools: bool, expected: dict[str, Any]) -> None:
+    assert switched("openai", model, reasoning, tools=tools) == expected
 
 
 @pytest.mark.parametrize("model", ["gpt-6-astra", "gpt-6.1-sol"])
@@ -104,7 +104,7 @@ def test_models_on_responses_only(model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "reasoning", "sent"),
+    ("model", "reasoning", "expected"),
     [
         ("grok-4.6", EFFORT, {"reasoning_effort": "high", "temperature": 0.5}),
         ("grok-4.7", EFFORT, {"reasoning_effort": "xhigh", "temperature": 0.5}),
@@ -114,5 +114,5 @@ def test_models_on_responses_only(model: str) -> None:
         ("grok-2", EFFORT, FREE),
     ],
 )
-def test_xai(model: str, reasoning: Any, sent: dict[str, Any]) -> None:
-    assert switched("xai", model, reasoning) == sent
+def test_xai(model: str, reasoning: Any, expected: dict[str, Any]) -> None:
+    assert switched("xai", model, reasoning) == expected

@@ -1,4 +1,4 @@
-"""Servers that refuse a history which others take: the conversation goes on all the same.
+"""The conversation goes on with servers that refuse a history which others accept.
 
 The refusals are those of Mistral (error 3230), and of Kimi and DeepSeek.
 """
@@ -40,7 +40,7 @@ def refusal(message: str, **more: Any) -> Reply:
 
 
 def mistral(request: Request) -> Reply:
-    """Refuses a question directly after results."""
+    """Refuse a user message directly after tool results, as Mistral does."""
     roles = [message["role"] for message in request.json["messages"]]
     if ("tool", "user") in pairwise(roles):
         body = {"object": "error", "message": "Unexpected role 'user' after role 'tool'", "type": "x", "code": "3230"}
@@ -49,7 +49,7 @@ def mistral(request: Request) -> Reply:
 
 
 def stopped_after_results() -> tuple[Message, ...]:
-    """A run that was stopped when its call had a result, and the next question."""
+    """Return a run that was stopped after the result of its call, and the next question."""
     result = ToolResult(
         tool_use_id="call_0001", content=(Text(text="1"), Image(source=UrlSource(url="http://x/a.png")))
     )
@@ -72,33 +72,33 @@ def stopped_after_results() -> tuple[Message, ...]:
 )
 async def test_a_question_after_results_reaches_mistral(http: HttpClient, family: str, model: str) -> None:
     async with Loopback(choose=mistral) as server:
-        one = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES[family])
-        found = await ask(one, simple_request(model=model, messages=stopped_after_results()))
-        assert found[0] == {"type": "content_delta", "text": "hi"}
-        sent = server.requests[0].json["messages"]
-    assert [message["role"] for message in sent][:5] == ["user", "assistant", "tool", "assistant", "user"]
-    assert sent[3] == {"role": "assistant", "content": "OK."}
+        adapter = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES[family])
+        events = await ask(adapter, simple_request(model=model, messages=stopped_after_results()))
+        assert events[0] == {"type": "content_delta", "text": "hi"}
+        messages = server.requests[0].json["messages"]
+    assert [message["role"] for message in messages][:5] == ["user", "assistant", "tool", "assistant", "user"]
+    assert messages[3] == {"role": "assistant", "content": "OK."}
 
 
 async def test_other_models_get_no_answer_between(http: HttpClient) -> None:
     async with Loopback(HELLO) as server:
-        one = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES["openai"])
-        await ask(one, simple_request(model="gpt-5.4", messages=stopped_after_results()))
+        adapter = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES["openai"])
+        await ask(adapter, simple_request(model="gpt-5.4", messages=stopped_after_results()))
         assert [message["role"] for message in server.requests[0].json["messages"]].count("assistant") == 1
 
 
 class ThinkingServer:
-    """Calls a tool at the first question of a turn, and refuses calls without reasoning, as Kimi does."""
+    """A server that calls a tool at the start of a turn, and refuses calls without reasoning, as Kimi does."""
 
     def __init__(self, message: str = KIMI) -> None:
         self.message = message
 
     def __call__(self, request: Request) -> Reply:
-        sent = request.json["messages"]
-        for index, message in enumerate(sent):
+        messages = request.json["messages"]
+        for index, message in enumerate(messages):
             if message.get("tool_calls") and not message.get("reasoning_content"):
                 return refusal(self.message.format(index=index))
-        if sent[-1]["role"] == "tool":
+        if messages[-1]["role"] == "tool":
             return HELLO
         thought = chunk({"reasoning_content": "I shall add."})
         return Reply(sse(thought, chunk({"tool_calls": [CALL]}), chunk({}, "tool_calls")))
@@ -121,7 +121,7 @@ async def test_a_server_that_misses_reasoning_gets_it(message: str) -> None:
             assert (await client.complete("again")).text == "hi"
         posted = [request.json["messages"] for request in server.requests if request.method == "POST"]
     assert added == [1, 1]
-    # Refused once; from then on it is known.
+    # The server refuses once; from then on its need is known.
     assert len(posted) == 5
     assert [message.get("reasoning_content") for message in posted[-1] if message.get("tool_calls")] == [
         "I shall add.",
@@ -132,9 +132,9 @@ async def test_a_server_that_misses_reasoning_gets_it(message: str) -> None:
 
 async def test_calls_of_another_model_get_a_space(http: HttpClient) -> None:
     async with Loopback(choose=ThinkingServer()) as server:
-        one = OpenAIChat(base_url=server.url, http=http)
-        found = await ask(one, simple_request(messages=stopped_after_results()[:3]))
-        assert found[-1] == {"type": "done"}
+        adapter = OpenAIChat(base_url=server.url, http=http)
+        events = await ask(adapter, simple_request(messages=stopped_after_results()[:3]))
+        assert events[-1] == {"type": "done"}
         assert server.requests[1].json["messages"][1]["reasoning_content"] == " "
 
 
@@ -148,7 +148,7 @@ async def test_a_server_that_refuses_it_all_the_same_is_asked_only_once_more(htt
 async def test_both_kinds_of_refusal_in_one_question(http: HttpClient) -> None:
     replies = (refusal("Unknown parameter: 'stream_options'."), refusal(DEEPSEEK), HELLO)
     async with Loopback(*replies) as server:
-        found = await ask(OpenAIChat(base_url=server.url, http=http), simple_request(messages=stopped_after_results()))
-        assert found[0] == {"type": "content_delta", "text": "hi"}
+        events = await ask(OpenAIChat(base_url=server.url, http=http), simple_request(messages=stopped_after_results()))
+        assert events[0] == {"type": "content_delta", "text": "hi"}
         assert "stream_options" not in server.requests[2].json
         assert server.requests[2].json["messages"][1]["reasoning_content"] == " "

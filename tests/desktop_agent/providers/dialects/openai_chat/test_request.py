@@ -43,20 +43,24 @@ def request(*messages: Message, model: str = "m", **more: Any) -> ModelRequest:
     return ModelRequest(model, messages or (Message.user("hi"),), config=config, **more)
 
 
-def body(one: ModelRequest, quirks: ServerQuirks = STRANGER, known: Capabilities = Capabilities()) -> dict[str, Any]:  # noqa: B008
-    return json.loads(dumps(build_body(one, Recipient(quirks), known).fields))
+def body(
+    question: ModelRequest,
+    quirks: ServerQuirks = STRANGER,
+    capabilities: Capabilities = Capabilities(),  # noqa: B008
+) -> dict[str, Any]:
+    return json.loads(dumps(build_body(question, Recipient(quirks), capabilities).fields))
 
 
-def messages(*given: Message, quirks: ServerQuirks = STRANGER, **more: Any) -> list[dict[str, Any]]:
-    return body(request(*given, **more), quirks)["messages"]
+def messages(*history: Message, quirks: ServerQuirks = STRANGER, **more: Any) -> list[dict[str, Any]]:
+    return body(request(*history, **more), quirks)["messages"]
 
 
 def answer(*blocks: Block, model: str | None = None) -> Message:
     return Message(role=Role.ASSISTANT, blocks=blocks, model=model)
 
 
-def results(*found: ToolResult) -> Message:
-    return Message.tool_results(found)
+def results(*tool_results: ToolResult) -> Message:
+    return Message.tool_results(tool_results)
 
 
 def call(call_id: str = "c1", name: str = "f", **more: Any) -> ToolUse:
@@ -77,7 +81,7 @@ def test_a_stranger_gets_the_old_core() -> None:
 
 
 def test_sampling_only_when_set_and_extras_last() -> None:
-    found = body(
+    fields = body(
         request(
             temperature=0.0,
             top_p=0.5,
@@ -87,30 +91,32 @@ def test_sampling_only_when_set_and_extras_last() -> None:
             extra_options={"temperature": 1, "seed": 7},
         )
     )
-    del found["messages"], found["model"], found["stream"], found["stream_options"]
-    assert found == {"temperature": 1, "top_p": 0.5, "max_tokens": 9, "stop": ["x"], "seed": 7}
+    del fields["messages"], fields["model"], fields["stream"], fields["stream_options"]
+    assert fields == {"temperature": 1, "top_p": 0.5, "max_tokens": 9, "stop": ["x"], "seed": 7}
     assert body(request(top_k=3), FAMILIES["vllm"])["top_k"] == 3
 
 
 def test_what_the_person_wrote_is_never_dropped() -> None:
-    made = build_body(request(temperature=0.5, extra_options={"top_p": 1}), Recipient(STRANGER), Capabilities())
-    assert made.droppable == {"temperature", "stream_options"}
+    request_body = build_body(request(temperature=0.5, extra_options={"top_p": 1}), Recipient(STRANGER), Capabilities())
+    assert request_body.droppable == {"temperature", "stream_options"}
 
 
 def test_instructions_stand_once_at_the_top() -> None:
-    given = (Message.system("A"), Message.user("hi"), Message.system("B"))
-    assert messages(*given, system_prompt="S") == [
+    history = (Message.system("A"), Message.user("hi"), Message.system("B"))
+    assert messages(*history, system_prompt="S") == [
         {"role": "system", "content": "S\n\nA\n\nB"},
         {"role": "user", "content": "hi"},
     ]
 
 
 def test_openai_gets_its_own_words() -> None:
-    found = body(request(model="gpt-5.6-sol", system_prompt="S", max_tokens=5, conversation_id="c"), FAMILIES["openai"])
-    assert found["messages"][0] == {"role": "developer", "content": "S"}
-    assert found["max_completion_tokens"] == 5
-    assert found["prompt_cache_key"] == "c"
-    assert found["stream_options"] == {"include_usage": True, "include_obfuscation": False}
+    fields = body(
+        request(model="gpt-5.6-sol", system_prompt="S", max_tokens=5, conversation_id="c"), FAMILIES["openai"]
+    )
+    assert fields["messages"][0] == {"role": "developer", "content": "S"}
+    assert fields["max_completion_tokens"] == 5
+    assert fields["prompt_cache_key"] == "c"
+    assert fields["stream_options"] == {"include_usage": True, "include_obfuscation": False}
     assert body(request(model="gpt-4.1", system_prompt="S"), FAMILIES["openai"])["messages"][0]["role"] == "system"
 
 
@@ -140,7 +146,7 @@ def test_stored_pictures_are_a_mistake_of_the_caller() -> None:
 
 def test_calls_and_results() -> None:
     broken = call("c2", "g", malformed='{"x":')
-    found = messages(
+    sent_messages = messages(
         Message.user("go"),
         answer(Text(text="On it."), call(input={"a": "é"}), broken),
         results(
@@ -149,7 +155,7 @@ def test_calls_and_results() -> None:
         ),
         Message.user("and?"),
     )
-    assert found[1] == {
+    assert sent_messages[1] == {
         "role": "assistant",
         "content": "On it.",
         "tool_calls": [
@@ -161,16 +167,16 @@ def test_calls_and_results() -> None:
             },
         ],
     }
-    assert found[2]["tool_call_id"] == "c1"
-    assert found[2]["content"] == 'one\n{"n":1}\n(The pictures follow in the next message.)'
-    assert found[3] == {"role": "tool", "tool_call_id": "c2", "content": "[failed] bad"}
-    assert found[4]["role"] == "user"
-    assert [part["type"] for part in found[4]["content"]] == ["text", "image_url", "text"]
-    assert found[4]["content"][2] == {"type": "text", "text": "and?"}
+    assert sent_messages[2]["tool_call_id"] == "c1"
+    assert sent_messages[2]["content"] == 'one\n{"n":1}\n(The pictures follow in the next message.)'
+    assert sent_messages[3] == {"role": "tool", "tool_call_id": "c2", "content": "[failed] bad"}
+    assert sent_messages[4]["role"] == "user"
+    assert [part["type"] for part in sent_messages[4]["content"]] == ["text", "image_url", "text"]
+    assert sent_messages[4]["content"][2] == {"type": "text", "text": "and?"}
 
 
 def test_every_call_is_answered_directly_whatever_the_history_holds() -> None:
-    found = messages(
+    sent_messages = messages(
         results(result("ghost")),
         answer(call("a"), call("b")),
         Message.user("steering"),
@@ -178,7 +184,7 @@ def test_every_call_is_answered_directly_whatever_the_history_holds() -> None:
         answer(Text(text="x"), call("a")),
         results(result("a", "of the second answer")),
     )
-    shape = [(each["role"], each.get("tool_call_id"), each.get("content")) for each in found]
+    shape = [(message["role"], message.get("tool_call_id"), message.get("content")) for message in sent_messages]
     assert shape == [
         ("assistant", None, ""),
         ("tool", "a", NO_RESULT),
@@ -193,25 +199,28 @@ TWO_QUESTIONS = (Message.user("one"), Message.user("two"), Message.user_with_blo
 
 
 def test_local_templates_want_question_and_answer_by_turns() -> None:
-    (found,) = messages(*TWO_QUESTIONS, quirks=FAMILIES["llamacpp"])
-    assert [part.get("text") for part in found["content"]] == ["one\n\ntwo", "three", None]
+    (sent_messages,) = messages(*TWO_QUESTIONS, quirks=FAMILIES["llamacpp"])
+    assert [part.get("text") for part in sent_messages["content"]] == ["one\n\ntwo", "three", None]
     assert len(messages(*TWO_QUESTIONS, quirks=FAMILIES["openai"])) == 3
     paused = (Message.user("go"), answer(Text(text="a")), answer(Text(text="b"), call()), answer(Text(text="c")))
-    found = messages(*paused, Message.user("and?"), quirks=FAMILIES["ollama"])
-    assert [(each["role"], each["content"]) for each in found] == [
+    sent_messages = messages(*paused, Message.user("and?"), quirks=FAMILIES["ollama"])
+    assert [(message["role"], message["content"]) for message in sent_messages] == [
         ("user", "go"),
         ("assistant", "ab"),
         ("tool", NO_RESULT),
         ("assistant", "c"),
         ("user", "and?"),
     ]
-    assert found[1]["tool_calls"][0]["id"] == "c1"
+    assert sent_messages[1]["tool_calls"][0]["id"] == "c1"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_answer_at_the_end_is_asked_to_go_on(family: str) -> None:
-    found = messages(Message.user("go"), answer(Text(text="Half")), quirks=FAMILIES[family])
-    assert found[-2:] == [{"role": "assistant", "content": "Half"}, {"role": "user", "content": CONTINUE_PROMPT}]
+    sent_messages = messages(Message.user("go"), answer(Text(text="Half")), quirks=FAMILIES[family])
+    assert sent_messages[-2:] == [
+        {"role": "assistant", "content": "Half"},
+        {"role": "user", "content": CONTINUE_PROMPT},
+    ]
     assert messages(Message.user("go"), answer(call()), quirks=FAMILIES[family])[-1]["role"] == "tool"
 
 
@@ -219,8 +228,8 @@ def test_empty_and_unknown() -> None:
     assert messages(answer(Unknown(raw={"x": 1})), Message.user("hi")) == [{"role": "user", "content": "hi"}]
     own = Unknown(raw={"type": "reference", "reference_ids": [1]}, provider="openai-compat/mistral")
     foreign = Unknown(raw={"type": "x"}, provider="anthropic")
-    found = messages(answer(Text(text="a"), own, foreign, Text(text="b")), quirks=FAMILIES["mistral"])
-    assert found[0]["content"] == [{"type": "text", "text": "a"}, own.raw, {"type": "text", "text": "b"}]
+    sent_messages = messages(answer(Text(text="a"), own, foreign, Text(text="b")), quirks=FAMILIES["mistral"])
+    assert sent_messages[0]["content"] == [{"type": "text", "text": "a"}, own.raw, {"type": "text", "text": "b"}]
     assert messages(answer(call()), quirks=FAMILIES["openai"])[0]["content"] is None
     assert messages(answer(call()), quirks=FAMILIES["ollama"])[0]["content"] == ""
 
@@ -228,29 +237,29 @@ def test_empty_and_unknown() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_blank_text_of_an_answer_is_not_sent(family: str) -> None:
     quirks = FAMILIES[family]
-    found, *_ = messages(answer(Text(text="\n\n"), call()), quirks=quirks)
-    assert not found["content"]
-    assert found["tool_calls"]
-    asked = Message.user("hi")
-    assert [message["role"] for message in messages(asked, answer(Text(text=" ")), quirks=quirks)] == ["user"]
+    assistant, *_ = messages(answer(Text(text="\n\n"), call()), quirks=quirks)
+    assert not assistant["content"]
+    assert assistant["tool_calls"]
+    question = Message.user("hi")
+    assert [message["role"] for message in messages(question, answer(Text(text=" ")), quirks=quirks)] == ["user"]
 
 
 def test_ids_in_the_shape_a_server_takes() -> None:
-    given = (answer(call("toolu_01ABC"), call("abcDEF123")), results(result("toolu_01ABC"), result("abcDEF123")))
-    found = messages(*given, quirks=FAMILIES["mistral"])
-    ids = [each["id"] for each in found[0]["tool_calls"]]
-    assert ids == [each["tool_call_id"] for each in found[1:]]
+    history = (answer(call("toolu_01ABC"), call("abcDEF123")), results(result("toolu_01ABC"), result("abcDEF123")))
+    sent_messages = messages(*history, quirks=FAMILIES["mistral"])
+    ids = [item["id"] for item in sent_messages[0]["tool_calls"]]
+    assert ids == [item["tool_call_id"] for item in sent_messages[1:]]
     assert len(ids[0]) == 9
     assert ids[0].isalnum()
     assert ids[1] == "abcDEF123"
-    assert messages(*given, quirks=FAMILIES["mistral"]) == found
+    assert messages(*history, quirks=FAMILIES["mistral"]) == sent_messages
     long = messages(answer(call("x" * 60)), quirks=FAMILIES["openai"])
     assert long[0]["tool_calls"][0]["id"] == long[1]["tool_call_id"]
     assert len(long[1]["tool_call_id"]) <= 40
 
 
 @pytest.mark.parametrize(
-    ("family", "choice", "sent"),
+    ("family", "choice", "expected"),
     [
         ("stranger", ToolChoice(), None),
         ("stranger", ToolChoice("none"), "none"),
@@ -260,13 +269,13 @@ def test_ids_in_the_shape_a_server_takes() -> None:
         ("ollama", ToolChoice("required"), None),
     ],
 )
-def test_tools(family: str, choice: ToolChoice, sent: Any) -> None:
-    found = body(request(tools=(TOOL,), tool_choice=choice), FAMILIES[family])
+def test_tools(family: str, choice: ToolChoice, expected: Any) -> None:
+    fields = body(request(tools=(TOOL,), tool_choice=choice), FAMILIES[family])
     parameters = {"type": "object", "properties": {}}
-    assert found["tools"] == [
+    assert fields["tools"] == [
         {"type": "function", "function": {"name": "f", "parameters": parameters, "description": "Does f."}}
     ]
-    assert found.get("tool_choice") == sent
+    assert fields.get("tool_choice") == expected
 
 
 def test_no_tools_no_choice_and_ollama_without_tools_for_none() -> None:
@@ -276,34 +285,34 @@ def test_no_tools_no_choice_and_ollama_without_tools_for_none() -> None:
 
 def test_what_the_listing_rules_out() -> None:
     with pytest.raises(ToolCallingNotSupported):
-        body(request(tools=(TOOL,)), known=Capabilities(tools=False))
+        body(request(tools=(TOOL,)), capabilities=Capabilities(tools=False))
     with pytest.raises(ImagesNotSupported):
-        body(request(Message.user_with_blocks([PICTURE])), known=Capabilities(images=False))
+        body(request(Message.user_with_blocks([PICTURE])), capabilities=Capabilities(images=False))
     with pytest.raises(ImagesNotSupported):
         body(
             request(answer(call()), results(ToolResult(tool_use_id="c1", content=(PICTURE,)))),
-            known=Capabilities(images=False),
+            capabilities=Capabilities(images=False),
         )
-    assert body(request(), known=Capabilities(tools=False, images=False))
+    assert body(request(), capabilities=Capabilities(tools=False, images=False))
 
 
 def test_a_model_that_makes_images_is_asked_for_what_it_makes() -> None:
-    assert body(request(), known=Capabilities(outputs=("image", "text")))["modalities"] == ["image", "text"]
-    assert body(request(), known=Capabilities(outputs=("image",)))["modalities"] == ["image"]
+    assert body(request(), capabilities=Capabilities(outputs=("image", "text")))["modalities"] == ["image", "text"]
+    assert body(request(), capabilities=Capabilities(outputs=("image",)))["modalities"] == ["image"]
     for plain in (Capabilities(outputs=("text",)), Capabilities()):
-        assert "modalities" not in body(request(), known=plain)
-    assert "modalities" not in body(request(text_only=True), known=Capabilities(outputs=("image", "text")))
+        assert "modalities" not in body(request(), capabilities=plain)
+    assert "modalities" not in body(request(text_only=True), capabilities=Capabilities(outputs=("image", "text")))
     painter = Capabilities(outputs=("image",))
     refused = build_body(request(), Recipient(STRANGER), painter, frozenset({"modalities"}))
     assert ("modalities" in refused.fields, refused.adjustments) == (False, ())
 
 
-# --- reasoning on its way back
+# --- reasoning that is sent back
 
 
 def replayed(family: str, *blocks: Block, model: str | None = None) -> dict[str, Any]:
-    (found, *_) = messages(answer(*blocks, model=model), quirks=FAMILIES[family])
-    return {name: value for name, value in found.items() if name not in ("role", "content", "tool_calls")}
+    (message, *_) = messages(answer(*blocks, model=model), quirks=FAMILIES[family])
+    return {name: value for name, value in message.items() if name not in ("role", "content", "tool_calls")}
 
 
 def own(family: str, text: str = "Hm", **metadata: Any) -> Thinking:
@@ -329,10 +338,10 @@ def test_deepseek_wants_it_on_every_turn_with_calls_also_when_empty() -> None:
 
 def test_foreign_thinking_is_never_sent() -> None:
     for family in FAMILIES:
-        for other in ("deepseek", "openrouter", "litellm", "mistral"):
-            if other != family:
+        for maker in ("deepseek", "openrouter", "litellm", "mistral"):
+            if maker != family:
                 details = {"reasoning_details": [{"type": "reasoning.text", "text": "Hm"}], "thinking_blocks": [{}]}
-                thinking = own(other, text="SECRET", field="reasoning_content", **details)
+                thinking = own(maker, text="SECRET", field="reasoning_content", **details)
                 assert "SECRET" not in str(messages(answer(thinking, Text(text="x")), quirks=FAMILIES[family]))
                 assert "reasoning_details" not in replayed(family, thinking, call())
 
@@ -360,10 +369,10 @@ def test_litellm_blocks() -> None:
 
 
 def test_mistral_parts() -> None:
-    found = messages(
+    sent_messages = messages(
         answer(own("mistral", field="content.thinking", signature="S"), Text(text="x")), quirks=FAMILIES["mistral"]
     )
-    assert found[0]["content"] == [
+    assert sent_messages[0]["content"] == [
         {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}], "signature": "S"},
         {"type": "text", "text": "x"},
     ]
@@ -374,9 +383,9 @@ def test_mistral_parts() -> None:
 def test_google_signatures_go_back_on_their_call(family: str) -> None:
     extra = {"google": {"thought_signature": "SIG"}}
     state = own(family, text="", field="extra_content", call_id="c2", extra_content=extra)
-    found = messages(answer(call("c1"), state, call("c2"), model="m"), quirks=FAMILIES[family])
-    assert "extra_content" not in found[0]["tool_calls"][0]
-    assert found[0]["tool_calls"][1]["extra_content"] == extra
+    sent_messages = messages(answer(call("c1"), state, call("c2"), model="m"), quirks=FAMILIES[family])
+    assert "extra_content" not in sent_messages[0]["tool_calls"][0]
+    assert sent_messages[0]["tool_calls"][1]["extra_content"] == extra
 
 
 @pytest.mark.parametrize(
@@ -397,34 +406,36 @@ def test_only_the_same_account_gets_its_state_back(family: str, field: str) -> N
     quirks = FAMILIES[family]
     extra = {"reasoning_details": [{"type": "x"}], "thinking_blocks": [{"type": "thinking", "thinking": ""}]}
     state = own(family, field=field, call_id="c1", extra_content={"x": 1}, **extra)
-    one = request(answer(state, call("c1"), model="m"))
+    original = request(answer(state, call("c1"), model="m"))
 
     def size(account: str) -> int:
         origin = Origin(provider=quirks.thinking_provider, account="mine")
-        given = one.messages[0].model_copy(update={"origin": origin})
-        found = build_body(replace(one, messages=(given,)), Recipient(quirks, account), Capabilities()).fields
-        return len(json.dumps(found))
+        message = original.messages[0].model_copy(update={"origin": origin})
+        fields = build_body(replace(original, messages=(message,)), Recipient(quirks, account), Capabilities()).fields
+        return len(json.dumps(fields))
 
     assert size("mine") > size("other")
 
 
 def test_deepseek_sees_the_field_also_where_another_model_thought() -> None:
-    found = messages(answer(own("deepseek", field="reasoning_content"), call(), model="x"), quirks=FAMILIES["deepseek"])
-    assert found[0]["reasoning_content"] == ""
+    sent_messages = messages(
+        answer(own("deepseek", field="reasoning_content"), call(), model="x"), quirks=FAMILIES["deepseek"]
+    )
+    assert sent_messages[0]["reasoning_content"] == ""
 
 
 @pytest.mark.parametrize(
     ("model", "is_needed"), [("models/gemini-3.1-pro-preview", True), ("gemini-2.5-flash", False), ("gemma-4", False)]
 )
 def test_calls_that_another_model_made_say_so_to_google(model: str, is_needed: bool) -> None:
-    found = messages(answer(call("c1"), call("c2"), model="x"), quirks=FAMILIES["google-openai"], model=model)
-    first, second = found[0]["tool_calls"]
-    said = {"google": {"thought_signature": "skip_thought_signature_validator"}}
-    assert first.get("extra_content") == (said if is_needed else None)
+    sent_messages = messages(answer(call("c1"), call("c2"), model="x"), quirks=FAMILIES["google-openai"], model=model)
+    first, second = sent_messages[0]["tool_calls"]
+    signature = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+    assert first.get("extra_content") == (signature if is_needed else None)
     assert "extra_content" not in second
 
 
 def test_a_stranger_gets_only_what_the_same_model_wrote() -> None:
     state = own("stranger", text="", field="extra_content", call_id="c1", extra_content={"x": 1})
-    found = messages(answer(state, call("c1"), model="other"), quirks=STRANGER)
-    assert "extra_content" not in found[0]["tool_calls"][0]
+    sent_messages = messages(answer(state, call("c1"), model="other"), quirks=STRANGER)
+    assert "extra_content" not in sent_messages[0]["tool_calls"][0]

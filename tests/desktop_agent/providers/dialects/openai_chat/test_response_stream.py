@@ -1,4 +1,4 @@
-"""Shapes of compatible servers that no recording shows."""
+"""Streams of compatible servers in shapes that no recording shows."""
 
 import json
 from typing import Any
@@ -19,16 +19,16 @@ from tests.frame.examples import examples
 Events = list[dict[str, Any]]
 
 
-def text(piece: str) -> dict[str, Any]:
-    return {"type": "content_delta", "text": piece}
+def text(content: str) -> dict[str, Any]:
+    return {"type": "content_delta", "text": content}
 
 
-def thought(piece: str) -> dict[str, Any]:
-    return {"type": "thinking_delta", "text": piece}
+def thought(content: str) -> dict[str, Any]:
+    return {"type": "thinking_delta", "text": content}
 
 
-def block(piece: str, **metadata: Any) -> dict[str, Any]:
-    return {"type": "thinking_block", "text": piece, "provider": "openai-compat", "metadata": metadata}
+def block(content: str, **metadata: Any) -> dict[str, Any]:
+    return {"type": "thinking_block", "text": content, "provider": "openai-compat", "metadata": metadata}
 
 
 def call(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
@@ -40,19 +40,19 @@ def stop(reason: str = "end_turn", raw: str | None = "stop") -> Events:
 
 
 def use(*calls: dict[str, Any], finish: str = "tool_calls") -> bytes:
-    return sse(*(chunk({"tool_calls": [each]}) for each in calls), chunk({}, finish))
+    return sse(*(chunk({"tool_calls": [call_fragment]}) for call_fragment in calls), chunk({}, finish))
 
 
-def usage(**known: int) -> dict[str, Any]:
+def usage(**counts: int) -> dict[str, Any]:
     names = ("input", "output", "cache_read", "cache_write", "reasoning", "total")
-    return {"type": "usage", **dict.fromkeys((f"{name}_tokens" for name in names), None), **known}
+    return {"type": "usage", **dict.fromkeys((f"{name}_tokens" for name in names), None), **counts}
 
 
 def fragment(
     index: int | None = None, call_id: str | None = None, name: str | None = None, arguments: Any = None
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"function": {"name": name, "arguments": arguments}}
-    return {**found, **({} if index is None else {"index": index}), **({} if call_id is None else {"id": call_id})}
+    function: dict[str, Any] = {"function": {"name": name, "arguments": arguments}}
+    return {**function, **({} if index is None else {"index": index}), **({} if call_id is None else {"id": call_id})}
 
 
 HI = chunk({"content": "hi"})
@@ -61,8 +61,8 @@ SIGNED = {"type": "thinking", "thinking": "", "signature": "S"}
 USED, USAGE = {"prompt_tokens": 1, "completion_tokens": 2}, usage(input_tokens=1, output_tokens=2, total_tokens=3)
 
 
-def detail(piece: str) -> dict[str, Any]:
-    return {"type": "reasoning.text", "text": piece, "index": 0}
+def detail(content: str) -> dict[str, Any]:
+    return {"type": "reasoning.text", "text": content, "index": 0}
 
 
 def choice(delta: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -555,11 +555,11 @@ CASES: dict[str, tuple[bytes, Events]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_shapes(case: str) -> None:
-    data, wanted = CASES[case]
-    found = normal(fold([data]))
-    if wanted:
-        assert found == normal(wanted)
-    json.dumps(found, ensure_ascii=False).encode()
+    data, expected = CASES[case]
+    events_read = normal(fold([data]))
+    if expected:
+        assert events_read == normal(expected)
+    json.dumps(events_read, ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
@@ -579,7 +579,7 @@ PNG = "iVBORw0KGgo="
 
 
 def test_the_words_of_speech_are_kept() -> None:
-    """Of OpenAI's models that speak."""
+    """Transcripts of OpenAI's speaking models are text."""
     first = chunk({"audio": {"id": "audio_1", "transcript": "Here "}})
     assert events(first, chunk({"audio": {"data": "AAAA", "transcript": "it is."}}), END)[:2] == [
         ContentDelta("Here "),
@@ -588,12 +588,12 @@ def test_the_words_of_speech_are_kept() -> None:
 
 
 @pytest.mark.parametrize("address", [{"url": f"data:image/jpeg;base64,{PNG}"}, f"data:image/png;base64,{PNG}"])
-@pytest.mark.parametrize("place", ["images", "content"])
-def test_pictures_that_the_model_made_are_pictures(address: Any, place: str) -> None:
-    """Of OpenRouter and LiteLLM in `images`, of others in a list of parts; what their bytes are counts."""
+@pytest.mark.parametrize("field", ["images", "content"])
+def test_pictures_that_the_model_made_are_pictures(address: Any, field: str) -> None:
+    """OpenRouter and LiteLLM send `images`, others a list of parts; the media type is that of the bytes."""
     picture = {"type": "image_url", "index": 0, "image_url": address}
-    (found, end, *_) = events(chunk({"role": "assistant", "content": "", place: [picture]}), END, provider="p")
-    assert found == Image(source=Base64Source(media_type="image/png", data=PNG), provider="p")
+    (image, end, *_) = events(chunk({"role": "assistant", "content": "", field: [picture]}), END, provider="p")
+    assert image == Image(source=Base64Source(media_type="image/png", data=PNG), provider="p")
     assert end.details is None  # it is not empty
 
 
@@ -636,7 +636,7 @@ def test_an_empty_answer_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "found"),
+    ("data", "expected"),
     [
         ({}, {}),
         ({"prompt_tokens": 1, "completion_tokens": 2}, {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}),
@@ -648,7 +648,7 @@ def test_an_empty_answer_says_so() -> None:
             {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 7},
             {"input_tokens": 1, "output_tokens": 2, "total_tokens": 7},
         ),
-        # Only a total that it is missing from says that reasoning is counted apart.
+        # Reasoning is counted apart only if the total is larger than input and output.
         (
             {**USED, "total_tokens": 3, "completion_tokens_details": {"reasoning_tokens": 2}},
             {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "reasoning_tokens": 2},
@@ -670,12 +670,12 @@ def test_an_empty_answer_says_so() -> None:
         ({"prompt_tokens_details": {"cached_tokens": 5}, "prompt_cache_hit_tokens": 7}, {"cache_read_tokens": 5}),
     ],
 )
-def test_usage(data: dict[str, Any], found: dict[str, Any]) -> None:
-    assert parse_usage(data).model_dump(exclude_none=True) == found
+def test_usage(data: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert parse_usage(data).model_dump(exclude_none=True) == expected
 
 
 def events(*chunks: Any, provider: str = "openai-compat/mistral") -> list[Any]:
-    """As they come from the builder, neighbours not joined."""
+    """Return the events of the builder, without joining neighbours."""
     builder = PartBuilder(provider)
     reader, decoder = FrameReader(builder, {}), SseDecoder()
     for frame in decoder.feed(sse(*chunks)) + decoder.finish():
@@ -687,24 +687,24 @@ def events(*chunks: Any, provider: str = "openai-compat/mistral") -> list[Any]:
 URL = {"url": "https://x.example", "title": "X", "content": "quoted", "start_index": 0, "end_index": 2}
 
 
-@pytest.mark.parametrize("where", ["reasoning_text", "thinking"])
-def test_lists_in_lists_say_nothing_however_deep(where: str) -> None:
+@pytest.mark.parametrize("field", ["reasoning_text", "thinking"])
+def test_lists_in_lists_say_nothing_however_deep(field: str) -> None:
     deep: list[Any] = ["never read"]
     for _ in range(900):
         deep = [deep]
-    delta = {where: deep} if where == "reasoning_text" else {"content": [{"type": where, where: deep}]}
+    delta = {field: deep} if field == "reasoning_text" else {"content": [{"type": field, field: deep}]}
     assert ContentDelta("hi") in events(chunk(delta), HI, END)
 
 
-def fed(*chunks: Any) -> FrameReader:
+def reader_after(*chunks: Any) -> FrameReader:
     reader = FrameReader(PartBuilder("p"), {})
-    for each in chunks:
-        reader.read(("", each))
+    for data in chunks:
+        reader.read(("", data))
     return reader
 
 
 @pytest.mark.parametrize(
-    ("chunks", "recognised", "finished", "ended"),
+    ("chunks", "recognised", "has_finished", "has_ended"),
     [
         ((), False, False, False),
         (({"model": "m"},), False, False, False),
@@ -719,9 +719,9 @@ def fed(*chunks: Any) -> FrameReader:
         ((HI, DONE), True, True, True),
     ],
 )
-def test_how_far_an_answer_is(chunks: tuple[Any, ...], recognised: bool, finished: bool, ended: bool) -> None:
-    reader = fed(*chunks)
-    assert (reader.recognised, reader.has_finished, reader.has_ended) == (recognised, finished, ended)
+def test_how_far_an_answer_is(chunks: tuple[Any, ...], recognised: bool, has_finished: bool, has_ended: bool) -> None:
+    reader = reader_after(*chunks)
+    assert (reader.recognised, reader.has_finished, reader.has_ended) == (recognised, has_finished, has_ended)
 
 
 PLAIN = {"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "logprobs": None}
@@ -746,7 +746,7 @@ PLAIN = {"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "logprob
 def test_a_chunk_is_one_more_piece_of_text_where_nothing_else_is_in_it(
     more: dict[str, Any], of_choice: dict[str, Any], is_only_text: bool
 ) -> None:
-    assert fed().read(("", {"choices": [{**PLAIN, **of_choice}], **more})) is is_only_text
+    assert reader_after().read(("", {"choices": [{**PLAIN, **of_choice}], **more})) is is_only_text
 
 
 def test_the_id_that_the_server_gave_names_the_answer() -> None:
@@ -758,31 +758,31 @@ def annotated(**more: Any) -> dict[str, Any]:
 
 
 def test_citations_come_with_the_end_of_their_text() -> None:
-    found = events(HI, annotated(), annotated(start_index=-1, end_index="x", title=None), END)
+    events_read = events(HI, annotated(), annotated(start_index=-1, end_index="x", title=None), END)
     first = Citation(url="https://x.example", title="X", quoted="quoted", start=0, end=2)
     second = Citation(url="https://x.example", quoted="quoted")
-    assert found[:2] == [ContentDelta("hi"), TextClosed("openai-compat/mistral", {}, (first, second))]
-    assert found[2].details["citations"][0]["title"] == "X"
+    assert events_read[:2] == [ContentDelta("hi"), TextClosed("openai-compat/mistral", {}, (first, second))]
+    assert events_read[2].details["citations"][0]["title"] == "X"
     # Before calls, and nothing is closed where there is nothing to keep.
     calling = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]})
-    kinds = [type(each).__name__ for each in events(HI, annotated(), calling, END)]
+    kinds = [type(event).__name__ for event in events(HI, annotated(), calling, END)]
     assert kinds.index("TextClosed") < kinds.index("ToolArgsDelta")
-    assert not any(isinstance(each, TextClosed) for each in events(HI, calling, END))
-    # They stand once in the details, however often a text is closed.
+    assert not any(isinstance(event, TextClosed) for event in events(HI, calling, END))
+    # The details list each citation once, however often a text is closed.
     assert len(events(HI, annotated(), calling, END)[-1].details["citations"]) == 1
 
 
 @pytest.mark.parametrize("annotation", [None, "x", {"url_citation": 3}, {"url_citation": {"url": 3}}])
 def test_what_nobody_could_follow_is_no_citation(annotation: Any) -> None:
-    wanted = Citation(url="https://x.example", title="X", quoted="quoted", start=0, end=2)
-    assert parse_citations([annotation, {"url_citation": URL}]) == [wanted]
+    expected = Citation(url="https://x.example", title="X", quoted="quoted", start=0, end=2)
+    assert parse_citations([annotation, {"url_citation": URL}]) == [expected]
 
 
 def test_parts_that_nobody_knows_are_kept_in_their_place() -> None:
     reference = {"type": "reference", "reference_ids": [1]}
     parts = [{"type": "text", "text": "a"}, reference, {"no": "type"}, {"type": "text", "text": "b"}]
-    found = events(chunk({"content": parts}), END)
-    assert found[:3] == [
+    events_read = events(chunk({"content": parts}), END)
+    assert events_read[:3] == [
         ContentDelta("a"),
         Unknown(raw=reference, provider="openai-compat/mistral"),
         ContentDelta("b"),
@@ -790,14 +790,14 @@ def test_parts_that_nobody_knows_are_kept_in_their_place() -> None:
 
 
 def test_a_refusal_among_the_parts() -> None:
-    found = events(chunk({"content": [{"type": "refusal", "refusal": "No."}]}), END)
-    assert found[0] == ContentDelta("No.")
-    assert found[1].stop_reason is StopReason.REFUSAL
+    events_read = events(chunk({"content": [{"type": "refusal", "refusal": "No."}]}), END)
+    assert events_read[0] == ContentDelta("No.")
+    assert events_read[1].stop_reason is StopReason.REFUSAL
 
 
-@pytest.mark.parametrize("word", ["error", "insufficient_system_resource"])
-def test_an_answer_that_ends_in_an_error_keeps_the_id_of_its_request(word: str) -> None:
+@pytest.mark.parametrize("finish_reason", ["error", "insufficient_system_resource"])
+def test_an_answer_that_ends_in_an_error_keeps_the_id_of_its_request(finish_reason: str) -> None:
     reader = FrameReader(PartBuilder("p"), {"x-request-id": "req_7"})
-    reader.read(("", {"choices": [{"delta": {}, "finish_reason": word}]}))
+    reader.read(("", {"choices": [{"delta": {}, "finish_reason": finish_reason}]}))
     assert reader.failure is not None
     assert reader.failure.request_id == "req_7"

@@ -1,4 +1,4 @@
-"""What a model wrote in Chat Completions goes back to it as it was: random conversations, streamed, stored, sent."""
+"""What a model wrote in Chat Completions is sent back to it unchanged: random conversations, streamed and stored."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=5,
 )
-# Models write JSON with blanks, escapes and number forms of their own; it comes back to them letter by letter.
+# Models write JSON with their own blanks, escapes and number formats; it is sent back letter by letter.
 arguments = st.builds(
     lambda value, space, ascii_only: json.dumps(value, indent=space, ensure_ascii=ascii_only),
     st.dictionaries(words, values, max_size=3),
@@ -38,15 +38,21 @@ arguments = st.builds(
 
 @st.composite
 def turns(draw: st.DrawFn) -> Wire:
-    """A prompt, the answer as its server writes it, and what its calls gave."""
+    """Draw a prompt, the answer as its server writes it, and the results of its calls."""
     ids = draw(st.lists(st.from_regex(r"call_[a-z0-9]{1,12}", fullmatch=True), unique=True, max_size=3))
     return {
         "prompt": draw(words),
         "thought": draw(st.just("") | words),
         "text": draw(words if not ids else st.just("") | words),
         "calls": [
-            {"id": each, "type": "function", "function": {"name": draw(st.sampled_from("fgh")), "arguments": written}}
-            for each, written in zip(ids, draw(st.lists(arguments, min_size=len(ids), max_size=len(ids))), strict=True)
+            {
+                "id": call_id,
+                "type": "function",
+                "function": {"name": draw(st.sampled_from("fgh")), "arguments": arguments_text},
+            }
+            for call_id, arguments_text in zip(
+                ids, draw(st.lists(arguments, min_size=len(ids), max_size=len(ids))), strict=True
+            )
         ],
         "results": draw(st.lists(words, min_size=len(ids), max_size=len(ids))),
     }
@@ -57,27 +63,27 @@ def detail(turn: Wire) -> Wire:
 
 
 def answer(turn: Wire, quirks: ServerQuirks, size: int) -> Message:
-    """The answer, streamed in pieces of `size` letters and bytes, folded, stored and read again."""
+    """Return the answer, streamed in pieces of `size` letters and bytes, folded, stored and loaded."""
 
     def cut(text: str) -> list[str]:
-        return [text[at : at + size] for at in range(0, len(text), size)]
+        return [text[start : start + size] for start in range(0, len(text), size)]
 
     deltas: list[Wire] = []
     if turn["thought"] and quirks.replay == "reasoning_details":
         deltas.append({"reasoning": turn["thought"], "reasoning_details": [detail(turn)]})
     elif turn["thought"]:
-        deltas += [{"reasoning_content": piece} for piece in cut(turn["thought"])]
-    deltas += [{"content": piece} for piece in cut(turn["text"])]
+        deltas += [{"reasoning_content": fragment} for fragment in cut(turn["thought"])]
+    deltas += [{"content": fragment} for fragment in cut(turn["text"])]
     for index, call in enumerate(turn["calls"]):
         head = {**call, "function": {**call["function"], "arguments": ""}}
         deltas.append({"tool_calls": [{"index": index, **head}]})
-        for piece in cut(call["function"]["arguments"]):
-            deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+        for fragment in cut(call["function"]["arguments"]):
+            deltas.append({"tool_calls": [{"index": index, "function": {"arguments": fragment}}]})
     body = sse(*map(chunk, deltas), chunk(finish="tool_calls" if turn["calls"] else "stop"))
     builder = PartBuilder(quirks.thinking_provider, keeps_arguments=True)
     reader, decoder, folded = FrameReader(builder, {}), SseDecoder(), AnswerBuilder("a", "m")
-    for at in range(0, len(body), size):
-        for frame in decoder.feed(body[at : at + size]):
+    for start in range(0, len(body), size):
+        for frame in decoder.feed(body[start : start + size]):
             reader.read(frame)
     reader.end()
     for event in builder.take_events():
@@ -86,21 +92,21 @@ def answer(turn: Wire, quirks: ServerQuirks, size: int) -> Message:
 
 
 def expected(turn: Wire, quirks: ServerQuirks) -> list[Wire]:
-    said: Wire = {"role": "assistant", "content": turn["text"] or (None if quirks.null_content else "")}
+    assistant: Wire = {"role": "assistant", "content": turn["text"] or (None if quirks.null_content else "")}
     if turn["calls"]:
-        said["tool_calls"] = turn["calls"]
+        assistant["tool_calls"] = turn["calls"]
     match quirks.replay:
         case "reasoning_details" if turn["thought"]:
-            said["reasoning_details"] = [detail(turn)]
+            assistant["reasoning_details"] = [detail(turn)]
         case "reasoning" if turn["thought"]:
-            said["reasoning"] = turn["thought"]
+            assistant["reasoning"] = turn["thought"]
         case "reasoning_content" if turn["calls"]:
-            said["reasoning_content"] = turn["thought"]
+            assistant["reasoning_content"] = turn["thought"]
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": result}
         for call, result in zip(turn["calls"], turn["results"], strict=True)
     ]
-    return [{"role": "user", "content": turn["prompt"]}, said, *results]
+    return [{"role": "user", "content": turn["prompt"]}, assistant, *results]
 
 
 @pytest.mark.parametrize("family", ["openai", "deepseek", "openrouter", "vllm"])
@@ -116,6 +122,6 @@ def test_what_a_model_wrote_goes_back_as_it_was(family: str, conversation: list[
         ]
         history += [Message.user(turn["prompt"]), answer(turn, quirks, size)]
         history += [Message.tool_results(results)] if results else []
-    sent = encode_messages(ModelRequest("m", (*history, Message.user("go on"))), Recipient(quirks))
-    wanted = [message for turn in conversation for message in expected(turn, quirks)]
-    assert sent == [*wanted, {"role": "user", "content": "go on"}]
+    messages = encode_messages(ModelRequest("m", (*history, Message.user("go on"))), Recipient(quirks))
+    expected_messages = [message for turn in conversation for message in expected(turn, quirks)]
+    assert messages == [*expected_messages, {"role": "user", "content": "go on"}]
