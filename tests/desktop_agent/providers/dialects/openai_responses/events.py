@@ -1,4 +1,4 @@
-"""Events of the Responses API for streams that no recording has, and what they are folded to."""
+"""Events of the Responses API for streams that no recording has, and their folded results."""
 
 import json
 from typing import Any
@@ -13,8 +13,8 @@ PROVIDER = "openai-responses"
 Event = dict[str, Any]
 
 
-def event(kind: str, **fields: Any) -> Event:
-    return {"type": f"response.{kind}", **fields}
+def event(name: str, **fields: Any) -> Event:
+    return {"type": f"response.{name}", **fields}
 
 
 def added(index: int, **item: Any) -> Event:
@@ -38,12 +38,12 @@ def message(item_id: str, *parts: Event | str, **more: Any) -> Event:
     return {"id": item_id, "type": "message", "role": "assistant", "status": "completed", "content": content, **more}
 
 
-def output_text(said: str, *annotations: Event) -> Event:
-    return {"type": "output_text", "text": said, "annotations": list(annotations)}
+def output_text(text: str, *annotations: Event) -> Event:
+    return {"type": "output_text", "text": text, "annotations": list(annotations)}
 
 
-def function_call(item_id: str, call_id: str, name: str, said: str, **more: Any) -> Event:
-    return {"id": item_id, "type": "function_call", "call_id": call_id, "name": name, "arguments": said} | {
+def function_call(item_id: str, call_id: str, name: str, text: str, **more: Any) -> Event:
+    return {"id": item_id, "type": "function_call", "call_id": call_id, "name": name, "arguments": text} | {
         "status": "completed",
         **more,
     }
@@ -59,10 +59,10 @@ def completed(*output: Event, **more: Any) -> Event:
 
 
 def stream(*events: Event | str) -> bytes:
-    """As OpenAI frames it; a string is data as it is."""
+    """Return the events as OpenAI frames them; a string is sent as data."""
     lines = [
-        f"data: {each}\n\n" if isinstance(each, str) else f"event: {each['type']}\ndata: {json.dumps(each)}\n\n"
-        for each in events
+        f"data: {event}\n\n" if isinstance(event, str) else f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
+        for event in events
     ]
     return "".join(lines).encode()
 
@@ -89,21 +89,21 @@ class Folded:
 
     @property
     def events(self) -> list[ProviderEvent]:
-        return [each for batch in self.client for each in batch]
+        return [event for batch in self.client for event in batch]
 
-    def all(self, kind: type[Any]) -> list[Any]:
-        return [each for each in self.events if isinstance(each, kind)]
+    def all(self, event_type: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, event_type)]
 
     @property
     def shape(self) -> list[str]:
-        """Types of events, neighbours of one type once."""
-        types = [each.type for each in self.events]
-        return [each for place, each in enumerate(types) if place == 0 or each != types[place - 1]]
+        """Return the types of the events; neighbours of one type are listed once."""
+        types = [event.type for event in self.events]
+        return [event for index, event in enumerate(types) if index == 0 or event != types[index - 1]]
 
 
 def folded(*events: Event | str) -> Folded:
-    """The stream folded whole; one byte at a time must not differ."""
+    """Fold the stream as a whole; assert that folding it byte by byte gives the same."""
     data = stream(*events)
-    whole = Folded(data)
-    assert Folded(data, 1).events == whole.events
-    return whole
+    result = Folded(data)
+    assert Folded(data, 1).events == result.events
+    return result

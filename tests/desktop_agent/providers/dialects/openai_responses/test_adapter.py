@@ -1,4 +1,4 @@
-"""Whole questions over a real connection."""
+"""Whole requests over a real connection."""
 
 import asyncio
 import json
@@ -58,10 +58,10 @@ async def http() -> AsyncIterator[HttpClient]:
 
 
 def provider(server: Loopback, http: HttpClient, family: str = "stranger", **more: Any) -> OpenAIResponses:
-    made = OpenAIResponses(**{"base_url": server.url, "api_key": SecretStr(KEY), "http": http, **more})
-    # OpenAI's own server is known by its host name, which is not this machine's.
-    made._quirks = FAMILIES[family]  # pyright: ignore[reportPrivateUsage]
-    return made
+    adapter = OpenAIResponses(**{"base_url": server.url, "api_key": SecretStr(KEY), "http": http, **more})
+    # OpenAI's server is recognised by its host name, which a loopback server does not have.
+    adapter._quirks = FAMILIES[family]  # pyright: ignore[reportPrivateUsage]
+    return adapter
 
 
 def refused(message: str, status: int = 400, **more: Any) -> Reply:
@@ -73,8 +73,8 @@ def answers(value: Any) -> Reply:
     return Reply(json.dumps(value).encode(), 200, JSON)
 
 
-async def events_of(made: OpenAIResponses, request: ModelRequest) -> list[ProviderEvent]:
-    return [event async for event in made.stream(request)]
+async def events_of(adapter: OpenAIResponses, request: ModelRequest) -> list[ProviderEvent]:
+    return [event async for event in adapter.stream(request)]
 
 
 def started(events: list[ProviderEvent]) -> AnswerStarted:
@@ -82,48 +82,48 @@ def started(events: list[ProviderEvent]) -> AnswerStarted:
     return events[0]
 
 
-def said(events: list[ProviderEvent]) -> str:
+def adjustments_in(events: list[ProviderEvent]) -> str:
     return " ".join(map(str, started(events).adjustments))
 
 
-async def answer_of(made: OpenAIResponses, *messages: Message, model: str = "m") -> Message:
+async def answer_of(adapter: OpenAIResponses, *messages: Message, model: str = "m") -> Message:
     builder = AnswerBuilder("a", model)
-    async for event in made.stream(ModelRequest(model, messages)):
+    async for event in adapter.stream(ModelRequest(model, messages)):
         builder.feed(event, now())
     return builder.message(MessageState.COMPLETE, now())
 
 
-def sent(server: Loopback) -> list[list[str]]:
+def input_types(server: Loopback) -> list[list[str]]:
     return [[item["type"] for item in request.json["input"]] for request in server.requests]
 
 
 async def test_one_answer(http: HttpClient) -> None:
     reply = Reply(HELLO, headers={"content-type": "text/event-stream", "x-request-id": "req_1"})
     async with Loopback(reply) as server:
-        made = provider(server, http)
-        events = await events_of(made, simple_request())
+        adapter = provider(server, http)
+        events = await events_of(adapter, simple_request())
         first = server.requests[0]
         account = account_digest(server.url, "m")
     origin = started(events).origin
     assert (origin.provider, origin.request_id, origin.account) == ("openai-responses", "req_1", account)
     assert len(origin.prefix) == 32
-    assert [each.text for each in events if isinstance(each, ContentDelta)] == ["hi"]
+    assert [event.text for event in events if isinstance(event, ContentDelta)] == ["hi"]
     assert isinstance(events[-1], Done)
     assert (first.method, first.path) == ("POST", "/v1/responses")
     assert first.headers["authorization"] == f"Bearer {KEY}"
     assert first.json["store"] is False
-    state = made.state
+    state = adapter.state
     assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (7, 3, 2)
     assert (state.request_count, state.conversation_turns) == (1, 1)
 
 
 async def test_made_by_its_name(http: HttpClient) -> None:
     async with Loopback(Reply(HELLO)) as server:
-        made = make_provider("openai-responses", server.url, None, http)
-        assert made.dialect == "openai-responses"
-        await ask(made)
+        adapter = make_provider("openai-responses", server.url, None, http)
+        assert adapter.dialect == "openai-responses"
+        await ask(adapter)
         assert "authorization" not in server.requests[0].headers
-        await made.aclose()
+        await adapter.aclose()
 
 
 async def test_a_conversation_with_reasoning_and_a_call(http: HttpClient) -> None:
@@ -131,36 +131,36 @@ async def test_a_conversation_with_reasoning_and_a_call(http: HttpClient) -> Non
     items = (reasoning("rs_1", "Hm."), call)
     first = stream(*(done(place, **item) for place, item in enumerate(items)), completed(*items))
     async with Loopback(Reply(first), Reply(HELLO)) as server:
-        made = provider(server, http)
-        asked = Message.user("hi")
-        answer = await answer_of(made, asked)
+        adapter = provider(server, http)
+        question = Message.user("hi")
+        answer = await answer_of(adapter, question)
         assert [type(block) for block in answer.blocks] == [Thinking, ToolUse]
-        again = await answer_of(made, asked, answer)
+        again = await answer_of(adapter, question, answer)
         assert server.requests[1].json["input"][1:3] == list(items)
         # What the model of the second answer had read includes the first one's reasoning.
         assert answer.origin is not None
         assert again.origin is not None
         assert again.origin.prefix != answer.origin.prefix
-        await answer_of(made, asked, answer, Message.user("more"))
-        await answer_of(made, Message.user("edited"), answer, Message.user("more"))
-    assert ["reasoning" in types for types in sent(server)] == [False, True, True, False]
+        await answer_of(adapter, question, answer, Message.user("more"))
+        await answer_of(adapter, Message.user("edited"), answer, Message.user("more"))
+    assert ["reasoning" in types for types in input_types(server)] == [False, True, True, False]
 
 
 async def test_another_model_gets_no_reasoning(http: HttpClient) -> None:
     async with Loopback(Reply(THOUGHT)) as server:
-        made = provider(server, http)
-        answer = await answer_of(made, Message.user("hi"))
-        await answer_of(made, Message.user("hi"), answer, Message.user("?"))
-        await answer_of(made, Message.user("hi"), answer, Message.user("?"), model="n")
-    assert ["reasoning" in types for types in sent(server)] == [False, True, False]
+        adapter = provider(server, http)
+        answer = await answer_of(adapter, Message.user("hi"))
+        await answer_of(adapter, Message.user("hi"), answer, Message.user("?"))
+        await answer_of(adapter, Message.user("hi"), answer, Message.user("?"), model="n")
+    assert ["reasoning" in types for types in input_types(server)] == [False, True, False]
 
 
 async def test_a_field_that_is_refused_is_dropped_once_and_for_all(http: HttpClient) -> None:
     async with Loopback(refused("unknown field: store"), Reply(HELLO)) as server:
-        made = provider(server, http)
-        events = await events_of(made, simple_request())
-        await ask(made)
-    assert "may store the conversation" in said(events)
+        adapter = provider(server, http)
+        events = await events_of(adapter, simple_request())
+        await ask(adapter)
+    assert "may store the conversation" in adjustments_in(events)
     assert ["store" in request.json for request in server.requests] == [True, False, False]
 
 
@@ -168,7 +168,7 @@ async def test_a_summary_that_needs_a_verified_organization(http: HttpClient) ->
     error = refused("must be verified", param="reasoning.summary", code="unsupported_value")
     async with Loopback(error, Reply(HELLO)) as server:
         events = await events_of(provider(server, http, "openai"), simple_request(model="gpt-6-sol"))
-    assert "reasoning.summary" in said(events)
+    assert "reasoning.summary" in adjustments_in(events)
     assert [request.json.get("reasoning") for request in server.requests] == [{"summary": "auto"}, None]
 
 
@@ -187,27 +187,27 @@ async def test_reasoning_that_is_refused_is_left_out_from_then_on(http: HttpClie
         return refused("Invalid encrypted content") if refusing and "reasoning" in types else Reply(THOUGHT)
 
     async with Loopback(choose=choose) as server:
-        made = provider(server, http)
-        asked, more = Message.user("hi"), Message.user("?")
-        answer = await answer_of(made, asked)
-        events = await events_of(made, ModelRequest("m", (asked, answer, more)))
-        assert "earlier reasoning" in said(events)
+        adapter = provider(server, http)
+        question, more = Message.user("hi"), Message.user("?")
+        answer = await answer_of(adapter, question)
+        events = await events_of(adapter, ModelRequest("m", (question, answer, more)))
+        assert "earlier reasoning" in adjustments_in(events)
         refusing = False
-        await answer_of(made, asked, answer, more)
-    assert ["reasoning" in types for types in sent(server)] == [False, True, False, False]
+        await answer_of(adapter, question, answer, more)
+    assert ["reasoning" in types for types in input_types(server)] == [False, True, False, False]
 
 
 async def test_a_request_that_is_refused_without_reasoning_too(http: HttpClient) -> None:
     async with Loopback(Reply(THOUGHT), refused("no"), refused("still no")) as server:
-        made = provider(server, http)
-        answer = await answer_of(made, Message.user("hi"))
+        adapter = provider(server, http)
+        answer = await answer_of(adapter, Message.user("hi"))
         with pytest.raises(InvalidRequest, match="still no"):
-            await answer_of(made, Message.user("hi"), answer, Message.user("?"))
+            await answer_of(adapter, Message.user("hi"), answer, Message.user("?"))
     assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind"),
+    ("reply", "error_type"),
     [
         (refused("no", 401), AuthenticationFailed),
         (refused("no", 429, code="rate_limit_exceeded"), RateLimited),
@@ -219,9 +219,9 @@ async def test_a_request_that_is_refused_without_reasoning_too(http: HttpClient)
         (Reply(stream(done(0, **message("m1", "hi")))), Truncated),
     ],
 )
-async def test_what_goes_wrong(reply: Reply, kind: type[ProviderError], http: HttpClient) -> None:
+async def test_what_goes_wrong(reply: Reply, error_type: type[ProviderError], http: HttpClient) -> None:
     async with Loopback(reply) as server:
-        with pytest.raises(kind):
+        with pytest.raises(error_type):
             await events_of(provider(server, http), simple_request())
         assert len(server.requests) == 1
 
@@ -247,10 +247,10 @@ async def test_leaving_closes_the_connection(http: HttpClient) -> None:
 
 
 async def test_a_whole_answer_in_place_of_a_stream(http: HttpClient) -> None:
-    whole = {"id": "r", "object": "response", "status": "completed", "output": [message("m1", "hi")], "error": None}
-    async with Loopback(answers(whole)) as server:
+    response = {"id": "r", "object": "response", "status": "completed", "output": [message("m1", "hi")], "error": None}
+    async with Loopback(answers(response)) as server:
         events = await events_of(provider(server, http), simple_request())
-    assert [each.text for each in events if isinstance(each, ContentDelta)] == ["hi"]
+    assert [event.text for event in events if isinstance(event, ContentDelta)] == ["hi"]
 
 
 async def test_tags_of_local_models_are_thinking(http: HttpClient) -> None:
@@ -269,18 +269,18 @@ async def test_tags_of_local_models_are_thinking(http: HttpClient) -> None:
 async def test_models_are_listed(http: HttpClient) -> None:
     listing = {"object": "list", "data": [{"id": "gpt-6-sol", "object": "model", "owned_by": "system"}]}
     async with Loopback(answers(listing)) as server:
-        made = provider(server, http, "openai", catalogue=Catalogue())
-        (model,) = await made.list_models()
+        adapter = provider(server, http, "openai", catalogue=Catalogue())
+        (model,) = await adapter.list_models()
         assert server.requests[0].path == "/v1/models"
     assert model.id == "gpt-6-sol"
-    assert made.model_info("gpt-6-sol") is model
-    assert made.model_info("other").id == "other"
+    assert adapter.model_info("gpt-6-sol") is model
+    assert adapter.model_info("other").id == "other"
 
 
 async def test_tokens_are_counted_by_openai(http: HttpClient) -> None:
     async with Loopback(answers({"object": "response.input_tokens", "input_tokens": 11})) as server:
-        made = provider(server, http, "openai")
-        assert await made.count_tokens(simple_request()) == TokenCount(11)
+        adapter = provider(server, http, "openai")
+        assert await adapter.count_tokens(simple_request()) == TokenCount(11)
         request = server.requests[0]
     assert request.path == "/v1/responses/input_tokens"
     assert not {"stream", "store"} & request.json.keys()
@@ -326,8 +326,8 @@ async def test_addresses_and_keys_that_cannot_be(http: HttpClient) -> None:
 
 
 async def test_azure_wants_its_key_elsewhere(http: HttpClient) -> None:
-    made = OpenAIResponses(base_url="https://x.openai.azure.com/openai/v1", api_key=SecretStr(KEY), http=http)
-    secret = made._secret  # pyright: ignore[reportPrivateUsage]
+    adapter = OpenAIResponses(base_url="https://x.openai.azure.com/openai/v1", api_key=SecretStr(KEY), http=http)
+    secret = adapter._secret  # pyright: ignore[reportPrivateUsage]
     assert secret is not None
     assert secret.name == "api-key"
 
@@ -335,8 +335,8 @@ async def test_azure_wants_its_key_elsewhere(http: HttpClient) -> None:
 async def test_the_wishes_of_a_conversation_reach_openai(http: HttpClient) -> None:
     config = ProviderConfig(system_prompt="Be kind.", temperature=0.5)
     async with Loopback(Reply(HELLO)) as server:
-        made = provider(server, http, "openai")
-        events = await events_of(made, simple_request(model="gpt-6-sol", config=config, conversation_id="conv"))
+        adapter = provider(server, http, "openai")
+        events = await events_of(adapter, simple_request(model="gpt-6-sol", config=config, conversation_id="conv"))
         body = server.requests[0].json
     assert (body["instructions"], body["prompt_cache_key"]) == ("Be kind.", "conv")
-    assert "temperature" in said(events)
+    assert "temperature" in adjustments_in(events)

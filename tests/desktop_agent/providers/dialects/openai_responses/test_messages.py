@@ -1,4 +1,4 @@
-"""The history on its way to one server: what goes back to whom, and where."""
+"""The encoded history: which parts are sent to which server, and where."""
 
 import base64
 from typing import Any
@@ -41,7 +41,7 @@ GIF = base64.b64encode(b"GIF89a" + b"0" * 40).decode()
 RS = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "blob"}
 
 
-def written(
+def encode(
     *messages: Message,
     family: str = "openai",
     binds: bool = True,
@@ -61,7 +61,7 @@ def thinking(item: dict[str, Any] = RS) -> Thinking:
     return Thinking(text="", provider=PROVIDER, metadata={"item": item})
 
 
-def said(text: str = "Hi", item_id: str = "msg_1", **state: Any) -> Text:
+def model_text(text: str = "Hi", item_id: str = "msg_1", **state: Any) -> Text:
     return Text(text=text, provider=PROVIDER, metadata={"id": item_id, "status": "completed", **state})
 
 
@@ -70,8 +70,8 @@ def call(call_id: str = "call_1", **more: Any) -> ToolUse:
     return ToolUse(id=call_id, name="f", input={"a": 1}, provider=PROVIDER, metadata={"item": item, **more})
 
 
-def types(found: EncodedHistory) -> list[str]:
-    return [item["type"] for item in found.items]
+def types(encoded: EncodedHistory) -> list[str]:
+    return [item["type"] for item in encoded.items]
 
 
 ASKED = Message.user("Why?")
@@ -80,8 +80,8 @@ ASKED = Message.user("Why?")
 def test_what_a_person_says() -> None:
     image = Image(source=UrlSource(url="https://a.example/b.png"), detail=ImageDetail.LOW)
     own = Image(source=Base64Source(media_type="image/png", data=PNG))
-    found = written(Message.user_with_blocks([Text(text="Look"), image, own, Text(text="")]), Message.user(""))
-    assert found.items == [
+    encoded = encode(Message.user_with_blocks([Text(text="Look"), image, own, Text(text="")]), Message.user(""))
+    assert encoded.items == [
         {
             "type": "message",
             "role": "user",
@@ -95,7 +95,7 @@ def test_what_a_person_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "source", "kind"),
+    ("family", "source", "error_type"),
     [
         ("ollama", UrlSource(url="https://a.example/b.png"), ImagesNotSupported),
         ("ollama", Base64Source(media_type="image/gif", data=GIF), ImageRefused),
@@ -106,9 +106,9 @@ def test_what_a_person_says() -> None:
         ),
     ],
 )
-def test_pictures_that_cannot_be_sent(family: str, source: Any, kind: type[Exception]) -> None:
-    with pytest.raises(kind):
-        written(Message.user_with_blocks([Image(source=source)]), family=family)
+def test_pictures_that_cannot_be_sent(family: str, source: Any, error_type: type[Exception]) -> None:
+    with pytest.raises(error_type):
+        encode(Message.user_with_blocks([Image(source=source)]), family=family)
 
 
 @pytest.mark.parametrize(("family", "role"), [("openai", "developer"), ("azure", "developer"), ("xai", "system")])
@@ -130,8 +130,11 @@ def test_local_models_get_all_instructions_at_the_top() -> None:
 
 
 def test_reasoning_goes_back_before_what_followed_it() -> None:
-    found = written(ASKED, answer(thinking(), said("A", phase="commentary"), said("B", annotations=[{"x": 1}]), call()))
-    assert found.items[1:] == [
+    encoded = encode(
+        ASKED,
+        answer(thinking(), model_text("A", phase="commentary"), model_text("B", annotations=[{"x": 1}]), call()),
+    )
+    assert encoded.items[1:] == [
         RS,
         {
             "type": "message",
@@ -161,23 +164,23 @@ def test_reasoning_goes_back_before_what_followed_it() -> None:
 
 
 def test_a_refusal_goes_back_as_one() -> None:
-    (_, item) = written(ASKED, answer(said("No.", refusal=True))).items
+    (_, item) = encode(ASKED, answer(model_text("No.", refusal=True))).items
     assert item["content"] == [{"type": "refusal", "refusal": "No."}]
 
 
 def test_reasoning_never_goes_to_another_account_model_or_provider() -> None:
     for message in (
-        answer(thinking(), said(), account="another"),
-        answer(thinking(), said(), origin=None, model="another"),
-        answer(thinking(), said(), origin=Origin(provider="gemini", account=ACCOUNT)),
-        answer(Thinking(text="", provider="anthropic", metadata={"item": RS}), said(), account="another"),
+        answer(thinking(), model_text(), account="another"),
+        answer(thinking(), model_text(), origin=None, model="another"),
+        answer(thinking(), model_text(), origin=Origin(provider="gemini", account=ACCOUNT)),
+        answer(Thinking(text="", provider="anthropic", metadata={"item": RS}), model_text(), account="another"),
     ):
-        assert written(ASKED, message).items[1:] == [{"type": "message", "role": "assistant", "content": "Hi"}]
+        assert encode(ASKED, message).items[1:] == [{"type": "message", "role": "assistant", "content": "Hi"}]
 
 
 @pytest.mark.parametrize("model", [None, "m"])
 def test_an_answer_of_unknown_origin_counts_as_the_models_own(model: str | None) -> None:
-    assert types(written(ASKED, answer(thinking(), said(), origin=None, model=model))) == [
+    assert types(encode(ASKED, answer(thinking(), model_text(), origin=None, model=model))) == [
         "message",
         "reasoning",
         "message",
@@ -185,84 +188,87 @@ def test_an_answer_of_unknown_origin_counts_as_the_models_own(model: str | None)
 
 
 def test_reasoning_is_kept_only_behind_what_it_was_made_from() -> None:
-    prefix = written(ASKED).prefix
-    mine = answer(thinking(), said(), prefix=prefix)
-    whole = written(ASKED, mine, Message.user("And?"))
-    assert types(whole) == ["message", "reasoning", "message", "message"]
-    edited = written(Message.user("Why not?"), mine)
+    prefix = encode(ASKED).prefix
+    mine = answer(thinking(), model_text(), prefix=prefix)
+    unchanged = encode(ASKED, mine, Message.user("And?"))
+    assert types(unchanged) == ["message", "reasoning", "message", "message"]
+    edited = encode(Message.user("Why not?"), mine)
     assert edited.items[1:] == [{"type": "message", "role": "assistant", "content": "Hi"}]
-    assert types(written(ASKED, mine, header=["be long", None, "low", None])) == ["message", "message"]
-    assert types(written(ASKED, mine, header=["be long", None, "low", None], binds=False))[1] == "reasoning"
+    assert types(encode(ASKED, mine, header=["be long", None, "low", None])) == ["message", "message"]
+    assert types(encode(ASKED, mine, header=["be long", None, "low", None], binds=False))[1] == "reasoning"
 
 
 def test_the_prefix_goes_on_over_turns_also_where_reasoning_was_taken_out() -> None:
-    first = answer(thinking(), said(), prefix="made elsewhere")
+    first = answer(thinking(), model_text(), prefix="made elsewhere")
     asked_again = Message.user("And?")
     second = answer(
-        thinking({**RS, "id": "rs_2"}), said("B", "msg_2"), prefix=written(ASKED, first, asked_again).prefix
+        thinking({**RS, "id": "rs_2"}), model_text("B", "msg_2"), prefix=encode(ASKED, first, asked_again).prefix
     )
-    found = written(ASKED, first, asked_again, second, Message.user("So?"))
-    assert [item.get("id") for item in found.items] == [None, None, None, "rs_2", "msg_2", None]
+    encoded = encode(ASKED, first, asked_again, second, Message.user("So?"))
+    assert [item.get("id") for item in encoded.items] == [None, None, None, "rs_2", "msg_2", None]
 
 
 def test_the_prefix_is_that_of_everything_that_is_sent() -> None:
-    found = written(ASKED)
+    encoded = encode(ASKED)
     digest = PrefixDigest(ACCOUNT)
     digest.add(HEADER)
-    digest.add(found.items[0])
-    assert found.prefix == digest.value
-    assert found.prefix != written(ASKED, header=["other"]).prefix
+    digest.add(encoded.items[0])
+    assert encoded.prefix == digest.value
+    assert encoded.prefix != encode(ASKED, header=["other"]).prefix
 
 
 def test_reasoning_without_a_follower_or_without_state_stays_away() -> None:
     cut = answer(thinking(), Text(text="Hal"), state=MessageState.INTERRUPTED)
-    assert types(written(ASKED, cut)) == ["message", "message"]
-    assert types(written(ASKED, answer(thinking()))) == ["message"]
+    assert types(encode(ASKED, cut)) == ["message", "message"]
+    assert types(encode(ASKED, answer(thinking()))) == ["message"]
     only_id = {"id": "rs_1", "type": "reasoning", "summary": []}
-    assert types(written(ASKED, answer(thinking(only_id), said()))) == ["message", "message"]
+    assert types(encode(ASKED, answer(thinking(only_id), model_text()))) == ["message", "message"]
     raw = {**only_id, "content": [{"type": "reasoning_text", "text": "Hm."}]}
-    assert types(written(ASKED, answer(thinking(raw), said()))) == ["message", "reasoning", "message"]
+    assert types(encode(ASKED, answer(thinking(raw), model_text()))) == ["message", "reasoning", "message"]
 
 
 def test_a_cut_answer_keeps_what_was_done() -> None:
     message = answer(
-        thinking(), said(), thinking({**RS, "id": "rs_2"}), Text(text="Hal"), state=MessageState.INTERRUPTED
+        thinking(), model_text(), thinking({**RS, "id": "rs_2"}), Text(text="Hal"), state=MessageState.INTERRUPTED
     )
-    found = written(ASKED, message)
-    assert [item.get("id") for item in found.items] == [None, "rs_1", "msg_1", None]
+    encoded = encode(ASKED, message)
+    assert [item.get("id") for item in encoded.items] == [None, "rs_1", "msg_1", None]
 
 
 def test_what_followed_reasoning_that_stays_away_has_no_id_and_steps_go_with_it() -> None:
     step = ServerStep(provider=PROVIDER, name="web_search_call", raw={"id": "ws_1", "type": "web_search_call"})
     compacted = ServerStep(provider=PROVIDER, name="compaction", raw={"id": "cmp_1", "type": "compaction"})
     odd = Unknown(raw={"id": "zz", "type": "telepathy"}, provider=PROVIDER)
-    blocks = (thinking(), step, compacted, odd, said("A", phase="commentary"), call())
-    found = written(ASKED, answer(*blocks, prefix="other"))
-    assert types(found) == ["message", "compaction", "message", "function_call", "function_call_output"]
-    assert found.items[2] == {"type": "message", "role": "assistant", "content": "A", "phase": "commentary"}
-    assert "id" not in found.items[3]
-    assert types(written(ASKED, answer(*blocks)))[1:5] == ["reasoning", "web_search_call", "compaction", "telepathy"]
+    blocks = (thinking(), step, compacted, odd, model_text("A", phase="commentary"), call())
+    encoded = encode(ASKED, answer(*blocks, prefix="other"))
+    assert types(encoded) == ["message", "compaction", "message", "function_call", "function_call_output"]
+    assert encoded.items[2] == {"type": "message", "role": "assistant", "content": "A", "phase": "commentary"}
+    assert "id" not in encoded.items[3]
+    assert types(encode(ASKED, answer(*blocks)))[1:5] == ["reasoning", "web_search_call", "compaction", "telepathy"]
 
 
 def test_reasoning_that_was_refused_before_stays_away() -> None:
-    message = answer(thinking(), said())
-    keys = written(ASKED, message).reasoning
+    message = answer(thinking(), model_text())
+    keys = encode(ASKED, message).reasoning
     assert len(keys) == 1
-    found = written(ASKED, message, unreadable=keys)
-    assert types(found) == ["message", "message"]
-    assert found.reasoning == frozenset()
+    encoded = encode(ASKED, message, unreadable=keys)
+    assert types(encoded) == ["message", "message"]
+    assert encoded.reasoning == frozenset()
 
 
 def test_steps_of_other_servers_never_go_back() -> None:
     step = ServerStep(provider=PROVIDER, name="web_search_call", raw={"id": "ws_1", "type": "web_search_call"})
-    assert types(written(ASKED, answer(step, said(), account="another"))) == ["message", "message"]
+    assert types(encode(ASKED, answer(step, model_text(), account="another"))) == ["message", "message"]
     foreign = ServerStep(provider="anthropic", name="x", raw={"type": "x"})
-    assert types(written(ASKED, answer(foreign, said()))) == ["message", "message"]
-    assert types(written(ASKED, answer(Unknown(raw=["?"], provider=PROVIDER), said()))) == ["message", "message"]
+    assert types(encode(ASKED, answer(foreign, model_text()))) == ["message", "message"]
+    assert types(encode(ASKED, answer(Unknown(raw=["?"], provider=PROVIDER), model_text()))) == [
+        "message",
+        "message",
+    ]
 
 
 def test_arguments_go_back_byte_for_byte() -> None:
-    item = written(ASKED, answer(call(arguments='{ "a" : 1.0e0 }'))).items[1]
+    item = encode(ASKED, answer(call(arguments='{ "a" : 1.0e0 }'))).items[1]
     assert item["arguments"] == '{ "a" : 1.0e0 }'
 
 
@@ -276,10 +282,10 @@ def test_results_follow_all_calls_in_call_order() -> None:
             ToolResult(tool_use_id="stray"),
         ]
     )
-    found = written(ASKED, answer(call("call_1"), call("call_2")), results)
-    assert types(found)[1:] == ["function_call"] * 2 + ["function_call_output"] * 2
-    assert found.items[3] == {"type": "function_call_output", "call_id": "call_1", "output": '[denied] {"n":1}'}
-    assert found.items[4]["output"] == [
+    encoded = encode(ASKED, answer(call("call_1"), call("call_2")), results)
+    assert types(encoded)[1:] == ["function_call"] * 2 + ["function_call_output"] * 2
+    assert encoded.items[3] == {"type": "function_call_output", "call_id": "call_1", "output": '[denied] {"n":1}'}
+    assert encoded.items[4]["output"] == [
         {"type": "input_text", "text": "two"},
         {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "auto"},
     ]
@@ -288,21 +294,21 @@ def test_results_follow_all_calls_in_call_order() -> None:
 def test_a_failed_result_with_a_picture_says_that_it_failed() -> None:
     picture = Image(source=Base64Source(media_type="image/png", data=PNG))
     result = ToolResult(tool_use_id="call_1", content=(picture,), outcome=Outcome.FAILED)
-    found = written(ASKED, answer(call()), Message.tool_results([result]))
-    assert found.items[-1]["output"][0] == {"type": "input_text", "text": "[failed]"}
+    encoded = encode(ASKED, answer(call()), Message.tool_results([result]))
+    assert encoded.items[-1]["output"][0] == {"type": "input_text", "text": "[failed]"}
 
 
 def test_others_get_pictures_of_results_in_a_message_behind_them() -> None:
     picture = Image(source=Base64Source(media_type="image/png", data=PNG))
     result = ToolResult(tool_use_id="call_1", content=(Text(text="see"), picture))
-    found = written(ASKED, answer(call("call_1"), call("call_2")), Message.tool_results([result]), family="llamacpp")
-    assert types(found)[1:] == ["function_call"] * 2 + ["function_call_output"] * 2 + ["message"]
-    assert found.items[3]["output"] == "see\n(The pictures follow in the next message.)"
-    assert found.items[5]["content"][0] == {"type": "input_text", "text": "Pictures from the result of f:"}
+    encoded = encode(ASKED, answer(call("call_1"), call("call_2")), Message.tool_results([result]), family="llamacpp")
+    assert types(encoded)[1:] == ["function_call"] * 2 + ["function_call_output"] * 2 + ["message"]
+    assert encoded.items[3]["output"] == "see\n(The pictures follow in the next message.)"
+    assert encoded.items[5]["content"][0] == {"type": "input_text", "text": "Pictures from the result of f:"}
 
 
 def test_text_of_others_goes_to_local_servers_in_parts_under_an_id() -> None:
-    first, second = written(Message.assistant("Hi"), Message.assistant("Ho"), family="llamacpp").items
+    first, second = encode(Message.assistant("Hi"), Message.assistant("Ho"), family="llamacpp").items
     assert first["content"] == [{"type": "output_text", "text": "Hi", "annotations": []}]
     assert (first["id"], second["id"], first["status"]) == ("msg_0", "msg_1", "completed")
 
@@ -315,20 +321,20 @@ def test_a_call_with_free_text_goes_back_as_one() -> None:
         provider=PROVIDER,
         metadata={"item": {"type": "custom_tool_call", "id": "ct_1"}},
     )
-    found = written(ASKED, answer(use))
-    assert found.items[1] == {
+    encoded = encode(ASKED, answer(use))
+    assert encoded.items[1] == {
         "type": "custom_tool_call",
         "id": "ct_1",
         "call_id": "call_1",
         "name": "sql",
         "input": "SELECT 1",
     }
-    assert found.items[2]["type"] == "custom_tool_call_output"
-    assert types(written(ASKED, answer(use, account="another")))[1:] == ["function_call", "function_call_output"]
+    assert encoded.items[2]["type"] == "custom_tool_call_output"
+    assert types(encode(ASKED, answer(use, account="another")))[1:] == ["function_call", "function_call_output"]
 
 
 def test_long_ids_of_others_become_short_ones_on_both_sides() -> None:
     use = ToolUse(id="x" * 90, name="f")
-    _, sent, output = written(ASKED, Message(role=Role.ASSISTANT, blocks=(use,))).items
-    assert sent["call_id"] == output["call_id"]
-    assert len(sent["call_id"]) <= 40
+    _, sent_call, output = encode(ASKED, Message(role=Role.ASSISTANT, blocks=(use,))).items
+    assert sent_call["call_id"] == output["call_id"]
+    assert len(sent_call["call_id"]) <= 40

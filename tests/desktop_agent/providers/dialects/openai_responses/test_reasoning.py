@@ -22,10 +22,10 @@ NOTHING = Capabilities()
 
 
 def switched(
-    model: str, wish: Reasoning | None, family: str = "openai", known: Capabilities = NOTHING, **config: Any
+    model: str, wish: Reasoning | None, family: str = "openai", capabilities: Capabilities = NOTHING, **config: Any
 ) -> ReasoningOptions:
     request = ModelRequest(model, (Message.user("hi"),), config=ProviderConfig(reasoning=wish, **config))
-    return reasoning_options(request, FAMILIES[family], known)
+    return reasoning_options(request, FAMILIES[family], capabilities)
 
 
 def effort(level: Any) -> ReasoningEffort:
@@ -99,8 +99,8 @@ def effort(level: Any) -> ReasoningEffort:
 )
 def test_models_of_openai(model: str, wish: Reasoning | None, reasoning: Any, sampling: bool, adjusted: str) -> None:
     for family in ("openai", "azure"):
-        found = switched(model, wish, family)  # type: ignore[arg-type]
-        assert (found.reasoning, found.sampling, " ".join(map(str, found.adjustments))) == (
+        options = switched(model, wish, family)  # type: ignore[arg-type]
+        assert (options.reasoning, options.sampling, " ".join(map(str, options.adjustments))) == (
             reasoning,
             sampling,
             adjusted,
@@ -112,12 +112,12 @@ def test_without_summaries() -> None:
 
 
 def test_the_catalogue_is_believed_before_the_names() -> None:
-    known = Capabilities(efforts=("high",), reasoning_modes=frozenset({"effort"}), reasons_by_default=False)
-    assert switched("gpt-6-sol", OFF, known=known).reasoning == {"effort": "high", "summary": "auto"}
-    assert switched("gpt-6-sol", None, known=known).reasoning == {}
-    assert switched("gpt-9", effort("low"), known=known).reasoning["effort"] == "high"
-    assert switched("gpt-6-sol", effort("low"), known=Capabilities(reasoning=False)).reasoning == {}
-    assert not switched("gpt-5.4", None, known=Capabilities(sampling=False)).sampling
+    capabilities = Capabilities(efforts=("high",), reasoning_modes=frozenset({"effort"}), reasons_by_default=False)
+    assert switched("gpt-6-sol", OFF, capabilities=capabilities).reasoning == {"effort": "high", "summary": "auto"}
+    assert switched("gpt-6-sol", None, capabilities=capabilities).reasoning == {}
+    assert switched("gpt-9", effort("low"), capabilities=capabilities).reasoning["effort"] == "high"
+    assert switched("gpt-6-sol", effort("low"), capabilities=Capabilities(reasoning=False)).reasoning == {}
+    assert not switched("gpt-5.4", None, capabilities=Capabilities(sampling=False)).sampling
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_the_catalogue_is_believed_before_the_names() -> None:
     ],
 )
 def test_models_of_xai(model: str, wish: Reasoning | None, reasoning: Any, adjusted: bool) -> None:
-    found = switched(model, wish, "xai")
-    assert (found.reasoning, bool(found.adjustments)) == (reasoning, adjusted)
+    options = switched(model, wish, "xai")
+    assert (options.reasoning, bool(options.adjustments)) == (reasoning, adjusted)
 
 
 @pytest.mark.parametrize("family", ["stranger", "lmstudio", "llamacpp", "vllm", "ollama", "openrouter"])
@@ -141,6 +141,6 @@ def test_others_get_only_what_was_asked_for(family: str) -> None:
     assert switched("qwen3", None, family).reasoning == {}
     assert switched("qwen3", effort("high"), family).reasoning == {"effort": "high"}
     assert switched("qwen3", OFF, family).reasoning == {"effort": "none"}
-    known = Capabilities(efforts=("low", "high"), sampling=False)
-    found = switched("gpt-oss", effort("max"), family, known)
-    assert (found.reasoning, found.sampling, len(found.adjustments)) == ({"effort": "high"}, False, 1)
+    capabilities = Capabilities(efforts=("low", "high"), sampling=False)
+    options = switched("gpt-oss", effort("max"), family, capabilities)
+    assert (options.reasoning, options.sampling, len(options.adjustments)) == ({"effort": "high"}, False, 1)

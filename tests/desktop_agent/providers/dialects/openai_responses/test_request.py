@@ -1,4 +1,4 @@
-"""The body of a question, judged by the vendor's own types too."""
+"""The request body, also checked against the vendor's own types."""
 
 from typing import Any
 
@@ -38,43 +38,53 @@ NOTHING = Capabilities()
 def body(
     family: str = "openai",
     model: str = "gpt-6-sol",
-    known: Capabilities = NOTHING,
+    capabilities: Capabilities = NOTHING,
     without: frozenset[str] = frozenset(),
     **more: Any,
 ) -> ResponsesRequest:
     config = ProviderConfig(**more.pop("config", {}))
     request = ModelRequest(**{"model": model, "messages": (ASKED,), "config": config, **more})
-    found = build_body(request, Recipient(FAMILIES[family], "acc"), known, without)
-    assert judge("/v1/responses", found.fields) == []
-    return found
+    request_body = build_body(request, Recipient(FAMILIES[family], "acc"), capabilities, without)
+    assert judge("/v1/responses", request_body.fields) == []
+    return request_body
 
 
-def said(found: ResponsesRequest) -> str:
-    return " ".join(map(str, found.adjustments))
+def adjustments_of(request_body: ResponsesRequest) -> str:
+    return " ".join(map(str, request_body.adjustments))
 
 
 def test_the_least_that_is_sent_to_openai() -> None:
-    found = body(config={"show_reasoning": False})
-    assert found.fields == {
+    request_body = body(config={"show_reasoning": False})
+    assert request_body.fields == {
         "model": "gpt-6-sol",
         "stream": True,
         "store": False,
         "stream_options": {"include_obfuscation": False},
         "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
     }
-    assert found.adjustments == ()
+    assert request_body.adjustments == ()
 
 
 @pytest.mark.parametrize("family", ["stranger", "lmstudio", "llamacpp", "vllm", "openrouter", "ollama"])
 def test_strangers_get_the_old_core(family: str) -> None:
-    found = body(family, config={"system_prompt": "Be kind.", "max_tokens": 9}, conversation_id="c", tools=(TOOL,))
-    assert set(found.fields) == {"model", "stream", "store", "instructions", "max_output_tokens", "tools", "input"}
-    assert found.fields["store"] is False
+    request_body = body(
+        family, config={"system_prompt": "Be kind.", "max_tokens": 9}, conversation_id="c", tools=(TOOL,)
+    )
+    assert set(request_body.fields) == {
+        "model",
+        "stream",
+        "store",
+        "instructions",
+        "max_output_tokens",
+        "tools",
+        "input",
+    }
+    assert request_body.fields["store"] is False
 
 
 def test_all_that_can_be_wished_for() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    found = body(
+    request_body = body(
         tools=(TOOL,),
         tool_choice=ToolChoice("named", "get"),
         conversation_id="conv",
@@ -86,7 +96,7 @@ def test_all_that_can_be_wished_for() -> None:
             "caching": PromptCaching(lifetime="long"),
         },
     )
-    fields = found.fields
+    fields = request_body.fields
     assert fields["instructions"] == "Be kind."
     assert fields["max_output_tokens"] == 99
     assert fields["reasoning"] == {"effort": "high", "summary": "auto"}
@@ -110,25 +120,25 @@ def test_any_object_as_the_format_is_named_in_the_messages_too(family: str) -> N
     fields = body(family, config={"system_prompt": "Be kind.", "response_format": JsonFormat()}).fields
     assert fields["text"] == {"format": {"type": "json_object"}}
     # OpenAI refuses the mode unless a message says JSON; local servers take instructions at the top only.
-    place = "input" if family in ("openai", "azure", "xai") else "instructions"
-    assert "JSON" in str(fields[place])
+    field = "input" if family in ("openai", "azure", "xai") else "instructions"
+    assert "JSON" in str(fields[field])
     assert fields["instructions"].startswith("Be kind.")
 
 
 def test_sampling_stands_aside_while_a_model_reasons() -> None:
-    found = body(config={"temperature": 0.5, "top_p": 0.9, "top_k": 3})
-    assert not {"temperature", "top_p", "top_k"} & found.fields.keys()
-    assert "does not take temperature, top_p while it reasons" in said(found)
-    assert "no top_k" in said(found)
+    request_body = body(config={"temperature": 0.5, "top_p": 0.9, "top_k": 3})
+    assert not {"temperature", "top_p", "top_k"} & request_body.fields.keys()
+    assert "does not take temperature, top_p while it reasons" in adjustments_of(request_body)
+    assert "no top_k" in adjustments_of(request_body)
     off = body(config={"temperature": 0.5, "reasoning": ReasoningDisabled()})
     assert (off.fields["temperature"], off.adjustments) == (0.5, ())
     assert body("llamacpp", config={"temperature": 0.5}).fields["temperature"] == 0.5
 
 
 def test_stop_sequences_are_said_to_be_left_out() -> None:
-    found = body(config={"stop_sequences": ("END",)})
-    assert "no stop sequences" in said(found)
-    assert "stop" not in found.fields
+    request_body = body(config={"stop_sequences": ("END",)})
+    assert "no stop sequences" in adjustments_of(request_body)
+    assert "stop" not in request_body.fields
 
 
 def test_caching_may_be_turned_off_where_a_model_can_be_told() -> None:
@@ -139,9 +149,9 @@ def test_caching_may_be_turned_off_where_a_model_can_be_told() -> None:
 
 
 def test_a_long_lifetime_that_a_model_does_not_know() -> None:
-    found = body(model="gpt-5.5", config={"caching": PromptCaching(lifetime="long")})
-    assert "prompt_cache_options" not in found.fields
-    assert "cannot be chosen" in said(found)
+    request_body = body(model="gpt-5.5", config={"caching": PromptCaching(lifetime="long")})
+    assert "prompt_cache_options" not in request_body.fields
+    assert "cannot be chosen" in adjustments_of(request_body)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +170,7 @@ def test_reasoning_state_is_asked_for_where_it_does_not_come_by_itself(family: s
 
 
 @pytest.mark.parametrize(
-    ("choice", "family", "known", "sent", "adjusted"),
+    ("choice", "family", "capabilities", "expected", "adjusted"),
     [
         (ToolChoice("none"), "openai", NOTHING, "none", False),
         (ToolChoice("required"), "openai", NOTHING, "required", False),
@@ -168,11 +178,13 @@ def test_reasoning_state_is_asked_for_where_it_does_not_come_by_itself(family: s
         (ToolChoice("named", "get"), "ollama", NOTHING, None, True),
     ],
 )
-def test_tool_choice(choice: ToolChoice, family: str, known: Capabilities, sent: Any, adjusted: bool) -> None:
-    found = body(family, known=known, tools=(TOOL,), tool_choice=choice)
-    assert found.fields.get("tool_choice") == sent
-    assert bool(found.adjustments) is adjusted
-    assert "tools" in found.fields
+def test_tool_choice(
+    choice: ToolChoice, family: str, capabilities: Capabilities, expected: Any, adjusted: bool
+) -> None:
+    request_body = body(family, capabilities=capabilities, tools=(TOOL,), tool_choice=choice)
+    assert request_body.fields.get("tool_choice") == expected
+    assert bool(request_body.adjustments) is adjusted
+    assert "tools" in request_body.fields
 
 
 def test_none_without_a_way_to_say_so_is_no_tools() -> None:
@@ -205,28 +217,28 @@ def test_what_changes_the_prefix(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "change", [{"config": {"max_tokens": 5}}, {"conversation_id": "c"}, {"config": {"show_reasoning": False}}]
 )
-def test_what_does_not(change: dict[str, Any]) -> None:
+def test_what_does_not_change_the_prefix(change: dict[str, Any]) -> None:
     assert body(**change).prefix == body().prefix
 
 
 def test_what_a_server_cannot_do() -> None:
     with pytest.raises(ToolCallingNotSupported):
-        body(known=Capabilities(tools=False), tools=(TOOL,))
+        body(capabilities=Capabilities(tools=False), tools=(TOOL,))
     picture = Message.user_with_image("see", "https://a.example/b.png")
     in_result = Message.tool_results([ToolResult(tool_use_id="c", content=(picture.blocks[1],))])  # type: ignore[arg-type]
     for message in (picture, in_result):
         with pytest.raises(ImagesNotSupported):
-            body(known=Capabilities(images=False), messages=(message,))
+            body(capabilities=Capabilities(images=False), messages=(message,))
 
 
 def test_what_was_refused_is_left_out_and_said() -> None:
     config = {"reasoning": ReasoningEffort(level="high")}
-    found = body(config=config, without=frozenset({"reasoning.summary", "stream_options"}))
-    assert found.fields["reasoning"] == {"effort": "high"}
-    assert "stream_options" not in found.fields
-    assert "does not accept reasoning.summary, stream_options" in said(found)
+    request_body = body(config=config, without=frozenset({"reasoning.summary", "stream_options"}))
+    assert request_body.fields["reasoning"] == {"effort": "high"}
+    assert "stream_options" not in request_body.fields
+    assert "does not accept reasoning.summary, stream_options" in adjustments_of(request_body)
     assert "reasoning" not in body(without=frozenset({"reasoning.summary"})).fields
-    assert "may store the conversation" in said(body("vllm", without=frozenset({"store"})))
+    assert "may store the conversation" in adjustments_of(body("vllm", without=frozenset({"store"})))
 
 
 REASONED = Message(
@@ -260,9 +272,9 @@ REASONED = Message(
 )
 def test_which_field_an_error_is_about(family: str, error: dict[str, Any], named: set[str]) -> None:
     config = {"reasoning": ReasoningEffort(level="high"), "max_tokens": 5, "caching": PromptCaching(lifetime="long")}
-    asked = body(family, config=config, messages=(ASKED, REASONED, ASKED))
+    request_body = body(family, config=config, messages=(ASKED, REASONED, ASKED))
     answer = error_from_status(400, {}, dumps({"error": {"type": "invalid_request_error", **error}}))
-    assert refused_fields(answer, asked) == named
+    assert refused_fields(answer, request_body) == named
 
 
 def test_the_list_of_a_strict_server() -> None:

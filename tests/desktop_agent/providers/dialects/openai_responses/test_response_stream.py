@@ -1,4 +1,4 @@
-"""Streams that no recording has, constructed from the reference of the API and the gaps of those who copy it."""
+"""Streams that no recording has, made from the API reference and the known gaps of compatible servers."""
 
 import itertools
 import json
@@ -42,36 +42,36 @@ from tests.desktop_agent.providers.dialects.openai_responses.events import (
 )
 
 FIRST = 1
-"""The number of the first part of the first item."""
+"""The part number of the first part of the first item."""
 BEGUN = {"id": "m1", "type": "message", "status": "in_progress", "role": "assistant", "content": []}
 
 
-def said(found: Any) -> str:
-    return "".join(each.text for each in found.all(ContentDelta))
+def text_in(stream: Any) -> str:
+    return "".join(provider_event.text for provider_event in stream.all(ContentDelta))
 
 
-def thought(found: Any) -> str:
-    return "".join(each.text for each in found.all(ThinkingDelta))
+def thinking_in(stream: Any) -> str:
+    return "".join(provider_event.text for provider_event in stream.all(ThinkingDelta))
 
 
-def stored(found: Any) -> Message:
-    """What a conversation keeps of it."""
+def stored_message(stream: Any) -> Message:
+    """Return the message that a conversation stores of the stream."""
     answer = AnswerBuilder("m", "model")
-    for each in found.events:
-        answer.feed(each, now())
+    for provider_event in stream.events:
+        answer.feed(provider_event, now())
     return answer.message(MessageState.COMPLETE, now())
 
 
-def ending(found: Any) -> MessageDelta:
-    (end,) = found.all(MessageDelta)
+def ending(stream: Any) -> MessageDelta:
+    (end,) = stream.all(MessageDelta)
     return end
 
 
 def test_parts_of_one_message_stay_apart_and_keep_what_goes_back_with_them() -> None:
-    place = {"type": "url_citation", "start_index": 0, "end_index": 3, "url": "https://a.example", "title": "A"}
+    web_citation = {"type": "url_citation", "start_index": 0, "end_index": 3, "url": "https://a.example", "title": "A"}
     file = {"type": "file_citation", "file_id": "f1", "filename": "b.txt", "index": 4}
-    item = message("m1", output_text("One", place), output_text("Two", file), phase="commentary")
-    found = folded(
+    item = message("m1", output_text("One", web_citation), output_text("Two", file), phase="commentary")
+    result = folded(
         added(0, **BEGUN, phase="commentary"),
         event("content_part.added", output_index=0, item_id="m1", content_index=0, part={"type": "output_text"}),
         text(0, "m1", "One"),
@@ -81,27 +81,29 @@ def test_parts_of_one_message_stay_apart_and_keep_what_goes_back_with_them() -> 
             item_id="m1",
             content_index=0,
             annotation_index=0,
-            annotation=place,
+            annotation=web_citation,
         ),
-        event("content_part.done", output_index=0, item_id="m1", content_index=0, part=output_text("One", place)),
+        event(
+            "content_part.done", output_index=0, item_id="m1", content_index=0, part=output_text("One", web_citation)
+        ),
         text(0, "m1", "Two", 1),
         done(0, **item),
         completed(item),
     )
-    first, second = found.all(TextClosed)
+    first, second = result.all(TextClosed)
     assert first.part < second.part
     state = {"id": "m1", "phase": "commentary"}
     assert first == TextClosed(
         PROVIDER,
-        {**state, "annotations": [place]},
+        {**state, "annotations": [web_citation]},
         (Citation(title="A", url="https://a.example", start=0, end=3),),
         first.part,
     )
     assert second == TextClosed(
         PROVIDER, {**state, "status": "completed", "annotations": [file]}, (Citation(title="b.txt"),), second.part
     )
-    assert [each.phase for each in found.all(ContentDelta)] == ["commentary", "commentary"]
-    assert found.shape == [
+    assert [part.phase for part in result.all(ContentDelta)] == ["commentary", "commentary"]
+    assert result.shape == [
         "content_delta",
         "text_closed",
         "content_delta",
@@ -109,7 +111,7 @@ def test_parts_of_one_message_stay_apart_and_keep_what_goes_back_with_them() -> 
         "answer_named",
         "message_delta",
     ]
-    assert ending(found).details == {
+    assert ending(result).details == {
         "citations": [
             {"title": "A", "url": "https://a.example", "start": 0, "end": 3},
             {"title": "b.txt"},
@@ -119,7 +121,7 @@ def test_parts_of_one_message_stay_apart_and_keep_what_goes_back_with_them() -> 
 
 def test_phases_belong_to_their_messages() -> None:
     first, second = message("m1", "Looking.", phase="commentary"), message("m2", "Done.", phase="final_answer")
-    found = folded(
+    result = folded(
         added(0, **BEGUN, phase="commentary"),
         text(0, "m1", "Looking."),
         done(0, **first),
@@ -128,15 +130,15 @@ def test_phases_belong_to_their_messages() -> None:
         done(1, **second),
         completed(first, second),
     )
-    assert [(each.text, each.phase) for each in found.all(ContentDelta)] == [
+    assert [(part.text, part.phase) for part in result.all(ContentDelta)] == [
         ("Looking.", "commentary"),
         ("Done.", "final_answer"),
     ]
-    assert [each.metadata["id"] for each in found.all(TextClosed)] == ["m1", "m2"]
+    assert [part.metadata["id"] for part in result.all(TextClosed)] == ["m1", "m2"]
 
 
 def test_items_are_shown_side_by_side_and_stand_in_their_order() -> None:
-    found = folded(
+    result = folded(
         added(0, **BEGUN),
         added(1, **BEGUN | {"id": "m2"}),
         text(1, "m2", "x"),
@@ -147,14 +149,17 @@ def test_items_are_shown_side_by_side_and_stand_in_their_order() -> None:
         done(0, **message("m1", "ab")),
         completed(message("m1", "ab"), message("m2", "xy")),
     )
-    texts = [[each.text for each in batch if isinstance(each, ContentDelta)] for batch in found.client]
+    texts = [[part.text for part in batch if isinstance(part, ContentDelta)] for batch in result.client]
     assert texts == [[], [], ["x"], ["a"], ["y"], [], ["b"], [], [], []]
-    assert [(each.text, each.metadata["id"]) for each in stored(found).blocks] == [("ab", "m1"), ("xy", "m2")]
+    assert [(part.text, part.metadata["id"]) for part in stored_message(result).blocks] == [
+        ("ab", "m1"),
+        ("xy", "m2"),
+    ]
 
 
 def test_a_call_beside_text_keeps_its_place() -> None:
     call = function_call("fc1", "call_1", "f", '{"a":1}')
-    found = folded(
+    result = folded(
         added(0, **BEGUN),
         added(1, **call | {"arguments": "", "status": "in_progress"}),
         arguments(1, "fc1", '{"a"'),
@@ -164,14 +169,14 @@ def test_a_call_beside_text_keeps_its_place() -> None:
         done(0, **message("m1", "Hi")),
         completed(message("m1", "Hi"), call),
     )
-    assert found.shape[-4:] == ["text_closed", "tool_use", "answer_named", "message_delta"]
-    assert [type(each) for each in stored(found).blocks] == [Text, ToolUse]
-    assert found.all(ToolUse)[0].input == {"a": 1}
-    assert ending(found).stop_reason is StopReason.TOOL_USE
+    assert result.shape[-4:] == ["text_closed", "tool_use", "answer_named", "message_delta"]
+    assert [type(block) for block in stored_message(result).blocks] == [Text, ToolUse]
+    assert result.all(ToolUse)[0].input == {"a": 1}
+    assert ending(result).stop_reason is StopReason.TOOL_USE
 
 
 def test_pieces_of_parts_that_come_mixed_are_shown_at_once_and_kept_in_order() -> None:
-    found = folded(
+    result = folded(
         added(0, **BEGUN),
         text(0, "m1", "a"),
         text(0, "m1", "x", 1),
@@ -180,25 +185,25 @@ def test_pieces_of_parts_that_come_mixed_are_shown_at_once_and_kept_in_order() -
         done(0, **message("m1", "ab", "xy")),
         completed(),
     )
-    assert said(found) == "axby"
-    assert [each.text for each in stored(found).blocks] == ["ab", "xy"]
+    assert text_in(result) == "axby"
+    assert [block.text for block in stored_message(result).blocks] == ["ab", "xy"]
 
 
 def test_a_part_of_an_item_that_nobody_announced_holds_nothing_up() -> None:
-    found = folded(
+    result = folded(
         event("content_part.added", item_id="rs1", part={"type": "reasoning_text", "text": ""}),
         added(0, **BEGUN),
         text(0, "m1", "Hi"),
     )
-    assert said(found) == "Hi"
+    assert text_in(result) == "Hi"
 
 
 def test_ends_of_items_that_were_not_announced_under_one_number() -> None:
     first, second = message("m1", "One."), message("m2", "Two.")
-    found = folded(done(0, **first), done(0, **second), completed(first, second))
-    assert said(found) == "One.Two."
-    assert len(found.all(ContentDelta)) == len(found.all(TextClosed)) == 2
-    assert [len(batch) for batch in found.client][:2] == [2, 2]
+    result = folded(done(0, **first), done(0, **second), completed(first, second))
+    assert text_in(result) == "One.Two."
+    assert len(result.all(ContentDelta)) == len(result.all(TextClosed)) == 2
+    assert [len(batch) for batch in result.client][:2] == [2, 2]
 
 
 @pytest.mark.parametrize("lost", ["end", "all", "item", "events"])
@@ -215,67 +220,67 @@ def test_what_was_lost_is_taken_from_the_truth_and_nothing_is_said_twice(lost: s
         done(1, **call),
         completed(item, call),
     ]
-    gone = {"end": (2, 6), "all": (1, 2, 5, 6), "item": (2, 3, 6, 7), "events": range(8)}[lost]
-    found = folded(*(each for place, each in enumerate(events) if place not in gone))
-    assert said(found) == "Hello world"
-    (use,) = found.all(ToolUse)
+    missing = {"end": (2, 6), "all": (1, 2, 5, 6), "item": (2, 3, 6, 7), "events": range(8)}[lost]
+    result = folded(*(frame for index, frame in enumerate(events) if index not in missing))
+    assert text_in(result) == "Hello world"
+    (use,) = result.all(ToolUse)
     assert (use.id, use.input, use.metadata["arguments"]) == ("call_1", {"a": 1}, '{"a": 1}')
-    assert [each.metadata["id"] for each in found.all(TextClosed)] == ["m1"]
+    assert [frame.metadata["id"] for frame in result.all(TextClosed)] == ["m1"]
 
 
 def test_arguments_that_differ_from_their_pieces_are_believed_at_the_end() -> None:
     call = function_call("fc1", "call_1", "f", '{"a":2}')
-    found = folded(
+    result = folded(
         added(0, **call | {"arguments": ""}), arguments(0, "fc1", '{"a":1}'), done(0, **call), completed(call)
     )
-    assert [(each.id, each.input) for each in found.all(ToolUse)] == [("call_1", {"a": 2})]
+    assert [(use.id, use.input) for use in result.all(ToolUse)] == [("call_1", {"a": 2})]
 
 
 def test_an_end_without_arguments_does_not_take_those_that_came() -> None:
     call = function_call("fc1", "call_1", "f", "")
-    found = folded(added(0, **call), arguments(0, "fc1", '{"a":1}'), done(0, **call), completed(call))
-    assert found.all(ToolUse)[0].input == {"a": 1}
+    result = folded(added(0, **call), arguments(0, "fc1", '{"a":1}'), done(0, **call), completed(call))
+    assert result.all(ToolUse)[0].input == {"a": 1}
 
 
 def test_a_call_is_announced_before_its_arguments_and_keeps_what_the_item_says() -> None:
     call = function_call("fc1", "call_1", "f", "{}", caller={"type": "direct"})
-    found = folded(added(0, **call | {"arguments": ""}), done(0, **call), completed(call))
-    assert found.all(ToolArgsDelta)[0] == ToolArgsDelta("call_1", "f", "")
-    assert found.all(ToolUse)[0].metadata == {
+    result = folded(added(0, **call | {"arguments": ""}), done(0, **call), completed(call))
+    assert result.all(ToolArgsDelta)[0] == ToolArgsDelta("call_1", "f", "")
+    assert result.all(ToolUse)[0].metadata == {
         "item": {"id": "fc1", "type": "function_call", "status": "completed", "caller": {"type": "direct"}}
     }
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter", "max_messages", "steered", None])
 def test_calls_of_an_incomplete_answer_never_end_in_tool_use(reason: str | None) -> None:
-    whole, cut = function_call("fc1", "call_1", "f", "{}"), function_call("fc2", "call_2", "g", '{"a":1}')
+    complete, cut = function_call("fc1", "call_1", "f", "{}"), function_call("fc2", "call_2", "g", '{"a":1}')
     details = {"incomplete_details": {"reason": reason}} if reason else {}
-    found = folded(
-        done(0, **whole),
+    result = folded(
+        done(0, **complete),
         added(1, **cut | {"arguments": "", "status": "in_progress"}),
         arguments(1, "fc2", '{"a":1}'),
-        event("incomplete", response={"status": "incomplete", "output": [whole, cut], **details}),
+        event("incomplete", response={"status": "incomplete", "output": [complete, cut], **details}),
     )
-    assert [each.id for each in found.all(ToolUse)] == ["call_1"]
-    wanted = StopReason.CONTENT_FILTER if reason == "content_filter" else StopReason.MAX_TOKENS
-    assert (ending(found).stop_reason, ending(found).raw) == (
-        wanted,
+    assert [use.id for use in result.all(ToolUse)] == ["call_1"]
+    expected = StopReason.CONTENT_FILTER if reason == "content_filter" else StopReason.MAX_TOKENS
+    assert (ending(result).stop_reason, ending(result).raw) == (
+        expected,
         f"incomplete:{reason}" if reason else "incomplete",
     )
 
 
 def test_text_that_was_cut_is_a_message_that_is_not_complete() -> None:
-    found = folded(
+    result = folded(
         added(0, **BEGUN),
         text(0, "m1", "half"),
         event("incomplete", response={"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
     )
-    assert found.all(TextClosed)[0].metadata == {"id": "m1", "status": "incomplete"}
+    assert result.all(TextClosed)[0].metadata == {"id": "m1", "status": "incomplete"}
 
 
 def test_a_refusal_beside_text() -> None:
     item = message("m1", "Well.", {"type": "refusal", "refusal": "No."})
-    found = folded(
+    result = folded(
         added(0, **BEGUN),
         text(0, "m1", "Well."),
         event("refusal.delta", output_index=0, item_id="m1", content_index=1, delta="N"),
@@ -284,15 +289,15 @@ def test_a_refusal_beside_text() -> None:
         done(0, **item),
         completed(item),
     )
-    assert said(found) == "Well.No."
-    assert [each.metadata.get("refusal") for each in found.all(TextClosed)] == [None, True]
-    assert ending(found).stop_reason is StopReason.REFUSAL
+    assert text_in(result) == "Well.No."
+    assert [closed.metadata.get("refusal") for closed in result.all(TextClosed)] == [None, True]
+    assert ending(result).stop_reason is StopReason.REFUSAL
 
 
 def test_known_steps_and_unknown_items_are_kept_whole_where_they_were() -> None:
     search = {"id": "ws1", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "q"}}
     odd = {"id": "zz1", "type": "telepathy_call", "thought": {"deep": [1, 2.5, None]}}
-    found = folded(
+    result = folded(
         added(0, id="ws1", type="web_search_call", status="in_progress"),
         event("web_search_call.searching", output_index=0, item_id="ws1"),
         done(0, **search),
@@ -303,13 +308,13 @@ def test_known_steps_and_unknown_items_are_kept_whole_where_they_were() -> None:
         done(2, **message("m1", "Found.")),
         completed(search, odd, message("m1", "Found.")),
     )
-    assert found.all(ServerStep) == [ServerStep(provider=PROVIDER, name="web_search_call", text="q", raw=search)]
-    assert found.all(Unknown) == [Unknown(raw=odd, provider=PROVIDER)]
-    assert found.shape[:4] == ["server_step", "unknown", "content_delta", "text_closed"]
+    assert result.all(ServerStep) == [ServerStep(provider=PROVIDER, name="web_search_call", text="q", raw=search)]
+    assert result.all(Unknown) == [Unknown(raw=odd, provider=PROVIDER)]
+    assert result.shape[:4] == ["server_step", "unknown", "content_delta", "text_closed"]
 
 
 @pytest.mark.parametrize(
-    ("item", "words"),
+    ("item", "expected"),
     [
         ({"type": "file_search_call", "queries": ["a", "b"]}, "a\nb"),
         ({"type": "code_interpreter_call", "code": "1 + 1"}, "1 + 1"),
@@ -320,43 +325,43 @@ def test_known_steps_and_unknown_items_are_kept_whole_where_they_were() -> None:
         ({"type": "compaction", "encrypted_content": "blob"}, ""),
     ],
 )
-def test_steps_are_said_in_words(item: dict[str, Any], words: str) -> None:
+def test_steps_are_said_in_words(item: dict[str, Any], expected: str) -> None:
     (step,) = folded(done(0, **item), completed(item)).all(ServerStep)
-    assert (step.name, step.text, step.raw) == (item["type"], words, item)
+    assert (step.name, step.text, step.raw) == (item["type"], expected, item)
 
 
 def test_a_part_of_an_unknown_type_is_kept_under_its_message() -> None:
     odd = {"type": "output_smell", "smell": "coffee"}
     item = message("m1", "Mm.", odd)
-    found = folded(done(0, **item), completed(item))
-    assert found.all(Unknown) == [Unknown(raw={**item, "content": [odd]}, provider=PROVIDER)]
+    result = folded(done(0, **item), completed(item))
+    assert result.all(Unknown) == [Unknown(raw={**item, "content": [odd]}, provider=PROVIDER)]
 
 
 def test_a_call_with_free_text() -> None:
     call = {"id": "ct1", "type": "custom_tool_call", "call_id": "call_9", "name": "sql", "input": "SELECT 1"}
-    found = folded(
+    result = folded(
         added(0, **call | {"input": ""}),
         event("custom_tool_call_input.delta", output_index=0, item_id="ct1", delta="SELECT"),
         done(0, **call),
         completed(call),
     )
-    (use,) = found.all(ToolUse)
+    (use,) = result.all(ToolUse)
     assert (use.id, use.name, use.input) == ("call_9", "sql", {"input": "SELECT 1"})
     assert use.metadata == {"item": {"type": "custom_tool_call", "id": "ct1"}}
-    assert ending(found).stop_reason is StopReason.TOOL_USE
+    assert ending(result).stop_reason is StopReason.TOOL_USE
 
 
 @pytest.mark.parametrize("ends", ["input", "item without input", "neither"])
 def test_free_text_that_comes_in_pieces_only(ends: str) -> None:
     call = {"id": "ct1", "type": "custom_tool_call", "call_id": "call_9", "name": "sql"}
-    place: dict[str, Any] = {"output_index": 0, "item_id": "ct1"}
+    position: dict[str, Any] = {"output_index": 0, "item_id": "ct1"}
     events = [
         added(0, **call, input=""),
-        event("custom_tool_call_input.delta", **place, delta="SELECT"),
-        event("custom_tool_call_input.delta", **place, delta=" 1"),
+        event("custom_tool_call_input.delta", **position, delta="SELECT"),
+        event("custom_tool_call_input.delta", **position, delta=" 1"),
     ]
     if ends == "input":
-        events.append(event("custom_tool_call_input.done", **place, input="SELECT 1"))
+        events.append(event("custom_tool_call_input.done", **position, input="SELECT 1"))
     elif ends == "item without input":
         events.append(done(0, **call))
     (use,) = folded(*events, completed()).all(ToolUse)
@@ -368,32 +373,32 @@ def test_free_text_that_comes_in_pieces_only(ends: str) -> None:
 
 def test_reasoning_state_is_that_of_the_end_not_of_the_announcement() -> None:
     final = reasoning("rs1")
-    found = folded(added(0, **final | {"encrypted_content": "gAAA"}), done(0, **final), completed(final))
-    assert found.all(ThinkingBlock) == [ThinkingBlock("", PROVIDER, {"item": final}, FIRST)]
+    result = folded(added(0, **final | {"encrypted_content": "gAAA"}), done(0, **final), completed(final))
+    assert result.all(ThinkingBlock) == [ThinkingBlock("", PROVIDER, {"item": final}, FIRST)]
 
 
 def test_a_summary_and_raw_text_of_the_same_thought_are_shown_once() -> None:
     final = reasoning("rs1", "Short.", content=[{"type": "reasoning_text", "text": "Long."}])
-    found = folded(
+    result = folded(
         added(0, **final),
         event("reasoning_text.delta", output_index=0, item_id="rs1", content_index=0, delta="Long."),
         event("reasoning_summary_text.delta", output_index=0, item_id="rs1", summary_index=0, delta="Short."),
         done(0, **final),
         completed(final),
     )
-    assert thought(found) == "Long."
-    assert found.all(ThinkingBlock)[0].text == "Long."
+    assert thinking_in(result) == "Long."
+    assert result.all(ThinkingBlock)[0].text == "Long."
 
 
 def test_summaries_that_were_lost_come_from_the_item_with_blank_lines_between() -> None:
     final = reasoning("rs1", "One.", "", "Two.")
-    found = folded(
+    result = folded(
         added(0, **final | {"summary": []}),
         event("reasoning_summary_text.delta", output_index=0, item_id="rs1", summary_index=0, delta="On"),
         done(0, **final),
         completed(final),
     )
-    assert thought(found) == "One.\n\nTwo."
+    assert thinking_in(result) == "One.\n\nTwo."
 
 
 def test_reasoning_that_a_server_repeats_is_kept_as_it_was_shown() -> None:
@@ -403,25 +408,25 @@ def test_reasoning_that_a_server_repeats_is_kept_as_it_was_shown() -> None:
         event("reasoning_text.delta", output_index=0, item_id="rs1", delta="Think it over. Yes."),
         event("completed", response={"id": "resp_1", "status": "incomplete", "output": []}),
     )
-    found = Folded(data, may_repeat=True)
-    assert thought(found) == "Think it over. Yes."
-    assert [block.text for block in found.all(ThinkingBlock)] == ["Think it over. Yes."]
+    result = Folded(data, may_repeat=True)
+    assert thinking_in(result) == "Think it over. Yes."
+    assert [block.text for block in result.all(ThinkingBlock)] == ["Think it over. Yes."]
 
 
 def test_reasoning_without_its_end_has_no_state_to_send_back() -> None:
-    found = folded(
+    result = folded(
         added(0, **reasoning("rs1")),
         event("reasoning_summary_text.delta", output_index=0, item_id="rs1", summary_index=0, delta="Hm"),
     )
-    assert found.all(ThinkingBlock) == [ThinkingBlock("Hm", PROVIDER, {}, FIRST)]
-    assert not found.reader.has_ended
+    assert result.all(ThinkingBlock) == [ThinkingBlock("Hm", PROVIDER, {}, FIRST)]
+    assert not result.reader.has_ended
 
 
 FLAT = {"type": "error", "code": "context_length_exceeded", "message": "too long", "param": "input"}
 
 
 @pytest.mark.parametrize(
-    ("last", "kind"),
+    ("last", "error_type"),
     [
         (FLAT, ContextLengthExceeded),
         ({"type": "error", "error": {"code": "context_length_exceeded", "message": "too long"}}, ContextLengthExceeded),
@@ -437,11 +442,11 @@ FLAT = {"type": "error", "code": "context_length_exceeded", "message": "too long
         (event("completed", response={"status": "cancelled"}), ProviderError),
     ],
 )
-def test_errors_in_the_stream(last: dict[str, Any], kind: type[ProviderError]) -> None:
-    found = folded(added(0, **BEGUN), text(0, "m1", "half"), {"type": "x"} | last)
-    assert isinstance(found.reader.failure, kind)
-    assert said(found) == "half"
-    assert not found.reader.has_ended
+def test_errors_in_the_stream(last: dict[str, Any], error_type: type[ProviderError]) -> None:
+    result = folded(added(0, **BEGUN), text(0, "m1", "half"), {"type": "x"} | last)
+    assert isinstance(result.reader.failure, error_type)
+    assert text_in(result) == "half"
+    assert not result.reader.has_ended
 
 
 CODES = """data_residency_mismatch misalignment_policy_violation invalid_prompt invalid_image invalid_image_format
@@ -458,14 +463,14 @@ def test_asking_again_does_not_help_against_what_was_sent(code: str) -> None:
 
 
 def test_nothing_is_lost_when_the_answer_fails() -> None:
-    found = folded(
+    result = folded(
         added(0, **BEGUN),
         added(1, **BEGUN | {"id": "m2"}),
         text(1, "m2", "later"),
         text(0, "m1", "now "),
         FLAT,
     )
-    assert [each.text for each in stored(found).blocks] == ["now ", "later"]
+    assert [block.text for block in stored_message(result).blocks] == ["now ", "later"]
 
 
 def test_an_error_does_not_show_the_key_that_a_server_echoed() -> None:
@@ -477,7 +482,7 @@ def test_an_error_does_not_show_the_key_that_a_server_echoed() -> None:
 
 
 def test_a_queued_answer_whose_every_field_is_missing() -> None:
-    found = folded(
+    result = folded(
         event("queued", response={"id": "resp_q", "status": "queued"}),
         event("in_progress", response={"id": "resp_q", "status": None}),
         event("output_text.delta", delta="Hi"),
@@ -485,9 +490,9 @@ def test_a_queued_answer_whose_every_field_is_missing() -> None:
         event("completed", response={"status": None}),
         "[DONE]",
     )
-    assert said(found) == "Hi there"
-    assert found.all(AnswerNamed) == [AnswerNamed("resp_q")]
-    assert (ending(found).stop_reason, ending(found).raw) == (StopReason.END_TURN, "completed")
+    assert text_in(result) == "Hi there"
+    assert result.all(AnswerNamed) == [AnswerNamed("resp_q")]
+    assert (ending(result).stop_reason, ending(result).raw) == (StopReason.END_TURN, "completed")
 
 
 def test_the_end_mark_of_others_is_an_end_behind_items_that_all_ended() -> None:
@@ -496,9 +501,9 @@ def test_the_end_mark_of_others_is_an_end_behind_items_that_all_ended() -> None:
     is_open = folded(added(0, **BEGUN), text(0, "m1", "Hi"), "[DONE]")
     assert (is_open.reader.has_finished, is_open.reader.has_ended) == (True, False)
     assert is_open.reader.end()
-    whole = folded(added(0, **BEGUN), text(0, "m1", "Hi"), done(0, **message("m1", "Hi")), "[DONE]")
-    assert whole.reader.has_ended
-    assert (ending(whole).stop_reason, ending(whole).raw) == (StopReason.END_TURN, None)
+    complete = folded(added(0, **BEGUN), text(0, "m1", "Hi"), done(0, **message("m1", "Hi")), "[DONE]")
+    assert complete.reader.has_ended
+    assert (ending(complete).stop_reason, ending(complete).raw) == (StopReason.END_TURN, None)
 
 
 @pytest.mark.parametrize("is_done_before", [False, True])
@@ -515,7 +520,7 @@ def test_a_call_that_is_said_to_be_incomplete_is_heard_of_but_never_runs(
 
 
 def test_one_number_for_all_items_and_new_ids_all_the_time() -> None:
-    found = folded(
+    result = folded(
         added(0, **BEGUN | {"id": "a1"}),
         text(0, "a2", "Hi"),
         done(0, **message("a3", "Hi")),
@@ -526,37 +531,37 @@ def test_one_number_for_all_items_and_new_ids_all_the_time() -> None:
         done(0, **message("c1", "Bye")),
         completed(message("a4", "Hi"), function_call("b3", "call_1", "f", "{}"), message("c2", "Bye")),
     )
-    assert said(found) == "HiBye"
-    assert [each.id for each in found.all(ToolUse)] == ["call_1"]
+    assert text_in(result) == "HiBye"
+    assert [use.id for use in result.all(ToolUse)] == ["call_1"]
 
 
 def test_an_item_that_turns_out_to_be_another() -> None:
     call = function_call("x1", "call_1", "f", "{}")
-    found = folded(added(0, id="x1", type="reasoning", summary=[]), done(0, **call), completed(call))
-    assert [each.id for each in found.all(ToolUse)] == ["call_1"]
+    result = folded(added(0, id="x1", type="reasoning", summary=[]), done(0, **call), completed(call))
+    assert [use.id for use in result.all(ToolUse)] == ["call_1"]
 
 
 def test_a_whole_answer_in_place_of_a_stream() -> None:
     item, call = message("m1", "Hi"), function_call("fc1", "call_1", "f", "{}")
     usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
     answer = {"id": "resp_2", "object": "response", "status": "completed", "output": [item, call], "usage": usage}
-    found = folded(json.dumps({**answer, "error": None}))
-    assert said(found) == "Hi"
-    assert ending(found).stop_reason is StopReason.TOOL_USE
-    assert found.all(UsageUpdate)[0].usage.total_tokens == 5
+    result = folded(json.dumps({**answer, "error": None}))
+    assert text_in(result) == "Hi"
+    assert ending(result).stop_reason is StopReason.TOOL_USE
+    assert result.all(UsageUpdate)[0].usage.total_tokens == 5
 
 
 @pytest.mark.parametrize("status", [{}, {"status": None}, {"status": ""}])
 def test_a_whole_answer_whose_status_nobody_filled_in(status: dict[str, Any]) -> None:
     answer = {"id": "resp_2", "object": "response", **status, "output": [message("m1", "Hi")]}
-    found = folded(json.dumps(answer))
-    assert said(found) == "Hi"
-    assert ending(found).stop_reason is StopReason.END_TURN
+    result = folded(json.dumps(answer))
+    assert text_in(result) == "Hi"
+    assert ending(result).stop_reason is StopReason.END_TURN
 
 
 def test_a_whole_answer_that_says_only_how_it_failed() -> None:
-    found = folded(json.dumps({"object": "response", "error": {"code": "rate_limit_exceeded", "message": "slow"}}))
-    assert isinstance(found.reader.failure, RateLimited)
+    result = folded(json.dumps({"object": "response", "error": {"code": "rate_limit_exceeded", "message": "slow"}}))
+    assert isinstance(result.reader.failure, RateLimited)
 
 
 def test_an_empty_answer_says_so() -> None:
@@ -575,7 +580,7 @@ def test_what_the_server_withheld_from_the_model_is_told() -> None:
 def test_items_of_several_kinds_under_one_number_or_id_lose_nothing(
     order: tuple[str, ...], is_announced: bool, same: Event
 ) -> None:
-    kinds = {
+    deltas = {
         "message": event("output_text.delta", content_index=0, delta="Hello", **same),
         "reasoning": event("reasoning_text.delta", delta="hm", **same),
         "function_call": event("function_call_arguments.delta", delta='{"a":1}', **same),
@@ -583,14 +588,14 @@ def test_items_of_several_kinds_under_one_number_or_id_lose_nothing(
     index = {"output_index": same["output_index"]} if "output_index" in same else {}
     item_id = {"id": same["item_id"]} if "item_id" in same else {}
     events: list[Event] = []
-    for kind in order:
+    for item_type in order:
         if is_announced:
-            events.append(event("output_item.added", item={"type": kind, "name": "get", **item_id}, **index))
-        events.append(kinds[kind])
-    cut, whole = folded(*events), folded(*events, completed())
-    assert (said(cut), thought(cut)) == (said(whole), thought(whole)) == ("Hello", "hm")
-    (call,) = whole.all(ToolUse)
-    # Nobody can run a call without a name, and it is heard of all the same.
+            events.append(event("output_item.added", item={"type": item_type, "name": "get", **item_id}, **index))
+        events.append(deltas[item_type])
+    cut, complete = folded(*events), folded(*events, completed())
+    assert (text_in(cut), thinking_in(cut)) == (text_in(complete), thinking_in(complete)) == ("Hello", "hm")
+    (call,) = complete.all(ToolUse)
+    # A call without a name cannot run, but is reported.
     assert call.input == {"a": 1} if is_announced else call.malformed
 
 
@@ -602,20 +607,23 @@ def test_items_of_one_kind_under_one_id_are_several(indices: tuple[int | None, i
     for items in (calls, messages):
         events: list[Event] = []
         for item, index in zip(items, indices, strict=True):
-            place = {} if index is None else {"output_index": index}
+            position = {} if index is None else {"output_index": index}
             begun = {**item, "arguments": "", "content": []}
-            events += [event("output_item.added", item=begun, **place), event("output_item.done", item=item, **place)]
+            events += [
+                event("output_item.added", item=begun, **position),
+                event("output_item.done", item=item, **position),
+            ]
             events.append(events[-1])  # said again, it is the same
-        found = folded(*events, completed(*(items if has_output else ())))
-        assert [call.input["a"] for call in found.all(ToolUse)] == (["c1", "c2"] if items is calls else [])
-        assert said(found) == ("" if items is calls else "one two")
+        result = folded(*events, completed(*(items if has_output else ())))
+        assert [call.input["a"] for call in result.all(ToolUse)] == (["c1", "c2"] if items is calls else [])
+        assert text_in(result) == ("" if items is calls else "one two")
 
 
 def test_halves_of_a_pair_are_joined_across_pieces() -> None:
     head = '{"type":"response.output_text.delta","item_id":"m1","output_index":0,"content_index":0,"delta":'
     pieces = [f'{head}"{half}"}}' for half in ("\\ud83d", "\\ude00!")]
-    found = folded(added(0, **BEGUN), *pieces, done(0, **message("m1", "😀!")), completed(message("m1", "😀!")))
-    assert said(found) == "😀!"
+    result = folded(added(0, **BEGUN), *pieces, done(0, **message("m1", "😀!")), completed(message("m1", "😀!")))
+    assert text_in(result) == "😀!"
 
 
 @pytest.mark.parametrize(

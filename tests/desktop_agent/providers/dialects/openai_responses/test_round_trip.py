@@ -1,4 +1,4 @@
-"""What a server said goes back as it said it, and no history, however it came about, makes items that it refuses."""
+"""Answers are sent back unchanged, and no history, however it arose, makes items that the server refuses."""
 
 import json
 import random
@@ -51,8 +51,8 @@ phases = st.sampled_from([None, "commentary", "final_answer"])
 def annotations(draw: st.DrawFn) -> list[Item]:
     spots = draw(st.lists(st.integers(0, 50), max_size=2))
     return [
-        {"type": "url_citation", "start_index": at, "end_index": at + 1, "url": "https://a.example", "title": "A"}
-        for at in spots
+        {"type": "url_citation", "start_index": start, "end_index": start + 1, "url": "https://a.example", "title": "A"}
+        for start in spots
     ]
 
 
@@ -61,9 +61,9 @@ def messages_out(draw: st.DrawFn) -> Item:
     parts = draw(
         st.lists(
             st.builds(
-                lambda said, marks: {"type": "output_text", "text": said, "annotations": marks}, words, annotations()
+                lambda text, marks: {"type": "output_text", "text": text, "annotations": marks}, words, annotations()
             )
-            | st.builds(lambda said: {"type": "refusal", "refusal": said}, words),
+            | st.builds(lambda text: {"type": "refusal", "refusal": text}, words),
             min_size=1,
             max_size=3,
         )
@@ -75,8 +75,10 @@ def messages_out(draw: st.DrawFn) -> Item:
 
 @st.composite
 def calls_out(draw: st.DrawFn) -> Item:
-    said = json.dumps(draw(st.dictionaries(words, values, max_size=3)), indent=draw(st.sampled_from([None, 1])))
-    call: Item = {"type": "function_call", "name": draw(names), "arguments": said, "status": "completed"}
+    arguments_text = json.dumps(
+        draw(st.dictionaries(words, values, max_size=3)), indent=draw(st.sampled_from([None, 1]))
+    )
+    call: Item = {"type": "function_call", "name": draw(names), "arguments": arguments_text, "status": "completed"}
     return {**call, "namespace": "n"} if draw(st.booleans()) else call
 
 
@@ -96,18 +98,18 @@ steps_out = st.builds(
 
 @st.composite
 def outputs(draw: st.DrawFn) -> list[Item]:
-    """What a model may answer: any items, the last of which is not reasoning."""
+    """Draw an answer: any items, the last of which is not reasoning."""
     items = draw(st.lists(messages_out() | calls_out() | reasonings_out | steps_out, max_size=5))
     items.append(draw(messages_out() | calls_out()))
-    numbered = [{"id": f"item_{place}", **item} for place, item in enumerate(items)]
+    numbered = [{"id": f"item_{index}", **item} for index, item in enumerate(items)]
     return [
-        {**item, "call_id": f"call_{place}"} if item["type"] == "function_call" else item
-        for place, item in enumerate(numbered)
+        {**item, "call_id": f"call_{index}"} if item["type"] == "function_call" else item
+        for index, item in enumerate(numbered)
     ]
 
 
 def pieces_of(index: int, item: Item) -> list[Item]:
-    """The events of one item, with its text in two pieces."""
+    """Return the events of one item, with its text in two pieces."""
     empty = {"message": {"content": []}, "reasoning": {"summary": [], "encrypted_content": "gA"}}
     events = [
         added(index, **item | empty.get(item["type"], {}) | ({"status": "in_progress"} if "status" in item else {}))
@@ -115,30 +117,34 @@ def pieces_of(index: int, item: Item) -> list[Item]:
     if item["type"] == "function_call":
         half = len(item["arguments"]) // 2
         events[0]["item"]["arguments"] = ""
-        events += [arguments(index, item["id"], each) for each in (item["arguments"][:half], item["arguments"][half:])]
-    for place, part in enumerate(item.get("content", ())):
+        events += [
+            arguments(index, item["id"], piece) for piece in (item["arguments"][:half], item["arguments"][half:])
+        ]
+    for content_index, part in enumerate(item.get("content", ())):
         if part["type"] == "output_text":
             half = len(part["text"]) // 2
-            events += [text(index, item["id"], each, place) for each in (part["text"][:half], part["text"][half:])]
+            events += [
+                text(index, item["id"], piece, content_index) for piece in (part["text"][:half], part["text"][half:])
+            ]
         else:
-            at = {"output_index": index, "item_id": item["id"], "content_index": place}
-            events.append(event("refusal.delta", **at, delta=part["refusal"]))
+            position = {"output_index": index, "item_id": item["id"], "content_index": content_index}
+            events.append(event("refusal.delta", **position, delta=part["refusal"]))
     return [*events, done(index, **item)]
 
 
 def answered(items: list[Item], *, streamed: bool) -> Message:
-    return folded(items, [each for index, item in enumerate(items) for each in pieces_of(index, item)] * streamed)
+    return folded(items, [frame for index, item in enumerate(items) for frame in pieces_of(index, item)] * streamed)
 
 
 def folded(items: list[Item], events: list[Item]) -> Message:
     builder = AnswerBuilder("m1", "model")
     builder.feed(AnswerStarted(Origin(provider=PROVIDER, account=ACCOUNT)), now())
-    for each in Folded(stream(*events, completed(*items))).events:
-        builder.feed(each, now())
+    for provider_event in Folded(stream(*events, completed(*items))).events:
+        builder.feed(provider_event, now())
     return builder.message(MessageState.COMPLETE, now())
 
 
-def written(*messages: Message, binds: bool = True) -> EncodedHistory:
+def encode(*messages: Message, binds: bool = True) -> EncodedHistory:
     request = ModelRequest("model", messages)
     return encode_input(request, Recipient(FAMILIES["openai"], ACCOUNT, binds=binds), [])
 
@@ -147,9 +153,9 @@ def written(*messages: Message, binds: bool = True) -> EncodedHistory:
 @given(outputs(), st.booleans())
 def test_an_answer_goes_back_as_it_came(items: list[Item], streamed: bool) -> None:
     message = answered(items, streamed=streamed)
-    kept = Message.model_validate_json(message.model_dump_json())
-    sent = [item for item in written(kept).items if item["type"] != "function_call_output"]
-    assert sent == items
+    stored_message = Message.model_validate_json(message.model_dump_json())
+    items_sent = [item for item in encode(stored_message).items if item["type"] != "function_call_output"]
+    assert items_sent == items
 
 
 @settings(max_examples=examples(80), deadline=None)
@@ -157,14 +163,14 @@ def test_an_answer_goes_back_as_it_came(items: list[Item], streamed: bool) -> No
 def test_items_that_were_written_side_by_side_go_back_in_the_order_of_the_output(
     items: list[Item], chance: random.Random
 ) -> None:
-    left = [pieces_of(index, item) for index, item in enumerate(items)]
+    remaining = [pieces_of(index, item) for index, item in enumerate(items)]
     events: list[Item] = []
-    while left := [pieces for pieces in left if pieces]:
-        events.append(chance.choice(left).pop(0))
+    while remaining := [pieces for pieces in remaining if pieces]:
+        events.append(chance.choice(remaining).pop(0))
     message = folded(items, events)
-    kept = Message.model_validate_json(message.model_dump_json())
-    sent = [item for item in written(kept).items if item["type"] != "function_call_output"]
-    assert sent == items
+    stored_message = Message.model_validate_json(message.model_dump_json())
+    items_sent = [item for item in encode(stored_message).items if item["type"] != "function_call_output"]
+    assert items_sent == items
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -172,21 +178,21 @@ def test_items_that_were_written_side_by_side_go_back_in_the_order_of_the_output
 def test_one_that_was_made_elsewhere_goes_back_as_what_it_says(items: list[Item]) -> None:
     message = answered(items, streamed=True)
     stranger = message.model_copy(update={"origin": Origin(provider=PROVIDER, account="account-2")})
-    sent = [item for item in written(stranger).items if item["type"] != "function_call_output"]
-    said = [
+    items_sent = [item for item in encode(stranger).items if item["type"] != "function_call_output"]
+    texts = [
         part.get("text") or part.get("refusal")
         for item in items
         if item["type"] == "message"
         for part in item["content"]
     ]
-    assert [item["content"] for item in sent if item["type"] == "message"] == said
-    wanted = [(item["call_id"], item["name"]) for item in items if item["type"] == "function_call"]
-    assert [(item["call_id"], item["name"]) for item in sent if item["type"] == "function_call"] == wanted
-    assert {item["type"] for item in sent} <= {"message", "function_call"}
-    assert not any("id" in item for item in sent)
+    assert [item["content"] for item in items_sent if item["type"] == "message"] == texts
+    expected_calls = [(item["call_id"], item["name"]) for item in items if item["type"] == "function_call"]
+    assert [(item["call_id"], item["name"]) for item in items_sent if item["type"] == "function_call"] == expected_calls
+    assert {item["type"] for item in items_sent} <= {"message", "function_call"}
+    assert not any("id" in item for item in items_sent)
 
 
-# Histories of any kind: foreign blocks, cut answers, results that are missing, doubled or strays.
+# Histories of any kind: foreign blocks, cut answers, and missing, repeated or stray results.
 
 blocks_of_answers = st.one_of(
     st.builds(Text, text=words),
@@ -239,7 +245,7 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
         elif kind == "results":
             ids = draw(st.lists(st.sampled_from(["c1", "c2", "c3", "c4", "c5", "stray"]), max_size=4))
             outcome = draw(st.sampled_from(Outcome))
-            results = [ToolResult(tool_use_id=each, content=(Text(text="r"),), outcome=outcome) for each in ids]
+            results = [ToolResult(tool_use_id=call_id, content=(Text(text="r"),), outcome=outcome) for call_id in ids]
             messages.append(Message.tool_results(results))
         else:
             blocks = draw(
@@ -253,10 +259,10 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
 @settings(max_examples=examples(200), deadline=None)
 @given(histories(), st.booleans())
 def test_any_history_makes_items_that_belong_together(history: tuple[Message, ...], binds: bool) -> None:
-    items = written(*history, binds=binds).items
+    items = encode(*history, binds=binds).items
     waiting: list[str] = []
-    for place, item in enumerate(items):
-        following = items[place + 1] if place + 1 < len(items) else {"type": "end"}
+    for index, item in enumerate(items):
+        following = items[index + 1] if index + 1 < len(items) else {"type": "end"}
         match item["type"]:
             case "reasoning":
                 assert following["type"] in ("reasoning", "message", "function_call", "web_search_call")
@@ -282,6 +288,6 @@ def test_any_history_makes_items_that_belong_together(history: tuple[Message, ..
 @given(histories())
 def test_the_same_history_gives_the_same_items(history: tuple[Message, ...]) -> None:
     before = [message.model_dump_json() for message in history]
-    first, second = written(*history), written(*history)
+    first, second = encode(*history), encode(*history)
     assert (first.items, first.prefix, first.reasoning) == (second.items, second.prefix, second.reasoning)
     assert [message.model_dump_json() for message in history] == before
