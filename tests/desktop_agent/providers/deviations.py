@@ -1,4 +1,4 @@
-"""Where a request means to differ from the types of the vendor whose dialect it speaks, one by one.
+"""The intended differences of requests from the request types of the vendor whose dialect they speak.
 
 `docs/deviations.md` is this table; a test keeps them equal. `python -m tests.desktop_agent.providers.deviations` writes
 the page anew.
@@ -156,8 +156,8 @@ ALLOWED: tuple[Allowance, ...] = (
 
 
 def is_allowed(dialect: Dialect, finding: Finding, body: Any) -> bool:
-    """Whether the table has it."""
-    return any(_covers(each, dialect, finding, body) for each in ALLOWED)
+    """Return whether the table allows this finding."""
+    return any(_covers(allowance, dialect, finding, body) for allowance in ALLOWED)
 
 
 def _covers(allowance: Allowance, dialect: Dialect, finding: Finding, body: Any) -> bool:
@@ -166,29 +166,31 @@ def _covers(allowance: Allowance, dialect: Dialect, finding: Finding, body: Any)
         and allowance.path == re.sub(r"\[\d+\]", "[]", finding.path)
         and allowance.kind == finding.kind
         and (not allowance.values or finding.found in allowance.values)
-        and (allowance.beside is None or allowance.beside in _around(finding.path, body))
+        and (allowance.beside is None or allowance.beside in _fields_on_the_way(finding.path, body))
     )
 
 
-def _around(path: str, body: Any) -> list[tuple[str, Any]]:
-    """The plain fields of every object on the way to a place."""
-    found: list[tuple[str, Any]] = []
-    at = body
+def _fields_on_the_way(path: str, body: Any) -> list[tuple[str, Any]]:
+    """Return the string fields of every object on the way to a path."""
+    fields: list[tuple[str, Any]] = []
+    value = body
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
-        found += [pair for pair in at.items() if isinstance(pair[1], str)] if isinstance(at, dict) else []
-        at = at[int(index)] if index else at.get(name)
-    return found
+        fields += [pair for pair in value.items() if isinstance(pair[1], str)] if isinstance(value, dict) else []
+        value = value[int(index)] if index else value.get(name)
+    return fields
 
 
 def page() -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     rows = ["| dialect | field | what differs | sent to | why | source |", "|---|---|---|---|---|---|"]
-    for each in ALLOWED:
+    for allowance in ALLOWED:
         differs = (
-            " or ".join(f'the value "{value}"' for value in each.values) or "a field that the vendor does not have"
+            " or ".join(f'the value "{value}"' for value in allowance.values) or "a field that the vendor does not have"
         )
-        to = ", ".join(each.families)
-        rows.append(f"| {each.dialect} | `{each.path}` | {differs} | {to} | {each.why} | {each.source} |")
+        to = ", ".join(allowance.families)
+        rows.append(
+            f"| {allowance.dialect} | `{allowance.path}` | {differs} | {to} | {allowance.why} | {allowance.source} |"
+        )
     return INTRODUCTION + "\n" + "\n".join(rows) + "\n"
 
 

@@ -1,8 +1,8 @@
-"""The vendors' own request types as judges of what is sent: nobody here wrote them.
+"""Checks of request bodies against the vendors' own request types.
 
     judge("/v1/messages", {"model": "m", "messages": []})   # ["max_tokens: missing"]
 
-Which deviations are meant stands, one by one, in `deviations.py`. The SDKs are imported when the first body is judged.
+Intended deviations are listed in `deviations.py`. The SDKs are imported when the first body is checked.
 """
 
 import importlib
@@ -33,39 +33,41 @@ _GEMINI = re.compile(r"/v1(?:beta)?/(?:models/[^/:]+:(\w+)|cachedContents)$")
 
 
 def judge_bytes(path: str, body: bytes, headers: Mapping[str, str] | None = None) -> list[str]:
-    """The same for a body as it came; one that is not JSON is a finding where JSON is wanted."""
+    """Judge a body in bytes; a body that is not JSON is a finding where JSON is expected."""
     if shape_for(path, {}, headers or {}) is None:
         return []
     try:
-        read = json.loads(body)
+        parsed = json.loads(body)
     except ValueError as error:
         return [f"the body is not JSON: {error}"]
-    return judge(path, read, headers)
+    return judge(path, parsed, headers)
 
 
 def judge(path: str, body: Any, headers: Mapping[str, str] | None = None) -> list[str]:
-    """What the SDK's own types say against this body, without what is allowed. Empty: fine, or not a known path."""
+    """Return the misfits of a body with the SDK's types, without allowed deviations; none for unknown paths."""
     return [
         str(finding) for dialect, finding in findings(path, body, headers) if not is_allowed(dialect, finding, body)
     ]
 
 
 def findings(path: str, body: Any, headers: Mapping[str, str] | None = None) -> list[tuple[Dialect, Finding]]:
-    """Everything, allowed or not."""
-    known = shape_for(path, body, headers or {})
-    if known is None:
+    """Return all findings, allowed or not."""
+    dialect_and_shape = shape_for(path, body, headers or {})
+    if dialect_and_shape is None:
         return []
-    dialect, shape = known
-    found = misfits(body, shape)
+    dialect, shape = dialect_and_shape
+    misfits_found = misfits(body, shape)
     if dialect == "gemini":
-        found = found or _refused_by_gemini(body)
+        misfits_found = misfits_found or _refused_by_gemini(body)
         if isinstance(body, dict) and "generateContentRequest" in body:
-            found += misfits(body["generateContentRequest"], _gemini_shapes()["counted"], "generateContentRequest")
-    return [(dialect, finding) for finding in found]
+            misfits_found += misfits(
+                body["generateContentRequest"], _gemini_shapes()["counted"], "generateContentRequest"
+            )
+    return [(dialect, finding) for finding in misfits_found]
 
 
 def shape_for(path: str, body: Any, headers: Mapping[str, str]) -> tuple[Dialect, Any] | None:
-    """The dialect of a path and the SDK's type for its body; None for a path that no SDK posts to."""
+    """Return the dialect of a path and the SDK's type for its body; None for a path that no SDK posts to."""
     path = path.partition("?")[0]
     streams = isinstance(body, dict) and body.get("stream") is True
     if path.endswith("/chat/completions"):
@@ -82,7 +84,7 @@ def shape_for(path: str, body: Any, headers: Mapping[str, str]) -> tuple[Dialect
 
 
 def response_shape(name: str) -> Any:
-    """The SDK's type of an answer, or of one event of a stream: a key of ANSWERS."""
+    """Return the SDK's type of an answer or of one event of a stream; `name` is a key of ANSWERS."""
     module, _, type_name = ANSWERS[name].rpartition(".")
     return getattr(importlib.import_module(module), type_name)
 
@@ -128,9 +130,9 @@ def _without_headers(params: Any) -> Any:
 
 @lru_cache
 def _gemini_shapes() -> dict[str, Any]:
-    """Bodies of REST calls, made of the SDK's models: its own method arguments are no class of what is sent.
+    """Return types of REST bodies, made of the SDK's models, as its methods have no type for the whole body.
 
-    Which field stands where is read from the SDK's `_GenerateContentConfig_to_mldev`.
+    The place of each field is taken from the SDK's `_GenerateContentConfig_to_mldev`.
     """
     from google.genai import types
 
@@ -155,38 +157,39 @@ def _gemini_shapes() -> dict[str, Any]:
         "toolConfig": types.ToolConfig,
     }
     beside = ("safetySettings", "cachedContent", "serviceTier", "store", "continuationToken", "labels")
-    asked = {
+    request_fields = {
         **prompt,
         **{name: config[name].annotation for name in beside},
         "generationConfig": TypedDict("GenerationConfig", generation, total=False),
     }
-    cached = {**prompt, "contents": list[types.Content], "model": Required[str]}
-    cached |= {"ttl": str, "expireTime": str, "displayName": str}
+    cache_fields = {**prompt, "contents": list[types.Content], "model": Required[str]}
+    cache_fields |= {"ttl": str, "expireTime": str, "displayName": str}
     return {
-        "generate": TypedDict("GenerateContentRequest", asked, total=False),
-        "counted": TypedDict("CountedRequest", {**asked, "model": Required[str]}, total=False),
+        "generate": TypedDict("GenerateContentRequest", request_fields, total=False),
+        "counted": TypedDict("CountedRequest", {**request_fields, "model": Required[str]}, total=False),
         "count": TypedDict("CountTokensRequest", {"contents": list[types.Content]}, total=False),
-        "cache": TypedDict("CachedContent", cached, total=False),
+        "cache": TypedDict("CachedContent", cache_fields, total=False),
     }
 
 
 def _refused_by_gemini(body: dict[str, Any]) -> list[Finding]:
-    """Fields that the SDK's models have, and that its writer refuses outside of Vertex."""
+    """Find fields that the SDK's models have, but that its writer refuses outside of Vertex."""
     from google.genai import models, types
 
     parts = [
-        (f"contents[{at}]", each, types.Content, models._Content_to_mldev)
-        for at, each in enumerate(body.get("contents", ()))
+        (f"contents[{index}]", value, types.Content, models._Content_to_mldev)
+        for index, value in enumerate(body.get("contents", ()))
     ]
     parts += [
-        (f"tools[{at}]", each, types.Tool, models._Tool_to_mldev) for at, each in enumerate(body.get("tools", ()))
+        (f"tools[{index}]", value, types.Tool, models._Tool_to_mldev)
+        for index, value in enumerate(body.get("tools", ()))
     ]
     if "toolConfig" in body:
         parts.append(("toolConfig", body["toolConfig"], types.ToolConfig, models._ToolConfig_to_mldev))
-    found: list[Finding] = []
-    for path, each, model, write in parts:
+    refused: list[Finding] = []
+    for path, value, model, write in parts:
         try:
-            write(model.model_validate(each))
+            write(model.model_validate(value))
         except ValueError as error:
-            found.append(Finding(path, "value", "…", f"what the SDK sends: {error}"))
-    return found
+            refused.append(Finding(path, "value", "…", f"what the SDK sends: {error}"))
+    return refused

@@ -1,4 +1,4 @@
-"""Does a JSON value fit a type that somebody else wrote? TypedDicts, pydantic models, unions, at any depth.
+"""Checks whether a JSON value fits a type of an SDK: TypedDicts, pydantic models and unions, at any depth.
 
 Strict where the SDKs' own checks are not: unknown keys are found, lists are walked at once, a whole number is no
 truth value, and of a union the branch is judged whose tags (`type`, `role`) fit.
@@ -28,7 +28,7 @@ _Read = TypeVar("_Read")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that does not fit. `path` is like messages[0].content; `found` the value, where it is short."""
+    """One misfit. `path` is like messages[0].content; `found` is the value."""
 
     path: str
     kind: Literal["unknown", "missing", "value"]
@@ -52,25 +52,25 @@ class Field:
 
 
 def misfits(value: Any, annotation: Any, path: str = "") -> list[Finding]:
-    """Everything that does not fit, or an empty list. Raises TypeError for a type that this module cannot read."""
+    """Return all misfits. Raise TypeError for a type that this module cannot read."""
     return _judge(annotation)(value, path)
 
 
 def _once(read: Callable[[Any], _Read]) -> Callable[[Any], _Read]:
-    """Reads each type once. By identity, because types are slow to hash; a type that is kept keeps its id."""
-    known: dict[int, tuple[Any, _Read]] = {}
+    """Cache by identity, as types are slow to hash; the cache keeps each type alive, so its id stays unique."""
+    judges: dict[int, tuple[Any, _Read]] = {}
 
     def reading(annotation: Any) -> _Read:
-        if id(annotation) not in known:
-            known[id(annotation)] = (annotation, read(annotation))
-        return known[id(annotation)][1]
+        if id(annotation) not in judges:
+            judges[id(annotation)] = (annotation, read(annotation))
+        return judges[id(annotation)][1]
 
     return reading
 
 
 @_once
 def _judge(annotation: Any) -> Callable[[Any, str], list[Finding]]:
-    """What finds the misfits of a value at a path."""
+    """Return the function that finds the misfits of a value at a path."""
     annotation = _bare(annotation)
     if annotation in _ANYTHING:
         return lambda _value, _path: []
@@ -91,7 +91,7 @@ def _judge(annotation: Any) -> Callable[[Any, str], list[Finding]]:
 
 @_once
 def fields_of(annotation: Any) -> dict[str, Field] | None:
-    """The fields of a class as they stand on the wire; None where it is no class with fields."""
+    """Return the fields of a class under their wire names; None for a type without fields."""
     if is_typeddict(annotation):
         hints = get_type_hints(annotation, include_extras=True)
         return {
@@ -109,21 +109,21 @@ def fields_of(annotation: Any) -> dict[str, Field] | None:
 def _in_object(fields: dict[str, Field], name: str, value: Any, path: str) -> list[Finding]:
     if not isinstance(value, dict):
         return [Finding(path, "value", value, name)]
-    found = [
+    findings = [
         Finding(_joined(path, key), "missing")
         for key, field in fields.items()
         if field.is_required and key not in value
     ]
-    for key, each in value.items():
+    for key, item in value.items():
         if key in fields:
-            found += misfits(each, fields[key].annotation, _joined(path, key))
+            findings += misfits(item, fields[key].annotation, _joined(path, key))
         else:
-            found.append(Finding(_joined(path, key), "unknown", each))
-    return found
+            findings.append(Finding(_joined(path, key), "unknown", item))
+    return findings
 
 
 def _in_choice(annotation: Any, value: Any, path: str) -> list[Finding]:
-    fits = any(value == each and type(value) is type(each) for each in get_args(annotation))
+    fits = any(value == allowed and type(value) is type(allowed) for allowed in get_args(annotation))
     return [] if fits else [Finding(path, "value", value, _named(annotation))]
 
 
@@ -135,25 +135,29 @@ def _in_list(annotation: Any, value: Any, path: str) -> list[Finding]:
     if not isinstance(value, list):
         return [Finding(path, "value", value, _named(annotation))]
     inner = (get_args(annotation) or (Any,))[0]
-    return [finding for at, each in enumerate(value) for finding in misfits(each, inner, f"{path}[{at}]")]
+    return [finding for index, item in enumerate(value) for finding in misfits(item, inner, f"{path}[{index}]")]
 
 
 def _in_mapping(annotation: Any, value: Any, path: str) -> list[Finding]:
     if not isinstance(value, dict):
         return [Finding(path, "value", value, _named(annotation))]
     _, inner = get_args(annotation) or (str, Any)
-    return [finding for key, each in value.items() for finding in misfits(each, inner, _joined(path, key))]
+    return [finding for key, item in value.items() for finding in misfits(item, inner, _joined(path, key))]
 
 
 def _in_union(branches: tuple[Any, ...], value: Any, path: str) -> list[Finding]:
-    """The findings of the branch that was meant: of those whose tags fit, the one with the fewest."""
+    """Return the findings of the likely branch: of those whose tags fit, the one with the fewest."""
     if isinstance(value, dict):
-        fitting = [each for each in branches if fields_of(each) is not None and not _wrong_tags(value, each)]
+        fitting = [
+            candidate
+            for candidate in branches
+            if fields_of(candidate) is not None and not _wrong_tags(value, candidate)
+        ]
         branches = tuple(fitting) or branches
         if not fitting and (tag := _tag_nobody_has(value, branches)):
             return [Finding(_joined(path, tag), "value", value[tag], "any of the kinds that may stand here")]
     tried = [misfits(value, branch, path) for branch in branches]
-    best = min(tried, key=lambda each: (any(one.path == path for one in each), len(each)))
+    best = min(tried, key=lambda candidate: (any(finding.path == path for finding in candidate), len(candidate)))
     if len(best) == 1 and best[0].path == path:
         return [Finding(path, "value", value, " or ".join(_named(branch) for branch in branches)[:200])]
     return best
@@ -175,26 +179,26 @@ def _wrong_tags(value: dict[str, Any], annotation: Any) -> list[str]:
 
 @_once
 def _choices(annotation: Any) -> list[tuple[str, Any]]:
-    """The tags of a class whose values are given, and the types that give them."""
+    """Return the tags of a class that have fixed values, with their types."""
     fields = fields_of(annotation) or {}
     return [(tag, fields[tag].annotation) for tag in TAGS if tag in fields and _is_choice(fields[tag].annotation)]
 
 
 def _tag_nobody_has(value: dict[str, Any], branches: tuple[Any, ...]) -> str | None:
-    """The tag for which none of the branches could have been meant."""
-    wrong = [_wrong_tags(value, each) for each in branches if fields_of(each) is not None]
-    return next((tag for tag in TAGS if wrong and all(tag in each for each in wrong)), None)
+    """Return the tag whose value no branch has."""
+    wrong = [_wrong_tags(value, branch) for branch in branches if fields_of(branch) is not None]
+    return next((tag for tag in TAGS if wrong and all(tag in branch for branch in wrong)), None)
 
 
 def _is_choice(annotation: Any) -> bool:
     annotation = _bare(annotation)
     if get_origin(annotation) in (Union, types.UnionType):
-        return all(each is type(None) or _is_choice(each) for each in get_args(annotation))
+        return all(branch is type(None) or _is_choice(branch) for branch in get_args(annotation))
     return get_origin(annotation) is Literal
 
 
 def _bare(annotation: Any) -> Any:
-    """Without what says nothing about the value."""
+    """Remove the parts of an annotation that do not restrict the value."""
     while True:
         if isinstance(annotation, typing_extensions.TypeAliasType):
             annotation = annotation.__value__
@@ -223,7 +227,7 @@ def _is_scalar(value: Any, annotation: Any) -> bool:
 
 
 def _is_no_json(annotation: Any) -> bool:
-    """Open files, pictures and functions: what SDKs take from a caller, and no body can hold."""
+    """Open files, pictures and functions: SDKs accept them from a caller, but no body can contain them."""
     origin = get_origin(annotation) or annotation
     if isinstance(annotation, ForwardRef) or not isinstance(origin, type):
         return False
@@ -233,7 +237,7 @@ def _is_no_json(annotation: Any) -> bool:
 
 
 def _is_sequence(annotation: Any) -> bool:
-    """The SDKs' word for a list of strings that is no string."""
+    """The SDKs' type of a list of strings that excludes a plain string."""
     return getattr(get_origin(annotation), "__name__", "") == "SequenceNotStr"
 
 
@@ -252,7 +256,7 @@ def _is_required(owner: Any, name: str, hint: Any) -> bool:
 
 
 def _wire_name(hint: Any, name: str) -> str:
-    """Under an alias, where the SDK names one."""
+    """Return the alias of the field if the SDK has one."""
     if get_origin(hint) in (Required, NotRequired):
         hint = get_args(hint)[0]
     marks = hint.__metadata__ if get_origin(hint) is Annotated else ()

@@ -1,4 +1,4 @@
-"""The person's table over what the server says over the shipped table."""
+"""The catalogue: the person's table wins over the server's listing, and that over the shipped table."""
 
 from datetime import date
 
@@ -15,15 +15,15 @@ def day() -> date:
 
 @pytest.fixture
 async def catalogue() -> Catalogue:
-    made = Catalogue(shipped=True, today=day)
-    await made.warm_up()
-    return made
+    loaded = Catalogue(shipped=True, today=day)
+    await loaded.warm_up()
+    return loaded
 
 
 async def own(text: str) -> Catalogue:
-    made = Catalogue(parse_table(text), shipped=True, today=day)
-    await made.warm_up()
-    return made
+    loaded = Catalogue(parse_table(text), shipped=True, today=day)
+    await loaded.warm_up()
+    return loaded
 
 
 def test_nothing_is_known_without_a_table_or_before_it_is_read() -> None:
@@ -60,20 +60,20 @@ async def test_a_changed_price_holds_after_the_vendors_own_change() -> None:
         parse_table("[gemini.gemini-4-argon]\nprice.input = 1\n"), shipped=True, today=lambda: date(2027, 1, 1)
     )
     await catalogue.warm_up()
-    found = catalogue.find("gemini", "gemini-4-argon")
-    assert found is not None
-    assert found.price is not None
-    assert (found.price.input, found.price.output) == (1, 20)
+    row = catalogue.find("gemini", "gemini-4-argon")
+    assert row is not None
+    assert row.price is not None
+    assert (row.price.input, row.price.output) == (1, 20)
 
 
 async def test_a_changed_price_keeps_the_prices_of_long_prompts() -> None:
     catalogue = await own('[openai."gpt-6-sol"]\nprice.input = 1\nprice.long.output = 9\n')
-    found = catalogue.find("openai", "gpt-6-sol")
-    assert found is not None
-    assert found.price is not None
-    assert found.price.long is not None
-    assert (found.price.input, found.price.beyond) == (1, 272_000)
-    assert (found.price.long.input, found.price.long.output) == (4, 9)
+    row = catalogue.find("openai", "gpt-6-sol")
+    assert row is not None
+    assert row.price is not None
+    assert row.price.long is not None
+    assert (row.price.input, row.price.beyond) == (1, 272_000)
+    assert (row.price.long.input, row.price.long.output) == (4, 9)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ async def test_a_changed_price_keeps_the_prices_of_long_prompts() -> None:
     ],
 )
 def test_gateways_name_the_maker(catalogue: Catalogue, model: str, title: str | None) -> None:
-    found = catalogue.find("openrouter", model)
-    assert (found.title if found else None) == title
-    assert found is None or found.id == model
+    row = catalogue.find("openrouter", model)
+    assert (row.title if row else None) == title
+    assert row is None or row.id == model
 
 
 def test_what_a_gateway_changes(catalogue: Catalogue) -> None:
@@ -122,6 +122,6 @@ def test_names_with_their_folder_and_googles_other_interface(catalogue: Catalogu
 
 
 def test_a_groq_model_with_a_makers_name_is_groqs_own(catalogue: Catalogue) -> None:
-    found = catalogue.find("groq", "openai/gpt-oss-120b")
-    assert found is not None
-    assert found.title == "GPT-OSS 120B"
+    row = catalogue.find("groq", "openai/gpt-oss-120b")
+    assert row is not None
+    assert row.title == "GPT-OSS 120B"

@@ -1,4 +1,4 @@
-"""Bills computed by hand, from usage as each dialect gives it: input with its cached part, output with reasoning."""
+"""Costs computed by hand from the usage of each dialect: input includes its cached part, output its reasoning."""
 
 from datetime import date
 
@@ -11,14 +11,16 @@ from desktop_agent.types.providers import Price
 
 
 def price_of(vendor: str, model: str, day: date = date(2026, 11, 21)) -> Price:
-    found = load_shipped_table().find(vendor, model, day)
-    assert found is not None
-    assert found.price is not None
-    return found.price
+    row = load_shipped_table().find(vendor, model, day)
+    assert row is not None
+    assert row.price is not None
+    return row.price
 
 
-def usage(prompt: int, answer: int, read: int | None = None, written: int | None = None) -> Usage:
-    return Usage(input_tokens=prompt, output_tokens=answer, cache_read_tokens=read, cache_write_tokens=written)
+def usage(prompt: int, answer: int, cache_read: int | None = None, cache_written: int | None = None) -> Usage:
+    return Usage(
+        input_tokens=prompt, output_tokens=answer, cache_read_tokens=cache_read, cache_write_tokens=cache_written
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def usage(prompt: int, answer: int, read: int | None = None, written: int | None
         # before the change: 10,000 at 2, 10,000 read at 0.1, 1,000 out at 10
         ("gemini", "gemini-4-argon", usage(20_000, 1_000, 10_000), 0.02 + 0.001 + 0.01),
         ("gemini", "gemini-3.1-pro-preview", usage(200_001, 100), 0.800_004 + 0.0018),
-        # 200,000 are long already
+        # 200,000 tokens are already a long prompt
         ("xai", "grok-4.7", usage(200_000, 1_000, 100_000), 0.4 + 0.1 + 0.012),
         ("xai", "grok-4.7", usage(199_999, 1_000, 100_000), 0.199_998 + 0.05 + 0.006),
         ("mistral", "mistral-large-2512", usage(1_000, 1_000, 500), 0.000_25 + 0.000_025 + 0.0015),

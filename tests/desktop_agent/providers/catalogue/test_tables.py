@@ -1,4 +1,4 @@
-"""Tables of models: which row holds for which name, and what a damaged table says about itself."""
+"""Tables of models: which row is used for which name, and the errors of a damaged table."""
 
 import re
 import tomllib
@@ -16,8 +16,8 @@ DAY = date(2026, 11, 21)
 
 
 def title(table: ModelTable, model: str, vendor: str = "v") -> str | None:
-    found = table.find(vendor, model, DAY)
-    return None if found is None else found.title
+    row = table.find(vendor, model, DAY)
+    return None if row is None else row.title
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_prices_change_on_their_day() -> None:
     )
 
     def input_price(*day: int) -> float | None:
-        found = table.find("v", "m", date(*day))
-        assert found is not None
-        assert found.price is not None
-        return found.price.input
+        row = table.find("v", "m", date(*day))
+        assert row is not None
+        assert row.price is not None
+        return row.price.input
 
     assert [input_price(2026, 11, 30), input_price(2026, 12, 1), input_price(2027, 1, 1)] == [1, 2, 3]
 
@@ -67,19 +67,19 @@ def test_what_a_row_says_arrives() -> None:
         '[v.m]\ncontext_window = 1000\nreasoning_modes = ["disabled", "budget"]\nbudget = [1, 9]\nefforts = ["low"]\n'
         "images = false\nretires = 2027-01-14\nprice = { input = 1, beyond = 10, long = { input = 2 } }\n"
     )
-    found = table.find("v", "m", DAY)
-    assert found is not None
-    assert found.capabilities == Capabilities(
+    row = table.find("v", "m", DAY)
+    assert row is not None
+    assert row.capabilities == Capabilities(
         context_window=1000,
         reasoning_modes=frozenset({"disabled", "budget"}),
         budget=(1, 9),
         efforts=("low",),
         images=False,
     )
-    assert found.retires == date(2027, 1, 14)
-    assert found.price is not None
-    assert found.price.long is not None
-    assert (found.price.beyond, found.price.long.input, found.price.output) == (10, 2, None)
+    assert row.retires == date(2027, 1, 14)
+    assert row.price is not None
+    assert row.price.long is not None
+    assert (row.price.beyond, row.price.long.input, row.price.output) == (10, 2, None)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_a_row_says_arrives() -> None:
 )
 def test_an_entry_that_cannot_be_used_is_named_and_the_others_stay(text: str, place: str, line: int | None) -> None:
     table = parse_table(text + '[other.m]\ntitle = "here"\n')
-    assert [(each.place, each.line) for each in table.errors] == [(place, line)]
+    assert [(error.place, error.line) for error in table.errors] == [(place, line)]
     assert title(table, "m", "other") == "here"
     assert title(table, "m") is None
 
@@ -144,10 +144,10 @@ def test_the_shipped_table_is_whole() -> None:
     ],
 )
 def test_models_of_today_are_known(vendor: str, model: str) -> None:
-    found = load_shipped_table().find(vendor, model, DAY)
-    assert found is not None
-    assert found.capabilities.context_window is not None
-    assert found.capabilities.tools is True
+    row = load_shipped_table().find(vendor, model, DAY)
+    assert row is not None
+    assert row.capabilities.context_window is not None
+    assert row.capabilities.tools is True
 
 
 def test_the_page_about_tables_is_right() -> None:
@@ -158,13 +158,13 @@ def test_the_page_about_tables_is_right() -> None:
         table = parse_table(example)
         assert table.rows
         assert table.errors == ()
-    row = ModelRow.model_fields.keys() - {"capabilities"} | {each.name for each in fields(Capabilities)}
-    assert [name for name in (*row, *Price.model_fields) if f"`{name}`" not in page] == []
+    names = ModelRow.model_fields.keys() - {"capabilities"} | {field.name for field in fields(Capabilities)}
+    assert [name for name in (*names, *Price.model_fields) if f"`{name}`" not in page] == []
 
 
 def test_the_shipped_table_says_where_its_prices_come_from() -> None:
     text = Path(tables.__file__).with_name("shipped.toml").read_text(encoding="utf-8")
-    headings = [part.split("\n\n")[0] for part in text.split("# -----")[1:]]
+    headings = [section.split("\n\n")[0] for section in text.split("# -----")[1:]]
     assert len(headings) == 7
     for heading in headings:
         assert "rice" in heading

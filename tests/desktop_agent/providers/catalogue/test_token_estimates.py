@@ -1,4 +1,4 @@
-"""Estimates: near the figures that vendors give, and in the right order."""
+"""Token estimates: near the figures of vendors, and in the right order."""
 
 import base64
 from io import BytesIO
@@ -83,9 +83,9 @@ def test_everything_that_is_sent_counts() -> None:
         request(ToolResult(tool_use_id="1", content=(Text(text=PROSE), Json(value={"a": PROSE})))),
         request(Unknown(raw={"a": PROSE})),
     ]
-    for each in bigger:
-        assert estimate_token_count(each).tokens > 20
-        assert estimate_token_count(each).margin == ESTIMATE_MARGIN
+    for larger in bigger:
+        assert estimate_token_count(larger).tokens > 20
+        assert estimate_token_count(larger).margin == ESTIMATE_MARGIN
 
 
 def test_a_picture_counts_by_its_size_and_not_by_its_bytes() -> None:

@@ -1,4 +1,4 @@
-"""Our own dialects and the demo server: one answer from all four, and whole tool loops that the strict server takes."""
+"""Our dialects and the demo server: the same answer in all four, and tool loops that the strict server accepts."""
 
 import base64
 import io
@@ -38,7 +38,7 @@ DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic",
 SIGNED = DIALECTS[1:]
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = tuple(ToolSpec(name, f"Does {name}.", SCHEMA) for name in ("read_file", "write_file", "calculate"))
-# Vendors' own models are asked to show what they think; of a stranger's name nothing is known.
+# Models of vendors are asked to show their reasoning; of an unknown model name nothing is known.
 SHOWN: dict[str, JsonObject] = {
     "openai-responses": {"reasoning": {"summary": "auto"}},
     "gemini": {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}},
@@ -52,16 +52,16 @@ RESULTS = {
 
 @dataclass
 class Talk:
-    """One provider, its server, and what was said so far."""
+    """One provider, its server, and the conversation so far."""
 
     provider: Provider
     server: RecordingServer
-    sent: list[Request]
+    requests: list[Request]
     history: list[Message] = field(default_factory=list)
     request: ModelRequest = field(default_factory=lambda: ModelRequest("demo", (), TOOLS, conversation_id="c"))
 
     async def ask(self, prompt: Message | None = None) -> Message:
-        """Ask once, and keep the answer."""
+        """Ask once, and add the answer to the history."""
         self.history += [prompt] if prompt is not None else []
         builder = AnswerBuilder("m", "demo")
         async for event in self.provider.stream(replace(self.request, messages=tuple(self.history))):
@@ -82,7 +82,7 @@ class Talk:
 
     @property
     def replayed(self) -> int:
-        """How many states of reasoning the last question brought back unchanged."""
+        """Return how many reasoning states the last request sent back unchanged."""
         question = self.server.connections[-1].question
         assert question is not None
         return question.replayed
@@ -94,23 +94,28 @@ def thoughts(message: Message) -> str:
 
 @pytest.fixture
 async def talk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Talk]:
-    sent: list[Request] = []
-    understood = strict_server.answer_request
+    requests: list[Request] = []
+    answer_request = strict_server.answer_request
 
-    async def remembered(asked: Request, *more: Any) -> Any:
-        sent.append(asked)
-        return await understood(asked, *more)
+    async def record_and_answer(received: Request, *more: Any) -> Any:
+        requests.append(received)
+        return await answer_request(received, *more)
 
-    monkeypatch.setattr(strict_server, "answer_request", remembered)
+    monkeypatch.setattr(strict_server, "answer_request", record_and_answer)
     server, http = strict_server.strict_server(speed=math.inf), HttpClient()
     endpoint = strict_server.demo_endpoint(await server.start(), request.param)
     provider = make_provider(endpoint.dialect, endpoint.base_url, None, http)
-    yield Talk(provider, server, sent)
+    yield Talk(provider, server, requests)
     await provider.aclose()
     await http.aclose()
     await server.aclose()
-    found = [line for each in sent if each.method == "POST" for line in judge_bytes(each.path, each.body, each.headers)]
-    assert found == []
+    complaints = [
+        line
+        for sent_request in requests
+        if sent_request.method == "POST"
+        for line in judge_bytes(sent_request.path, sent_request.body, sent_request.headers)
+    ]
+    assert complaints == []
 
 
 all_dialects = pytest.mark.parametrize("talk", DIALECTS, indirect=True)
@@ -192,10 +197,10 @@ async def test_a_changed_history_is_never_refused(talk: Talk) -> None:
 
 @all_dialects
 async def test_another_dialects_history_is_taken(talk: Talk) -> None:
-    for other in DIALECTS:
+    for dialect in DIALECTS:
         http = HttpClient()
-        endpoint = strict_server.demo_endpoint(await talk.server.start(), other)
-        elsewhere = Talk(make_provider(other, endpoint.base_url, None, http), talk.server, talk.sent)
+        endpoint = strict_server.demo_endpoint(await talk.server.start(), dialect)
+        elsewhere = Talk(make_provider(dialect, endpoint.base_url, None, http), talk.server, talk.requests)
         await elsewhere.loop("write a file and check it")
         await http.aclose()
         talk.history = list(elsewhere.history)
@@ -205,7 +210,7 @@ async def test_another_dialects_history_is_taken(talk: Talk) -> None:
 @all_dialects
 @pytest.mark.parametrize("name", ["default_api.look/x", "7look", "schön", "x" * 200])
 async def test_a_call_of_what_no_server_can_name_is_taken(talk: Talk, name: str) -> None:
-    """Models call what was never offered, and servers that check names check those of the history."""
+    """Models call tools that were never offered, and some servers check the names in the history."""
     call = ToolUse(id="c1", name=name, input={})
     result = ToolResult(tool_use_id="c1", content=(Text(text="There is no such tool."),), outcome=Outcome.FAILED)
     talk.history += [
@@ -215,7 +220,7 @@ async def test_a_call_of_what_no_server_can_name_is_taken(talk: Talk, name: str)
         Message.assistant("It is not there."),
     ]
     assert (await talk.ask(Message.user("And the weather?"))).text == scripted_model.SHORT
-    named = set(re.findall(r'"name": ?"([^"]*)"', talk.sent[-1].body.decode())) - {tool.name for tool in TOOLS}
+    named = set(re.findall(r'"name": ?"([^"]*)"', talk.requests[-1].body.decode())) - {tool.name for tool in TOOLS}
     valid = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}" if talk.provider.dialect == "gemini" else r"[a-zA-Z0-9_-]{1,64}"
     assert len(named) == 1
     assert re.fullmatch(valid, named.pop())

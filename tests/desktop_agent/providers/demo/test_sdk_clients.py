@@ -1,4 +1,4 @@
-"""What the vendors' own clients make of the demo server equals the script, in all four dialects."""
+"""The vendors' own clients parse the demo server's script unchanged, in all four dialects."""
 
 import base64
 import io
@@ -32,24 +32,24 @@ async def url_of(server: RecordingServer) -> str:
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
 async def test_text_and_thought(server: RecordingServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
-        said = await sdk.ask(client, sdk.has_begun("Hello!"), streams=streams)
-    assert (said.text, said.thought) == (scripted_model.GREETING, scripted_model.GREETING_THOUGHT)
-    assert (said.calls, said.input_tokens) == ([], len("Hello!") // 4 + 1)
-    assert said.output_tokens is not None
-    assert said.output_tokens > 100
+        answer = await sdk.ask(client, sdk.has_begun("Hello!"), streams=streams)
+    assert (answer.text, answer.thought) == (scripted_model.GREETING, scripted_model.GREETING_THOUGHT)
+    assert (answer.calls, answer.input_tokens) == ([], len("Hello!") // 4 + 1)
+    assert answer.output_tokens is not None
+    assert answer.output_tokens > 100
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])
 async def test_parallel_calls_and_their_results(server: RecordingServer, sdk: Client, streams: bool) -> None:
     async with sdk.client(await url_of(server)) as client:
         history = sdk.has_begun("use both tools")
-        said = await sdk.ask(client, history, tools=True, streams=streams)
-        assert said.wanted == [
+        answer = await sdk.ask(client, history, tools=True, streams=streams)
+        assert answer.wanted == [
             ("write_file", {"path": scripted_model.FILE_PATH, "content": scripted_model.FILE_CONTENT}),
             ("calculate", {"expression": "6 * 7"}),
         ]
-        assert said.finish == sdk.finish_with_calls
-        history += [*said.turn, *sdk.returned(said, list(BOTH))]
+        assert answer.finish == sdk.finish_with_calls
+        history += [*answer.turn, *sdk.returned(answer, list(BOTH))]
         last = await sdk.ask(client, history, tools=True, streams=streams)
     assert last.text.count("**succeeded**") == 2
     assert all(result in last.text for result in BOTH)
@@ -60,9 +60,9 @@ async def test_a_second_round_of_calls_brings_both_thoughts_back(server: Recordi
     async with sdk.client(await url_of(server)) as client:
         history = sdk.has_begun("write a file and check it")
         for result in ("Created notes/hello.txt (82 bytes).", scripted_model.FILE_CONTENT):
-            said = await sdk.ask(client, history, tools=True)
-            assert said.thought
-            history += [*said.turn, *sdk.returned(said, [result])]
+            answer = await sdk.ask(client, history, tools=True)
+            assert answer.thought
+            history += [*answer.turn, *sdk.returned(answer, [result])]
         last = await sdk.ask(client, history, tools=True)
         history += [*last.turn, *sdk.has_begun("And the weather?")]
         assert (await sdk.ask(client, history, tools=True)).text == scripted_model.SHORT
@@ -76,8 +76,8 @@ async def test_a_picture(server: RecordingServer, sdk: Client) -> None:
     out = io.BytesIO()
     Image.new("RGB", (31, 17), "teal").save(out, "PNG")
     async with sdk.client(await url_of(server)) as client:
-        said = await sdk.ask(client, sdk.has_begun("look", base64.b64encode(out.getvalue()).decode()))
-    assert f"31 x 17 pixels, {len(out.getvalue()):,} bytes" in said.text
+        answer = await sdk.ask(client, sdk.has_begun("look", base64.b64encode(out.getvalue()).decode()))
+    assert f"31 x 17 pixels, {len(out.getvalue()):,} bytes" in answer.text
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["stream", "whole"])

@@ -45,12 +45,12 @@ def user(content: Any) -> Json:
     return {"role": "user", "content": content}
 
 
-def asked(*messages: Json, **more: Any) -> Json:
+def chat_request(*messages: Json, **more: Any) -> Json:
     return {"model": "demo", "stream": True, "messages": list(messages), **more}
 
 
 class Answer:
-    """A stream, folded."""
+    """A stream of chunks, folded to one answer."""
 
     def __init__(self) -> None:
         self.chunks: list[Json] = []
@@ -82,9 +82,11 @@ class Answer:
 
     @property
     def finish(self) -> str | None:
-        found = [each["finish_reason"] for chunk in self.chunks for each in chunk["choices"] if each["finish_reason"]]
-        assert len(found) <= 1
-        return found[0] if found else None
+        reasons = [
+            choice["finish_reason"] for chunk in self.chunks for choice in chunk["choices"] if choice["finish_reason"]
+        ]
+        assert len(reasons) <= 1
+        return reasons[0] if reasons else None
 
     @property
     def calls(self) -> list[Json]:
@@ -100,7 +102,7 @@ class Answer:
 
 async def ask(client: httpx.AsyncClient, *messages: Json, **more: Any) -> Answer:
     answer = Answer()
-    async with client.stream("POST", "/chat/completions", json=asked(*messages, **more)) as response:
+    async with client.stream("POST", "/chat/completions", json=chat_request(*messages, **more)) as response:
         assert response.status_code == 200
         assert response.headers["content-type"] == "text/event-stream"
         async for line in response.aiter_lines():
@@ -114,14 +116,14 @@ async def ask_with_results(client: httpx.AsyncClient, text: str, *results: str) 
     """Ask, answer each round of calls with the next result, and return the last answer and all calls."""
     messages = [user(text)]
     answer = await ask(client, *messages, tools=TOOLS)
-    made: list[Json] = []
+    calls: list[Json] = []
     for result in results:
         assert answer.finish == "tool_calls"
-        made += answer.calls
+        calls += answer.calls
         messages.append({"role": "assistant", "content": answer.text, "tool_calls": answer.calls})
         messages += [{"role": "tool", "tool_call_id": call["id"], "content": result} for call in answer.calls]
         answer = await ask(client, *messages, tools=TOOLS)
-    return answer, made
+    return answer, calls
 
 
 async def test_models_are_listed_with_vision_and_tools(client: httpx.AsyncClient) -> None:
@@ -161,7 +163,7 @@ async def test_a_later_prompt_that_it_does_not_know_gets_the_list(client: httpx.
 
 
 async def test_without_stream_the_same_comes_in_one_piece(client: httpx.AsyncClient) -> None:
-    body = (await client.post("/chat/completions", json={**asked(user("Hello!")), "stream": False})).json()
+    body = (await client.post("/chat/completions", json={**chat_request(user("Hello!")), "stream": False})).json()
     (choice,) = body["choices"]
     assert choice["message"]["content"] == scripted_model.GREETING
     assert choice["finish_reason"] == "stop"
@@ -175,7 +177,7 @@ async def test_a_picture_is_described_from_its_bytes(
 ) -> None:
     out = io.BytesIO()
     Image.new("RGB", size, "teal").save(out, format_)
-    # The label lies on purpose.
+    # The media type is wrong on purpose.
     url = "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
     parts = [{"type": "text", "text": "calculate 1 + 1"}, {"type": "image_url", "image_url": {"url": url}}]
     answer = await ask(client, user(parts), tools=TOOLS)
@@ -185,16 +187,16 @@ async def test_a_picture_is_described_from_its_bytes(
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "expected"),
     [
         ("https://example.org/a.png", "opens no addresses"),
         ("data:image/png;base64,@@@", "base64 text is damaged"),
         ("data:image/png;base64,aGVsbG8=", "no picture that can be read (5 bytes)"),
     ],
 )
-async def test_what_cannot_be_measured_is_said(client: httpx.AsyncClient, url: str, said: str) -> None:
+async def test_what_cannot_be_measured_is_said(client: httpx.AsyncClient, url: str, expected: str) -> None:
     answer = await ask(client, user([{"type": "image_url", "image_url": {"url": url}}]))
-    assert said in answer.text
+    assert expected in answer.text
 
 
 async def test_a_mentioned_picture_that_did_not_come_is_missed(client: httpx.AsyncClient) -> None:
@@ -215,7 +217,7 @@ async def test_a_call_comes_in_pieces_and_joins_to_json(client: httpx.AsyncClien
 
 
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "expected"),
     [
         ("Created notes/hello.txt (82 bytes).", "**succeeded**"),
         ("Replaced notes/hello.txt (82 bytes).", "**succeeded**"),
@@ -228,9 +230,9 @@ async def test_a_call_comes_in_pieces_and_joins_to_json(client: httpx.AsyncClien
         ("The disk is full; “notes/hello.txt” was not written. The call failed.", "**failed**"),
     ],
 )
-async def test_it_says_truthfully_what_came_back(client: httpx.AsyncClient, result: str, said: str) -> None:
+async def test_it_says_truthfully_what_came_back(client: httpx.AsyncClient, result: str, expected: str) -> None:
     answer, _ = await ask_with_results(client, "write a file", result)
-    assert said in answer.text
+    assert expected in answer.text
     assert result in answer.text
     assert answer.finish == "stop"
 
@@ -256,9 +258,9 @@ async def test_of_edited_arguments_it_says_whose_they_were(client: httpx.AsyncCl
         {"path": scripted_model.FILE_PATH, "content": scripted_model.FILE_CONTENT},
         edited,
     )
-    (told,) = ran.content
-    assert isinstance(told, Text)
-    answer, calls = await ask_with_results(client, "write a file and check it", told.text, edited["content"])
+    (text,) = ran.content
+    assert isinstance(text, Text)
+    answer, calls = await ask_with_results(client, "write a file and check it", text.text, edited["content"])
     assert json.loads(calls[1]["function"]["arguments"]) == {"path": "notes/other.txt"}
     assert answer.text.count("**succeeded**") == 2
     assert "you changed what I had asked for, and it ran with `notes/other.txt` with 15 characters" in answer.text
@@ -293,8 +295,8 @@ async def test_without_tools_it_says_so(client: httpx.AsyncClient) -> None:
         answer = await ask(client, user("write a file"), **more)
         assert "no tools were offered" in answer.text
         assert answer.finish == "stop"
-    other = await ask(client, user("write a file"), tools=TOOLS[:1])
-    assert "only these tools were offered: `read_file`" in other.text
+    with_one_tool = await ask(client, user("write a file"), tools=TOOLS[:1])
+    assert "only these tools were offered: `read_file`" in with_one_tool.text
 
 
 async def test_a_long_answer_is_long(client: httpx.AsyncClient) -> None:
@@ -309,8 +311,8 @@ async def test_an_error_comes_in_the_middle_and_nothing_after_it(client: httpx.A
     assert answer.error is not None
     assert answer.error["message"] == scripted_model.BREAK_MESSAGE
     assert (answer.done, answer.finish) == (False, None)
-    whole = await client.post("/chat/completions", json={**asked(user("error")), "stream": False})
-    assert whole.status_code == 500
+    response = await client.post("/chat/completions", json={**chat_request(user("error")), "stream": False})
+    assert response.status_code == 500
 
 
 async def test_one_connection_serves_one_request_after_another(
@@ -334,13 +336,13 @@ async def test_parallel_connections_do_not_mix(client: httpx.AsyncClient) -> Non
 
 
 async def test_a_client_that_goes_is_noticed_and_nothing_more_is_produced() -> None:
-    gone: asyncio.Future[RequestRecord] = asyncio.get_running_loop().create_future()
-    # So slow that the next piece would come long after the test: only the closing itself can be noticed.
-    server = RecordingServer(speed=0.0001, on_disconnect=gone.set_result)
+    disconnected: asyncio.Future[RequestRecord] = asyncio.get_running_loop().create_future()
+    # So slow that the next piece would come long after the test: only the disconnect itself can be noticed.
+    server = RecordingServer(speed=0.0001, on_disconnect=disconnected.set_result)
     async with httpx.AsyncClient(base_url=await server.start(), trust_env=False) as client:
-        async with client.stream("POST", "/chat/completions", json=asked(user("long"))) as response:
+        async with client.stream("POST", "/chat/completions", json=chat_request(user("long"))) as response:
             await anext(response.aiter_bytes())
-        record = await asyncio.wait_for(gone, PATIENCE)
+        record = await asyncio.wait_for(disconnected, PATIENCE)
         assert (record.state, record.frames_sent) == ("disconnected", 1)
         assert server.last_disconnect_at == record.ended_at
         assert server.connections == (record,)
@@ -351,7 +353,7 @@ async def test_a_client_that_goes_is_noticed_and_nothing_more_is_produced() -> N
 async def test_the_server_stops_for_a_client_that_goes() -> None:
     server = DemoServer()
     async with httpx.AsyncClient(base_url=await server.start(), trust_env=False) as client:
-        async with client.stream("POST", "/chat/completions", json=asked(user("long"))) as response:
+        async with client.stream("POST", "/chat/completions", json=chat_request(user("long"))) as response:
             await anext(response.aiter_bytes())
         async with asyncio.timeout(PATIENCE):
             while server._tasks:
@@ -364,7 +366,7 @@ async def test_closing_ends_open_streams_and_can_be_repeated() -> None:
     base_url = await server.start()
     assert await server.start() == base_url
     async with httpx.AsyncClient(base_url=base_url, trust_env=False) as client:
-        async with client.stream("POST", "/chat/completions", json=asked(user("long"))) as response:
+        async with client.stream("POST", "/chat/completions", json=chat_request(user("long"))) as response:
             parts = response.aiter_bytes()
             await anext(parts)
             await server.aclose()
@@ -401,8 +403,8 @@ async def test_strange_messages_are_survived(client: httpx.AsyncClient) -> None:
         {"role": "assistant", "tool_calls": [{"id": 1, "function": {"name": 2, "arguments": "{"}}]},
         {"role": "tool", "tool_call_id": 1, "content": [{"type": "text", "text": "half \ud83d"}]},
     ]
-    # The standard library writes half a character as an escape, which is JSON all the same.
-    body = json.dumps({**asked(*messages, tools=[None, {"function": 1}]), "stream": False})
+    # The standard library writes a lone surrogate as an escape, which is valid JSON.
+    body = json.dumps({**chat_request(*messages, tools=[None, {"function": 1}]), "stream": False})
     response = await client.post("/chat/completions", content=body.encode())
     assert response.status_code == 200
     assert response.json()["choices"][0]["message"]["content"]
@@ -418,7 +420,7 @@ async def test_strange_messages_are_survived(client: httpx.AsyncClient) -> None:
     ],
 )
 async def test_calls_and_results_must_fit(client: httpx.AsyncClient, messages: list[Json]) -> None:
-    response = await client.post("/chat/completions", json=asked(user("x"), *messages))
+    response = await client.post("/chat/completions", json=chat_request(user("x"), *messages))
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"
 
@@ -427,7 +429,7 @@ async def test_unknown_addresses_and_broken_requests(server: RecordingServer, cl
     assert (await client.get("/nothing")).status_code == 404
     assert (await client.get("/chat/completions")).status_code == 404
     assert client.base_url.port is not None
-    for sent, status in (
+    for data, status in (
         (b"rubbish\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nContent-Length: 999999999999\r\n\r\n", b"413"),
@@ -435,7 +437,7 @@ async def test_unknown_addresses_and_broken_requests(server: RecordingServer, cl
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000, b"431"),
     ):
         reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
-        writer.write(sent)
+        writer.write(data)
         answer = await reader.read(12)
         assert answer == b"HTTP/1.1 " + status
         writer.close()
@@ -443,7 +445,7 @@ async def test_unknown_addresses_and_broken_requests(server: RecordingServer, cl
 
 
 async def test_a_request_sent_before_the_answer_ended_is_answered_too(client: httpx.AsyncClient) -> None:
-    body = json.dumps(asked(user("Hello!"))).encode()
+    body = json.dumps(chat_request(user("Hello!"))).encode()
     request = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
     writer.write(request + request)
@@ -462,7 +464,7 @@ async def test_a_start_that_is_cancelled_at_any_moment_can_be_closed(
     server = DemoServer()
     await cancel_after(turns, server.start())
     await server.aclose()
-    assert [each for each in bound if each.fileno() != -1] == []
+    assert [socket for socket in bound if socket.fileno() != -1] == []
 
 
 def test_pieces_are_small_and_join_to_the_text() -> None:

@@ -1,4 +1,4 @@
-"""The demo server refuses what vendors refuse, in each one's shape, and says only what its SDK has types for."""
+"""The demo server refuses what vendors refuse, in their formats, and sends only what their SDKs have types for."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 SCHEMA: Json = {"type": "object"}
 VERSION = {"anthropic-version": "2026-10-21"}
 GEMINI = "/v1beta/models/demo:streamGenerateContent?alt=sse"
-# What Chat Completions of OpenAI does not have, and compatible servers send.
+# Fields that compatible servers send and OpenAI's Chat Completions does not have.
 EXTRA = {"choices[0].delta.reasoning_content", "choices[0].message.reasoning_content"}
 PING = '{"type": "ping"}'  # may come anywhere; Anthropic's SDK skips it without a type
 
@@ -32,17 +32,24 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def post(http: httpx.AsyncClient, path: str, body: Json, **headers: str) -> httpx.Response:
-    sent = {
+    all_headers = {
         **(VERSION if "/messages" in path else {}),
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
-    return await http.post(path, json=body, headers=sent)
+    return await http.post(path, json=body, headers=all_headers)
 
 
-def messages(*given: Json, **more: Any) -> Json:
+def messages(*messages_given: Json, **more: Any) -> Json:
     tools = [{"name": name, "input_schema": SCHEMA} for name in ("write_file", "calculate")]
-    shown = {"type": "adaptive", "display": "summarized"}
-    return {"model": "demo", "max_tokens": 9, "messages": list(given), "tools": tools, "thinking": shown, **more}
+    thinking = {"type": "adaptive", "display": "summarized"}
+    return {
+        "model": "demo",
+        "max_tokens": 9,
+        "messages": list(messages_given),
+        "tools": tools,
+        "thinking": thinking,
+        **more,
+    }
 
 
 def responses(*items: Json, **more: Any) -> Json:
@@ -50,69 +57,69 @@ def responses(*items: Json, **more: Any) -> Json:
         {"type": "function", "name": name, "parameters": SCHEMA, "strict": False}
         for name in ("write_file", "calculate")
     ]
-    asked = {"model": "demo", "input": list(items), "tools": tools, "store": False, "reasoning": {"summary": "auto"}}
-    return {**asked, **more}
+    body = {"model": "demo", "input": list(items), "tools": tools, "store": False, "reasoning": {"summary": "auto"}}
+    return {**body, **more}
 
 
-def contents(*given: Json, **more: Any) -> Json:
+def contents(*messages_given: Json, **more: Any) -> Json:
     declared = [{"name": name, "parametersJsonSchema": SCHEMA} for name in ("write_file", "calculate")]
-    return {"contents": list(given), "tools": [{"functionDeclarations": declared}], **more}
+    return {"contents": list(messages_given), "tools": [{"functionDeclarations": declared}], **more}
 
 
 def user(content: Any = "use both tools") -> Json:
     return {"role": "user", "content": content}
 
 
-def said(*parts: Json) -> Json:
+def user_content(*parts: Json) -> Json:
     return {"role": "user", "parts": list(parts) or [{"text": "use both tools"}]}
 
 
 async def anthropic_round(http: httpx.AsyncClient) -> Json:
-    """A request that goes on after two calls, as it should be."""
+    """Return a valid request with the results of two calls."""
     answer = (await post(http, "/v1/messages", messages(user()))).json()
     calls = [block for block in answer["content"] if block["type"] == "tool_use"]
-    told = [{"type": "tool_result", "tool_use_id": call["id"], "content": "ok"} for call in calls]
-    return messages(user(), {"role": "assistant", "content": answer["content"]}, user(told))
+    results = [{"type": "tool_result", "tool_use_id": call["id"], "content": "ok"} for call in calls]
+    return messages(user(), {"role": "assistant", "content": answer["content"]}, user(results))
 
 
 async def responses_round(http: httpx.AsyncClient) -> Json:
     answer = (await post(http, "/v1/responses", responses(user()))).json()
     calls = [item for item in answer["output"] if item["type"] == "function_call"]
-    told = [{"type": "function_call_output", "call_id": call["call_id"], "output": "ok"} for call in calls]
-    return responses(user(), *answer["output"], *told)
+    results = [{"type": "function_call_output", "call_id": call["call_id"], "output": "ok"} for call in calls]
+    return responses(user(), *answer["output"], *results)
 
 
 async def gemini_round(http: httpx.AsyncClient) -> Json:
-    answer = (await post(http, "/v1beta/models/demo:generateContent", contents(said()))).json()
+    answer = (await post(http, "/v1beta/models/demo:generateContent", contents(user_content()))).json()
     content = answer["candidates"][0]["content"]
     calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
-    told = [
+    results = [
         {"functionResponse": {"id": call["id"], "name": call["name"], "response": {"output": "ok"}}} for call in calls
     ]
-    return contents(said(), content, said(*told))
+    return contents(user_content(), content, user_content(*results))
 
 
 ROUNDS = {"/v1/messages": anthropic_round, "/v1/responses": responses_round, GEMINI: gemini_round}
 
 
-def changed(place: str, change: Callable[[Any], Any]) -> Callable[[Json], None]:
-    """Change the value at a place like messages.1.content.0; Ellipsis as the new value removes it."""
+def changed(path: str, change: Callable[[Any], Any]) -> Callable[[Json], None]:
+    """Change the value at a path like messages.1.content.0; Ellipsis as the new value removes it."""
 
     def apply(body: Json) -> None:
-        *way, last = [int(step) if step.isdigit() else step for step in place.split(".")]
-        at: Any = body
-        for step in way:
-            at = at[step]
-        new = change(at.get(last) if isinstance(at, dict) else at[last])
+        *parents, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+        parent: Any = body
+        for step in parents:
+            parent = parent[step]
+        new = change(parent.get(last) if isinstance(parent, dict) else parent[last])
         if new is ...:
-            del at[last]
+            del parent[last]
         else:
-            at[last] = new
+            parent[last] = new
 
     return apply
 
 
-def gone(_: Any) -> Any:
+def removed(_: Any) -> Any:
     return ...
 
 
@@ -120,7 +127,7 @@ def to(value: Any) -> Callable[[Any], Any]:
     return lambda _: value
 
 
-def other(text: str) -> str:
+def changed_text(text: str) -> str:
     return ("A" if text[0] != "A" else "B") + text[1:]
 
 
@@ -130,13 +137,13 @@ IMAGE = {
     "source": {"type": "base64", "media_type": "image/png", "data": "R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs="},
 }
 SPOILED: list[tuple[str, str, Callable[[Json], None]]] = [
-    ("/v1/messages", "a changed thought", changed("messages.1.content.0.thinking", other)),
-    ("/v1/messages", "a changed signature", changed("messages.1.content.0.signature", other)),
-    ("/v1/messages", "no signature", changed("messages.1.content.0.signature", gone)),
+    ("/v1/messages", "a changed thought", changed("messages.1.content.0.thinking", changed_text)),
+    ("/v1/messages", "a changed signature", changed("messages.1.content.0.signature", changed_text)),
+    ("/v1/messages", "no signature", changed("messages.1.content.0.signature", removed)),
     ("/v1/messages", "another prompt before the thought", changed("messages.0.content", to("use both tools now"))),
     ("/v1/messages", "other instructions before the thought", changed("system", to("Be kind."))),
     ("/v1/messages", "other tools before the thought", changed("tools.1.name", to("calc"))),
-    ("/v1/messages", "a missing result", changed("messages.2.content.1", gone)),
+    ("/v1/messages", "a missing result", changed("messages.2.content.1", removed)),
     ("/v1/messages", "a result for nobody", changed("messages.2.content.1.tool_use_id", to("toolu_x"))),
     (
         "/v1/messages",
@@ -152,7 +159,7 @@ SPOILED: list[tuple[str, str, Callable[[Json], None]]] = [
     ("/v1/messages", "a budget", changed("thinking", to({"type": "enabled", "budget_tokens": 2000}))),
     ("/v1/messages", "display without thinking", changed("thinking", to({"type": "disabled", "display": "omitted"}))),
     ("/v1/messages", "binding without its header", changed("thinking", to({"type": "adaptive", "block_binding": {}}))),
-    ("/v1/messages", "no max_tokens", changed("max_tokens", gone)),
+    ("/v1/messages", "no max_tokens", changed("max_tokens", removed)),
     ("/v1/messages", "an unknown field", changed("stop", to([]))),
     ("/v1/messages", "a tool's bad name", changed("tools.0.name", to("write file"))),
     ("/v1/messages", "two tools of one name", changed("tools.0.name", to("calculate"))),
@@ -178,11 +185,11 @@ SPOILED: list[tuple[str, str, Callable[[Json], None]]] = [
         ),
     ),
     ("/v1/messages", "no message", changed("messages", to([]))),
-    ("/v1/responses", "a changed summary", changed("input.1.summary.0.text", other)),
-    ("/v1/responses", "a changed state", changed("input.1.encrypted_content", other)),
-    ("/v1/responses", "a missing output", changed("input.6", gone)),
+    ("/v1/responses", "a changed summary", changed("input.1.summary.0.text", changed_text)),
+    ("/v1/responses", "a changed state", changed("input.1.encrypted_content", changed_text)),
+    ("/v1/responses", "a missing output", changed("input.6", removed)),
     ("/v1/responses", "an output for nobody", changed("input.6.call_id", to("call_x"))),
-    ("/v1/responses", "calls without their reasoning", changed("input.1", gone)),
+    ("/v1/responses", "calls without their reasoning", changed("input.1", removed)),
     ("/v1/responses", "reasoning without what followed", changed("input", lambda old: old[:2])),
     ("/v1/responses", "sampling while reasoning", changed("temperature", to(1))),
     (
@@ -201,12 +208,12 @@ SPOILED: list[tuple[str, str, Callable[[Json], None]]] = [
         changed("input.0.content", to([{"type": "input_image", "image_url": {"url": "x"}}])),
     ),
     ("/v1/responses", "an unknown item", changed("input.0", to({"type": "tool_use"}))),
-    (GEMINI, "a call without its signature", changed("contents.1.parts.1.thoughtSignature", gone)),
-    (GEMINI, "a changed signature", changed("contents.1.parts.1.thoughtSignature", other)),
+    (GEMINI, "a call without its signature", changed("contents.1.parts.1.thoughtSignature", removed)),
+    (GEMINI, "a changed signature", changed("contents.1.parts.1.thoughtSignature", changed_text)),
     (GEMINI, "a changed call", changed("contents.1.parts.1.functionCall.args.path", to("x"))),
-    (GEMINI, "a missing response", changed("contents.2.parts.1", gone)),
+    (GEMINI, "a missing response", changed("contents.2.parts.1", removed)),
     (GEMINI, "responses in another order", changed("contents.2.parts", lambda old: old[::-1])),
-    (GEMINI, "no response", changed("contents.2", gone)),
+    (GEMINI, "no response", changed("contents.2", removed)),
     (GEMINI, "a response that is no object", changed("contents.2.parts.0.functionResponse.response", to("ok"))),
     (GEMINI, "a role of others", changed("contents.1.role", to("assistant"))),
     (GEMINI, "an unknown field", changed("messages", to([]))),
@@ -244,14 +251,14 @@ async def test_a_right_round_is_taken(http: httpx.AsyncClient, path: str) -> Non
     assert (await post(http, path, body)).status_code == 200
 
 
-@pytest.mark.parametrize(("path", "what", "spoil"), SPOILED, ids=[each[1] for each in SPOILED])
-async def test_a_wrong_one_is_refused(
-    http: httpx.AsyncClient, path: str, what: str, spoil: Callable[[Json], None]
+@pytest.mark.parametrize(("path", "description", "spoil"), SPOILED, ids=[case[1] for case in SPOILED])
+async def test_a_wrong_request_is_refused(
+    http: httpx.AsyncClient, path: str, description: str, spoil: Callable[[Json], None]
 ) -> None:
     body = copy.deepcopy(await ROUNDS[path](http))
     spoil(body)
     answer = await post(http, path, body)
-    assert answer.status_code == 400, what
+    assert answer.status_code == 400, description
     assert is_shaped(path, answer.json())
 
 
@@ -299,7 +306,7 @@ async def test_a_thought_that_is_not_shown_comes_back_empty(http: httpx.AsyncCli
 async def test_signatures_of_earlier_turns_may_be_lost(http: httpx.AsyncClient) -> None:
     body = await gemini_round(http)
     del body["contents"][1]["parts"][1]["thoughtSignature"]
-    body["contents"] += [{"role": "model", "parts": [{"text": "Done."}]}, said({"text": "Thanks!"})]
+    body["contents"] += [{"role": "model", "parts": [{"text": "Done."}]}, user_content({"text": "Thanks!"})]
     assert (await post(http, GEMINI, body)).status_code == 200
 
 
@@ -323,11 +330,11 @@ STREAMS = [
     ),
     ("openai-responses", "/v1/responses", responses(user(), stream=True)),
     ("anthropic", "/v1/messages", messages(user(), stream=True)),
-    ("gemini", GEMINI, contents(said(), generationConfig={"thinkingConfig": {"includeThoughts": True}})),
+    ("gemini", GEMINI, contents(user_content(), generationConfig={"thinkingConfig": {"includeThoughts": True}})),
 ]
 
 
-@pytest.mark.parametrize(("dialect", "path", "body"), STREAMS, ids=[each[0] for each in STREAMS])
+@pytest.mark.parametrize(("dialect", "path", "body"), STREAMS, ids=[item[0] for item in STREAMS])
 async def test_every_event_and_answer_fits_the_sdks_types(
     http: httpx.AsyncClient, dialect: str, path: str, body: Json
 ) -> None:
@@ -335,22 +342,22 @@ async def test_every_event_and_answer_fits_the_sdks_types(
     answer = await post(http, path, body)
     lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {") and line[6:] != PING]
     assert len(lines) > 20
-    found = {
-        str(each)
+    misfits_found = {
+        str(item)
         for line in lines
-        for each in misfits(json.loads(line), response_shape(f"{dialect} stream"))
-        if each.path not in EXTRA
+        for item in misfits(json.loads(line), response_shape(f"{dialect} stream"))
+        if item.path not in EXTRA
     }
-    assert found == set()
-    whole_path = path.replace("streamGenerateContent?alt=sse", "generateContent")
-    whole = (
-        await post(http, whole_path, {name: each for name, each in body.items() if not name.startswith("stream")})
+    assert misfits_found == set()
+    path_at_once = path.replace("streamGenerateContent?alt=sse", "generateContent")
+    answer_at_once = (
+        await post(http, path_at_once, {name: item for name, item in body.items() if not name.startswith("stream")})
     ).json()
-    assert [each for each in misfits(whole, response_shape(dialect)) if each.path not in EXTRA] == []
+    assert [item for item in misfits(answer_at_once, response_shape(dialect)) if item.path not in EXTRA] == []
 
 
 async def test_gemini_ends_lines_with_two_marks_and_without_sse_gives_one_array(http: httpx.AsyncClient) -> None:
-    body = contents(said({"text": "Hello!"}))
+    body = contents(user_content({"text": "Hello!"}))
     streamed = await post(http, GEMINI, body)
     assert streamed.content.count(b"\r\n\r\n") == streamed.content.count(b"data: ") > 20
     array = (await post(http, GEMINI.partition("?")[0], body)).json()
@@ -372,14 +379,14 @@ async def test_the_listing_speaks_the_dialect_of_its_headers(
 
 
 async def test_counting(http: httpx.AsyncClient) -> None:
-    asked = messages(user("four" * 4))
-    del asked["max_tokens"]
-    assert (await post(http, "/v1/messages/count_tokens", asked)).json() == {"input_tokens": 5}
+    body_to_count = messages(user("four" * 4))
+    del body_to_count["max_tokens"]
+    assert (await post(http, "/v1/messages/count_tokens", body_to_count)).json() == {"input_tokens": 5}
     assert (await post(http, "/v1/messages/count_tokens", messages(user()))).status_code == 400
     counted = (await post(http, "/v1/responses/input_tokens", {"model": "demo", "input": "four" * 4})).json()
     assert counted == {"object": "response.input_tokens", "input_tokens": 5}
     path = "/v1beta/models/demo:countTokens"
-    inner = {"model": "models/demo", **contents(said({"text": "four" * 4}))}
+    inner = {"model": "models/demo", **contents(user_content({"text": "four" * 4}))}
     for body in ({"contents": inner["contents"]}, {"generateContentRequest": inner}):
         assert (await post(http, path, body)).json() == {"totalTokens": 5}
     assert (await post(http, path, {"systemInstruction": {}})).status_code == 400

@@ -1,4 +1,4 @@
-"""The quick way through a chunked body gives what the HTTP library gives, byte for byte and fault for fault."""
+"""The fast path for chunked bodies gives the same bytes and errors as the HTTP library."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ QUICK = Timeouts(connect=5, idle=5)
 
 
 class Wire:
-    """Writes chosen bytes in chosen pieces for every request, then waits for the next, or closes."""
+    """A server that writes given pieces for every request, then waits for the next one, or closes."""
 
     def __init__(self, *pieces: bytes, close: bool = False, tls: ssl.SSLContext | None = None) -> None:
         self.connections = 0
@@ -99,17 +99,17 @@ def call(url: str, timeouts: Timeouts = QUICK) -> HttpRequest:
     return HttpRequest(url, timeouts, b"{}")
 
 
-async def outcome(http: HttpClient, one: HttpRequest) -> tuple[bytes, str]:
-    """What came, and how it ended."""
-    came = b""
-    answer = await http.open(one)
+async def outcome(http: HttpClient, request: HttpRequest) -> tuple[bytes, str]:
+    """Return the bytes that arrived, and how the body ended."""
+    received = b""
+    answer = await http.open(request)
     try:
         async with answer.body() as chunks:
             async for chunk in chunks:
-                came += chunk
+                received += chunk
     except AgentError as error:
-        return came, f"{error.kind}: {error}"
-    return came, "ended"
+        return received, f"{error.kind}: {error}"
+    return received, "ended"
 
 
 async def is_quick(http: HttpClient, url: str) -> bool:
@@ -196,9 +196,9 @@ async def test_any_cutting_gives_the_payload_and_the_connection_back(
 @pytest.mark.parametrize("step", [1, 7, 1000])
 async def test_small_chunks_in_a_row(http: HttpClient, size: int, step: int) -> None:
     payload = bytes(range(256)) * (size if step > 1 else 1)
-    chunks = [payload[at : at + size] for at in range(0, len(payload), size)]
+    chunks = [payload[start : start + size] for start in range(0, len(payload), size)]
     wire = HEAD + framed(*chunks, b"a long one between them", *chunks) + b"0\r\n\r\n"
-    async with Wire(*(wire[at : at + step] for at in range(0, len(wire), step))) as server:
+    async with Wire(*(wire[start : start + step] for start in range(0, len(wire), step))) as server:
         assert await outcome(http, call(server.url)) == (payload + b"a long one between them" + payload, "ended")
 
 
@@ -244,12 +244,12 @@ async def test_what_is_unusual_or_wrong_ends_as_in_the_library(
     wire = framed(b"first", b"second") + rest
     pieces: Sequence[bytes] = [HEAD + wire]
     if step:
-        pieces = [HEAD, *(wire[at : at + 1] for at in range(min(len(wire), 200))), wire[200:]]
+        pieces = [HEAD, *(wire[start : start + 1] for start in range(min(len(wire), 200))), wire[200:]]
     async with Wire(*pieces, close=True) as server:
-        found = await outcome(http, call(server.url))
+        result = await outcome(http, call(server.url))
         library_only()
-        assert found == await outcome(http, call(server.url))
-    assert found[0].startswith(b"firstsecond")
+        assert result == await outcome(http, call(server.url))
+    assert result[0].startswith(b"firstsecond")
 
 
 async def test_a_header_without_end_is_not_collected_for_ever(http: HttpClient) -> None:
@@ -283,9 +283,9 @@ async def test_the_end_mark_unread_does_not_give_the_connection_back(http: HttpC
 
 async def test_silence_counts_from_the_last_bytes(http: HttpClient) -> None:
     async with Wire(HEAD, framed(b"hello") + b"5\r\nwor") as server:
-        found = await outcome(http, call(server.url, Timeouts(idle=0.1)))
-        assert found[0] == b"hellowor"
-        assert found[1].startswith(TimedOut.kind)
+        result = await outcome(http, call(server.url, Timeouts(idle=0.1)))
+        assert result[0] == b"hellowor"
+        assert result[1].startswith(TimedOut.kind)
 
 
 async def test_a_reset_in_the_middle_is_a_cut(http: HttpClient) -> None:
@@ -293,34 +293,34 @@ async def test_a_reset_in_the_middle_is_a_cut(http: HttpClient) -> None:
         await reader.readuntil(b"\r\n\r\n{}")
         writer.write(HEAD + framed(b"hello"))
         await writer.drain()
-        await came.wait()
+        await received.wait()
         writer.transport.abort()
 
-    came = asyncio.Event()
+    received = asyncio.Event()
     server = await asyncio.start_server(reset, "127.0.0.1", 0)
     async with server:
         answer = await http.open(call(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
         with pytest.raises(Truncated, match="closed the connection"):  # noqa: PT012
             async with answer.body() as chunks:
                 assert await anext(chunks) == b"hello"
-                came.set()
+                received.set()
                 await anext(chunks)
 
 
 async def test_a_refusal_is_read_the_quick_way_too(http: HttpClient) -> None:
     async with Loopback(Reply(b'{"error":{"message":"slow down"}}', 429)) as server:
-        one = call(server.url)
-        assert "slow down" in str(await http_client.error_from_response(await http.open(one), one))
+        request = call(server.url)
+        assert "slow down" in str(await http_client.error_from_response(await http.open(request), request))
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For models.example and 127.0.0.1, signed by itself; key and certificate in one file."""
+    """A self-signed certificate for models.example and 127.0.0.1; key and certificate are in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "models.example")])
     now = datetime.datetime.now(datetime.UTC)
     names = [x509.DNSName("models.example"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    made = (
+    signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
@@ -332,7 +332,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plain = serialization.NoEncryption()
     file.write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-        + made.public_bytes(serialization.Encoding.PEM)
+        + signed.public_bytes(serialization.Encoding.PEM)
     )
     return file
 
@@ -362,15 +362,15 @@ async def test_through_tls(http: HttpClient, tls: ssl.SSLContext) -> None:
 
 
 async def test_through_a_proxy_and_tls(tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bytes] = []
+    heads: list[bytes] = []
     tasks: list[asyncio.Task[None] | None] = []
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.append(asyncio.current_task())
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
-        there, back = await asyncio.open_connection("127.0.0.1", server.port)
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-        await asyncio.gather(_pumped(reader, back), _pumped(there, writer))
+        await asyncio.gather(_pump(reader, upstream_writer), _pump(upstream_reader, writer))
 
     async with Wire(HEAD, framed(*LONG), b"0\r\n\r\n", tls=tls) as server:
         proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
@@ -383,11 +383,11 @@ async def test_through_a_proxy_and_tls(tls: ssl.SSLContext, monkeypatch: pytest.
             assert await outcome(http, call(url)) == (b"".join(LONG), "ended")
             await http.aclose()
             await asyncio.gather(*(task for task in tasks if task is not None))
-    assert all(head.startswith(b"CONNECT models.example:443") for head in asked)
-    assert asked
+    assert all(head.startswith(b"CONNECT models.example:443") for head in heads)
+    assert heads
 
 
-async def _pumped(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     with contextlib.suppress(ConnectionError):
         while data := await source.read(65536):
             target.write(data)

@@ -22,8 +22,8 @@ ROWS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['protocol']}-{row['name']}")
 def test_recorded_errors(row: dict) -> None:
     error = error_from_status(row["status"], row["headers"], row["body"].encode())
-    found = {"kind": error.kind, "message": error.message, "retry": error.retryable}
-    assert found == row["expect"]
+    actual = {"kind": error.kind, "message": error.message, "retry": error.retryable}
+    assert actual == row["expect"]
     assert error.status == row["status"]
     ids = [row["headers"].get(name) for name in ("x-request-id", "request-id")]
     ids += re.findall(r'"request_id":\s*"(\w+)"', row["body"])
@@ -120,9 +120,9 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 def test_retry_after_as_a_date() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
-    found = error_from_status(503, {"retry-after": later}, b"").retry_after
-    assert found is not None
-    assert 3500 < found <= 3600
+    seconds = error_from_status(503, {"retry-after": later}, b"").retry_after
+    assert seconds is not None
+    assert 3500 < seconds <= 3600
     assert error_from_status(503, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, b"").retry_after == 0
 
 
@@ -133,10 +133,10 @@ def test_google_says_it_in_the_body() -> None:
     assert error_from_status(429, {}, json.dumps(body).encode()).retry_after == 12.5
 
 
-@pytest.mark.parametrize(("asked", "retry"), [("true", True), ("false", False)])
-def test_the_server_may_decide_about_retries(asked: str, retry: bool) -> None:
-    assert error_from_status(400, {"x-should-retry": asked}, b"").retryable is retry
-    assert error_from_status(500, {"x-should-retry": asked}, b"").retryable is retry
+@pytest.mark.parametrize(("header", "retry"), [("true", True), ("false", False)])
+def test_the_server_may_decide_about_retries(header: str, retry: bool) -> None:
+    assert error_from_status(400, {"x-should-retry": header}, b"").retryable is retry
+    assert error_from_status(500, {"x-should-retry": header}, b"").retryable is retry
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_the_server_may_decide_about_retries(asked: str, retry: bool) -> None:
 )
 def test_finer_words_of_a_rate_limit(code: str, kind: str, retry: bool) -> None:
     error = {"type": "rate_limit_error", "message": "m", "details": {"error_code": code}}
-    found = error_from_status(429, {"x-should-retry": "true"}, json.dumps({"type": "error", "error": error}).encode())
-    assert (found.kind, found.retryable) == (kind, retry)
+    result = error_from_status(429, {"x-should-retry": "true"}, json.dumps({"type": "error", "error": error}).encode())
+    assert (result.kind, result.retryable) == (kind, retry)
 
 
 def test_asking_again_never_pays_a_bill() -> None:

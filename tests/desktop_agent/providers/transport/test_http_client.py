@@ -50,15 +50,15 @@ def call(url: str, timeouts: Timeouts = QUICK, body: bytes | None = b"{}") -> Ht
     return HttpRequest(url, timeouts, body, SecretHeader.bearer(SecretStr(KEY)), accept="text/event-stream")
 
 
-async def read(http: HttpClient, one: HttpRequest) -> bytes:
-    answer = await http.open(one)
+async def read_body(http: HttpClient, request: HttpRequest) -> bytes:
+    answer = await http.open(request)
     async with answer.body() as chunks:
         return b"".join([chunk async for chunk in chunks])
 
 
 async def test_the_head_of_a_request(http: HttpClient) -> None:
     async with Loopback(Reply(b"x")) as server:
-        assert await read(http, call(server.url + "/a?b=c")) == b"x"
+        assert await read_body(http, call(server.url + "/a?b=c")) == b"x"
         (request,) = server.requests
     assert (request.method, request.path, request.body) == ("POST", "/v1/a?b=c", b"{}")
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -74,7 +74,7 @@ async def test_no_key_no_header_not_even_from_a_netrc_file(
     (tmp_path / "netrc").write_text("default login a password b\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     async with Loopback(Reply(b"x")) as server:
-        await read(http, HttpRequest(server.url, QUICK))
+        await read_body(http, HttpRequest(server.url, QUICK))
         assert server.requests[0].method == "GET"
         assert "authorization" not in server.requests[0].headers
 
@@ -82,7 +82,7 @@ async def test_no_key_no_header_not_even_from_a_netrc_file(
 async def test_a_body_read_to_its_end_gives_the_connection_back(http: HttpClient) -> None:
     async with Loopback(Reply(b"x")) as server:
         for _ in range(3):
-            await read(http, call(server.url))
+            await read_body(http, call(server.url))
         assert server.connections == 1
 
 
@@ -99,16 +99,16 @@ async def test_a_half_read_body_closes_its_connection(http: HttpClient) -> None:
 
 async def test_a_cancelled_task_closes_its_connection(http: HttpClient) -> None:
     async with Loopback(Reply(b"one", hold=asyncio.Event())) as server:
-        got = asyncio.Event()
+        received = asyncio.Event()
 
         async def reading() -> None:
             answer = await http.open(call(server.url))
             async with answer.body() as chunks:
                 async for _ in chunks:
-                    got.set()
+                    received.set()
 
         task = asyncio.create_task(reading())
-        await asyncio.wait_for(got.wait(), PATIENCE)
+        await asyncio.wait_for(received.wait(), PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -118,13 +118,13 @@ async def test_a_cancelled_task_closes_its_connection(http: HttpClient) -> None:
 async def test_silence(http: HttpClient) -> None:
     async with Loopback(Reply(b"one", hold=asyncio.Event())) as server:
         with pytest.raises(TimedOut, match=r"said nothing for 0\.1 seconds"):
-            await read(http, call(server.url, Timeouts(idle=0.1)))
+            await read_body(http, call(server.url, Timeouts(idle=0.1)))
 
 
 async def test_bytes_are_signs_of_life_and_the_total_counts_all_the_same(http: HttpClient) -> None:
     async with Loopback(Reply(b"one", hold=asyncio.Event())) as server:
         with pytest.raises(TimedOut, match=r"not finished within 0\.2 seconds"):
-            await read(http, call(server.url, Timeouts(idle=30, total=0.2)))
+            await read_body(http, call(server.url, Timeouts(idle=30, total=0.2)))
         await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
@@ -180,26 +180,26 @@ async def test_closed_without_an_answer(http: HttpClient) -> None:
 async def test_a_body_that_is_cut(http: HttpClient, framing: str) -> None:
     async with Loopback(Reply(b"half", framing=framing, cut=True)) as server:  # type: ignore[arg-type]
         with pytest.raises(Truncated, match="closed the connection"):
-            await read(http, call(server.url))
+            await read_body(http, call(server.url))
 
 
 async def test_redirects_are_not_followed(http: HttpClient) -> None:
-    async with Loopback(Reply(b"secret asked")) as other:
-        there = Reply(b"", 307, {"location": f"http://localhost:{other.port}/v1"}, "length")
-        async with Loopback(there) as server:
+    async with Loopback(Reply(b"secret asked")) as target:
+        redirect = Reply(b"", 307, {"location": f"http://localhost:{target.port}/v1"}, "length")
+        async with Loopback(redirect) as server:
             with pytest.raises(UnreadableAnswer, match="at localhost") as caught:
                 await http.open(call(server.url))
-        assert other.requests == []
+        assert target.requests == []
         assert not caught.value.retryable
 
 
 async def test_compressed_all_the_same(http: HttpClient) -> None:
     packed = gzip.compress(b"hello" * 100)
     async with Loopback(Reply([packed[:20], packed[20:]], headers={"content-encoding": "gzip"})) as server:
-        assert await read(http, call(server.url)) == b"hello" * 100
+        assert await read_body(http, call(server.url)) == b"hello" * 100
     async with Loopback(Reply(b"not gzip", headers={"content-encoding": "gzip"})) as server:
         with pytest.raises(UnreadableAnswer, match="damaged"):
-            await read(http, call(server.url))
+            await read_body(http, call(server.url))
 
 
 async def test_a_small_answer_that_inflates_to_much_comes_in_bounded_pieces(http: HttpClient) -> None:
@@ -217,7 +217,7 @@ async def test_layers_of_compression_are_not_opened(http: HttpClient) -> None:
     layered = {"content-encoding": "gzip, gzip"}
     async with Loopback(Reply(packed, headers=layered), Reply(packed, 503, headers=layered)) as server:
         with pytest.raises(UnreadableAnswer, match="not asked for"):
-            await read(http, call(server.url))
+            await read_body(http, call(server.url))
         answer = await http.open(call(server.url))
         assert "HTTP 503" in str(await error_from_response(answer, call(server.url)))
 
@@ -225,11 +225,11 @@ async def test_layers_of_compression_are_not_opened(http: HttpClient) -> None:
 async def test_error_bodies_are_bounded_and_lose_the_key(http: HttpClient) -> None:
     body = f'{{"error":{{"message":"Incorrect API key: {KEY}"}}}}'.encode()
     async with Loopback(Reply(body, 401), Reply([b"x" * 50_000] * 20, 500, hold=asyncio.Event())) as server:
-        one = call(server.url)
-        error = await error_from_response(await http.open(one), one)
+        request = call(server.url)
+        error = await error_from_response(await http.open(request), request)
         assert str(error) == "The API key was not accepted: Incorrect API key: [key]."
         assert KEY not in error.detail
-        answer = await http.open(one)
+        answer = await http.open(request)
         assert len(await answer.read(ERROR_BODY_LIMIT)) == ERROR_BODY_LIMIT
 
 
@@ -241,8 +241,8 @@ async def test_an_error_body_that_never_ends_says_what_it_says(
     body = b'{"error":{"message":"slow down"}}'
     reply = Reply(body, 429, cut=True) if ending == "cut" else Reply(body, 429, hold=asyncio.Event())
     async with Loopback(reply) as server:
-        one = call(server.url)
-        assert "slow down" in str(await error_from_response(await http.open(one), one))
+        request = call(server.url)
+        assert "slow down" in str(await error_from_response(await http.open(request), request))
 
 
 async def test_exchange(http: HttpClient) -> None:
@@ -260,16 +260,16 @@ async def test_what_an_exchange_gives_back_lacks_the_key(http: HttpClient, statu
     body = f'{{"error":{{"message":"bad key {KEY}","data":"{escaped}"}}}}'.encode()
     async with Loopback(Reply(body, status, {"request-id": f"r-{KEY}", "x-other": KEY})) as server:
         try:
-            shown = (await http.exchange(call(server.url))).decode()
+            text = (await http.exchange(call(server.url))).decode()
         except ProviderError as error:
-            shown = f"{error!r} {error.message} {error.detail} {error.request_id}"
-            named = error.request_id
+            text = f"{error!r} {error.message} {error.detail} {error.request_id}"
+            request_id = error.request_id
         else:
-            named = "r-[key]"
-    assert named == "r-[key]"
-    assert "bad key [key]" in shown
-    assert KEY not in shown
-    assert escaped not in shown
+            request_id = "r-[key]"
+    assert request_id == "r-[key]"
+    assert "bad key [key]" in text
+    assert KEY not in text
+    assert escaped not in text
 
 
 @pytest.mark.parametrize("key", ["sk-\nsecret", "sk-ключ", "", "sk-\x00secret"])
@@ -278,39 +278,39 @@ def test_keys_that_no_header_carries_are_refused_without_repeating_them(key: str
         SecretHeader.bearer(SecretStr(key))
     # This function's own frame holds the key; the code's frames must not.
     inner = caught.value.with_traceback(caught.tb.tb_next)
-    shown = "".join(traceback.TracebackException.from_exception(inner, capture_locals=True).format())
-    assert "bearer" in shown
-    assert not key or (key not in shown and repr(key)[1:-1] not in shown)
+    trace = "".join(traceback.TracebackException.from_exception(inner, capture_locals=True).format())
+    assert "bearer" in trace
+    assert not key or (key not in trace and repr(key)[1:-1] not in trace)
 
 
 async def test_the_key_is_in_no_repr_log_or_traceback(http: HttpClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    shown = [repr(call("http://127.0.0.1:9/v1")), str(call("http://127.0.0.1:9/v1"))]
+    texts = [repr(call("http://127.0.0.1:9/v1")), str(call("http://127.0.0.1:9/v1"))]
     async with Loopback(Reply(b"", 401), Reply(b"half", cut=True), Reply(b"x", 302), Reply(b"", 200)) as server:
         urls = ["http://127.0.0.1:9/v1", server.url, server.url, server.url]
         for url in urls:
-            one = call(url)
+            request = call(url)
             try:
-                answer = await http.open(one)
-                shown.append(repr(answer))
+                answer = await http.open(request)
+                texts.append(repr(answer))
                 if answer.status >= 400:
-                    raise await error_from_response(answer, one)
+                    raise await error_from_response(answer, request)
                 async with answer.body() as chunks:
                     async for _ in chunks:
                         pass
             except ProviderError as error:
                 trace = traceback.TracebackException.from_exception(error, capture_locals=True)
-                shown += trace.format()
-                shown += [error.detail, repr(error), str(error)]
-    assert len(shown) > 10
-    assert KEY not in "".join(shown)
+                texts += trace.format()
+                texts += [error.detail, repr(error), str(error)]
+    assert len(texts) > 10
+    assert KEY not in "".join(texts)
     assert caplog.records
     assert KEY not in caplog.text
 
 
 @pytest.fixture
 def behind(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Set the proxy."""
+    """Return a function that sets the proxy."""
 
     def set_proxy(root: str) -> None:
         for name in ("http_proxy", "https_proxy"):
@@ -327,13 +327,13 @@ async def test_what_a_proxy_refuses_is_no_fault_of_the_server(
 ) -> None:
     async with Loopback(Reply(b"<html>No.", status=status)) as proxy:
         behind(proxy.root)
-        where = f"127.0.0.1:{proxy.port}"
+        proxy_address = f"127.0.0.1:{proxy.port}"
         http = HttpClient()
         with pytest.raises(ConnectionFailed) as caught:
             await send_request(http, call("https://models.example/v1/x"), ProviderState())
         await http.aclose()
     error = caught.value
-    assert error.message == f"the proxy {where} does not connect to models.example:443 ({status})"
+    assert error.message == f"the proxy {proxy_address} does not connect to models.example:443 ({status})"
     assert "Ask the operator of the proxy" in str(error.remedy)
     assert (error.status, error.retryable) == (status, is_retryable)
 
@@ -382,7 +382,7 @@ async def test_a_second_answer_that_came_with_the_first_answers_nothing(framing:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-        assert [await read(http, call(url)) for _ in range(3)] == [b"ok"] * 3
+        assert [await read_body(http, call(url)) for _ in range(3)] == [b"ok"] * 3
     assert len(connections) == 3
 
 
@@ -401,15 +401,15 @@ async def test_a_server_that_never_pauses_leaves_room_for_others(
 
     body = b"data: {}\n\n" * 100_000
     headers = {"content-encoding": "gzip"} if compressed else {}
-    sent = gzip.compress(body, 1) if compressed else body
-    async with Loopback(Reply(sent, headers=headers, framing=framing)) as server:
+    data = gzip.compress(body, 1) if compressed else body
+    async with Loopback(Reply(data, headers=headers, framing=framing)) as server:
         answer = await http.open(call(server.url))
-        other = asyncio.create_task(take_turns())
+        other_task = asyncio.create_task(take_turns())
         async with answer.body() as chunks:
             sizes = [len(chunk) async for chunk in chunks]
-        other.cancel()
+        other_task.cancel()
     assert sum(sizes) == len(body)
-    # Longer ones keep the loop for up to a tenth of a second.
+    # Longer chunks block the loop for up to a tenth of a second.
     assert max(sizes) <= 8 * 1024
     assert turns >= len(sizes)
 
@@ -421,14 +421,14 @@ async def test_a_proxy_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
         http = HttpClient()
-        assert await read(http, call(server.url)) == b"direct"
-        assert await read(http, call(f"http://localhost:{server.port}/")) == b"direct"
+        assert await read_body(http, call(server.url)) == b"direct"
+        assert await read_body(http, call(f"http://localhost:{server.port}/")) == b"direct"
         assert proxy.requests == []
-        assert await read(http, call("http://models.example/v1/x")) == b"proxied"
+        assert await read_body(http, call("http://models.example/v1/x")) == b"proxied"
         assert proxy.requests[0].path == "http://models.example/v1/x"
         monkeypatch.setenv("no_proxy", "other.invalid")
         with pytest.raises(ConnectionFailed, match="not known"):
-            await read(http, call("http://other.invalid/v1/x"))
+            await read_body(http, call("http://other.invalid/v1/x"))
         await http.aclose()
 
 
@@ -436,7 +436,7 @@ async def test_an_unusable_proxy_is_not_gone_around(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:1")
     http = HttpClient()
     async with Loopback(Reply(b"direct")) as server:
-        assert await read(http, call(server.url)) == b"direct"
+        assert await read_body(http, call(server.url)) == b"direct"
         with pytest.raises(ConnectionFailed, match="socks5"):
             await http.open(call("http://models.example/"))
     await http.aclose()
@@ -444,7 +444,7 @@ async def test_an_unusable_proxy_is_not_gone_around(monkeypatch: pytest.MonkeyPa
 
 async def test_two_first_uses_at_once_open_one_pool(http: HttpClient) -> None:
     async with Loopback(Reply(b"x")) as server:
-        assert await asyncio.gather(*(read(http, call(server.url)) for _ in range(5))) == [b"x"] * 5
+        assert await asyncio.gather(*(read_body(http, call(server.url)) for _ in range(5))) == [b"x"] * 5
 
 
 def test_importing_a_dialect_does_not_import_the_http_library() -> None:

@@ -1,4 +1,4 @@
-"""Connections on asyncio's own transports: silence, intervals, back-pressure, ends."""
+"""Connections on asyncio's transports: silence, read intervals, back-pressure and endings."""
 
 import asyncio
 import contextlib
@@ -112,22 +112,22 @@ async def test_much_is_read_at_once_whatever_the_interval() -> None:
 
 
 async def test_a_server_waits_while_nobody_reads() -> None:
-    written = 0
+    byte_count = 0
 
     async def write(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal written
+        nonlocal byte_count
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
         for _ in range(1000):
             writer.write(b"x" * 65536)
             await writer.drain()
-            written += 65536
+            byte_count += 65536
 
     async with connected(write) as stream:
         before = -1
-        while written != before:
-            before = written
+        while byte_count != before:
+            before = byte_count
             await asyncio.sleep(0.2)
-        assert written < 32 * 1024 * 1024
+        assert byte_count < 32 * 1024 * 1024
         assert sum(map(len, await _read_all(stream))) == 1000 * 65536
 
 
@@ -242,6 +242,6 @@ async def test_a_server_that_never_pauses_leaves_turns_to_others() -> None:
         await stream.read(1, PATIENCE)
         turns: list[int] = []
         asyncio.get_running_loop().call_soon(turns.append, 1)
-        # All of it has arrived: without a turn of the loop in between, nobody else would come.
+        # All of it has arrived: without a turn of the loop in between, no other task would run.
         await stream.read(1, PATIENCE)
         assert turns == [1]

@@ -74,7 +74,7 @@ _ARRAYS = (
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_elements_of_an_array_do_not_wait_for_its_end(data: bytes, size: int) -> None:
     decoder = SseDecoder()
-    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    chunks = [data[start : start + size] for start in range(0, len(data), size)]
     assert [frame for chunk in chunks for frame in decoder.feed(chunk)][:1] == [("", {"a": 1})]
     for behind in (b"", b"]", b'\n,{"a'):
         cut = SseDecoder()
@@ -130,11 +130,11 @@ def test_size_limit(data: bytes, size: int) -> None:
 @pytest.mark.parametrize("end", [b"", b"\n\n"])
 def test_what_was_complete_before_the_limit_is_handed_out_first(size: int, end: bytes) -> None:
     decoder = SseDecoder(1024)
-    found: list[Frame] = []
+    frames: list[Frame] = []
     with pytest.raises(UnreadableAnswer, match="larger than"):  # noqa: PT012
         for piece in [*pieces(b'data: {"a":1}\n\ndata: {"a":2}\n\ndata: ' + b"x" * 2000 + end, size), b"x"]:
-            found += decoder.feed(piece)
-    assert found == [("", {"a": 1}), ("", {"a": 2})]
+            frames += decoder.feed(piece)
+    assert frames == [("", {"a": 1}), ("", {"a": 2})]
 
 
 def test_a_limit_that_was_passed_at_the_end_is_told_there() -> None:
@@ -145,7 +145,7 @@ def test_a_limit_that_was_passed_at_the_end_is_told_there() -> None:
 
 
 def test_an_event_of_many_lines_that_are_not_json_is_given_up_at_the_first() -> None:
-    # Each tried by itself, three million lines would hold everything up for half a minute.
+    # Parsing three million lines one by one would block for half a minute.
     decoder = SseDecoder()
     decoder.feed(b"data: {\n" * 100_000)
     calls = 0
@@ -195,9 +195,9 @@ ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 @given(st.lists(st.tuples(LINES, ENDS), max_size=14), st.lists(st.integers(0, 200), max_size=8))
 def test_any_chunking_gives_the_same(lines: list[tuple[bytes, bytes]], offsets: list[int]) -> None:
     data = b"".join(line + end for line, end in lines)
-    whole = decoded(data)
-    assert decoded(*cut_at(data, [offset for offset in offsets if offset < len(data)])) == whole
-    assert decoded(*pieces(data, 1)) == whole
+    frames = decoded(data)
+    assert decoded(*cut_at(data, [offset for offset in offsets if offset < len(data)])) == frames
+    assert decoded(*pieces(data, 1)) == frames
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -206,8 +206,8 @@ def test_any_chunking_gives_the_same(lines: list[tuple[bytes, bytes]], offsets: 
 )
 def test_every_json_value_survives(value: object) -> None:
     data = json.dumps({"v": value}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    ((_, found),) = decoded(b"data: " + data + b"\n\n")
-    assert json.dumps(found["v"]).encode() is not None
+    ((_, parsed),) = decoded(b"data: " + data + b"\n\n")
+    assert json.dumps(parsed["v"]).encode() is not None
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_body_that_ends_in_the_middle_of_an_event_is_known(tail: bytes, is_cut
 def test_events_behind_a_page_do_not_count_however_it_is_cut(size: int) -> None:
     page = b'<html>\ndata: {"a":1}\n\ndata: {"a":2}\n\n'
     decoder = SseDecoder()
-    frames = [frame for at in range(0, len(page), size) for frame in decoder.feed(page[at : at + size])]
+    frames = [frame for start in range(0, len(page), size) for frame in decoder.feed(page[start : start + size])]
     assert [*frames, *decoder.finish()] == []
     assert (decoder.is_web_page, decoder.unexpected_line) == (True, "<html>")
 
