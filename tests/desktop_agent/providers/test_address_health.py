@@ -1,4 +1,4 @@
-"""Which address is asked first, by a clock that the test moves."""
+"""The order in which addresses are tried, with a simulated clock."""
 
 from desktop_agent.providers.provider import INITIAL_BACKOFF, MAX_BACKOFF, AddressHealth
 
@@ -17,7 +17,7 @@ def test_the_preferred_one_then_as_listed() -> None:
     assert health.order(2) == (2, 0, 1)
 
 
-def test_who_failed_comes_last_until_it_has_rested() -> None:
+def test_a_failed_address_comes_last_until_its_backoff_is_over() -> None:
     clock = Clock()
     health = AddressHealth(3, clock)
     health.request_failed(0)
@@ -40,15 +40,15 @@ def test_one_request_at_a_time_tries_it_again() -> None:
     health.request_started(0)
     health.request_succeeded(0)
     health.request_started(0)
-    assert health.order() == (0, 1)  # it is well: as many as like
+    assert health.order() == (0, 1)  # it is healthy: any number of requests may use it
 
 
 def test_each_further_failure_doubles_the_rest_up_to_the_longest() -> None:
     clock = Clock()
     health = AddressHealth(2, clock)
-    for rest in (5, 10, 20, 40, 80, 160, 300, 300):
+    for backoff in (5, 10, 20, 40, 80, 160, 300, 300):
         health.request_failed(0)
-        clock.now += rest - 0.1
+        clock.now += backoff - 0.1
         assert health.order() == (1, 0)
         clock.now += 0.1
         assert health.order() == (0, 1)
@@ -75,7 +75,7 @@ def test_a_servers_own_wish_is_kept_within_reason() -> None:
     assert health.order() == (0, 1)
 
 
-def test_with_all_at_rest_the_soonest_is_still_asked() -> None:
+def test_with_all_in_backoff_the_soonest_is_still_tried() -> None:
     clock = Clock()
     health = AddressHealth(3, clock)
     for number in (1, 0, 2):

@@ -57,7 +57,7 @@ STREAMS = {
     for dialect in DIALECTS
 }
 TOOLS = tuple(ToolSpec(name, f"Does {name}.", {"type": "object", "properties": {}}) for name in ("get_weather", "f"))
-# Where replay state stands in what servers send.
+# Fields in which servers send replay state.
 SECRETS = frozenset({"signature", "data", "encrypted_content", "thoughtSignature", "thought_signature"})
 
 
@@ -72,7 +72,7 @@ PICTURE = Image(source=Base64Source(media_type="image/png", data=png()), name="r
 
 @dataclass(frozen=True)
 class Visit:
-    """One question and what follows. `family`: of a chat server; `stopped_after`: so many events, by the person."""
+    """One request and what follows. `family` is for chat servers; the person stops after `stopped_after` events."""
 
     dialect: str
     family: str
@@ -93,7 +93,7 @@ VISITS = st.builds(
     answered=st.booleans(),
     outcome=st.sampled_from(Outcome),
 )
-# State in the shapes of all servers, from none of them.
+# Replay state in the formats of all servers, but of unknown origin.
 _EVERY_STATE = {
     "type": "thinking",
     "signature": "STRAY",
@@ -105,7 +105,7 @@ _EVERY_STATE = {
     "reasoning_details": [{"type": "reasoning.text", "text": "STRAY"}],
     "thinking_blocks": [{"type": "thinking", "thinking": "STRAY", "signature": "STRAY"}],
 }
-# What no server of ours sent, but what a history may hold.
+# Messages that none of these servers sent, but that a history may contain.
 STRAY = st.lists(
     st.sampled_from(
         [
@@ -137,7 +137,7 @@ class Walk:
     server: Loopback
     http: HttpClient
     repairs: bool = True
-    tools: tuple[ToolSpec, ...] = ()  # the same all the way: another list is another beginning for the model
+    tools: tuple[ToolSpec, ...] = ()  # the same for all visits: another list would change the prefix
     history: list[Message] = field(default_factory=list[Message])
     body: bytes = b""
     fitter: PictureFitter = field(default_factory=PictureFitter)
@@ -152,25 +152,27 @@ class Walk:
         provider = self.provider(visit)
         streams = STREAMS[visit.dialect]
         self.body = streams[visit.stream % len(streams)]
-        # A library's own history may be in any disorder; that of a conversation is put in order.
-        kept = without_abandoned(normalised_history(self.history) if self.repairs else self.history)
-        messages, _ = await prepare_pictures(kept, PictureSupport(_nothing, self.fitter, provider.picture_limits("m")))
+        # A history from a library may be in disorder; that of a conversation is normalised.
+        history = without_abandoned(normalised_history(self.history) if self.repairs else self.history)
+        messages, _ = await prepare_pictures(
+            history, PictureSupport(_nothing, self.fitter, provider.picture_limits("m"))
+        )
         request = ModelRequest("m", tuple(messages), tools=self.tools)
         before = len(self.server.requests)
         answer = await self.asked(provider, request, visit.stopped_after)
-        for sent in self.server.requests[before:]:
-            check(visit, sent, messages, answer)
+        for request_sent in self.server.requests[before:]:
+            check(visit, request_sent, messages, answer)
         self.react(visit, answer)
 
     async def asked(self, provider: Provider, request: ModelRequest, stopped_after: int | None) -> Message:
         builder = AnswerBuilder(f"answer-{len(self.history)}", "m")
-        state, seen = MessageState.COMPLETE, 0
+        state, event_count = MessageState.COMPLETE, 0
         events = provider.stream(request)
         try:
             async for event in events:
                 builder.feed(event, now())
-                seen += 1
-                if seen == stopped_after:
+                event_count += 1
+                if event_count == stopped_after:
                     state = MessageState.INTERRUPTED
                     break
         except ProviderError:
@@ -180,7 +182,7 @@ class Walk:
         return builder.message(state, now())
 
     def react(self, visit: Visit, answer: Message) -> None:
-        """What the turn, the tools and the person would do."""
+        """Add the results and the next prompt, as a conversation would."""
         if answer.blocks:
             self.history.append(answer)
         if answer.tool_uses and visit.answered:
@@ -200,50 +202,50 @@ async def _nothing(_: StoredSource) -> bytes:
     raise AssertionError("nothing is stored here")
 
 
-def check(visit: Visit, sent: Request, messages: list[Message], answer: Message) -> None:
-    """The four promises."""
-    body = sent.json
-    assert judge(sent.path, body, sent.headers) == []
+def check(visit: Visit, request_sent: Request, messages: list[Message], answer: Message) -> None:
+    """Assert the request's shape, its texts, its calls and results, and where replay state is sent."""
+    body = request_sent.json
+    assert judge(request_sent.path, body, request_sent.headers) == []
     strings = list(leaves(body))
     refused = {message.id for message in messages if message.stop_reason is StopReason.REFUSAL}
     if not refused:
-        # Gemini cuts a text where a signature stands.
+        # Gemini splits a text where it has a signature.
         state = {secret for message in messages for secret in secrets_of(message)}
-        joined = "".join(each for each in strings if each not in state)
+        joined = "".join(sent_text for sent_text in strings if sent_text not in state)
         assert [text for text in spoken(messages) if text not in joined] == []
         calls, results = calls_in(visit.dialect, body)
         assert len(calls) == sum(len(message.tool_uses) for message in messages)
     calls, results = calls_in(visit.dialect, body)
     assert sorted(calls) == sorted(results)
-    assert not any("STRAY" in each for each in strings)
+    assert not any("STRAY" in sent_text for sent_text in strings)
     origin = answer.origin
     if origin is None:
         return
-    own, foreign = set(spoken(messages)), set[str]()
+    own_secrets, foreign_secrets = set(spoken(messages)), set[str]()
     for message in messages:
         is_own = message.origin is not None and (message.origin.provider, message.origin.account) == (
             origin.provider,
             origin.account,
         )
-        (own if is_own else foreign).update(secrets_of(message) | thoughts_of(message))
+        (own_secrets if is_own else foreign_secrets).update(secrets_of(message) | thoughts_of(message))
     # The short thought of one recording stands in the long one of another.
-    foreign = {each for each in foreign if not any(each in mine for mine in own)}
-    leaked = [each for each in foreign if any(each in string for string in strings)]
+    foreign_secrets = {sent_text for sent_text in foreign_secrets if not any(sent_text in mine for mine in own_secrets)}
+    leaked = [sent_text for sent_text in foreign_secrets if any(sent_text in string for string in strings)]
     assert leaked == []
     for secret in due(visit, messages, origin.provider, origin.account):
-        assert any(secret in each for each in strings), secret
+        assert any(secret in sent_text for sent_text in strings), secret
 
 
 def leaves(value: Any) -> Iterator[str]:
-    """Every string of a body."""
+    """Yield every string of a body."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from leaves(each)
+        for inner in value.values():
+            yield from leaves(inner)
     elif isinstance(value, list):
-        for each in value:
-            yield from leaves(each)
+        for inner in value:
+            yield from leaves(inner)
 
 
 def spoken(messages: list[Message]) -> Iterator[str]:
@@ -254,31 +256,31 @@ def spoken(messages: list[Message]) -> Iterator[str]:
 
 
 def secrets_of(message: Message) -> set[str]:
-    """The replay state of a message's reasoning and calls."""
-    found: set[str] = set()
+    """Return the replay state of a message's reasoning and calls."""
+    secrets: set[str] = set()
 
     def collect(value: Any) -> None:
-        for name, each in value.items() if isinstance(value, dict) else ():
-            if name in SECRETS and isinstance(each, str) and each:
-                found.add(each)
-            collect(each)
-        for each in value if isinstance(value, list) else ():
-            collect(each)
+        for name, inner in value.items() if isinstance(value, dict) else ():
+            if name in SECRETS and isinstance(inner, str) and inner:
+                secrets.add(inner)
+            collect(inner)
+        for inner in value if isinstance(value, list) else ():
+            collect(inner)
 
     for block in message.blocks:
         if isinstance(block, Thinking | ToolUse | Text):
             collect(block.metadata)
-    return found
+    return secrets
 
 
 def thoughts_of(message: Message) -> set[str]:
-    """What was shown of its reasoning."""
+    """Return the reasoning that was shown."""
     return {block.text for block in message.blocks if isinstance(block, Thinking) and len(block.text) > 8}
 
 
 def due(visit: Visit, messages: list[Message], provider: str, account: str) -> set[str]:
-    """State that this server must see again: of its own whole answers in a turn that still goes on."""
-    found: set[str] = set()
+    """Return the state that this server must get back: of its complete answers in the unfinished turn."""
+    secrets: set[str] = set()
     for message in reversed(messages):
         if message.role is Role.USER:
             break
@@ -288,13 +290,13 @@ def due(visit: Visit, messages: list[Message], provider: str, account: str) -> s
         if origin is None or (origin.provider, origin.account) != (provider, account):
             break
         if message.state is MessageState.COMPLETE and message.tool_uses:
-            found |= secrets_of(message)
-    # Families of chat servers have one way each to take it back; theirs are tested with that dialect.
-    return found if visit.dialect != "openai-chat" else set()
+            secrets |= secrets_of(message)
+    # Each family of chat servers accepts it in its own way, which the tests of that dialect check.
+    return secrets if visit.dialect != "openai-chat" else set()
 
 
 def calls_in(dialect: str, body: Any) -> tuple[list[str], list[str]]:
-    """Ids (for Gemini names) of the calls in a body, and of the results."""
+    """Return the ids (for Gemini the names) of the calls in a body, and of the results."""
     match dialect:
         case "openai-chat":
             messages = body["messages"]
@@ -319,8 +321,8 @@ def calls_in(dialect: str, body: Any) -> tuple[list[str], list[str]]:
             )
 
 
-def _ids(items: list[Any], kind: str, name: str, wanted: str) -> list[str]:
-    return [item[name] for item in items if item.get(kind) == wanted]
+def _ids(items: list[Any], key: str, name: str, expected: str) -> list[str]:
+    return [item[name] for item in items if item.get(key) == expected]
 
 
 async def walk(
@@ -348,17 +350,21 @@ async def test_a_conversation_may_wander(
     await walk(stray, visits, tools, repairs=repairs)
 
 
-# On a push each goes on in the next one; the walks above go through all of them at random.
+# On a push each dialect is followed by the next one; the walks above cover all pairs at random.
 PAIRS = few(
-    [(first, DIALECTS[(at + step) % len(DIALECTS)]) for at, first in enumerate(DIALECTS) for step in (1, 2, 3, 0)],
+    [
+        (first, DIALECTS[(index + step) % len(DIALECTS)])
+        for index, first in enumerate(DIALECTS)
+        for step in (1, 2, 3, 0)
+    ],
     len(DIALECTS),
     "test_a_conversation_may_wander",
 )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_one_that_stays_gives_back_all_its_state(dialect: str) -> None:
-    """Every recording once, each answered and gone on from without a prompt, and then with one."""
+async def test_a_conversation_with_one_dialect_sends_back_all_its_state(dialect: str) -> None:
+    """Visit every recording once, continue without a prompt, and then again with one."""
     for then in ("nothing", "prompt"):
         visits = [
             Visit(dialect, "openrouter", number, None, then, answered=True, outcome=Outcome.SUCCEEDED)

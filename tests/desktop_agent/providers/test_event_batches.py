@@ -1,4 +1,4 @@
-"""The events of an answer, one by one or all that came at once."""
+"""Reading the events of an answer one by one, or all that arrived together."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -13,10 +13,10 @@ A, B, C = ContentDelta("a"), ContentDelta("b"), ContentDelta("c")
 
 
 async def batches(
-    *given: Sequence[ProviderEvent], closed: list[bool], failure: Exception | None = None
+    *sequence: Sequence[ProviderEvent], closed: list[bool], failure: Exception | None = None
 ) -> AsyncGenerator[Sequence[ProviderEvent], None]:
     try:
-        for batch in given:
+        for batch in sequence:
             yield batch
         if failure is not None:
             raise failure

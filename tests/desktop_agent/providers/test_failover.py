@@ -1,4 +1,4 @@
-"""Several addresses as one provider: real adapters and sockets, and scripts where the moment matters."""
+"""Failover between addresses: real adapters and sockets, and scripted providers where timing matters."""
 
 import asyncio
 import json
@@ -63,17 +63,17 @@ def failover(*providers: Provider, clock: Clock | None = None) -> Failover:
     return Failover(providers, addresses, AddressHealth(len(providers), clock or Clock()))
 
 
-async def events(provider: Provider, asked: ModelRequest) -> list[ProviderEvent]:
-    stream = provider.stream(asked)
+async def events(provider: Provider, question: ModelRequest) -> list[ProviderEvent]:
+    stream = provider.stream(question)
     try:
         return [event async for event in stream]
     finally:
         await stream.aclose()
 
 
-async def text(provider: Provider, asked: ModelRequest | None = None) -> str:
-    found = await events(provider, asked or request())
-    return "".join(event.text for event in found if isinstance(event, ContentDelta))
+async def text(provider: Provider, question: ModelRequest | None = None) -> str:
+    received = await events(provider, question or request())
+    return "".join(event.text for event in received if isinstance(event, ContentDelta))
 
 
 @pytest.mark.parametrize("error", [ConnectionFailed("x"), TimedOut("x"), Overloaded("x"), ServerFailed("x")])
@@ -109,49 +109,49 @@ async def test_before_anything_was_said_it_goes_on(before: ProviderEvent) -> Non
     assert await text(failover(broken, ScriptedProvider(HELLO))) == "Hello"
 
 
-@pytest.mark.parametrize("said", [ContentDelta("He"), ThinkingDelta("Hm")])
-async def test_an_answer_that_has_begun_is_never_asked_for_again(said: ProviderEvent) -> None:
+@pytest.mark.parametrize("first_event", [ContentDelta("He"), ThinkingDelta("Hm")])
+async def test_an_answer_that_has_begun_is_never_asked_for_again(first_event: ProviderEvent) -> None:
     second = ScriptedProvider(HELLO)
-    both = failover(ScriptedProvider(Turn(STARTED, said, ConnectionFailed("gone"))), second)
+    combined = failover(ScriptedProvider(Turn(STARTED, first_event, ConnectionFailed("gone"))), second)
     with pytest.raises(ConnectionFailed, match="gone"):
-        await text(both)
+        await text(combined)
     assert second.requests == []
-    assert await text(both) == "Hello"  # the person's own retry goes to the healthy one
+    assert await text(combined) == "Hello"  # the person's own retry goes to the healthy one
 
 
 async def test_a_conversation_stays_where_it_was_answered() -> None:
     clock = Clock()
     first = ScriptedProvider(Turn(ConnectionFailed("x")), HELLO, HELLO)
     second = ScriptedProvider(HELLO, HELLO)
-    both = failover(first, second, clock=clock)
-    await text(both, request("moved"))
+    combined = failover(first, second, clock=clock)
+    await text(combined, request("moved"))
     clock.now += INITIAL_BACKOFF
-    await text(both, request("new"))
-    await text(both, request("moved"))
-    await text(both, request(None))
-    assert [each.conversation_id for each in first.requests] == ["moved", "new", None]
-    assert [each.conversation_id for each in second.requests] == ["moved", "moved"]
+    await text(combined, request("new"))
+    await text(combined, request("moved"))
+    await text(combined, request(None))
+    assert [received.conversation_id for received in first.requests] == ["moved", "new", None]
+    assert [received.conversation_id for received in second.requests] == ["moved", "moved"]
 
 
-async def test_who_is_down_is_not_asked_again_at_once() -> None:
+async def test_an_address_that_is_down_is_not_tried_again_at_once() -> None:
     first, second = ScriptedProvider(Turn(ConnectionFailed("x"))), ScriptedProvider(HELLO, HELLO)
-    both = failover(first, second)
-    await text(both, request("a"))
-    await text(both, request("b"))
+    combined = failover(first, second)
+    await text(combined, request("a"))
+    await text(combined, request("b"))
     assert len(first.requests) == 1
 
 
-async def test_one_request_finds_out_whether_it_is_well_again() -> None:
+async def test_one_request_probes_whether_an_address_works_again() -> None:
     clock = Clock()
     reached, going_on = asyncio.Event(), asyncio.Event()
     first = ScriptedProvider(Turn(ConnectionFailed("x")), Turn(Wait(going_on, reached), ContentDelta("back")))
     second = ScriptedProvider(HELLO, HELLO)
-    both = failover(first, second, clock=clock)
-    await text(both, request("a"))
+    combined = failover(first, second, clock=clock)
+    await text(combined, request("a"))
     clock.now += INITIAL_BACKOFF
-    probe = asyncio.create_task(text(both, request("b")))
+    probe = asyncio.create_task(text(combined, request("b")))
     await reached.wait()
-    assert await text(both, request("d")) == "Hello"
+    assert await text(combined, request("d")) == "Hello"
     going_on.set()
     assert await probe == "back"
 
@@ -160,15 +160,15 @@ async def test_a_probe_that_is_stopped_leaves_the_way_open() -> None:
     clock = Clock()
     reached = asyncio.Event()
     first = ScriptedProvider(Turn(ConnectionFailed("x")), Turn(Wait(asyncio.Event(), reached)), HELLO)
-    both = failover(first, ScriptedProvider(HELLO), clock=clock)
-    await text(both, request("a"))
+    combined = failover(first, ScriptedProvider(HELLO), clock=clock)
+    await text(combined, request("a"))
     clock.now += INITIAL_BACKOFF
-    probe = asyncio.create_task(text(both, request("b")))
+    probe = asyncio.create_task(text(combined, request("b")))
     await reached.wait()
     probe.cancel()
     with pytest.raises(asyncio.CancelledError):
         await probe
-    assert await text(both, request("d")) == "Hello"
+    assert await text(combined, request("d")) == "Hello"
     assert len(first.requests) == 3
 
 
@@ -191,10 +191,10 @@ async def test_with_one_address_the_error_is_its_own() -> None:
 
 
 async def test_it_says_when_another_address_answers() -> None:
-    both = failover(ScriptedProvider(Turn(ConnectionFailed("x")), HELLO), ScriptedProvider(HELLO))
-    first, *_ = await events(both, request())
+    combined = failover(ScriptedProvider(Turn(ConnectionFailed("x")), HELLO), ScriptedProvider(HELLO))
+    first, *_ = await events(combined, request())
     assert isinstance(first, AnswerStarted)
-    assert [str(each) for each in first.adjustments] == ["host2:80/v1 answers instead of host1:80/v1."]
+    assert [str(adjustment) for adjustment in first.adjustments] == ["host2:80/v1 answers instead of host1:80/v1."]
     plain, *_ = await events(failover(ScriptedProvider(HELLO)), request())
     assert plain == STARTED
 
@@ -213,12 +213,12 @@ async def test_totals_are_summed() -> None:
     usage = UsageUpdate(Usage(input_tokens=5, output_tokens=2, cache_read_tokens=1))
     first = ScriptedProvider(Turn(ContentDelta("a"), usage), Turn(ConnectionFailed("x")))
     second = ScriptedProvider(Turn(ContentDelta("b"), usage))
-    both = failover(first, second)
-    assert both.state.last_request_time is None
+    combined = failover(first, second)
+    assert combined.state.last_request_time is None
     before = now()
-    await text(both, request("a"))
-    await text(both, request("b"))
-    state = both.state
+    await text(combined, request("a"))
+    await text(combined, request("b"))
+    state = combined.state
     assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (10, 4, 2)
     assert (state.request_count, state.conversation_turns) == (3, 2)
     assert state.last_request_time is not None
@@ -238,11 +238,11 @@ async def test_counting_and_caching_go_where_the_conversation_is() -> None:
             return await super().prompt_cache(request, seconds=seconds)
 
     first, second = Counting(Turn(ConnectionFailed("x"))), Counting(HELLO)
-    both = failover(first, second)
-    await text(both)
-    await both.count_tokens(request())
+    combined = failover(first, second)
+    await text(combined)
+    await combined.count_tokens(request())
     with pytest.raises(CachingNotSupported):
-        await both.prompt_cache(request())
+        await combined.prompt_cache(request())
     assert (first.asked, second.asked) == (0, 2)
 
 
@@ -273,51 +273,51 @@ LISTING = Reply(json.dumps({"data": [{"id": "a"}]}).encode(), 200, JSON, "length
 
 async def over(stack: AsyncExitStack, http: HttpClient, *replies: Reply) -> tuple[Failover, list[Loopback]]:
     servers = [await stack.enter_async_context(Loopback(reply)) for reply in replies]
-    made = tuple(OpenAIChat(base_url=each.url, api_key=SecretStr("sk-key"), http=http) for each in servers)
-    return Failover(made, tuple(each.url for each in servers)), servers
+    adapters = tuple(OpenAIChat(base_url=server.url, api_key=SecretStr("sk-key"), http=http) for server in servers)
+    return Failover(adapters, tuple(server.url for server in servers)), servers
 
 
 async def test_servers_that_fail_and_one_that_answers(http: HttpClient) -> None:
     async with AsyncExitStack() as stack:
-        gone = await stack.enter_async_context(Loopback(ANSWER))
-        both, servers = await over(stack, http, refusal(503), refusal(500), ANSWER)
-        found = await events(both, request())
-        assert isinstance(found[-1], Done)
+        unused = await stack.enter_async_context(Loopback(ANSWER))
+        combined, servers = await over(stack, http, refusal(503), refusal(500), ANSWER)
+        received = await events(combined, request())
+        assert isinstance(received[-1], Done)
         assert [len(server.requests) for server in servers] == [1, 1, 1]
         assert {server.requests[0].headers["authorization"] for server in servers} == {"Bearer sk-key"}
-        assert gone.requests == []
+        assert unused.requests == []
 
 
 async def test_a_wrong_key_is_not_tried_elsewhere(http: HttpClient) -> None:
     async with AsyncExitStack() as stack:
-        both, servers = await over(stack, http, refusal(401), ANSWER)
+        combined, servers = await over(stack, http, refusal(401), ANSWER)
         with pytest.raises(AuthenticationFailed):
-            await events(both, request())
+            await events(combined, request())
         assert servers[1].requests == []
 
 
 async def test_an_error_in_the_stream_before_any_text(http: HttpClient) -> None:
     broken = Reply(sse({"error": {"message": "overloaded", "code": 503}}, done=False))
     async with AsyncExitStack() as stack:
-        both, servers = await over(stack, http, broken, ANSWER)
-        assert await text(both) == "Hello"
+        combined, servers = await over(stack, http, broken, ANSWER)
+        assert await text(combined) == "Hello"
         assert len(servers[0].requests) == 1
 
 
 async def test_the_listing_of_the_first_that_answers(http: HttpClient) -> None:
     async with AsyncExitStack() as stack:
-        both, servers = await over(stack, http, refusal(500), LISTING)
-        assert [model.id for model in await both.list_models()] == ["a"]
-        assert both.model_info("a") == ModelInfo("a")
-        assert both.picture_limits("a").accepts_urls
-        assert both.dialect == "openai-chat"
-        await both.list_models()
+        combined, servers = await over(stack, http, refusal(500), LISTING)
+        assert [model.id for model in await combined.list_models()] == ["a"]
+        assert combined.model_info("a") == ModelInfo("a")
+        assert combined.picture_limits("a").accepts_urls
+        assert combined.dialect == "openai-chat"
+        await combined.list_models()
         assert len(servers[0].requests) == 1  # it rests
-        await both.aclose()
+        await combined.aclose()
 
 
 async def test_no_listing_at_all(http: HttpClient) -> None:
     async with AsyncExitStack() as stack:
-        both, _ = await over(stack, http, refusal(500), refusal(503))
+        combined, _ = await over(stack, http, refusal(500), refusal(503))
         with pytest.raises(ProviderError, match="2 addresses"):
-            await both.list_models()
+            await combined.list_models()

@@ -1,4 +1,4 @@
-"""Text that is held back to see what it is: tags of reasoning, pieces that may repeat the first. Real sockets."""
+"""Text that is held back until its meaning is known: reasoning tags and possible repetitions. Real sockets."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ async def test_reasoning_in_tags_is_read_in_every_dialect(dialect: Dialect, piec
         assert isinstance(thought, Thinking)
         assert isinstance(text, Text)
         assert (thought.text, text.text) == ("Hm.", "Hello")
-        # It goes back to no server as something that it would refuse.
+        # No server gets it back in a form that it would refuse.
         await client.complete("again")
         assert "Hello" in server.requests[-1].body.decode()
 
@@ -39,7 +39,7 @@ async def test_reasoning_in_tags_is_read_in_every_dialect(dialect: Dialect, piec
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("pieces", [["<thi"], ["ab", "abc"], ["\n <", "seed:th"]], ids=["a tag", "again", "two pieces"])
 async def test_stop_loses_nothing_that_was_received(dialect: Dialect, pieces: list[str]) -> None:
-    # One piece of bytes: when the answer is named, the rest of it was read.
+    # All in one piece: when the answer's id is known, the rest has been read too.
     begun = b"".join(takewhile(lambda event: b"never sent" not in event, said(dialect, [*pieces, "never sent"])))
     async with (
         Loopback(Reply(begun, hold=asyncio.Event())) as server,
@@ -64,10 +64,10 @@ OPEN_REASONING: list[dict[str, Any]] = [
 
 
 def begun(dialect: str, shape: str) -> bytes:
-    """An answer up to a place where something of it is held back."""
+    """Return an answer up to a place where part of it is held back."""
     if shape == "a step":
         created = {"type": "response.created", "response": {"id": "resp_1"}}
-        return b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in (created, *OPEN_REASONING))
+        return b"".join(f"data: {json.dumps(frame)}\n\n".encode() for frame in (created, *OPEN_REASONING))
     pieces = {"a tag": ["<think>Hm, ", "so</thi"], "again": ["I am here", "I am here, and so are you."]}[shape]
     return b"".join(takewhile(lambda event: b"never sent" not in event, said(dialect, [*pieces, "never sent"])))
 
@@ -129,7 +129,7 @@ REPORTED = {
 
 @pytest.mark.parametrize("dialect", [dialect for dialect in DIALECTS if dialect in REPORTED])
 async def test_stop_keeps_what_the_server_said_that_was_used(dialect: Dialect) -> None:
-    """It is billed, stopped or not. In the Responses dialect nothing is said before the end."""
+    """Usage is billed, stopped or not. The Responses dialect reports none before the end."""
     async with (
         Loopback(Reply(REPORTED[dialect], hold=asyncio.Event())) as server,
         Client(model="m", dialect=dialect, base_url=f"{server.root}/{ROOTS[dialect]}") as client,

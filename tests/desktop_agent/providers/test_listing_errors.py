@@ -1,4 +1,4 @@
-"""Errors that servers send in place of their models, with status 200 and in shapes of their own."""
+"""Errors that servers send in place of a model listing, with status 200 and in their own formats."""
 
 import json
 from typing import Any
@@ -30,22 +30,22 @@ async def listed(dialect: str, body: Any) -> tuple[ModelInfo, ...]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
-    ("body", "kind"),
+    ("body", "error_type"),
     [
         ({"object": "error", "message": WORDS, "code": 401}, AuthenticationFailed),
         ({"code": 401, "msg": WORDS, "data": None}, AuthenticationFailed),
         ([{"error": {"code": 400, "message": WORDS, "status": "INVALID_ARGUMENT"}}], InvalidRequest),
-        # It may be how a server says that it lists nothing: what the person types counts then.
+        # A server may say so if it lists nothing; then the person can type a model.
         ({"message": WORDS}, UnreadableAnswer),
         ({"detail": WORDS}, UnreadableAnswer),
         ({"success": False, "msg": WORDS}, UnreadableAnswer),
         ({"errors": [{"message": WORDS}]}, UnreadableAnswer),
     ],
 )
-async def test_an_error_in_place_of_models_is_told(dialect: str, body: Any, kind: type[ProviderError]) -> None:
+async def test_an_error_in_place_of_models_is_told(dialect: str, body: Any, error_type: type[ProviderError]) -> None:
     with pytest.raises(ProviderError, match=WORDS) as caught:
         await listed(dialect, body)
-    assert type(caught.value) is kind
+    assert type(caught.value) is error_type
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses"])
@@ -60,4 +60,4 @@ async def test_an_empty_listing_is_an_error_only_where_it_says_so(dialect: str) 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_an_error_of_zeros_and_empty_words_is_none(dialect: str) -> None:
     entries = {"data": [{"id": "m"}], "models": [{"name": "models/m"}]}
-    assert [each.id for each in await listed(dialect, {**entries, "error": {"code": 0, "message": ""}})] == ["m"]
+    assert [model.id for model in await listed(dialect, {**entries, "error": {"code": 0, "message": ""}})] == ["m"]

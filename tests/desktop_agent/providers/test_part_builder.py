@@ -1,4 +1,4 @@
-"""The one assembler: text, thinking, blocks, and the end. Shapes of servers are tested with their dialects."""
+"""The part builder: text, thinking, blocks and the end. Formats of servers are tested with their dialects."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,13 +34,13 @@ def builder(**more: Any) -> PartBuilder:
 
 
 def test_a_text_is_closed_once_with_what_belongs_to_it() -> None:
-    made = builder()
-    made.main.text("a")
-    made.main.end_text((CITATION,), id="1")
-    made.main.end_text(id="2")
-    made.main.text("b")
-    made.main.end_text()
-    assert made.take_events() == [
+    parts = builder()
+    parts.main.text("a")
+    parts.main.end_text((CITATION,), id="1")
+    parts.main.end_text(id="2")
+    parts.main.text("b")
+    parts.main.end_text()
+    assert parts.take_events() == [
         ContentDelta("a"),
         TextClosed("p", {"id": "1"}, (CITATION,)),
         ContentDelta("b"),
@@ -49,51 +49,51 @@ def test_a_text_is_closed_once_with_what_belongs_to_it() -> None:
 
 
 def test_nothing_is_closed_where_no_text_is_open_but_citations_are_never_lost() -> None:
-    made = builder()
-    made.main.end_text((CITATION,))
-    made.main.thinking("hm")
-    made.main.end_text()
-    made.end(StopReason.END_TURN, "stop")
-    *_, end = made.take_events()
+    parts = builder()
+    parts.main.end_text((CITATION,))
+    parts.main.thinking("hm")
+    parts.main.end_text()
+    parts.end(StopReason.END_TURN, "stop")
+    *_, end = parts.take_events()
     assert end.details["citations"] == [{"title": "t", "url": "https://x.example", "start": 0, "end": 1}]
 
 
 def test_text_before_thinking_calls_and_blocks_is_over() -> None:
     for after in (
-        lambda made: made.main.thinking("hm"),
-        lambda made: made.add_call_fragment(index=0, id="c", name="f", arguments="{}"),
-        lambda made: made.add_block(STEP),
+        lambda parts: parts.main.thinking("hm"),
+        lambda parts: parts.add_call_fragment(index=0, id="c", name="f", arguments="{}"),
+        lambda parts: parts.add_block(STEP),
     ):
-        made = builder()
-        made.main.text("a")
-        after(made)
-        made.take_events()
-        made.main.end_text(id="late")
-        assert not any(isinstance(event, TextClosed) for event in made.take_events())
+        parts = builder()
+        parts.main.text("a")
+        after(parts)
+        parts.take_events()
+        parts.main.end_text(id="late")
+        assert not any(isinstance(event, TextClosed) for event in parts.take_events())
 
 
 def test_lone_halves_of_characters_never_get_into_state() -> None:
-    made = builder()
-    made.main.text("a\ud83d")
-    made.main.end_text(id="\ud83d")
-    assert made.take_events() == [ContentDelta("a"), ContentDelta("\ufffd"), TextClosed("p", {"id": "\ufffd"})]
+    parts = builder()
+    parts.main.text("a\ud83d")
+    parts.main.end_text(id="\ud83d")
+    assert parts.take_events() == [ContentDelta("a"), ContentDelta("\ufffd"), TextClosed("p", {"id": "\ufffd"})]
 
 
 def test_tags_are_settled_before_a_text_is_closed() -> None:
-    made = builder(tags=ThinkTags())
-    made.main.text("<thi")
-    made.main.end_text(id="1")
-    assert made.take_events() == [ContentDelta("<thi"), TextClosed("p", {"id": "1"})]
+    parts = builder(tags=ThinkTags())
+    parts.main.text("<thi")
+    parts.main.end_text(id="1")
+    assert parts.take_events() == [ContentDelta("<thi"), TextClosed("p", {"id": "1"})]
 
 
 def test_whole_blocks_stand_in_their_place_and_are_something() -> None:
-    made = builder()
-    made.main.thinking("hm")
-    made.add_block(STEP)
-    made.main.text("a")
-    made.add_block(UNKNOWN)
-    made.end(StopReason.END_TURN, "stop")
-    assert made.take_events() == [
+    parts = builder()
+    parts.main.thinking("hm")
+    parts.add_block(STEP)
+    parts.main.text("a")
+    parts.add_block(UNKNOWN)
+    parts.end(StopReason.END_TURN, "stop")
+    assert parts.take_events() == [
         ThinkingDelta("hm"),
         ThinkingBlock("hm", "p"),
         STEP,
@@ -108,72 +108,72 @@ def test_whole_blocks_stand_in_their_place_and_are_something() -> None:
 
 
 def test_the_first_name_of_an_answer_counts() -> None:
-    made = builder()
+    parts = builder()
     for name in (None, "", 7, "r1", "r2"):
-        made.set_response_id(name)
-    assert made.take_events() == [AnswerNamed("r1")]
+        parts.set_response_id(name)
+    assert parts.take_events() == [AnswerNamed("r1")]
     long = builder()
     long.set_response_id("r" * 5000)
     assert len(long.take_events()[0].response_id) == 256
 
 
 def test_the_name_of_an_answer_is_kept_as_one_text_without_the_key() -> None:
-    made = builder()
-    made.redact_key = lambda text: text.replace("KEY", "***")
-    made.set_response_id("r-KEY-\ud83d")
-    assert made.take_events() == [AnswerNamed("r-***-\ufffd")]
+    parts = builder()
+    parts.redact_key = lambda text: text.replace("KEY", "***")
+    parts.set_response_id("r-KEY-\ud83d")
+    assert parts.take_events() == [AnswerNamed("r-***-\ufffd")]
 
 
 def test_each_event_is_taken_once_and_progress_counts_it_before_and_after() -> None:
-    made = builder()
+    parts = builder()
     pieces: list[Callable[[], None]] = [
-        lambda: made.main.text("a"),
-        lambda: made.main.thinking("hm"),
-        # Without an id it cannot be shown before its end.
-        lambda: made.add_call_fragment(index=0, name="f", arguments='{"x":'),
-        lambda: made.add_call_fragment(index=0, arguments="1}"),
-        lambda: made.add_block(STEP),
+        lambda: parts.main.text("a"),
+        lambda: parts.main.thinking("hm"),
+        # A call without an id is not shown before its end.
+        lambda: parts.add_call_fragment(index=0, name="f", arguments='{"x":'),
+        lambda: parts.add_call_fragment(index=0, arguments="1}"),
+        lambda: parts.add_block(STEP),
     ]
     for add in pieces:
-        before = made.progress
+        before = parts.progress
         add()
-        grown = made.progress
-        assert grown > before
-        made.take_events()
-        assert (made.take_events(), made.progress) == ([], grown)
+        progress = parts.progress
+        assert progress > before
+        parts.take_events()
+        assert (parts.take_events(), parts.progress) == ([], progress)
 
 
 def test_what_was_adapted_is_reported_once() -> None:
-    made = builder()
+    parts = builder()
     first, second = Sentence("One."), Sentence("Two.")
     for sentence in (first, second, first):
-        made.note_adjustment(sentence)
-    assert made.take_events() == [RequestAdjusted((first,)), RequestAdjusted((second,))]
-    made.note_adjustment(second)
-    assert made.take_events() == []
+        parts.note_adjustment(sentence)
+    assert parts.take_events() == [RequestAdjusted((first,)), RequestAdjusted((second,))]
+    parts.note_adjustment(second)
+    assert parts.take_events() == []
 
 
 @pytest.mark.parametrize("says_again", [False, True])
 def test_what_a_server_says_again_is_passed_over_only_where_it_may_be_a_repetition(says_again: bool) -> None:
-    made = builder(may_repeat=True) if says_again else builder()
+    parts = builder(may_repeat=True) if says_again else builder()
     pieces = ["I am here.", "I am here. And", "I am here. And you?"]
     for piece in pieces:
-        made.main.text(piece)
-    made.close_parts()
-    shown = "".join(event.text for event in made.take_events() if isinstance(event, ContentDelta))
-    assert shown == (pieces[-1] if says_again else "".join(pieces))
+        parts.main.text(piece)
+    parts.close_parts()
+    text = "".join(event.text for event in parts.take_events() if isinstance(event, ContentDelta))
+    assert text == (pieces[-1] if says_again else "".join(pieces))
 
 
 def test_pieces_of_items_side_by_side_are_shown_as_they_come() -> None:
-    made = builder()
+    parts = builder()
     for number in (5, 2):
-        made.open_item(number)
-        made.part(number).text(f"a{number}")
-    made.part(5).thinking("hm")
-    made.part(2).text("b2")
-    made.part(2).end_text(id="2")
-    made.part(5).end_thinking(id="5")
-    assert made.take_events() == [
+        parts.open_item(number)
+        parts.part(number).text(f"a{number}")
+    parts.part(5).thinking("hm")
+    parts.part(2).text("b2")
+    parts.part(2).end_text(id="2")
+    parts.part(5).end_thinking(id="5")
+    assert parts.take_events() == [
         ContentDelta("a5", None, 5),
         ContentDelta("a2", None, 2),
         ThinkingDelta("hm", 5),
@@ -184,40 +184,40 @@ def test_pieces_of_items_side_by_side_are_shown_as_they_come() -> None:
 
 
 def test_whole_blocks_wait_for_the_items_beside_theirs_and_follow_in_order() -> None:
-    made = builder()
+    parts = builder()
     for number in (5, 2):
-        made.open_item(number)
-    made.add_block(STEP, 5)
-    made.add_call_fragment(index=0, id="c", name="f", arguments="{}")
-    made.take_events()
-    assert made.end_calls(number=2) == 1
-    made.end_item(5)
-    assert made.take_events() == []
-    made.end_item(2)
-    assert made.take_events() == [ToolUse(id="c", name="f", input={}), STEP]
-    made.end_item(2)
-    assert made.take_events() == []
-    # One that is alone waits for nobody, nor does what comes when no item is open any more.
-    made.open_item(7)
-    made.add_block(UNKNOWN, 7)
-    assert made.take_events() == [UNKNOWN]
-    made.end_item(7)
-    made.add_block(STEP, 8)
-    assert made.take_events() == [STEP]
+        parts.open_item(number)
+    parts.add_block(STEP, 5)
+    parts.add_call_fragment(index=0, id="c", name="f", arguments="{}")
+    parts.take_events()
+    assert parts.end_calls(number=2) == 1
+    parts.end_item(5)
+    assert parts.take_events() == []
+    parts.end_item(2)
+    assert parts.take_events() == [ToolUse(id="c", name="f", input={}), STEP]
+    parts.end_item(2)
+    assert parts.take_events() == []
+    # A block of the only open item does not wait, nor does one when no item is open.
+    parts.open_item(7)
+    parts.add_block(UNKNOWN, 7)
+    assert parts.take_events() == [UNKNOWN]
+    parts.end_item(7)
+    parts.add_block(STEP, 8)
+    assert parts.take_events() == [STEP]
 
 
 def test_the_end_closes_what_is_still_open_and_lets_nothing_wait() -> None:
-    made = builder()
+    parts = builder()
     for number in (5, 2):
-        made.open_item(number)
-        made.part(number).thinking(f"t{number}")
-    made.add_block(STEP, 5)
-    made.add_block(UNKNOWN, 2)
-    made.add_call_fragment(index=0, id="c", name="f", arguments="{}")
-    made.main.thinking("hm")
-    made.take_events()
-    made.end(StopReason.END_TURN, "stop")
-    assert made.take_events() == [
+        parts.open_item(number)
+        parts.part(number).thinking(f"t{number}")
+    parts.add_block(STEP, 5)
+    parts.add_block(UNKNOWN, 2)
+    parts.add_call_fragment(index=0, id="c", name="f", arguments="{}")
+    parts.main.thinking("hm")
+    parts.take_events()
+    parts.end(StopReason.END_TURN, "stop")
+    assert parts.take_events() == [
         ThinkingBlock("hm", "p"),
         ThinkingBlock("t2", "p", {}, 2),
         ThinkingBlock("t5", "p", {}, 5),
@@ -229,113 +229,113 @@ def test_the_end_closes_what_is_still_open_and_lets_nothing_wait() -> None:
 
 
 def test_thinking_is_closed_with_its_state() -> None:
-    made = builder()
-    made.main.thinking("hm", field="f")
-    made.main.end_thinking(signature="S")
-    made.main.end_thinking()
-    assert made.take_events() == [
+    parts = builder()
+    parts.main.thinking("hm", field="f")
+    parts.main.end_thinking(signature="S")
+    parts.main.end_thinking()
+    assert parts.take_events() == [
         ThinkingDelta("hm"),
         ThinkingBlock("hm", "p", {"field": "f", "signature": "S"}),
     ]
 
 
 def test_pieces_carry_the_phase_of_their_moment() -> None:
-    made = builder()
-    made.main.phase = "commentary"
-    made.main.text("a")
-    made.main.text("ä")
-    made.main.phase = None
-    made.main.text("b")
-    assert made.take_events() == [ContentDelta("a", "commentary"), ContentDelta("ä", "commentary"), ContentDelta("b")]
+    parts = builder()
+    parts.main.phase = "commentary"
+    parts.main.text("a")
+    parts.main.text("ä")
+    parts.main.phase = None
+    parts.main.text("b")
+    assert parts.take_events() == [ContentDelta("a", "commentary"), ContentDelta("ä", "commentary"), ContentDelta("b")]
 
 
 def test_arguments_are_kept_as_they_were_written_where_that_is_asked_for() -> None:
-    def written(arguments: str, *, keeps: bool) -> ToolUse:
-        made = builder(keeps_arguments=True) if keeps else builder()
-        made.add_call_fragment(index=0, id="c", name="f", arguments=arguments)
-        made.end_calls()
-        (call,) = [event for event in made.take_events() if isinstance(event, ToolUse)]
+    def call_with(arguments: str, *, keeps: bool) -> ToolUse:
+        parts = builder(keeps_arguments=True) if keeps else builder()
+        parts.add_call_fragment(index=0, id="c", name="f", arguments=arguments)
+        parts.end_calls()
+        (call,) = [event for event in parts.take_events() if isinstance(event, ToolUse)]
         return call
 
     spaced = '{ "a":  1.0 }'
-    assert written(spaced, keeps=True).metadata == {"arguments": spaced}
-    assert written(spaced, keeps=True).provider == "p"
-    assert written(spaced, keeps=False).metadata == {}
-    assert written('{"a":1}', keeps=True).metadata == {}
-    assert written('{"a":1}', keeps=True).provider == ""
-    assert written('{"a":', keeps=True).metadata == {}
-    # What is read generously here would be refused elsewhere.
-    assert written('{"a":"x\ny"}', keeps=True).input == {"a": "x\ny"}
-    assert written('{"a":"x\ny"}', keeps=True).metadata == {}
+    assert call_with(spaced, keeps=True).metadata == {"arguments": spaced}
+    assert call_with(spaced, keeps=True).provider == "p"
+    assert call_with(spaced, keeps=False).metadata == {}
+    assert call_with('{"a":1}', keeps=True).metadata == {}
+    assert call_with('{"a":1}', keeps=True).provider == ""
+    assert call_with('{"a":', keeps=True).metadata == {}
+    # Arguments that are invalid JSON would be refused by servers.
+    assert call_with('{"a":"x\ny"}', keeps=True).input == {"a": "x\ny"}
+    assert call_with('{"a":"x\ny"}', keeps=True).metadata == {}
 
 
 def test_what_belongs_to_a_call_is_kept_with_it() -> None:
-    made = builder()
-    made.add_call_fragment(index=0, id="a", name="f", arguments="{}")
-    made.add_call_fragment(index=1, id="b", name="g", arguments="{}")
-    made.calls.attach_metadata("a", {"signature": "A\ud83d"})
-    made.calls.attach_metadata(None, {"signature": "B"})
-    made.calls.attach_metadata("unknown", {"more": 1})
-    made.end_calls()
-    calls = [event for event in made.take_events() if isinstance(event, ToolUse)]
+    parts = builder()
+    parts.add_call_fragment(index=0, id="a", name="f", arguments="{}")
+    parts.add_call_fragment(index=1, id="b", name="g", arguments="{}")
+    parts.calls.attach_metadata("a", {"signature": "A\ud83d"})
+    parts.calls.attach_metadata(None, {"signature": "B"})
+    parts.calls.attach_metadata("unknown", {"more": 1})
+    parts.end_calls()
+    calls = [event for event in parts.take_events() if isinstance(event, ToolUse)]
     assert [(call.metadata, call.provider) for call in calls] == [
         ({"signature": "A\ufffd"}, "p"),
         ({"signature": "B", "more": 1}, "p"),
     ]
-    made.calls.attach_metadata("a", {"late": 1})
+    parts.calls.attach_metadata("a", {"late": 1})
 
 
 def test_the_state_of_a_call_stands_right_before_it() -> None:
-    made = builder()
-    made.main.text("a")
+    parts = builder()
+    parts.main.text("a")
     for call_id in ("c", "d"):
-        made.add_call_fragment(index=len(call_id), id=call_id, name="f", arguments="{}")
-    made.attach_call_state("d", field="x", half="\ud83d")
-    made.take_events()
-    assert made.end_calls() == 2
+        parts.add_call_fragment(index=len(call_id), id=call_id, name="f", arguments="{}")
+    parts.attach_call_state("d", field="x", half="\ud83d")
+    parts.take_events()
+    assert parts.end_calls() == 2
     first, second = (ToolUse(id=call_id, name="f", input={}) for call_id in ("c", "d"))
     state = ThinkingBlock("", "p", {"field": "x", "half": "\ufffd", "call_id": "d"})
-    assert made.take_events() == [first, state, second]
+    assert parts.take_events() == [first, state, second]
 
 
 @pytest.mark.parametrize("filler", [{}, {"index": 0}, {"index": 0, "id": "", "name": "", "arguments": ""}])
 def test_filler_beside_a_text_closes_nothing(filler: dict[str, Any]) -> None:
-    made = builder()
-    made.main.text("a")
-    made.add_call_fragment(**filler)
-    made.main.end_text(id="1")
-    assert made.take_events() == [ContentDelta("a"), TextClosed("p", {"id": "1"})]
+    parts = builder()
+    parts.main.text("a")
+    parts.add_call_fragment(**filler)
+    parts.main.end_text(id="1")
+    assert parts.take_events() == [ContentDelta("a"), TextClosed("p", {"id": "1"})]
 
 
 def test_calls_may_end_one_by_one() -> None:
-    made = builder()
-    made.add_call_fragment(index=0, id="a", name="f", arguments='{"x":')
-    made.add_call_fragment(index=1, id="b", name="g", arguments="{}")
-    assert made.end_calls(index=7) == 0
-    assert made.end_calls(index=1) == 1
-    made.add_call_fragment(index=0, arguments="1}")
-    assert made.end_calls(index=0) == 1
-    assert made.end_calls() == 0
-    calls = [event for event in made.take_events() if isinstance(event, ToolUse)]
+    parts = builder()
+    parts.add_call_fragment(index=0, id="a", name="f", arguments='{"x":')
+    parts.add_call_fragment(index=1, id="b", name="g", arguments="{}")
+    assert parts.end_calls(index=7) == 0
+    assert parts.end_calls(index=1) == 1
+    parts.add_call_fragment(index=0, arguments="1}")
+    assert parts.end_calls(index=0) == 1
+    assert parts.end_calls() == 0
+    calls = [event for event in parts.take_events() if isinstance(event, ToolUse)]
     assert [(call.id, call.input) for call in calls] == [("b", {}), ("a", {"x": 1})]
     # Ended calls still make it a turn with tools.
-    made.end(StopReason.END_TURN, "stop")
-    assert made.take_events() == [MessageDelta(StopReason.TOOL_USE, "stop")]
+    parts.end(StopReason.END_TURN, "stop")
+    assert parts.take_events() == [MessageDelta(StopReason.TOOL_USE, "stop")]
 
 
 def test_an_index_that_is_used_again_after_its_end_is_another_call() -> None:
-    made = builder()
+    parts = builder()
     for call_id in ("a", "b"):
-        made.add_call_fragment(index=0, id=call_id, name="f", arguments="{}")
-        made.end_calls(index=0)
-    assert [event.id for event in made.take_events() if isinstance(event, ToolUse)] == ["a", "b"]
+        parts.add_call_fragment(index=0, id=call_id, name="f", arguments="{}")
+        parts.end_calls(index=0)
+    assert [event.id for event in parts.take_events() if isinstance(event, ToolUse)] == ["a", "b"]
 
 
 def test_usage_is_told_at_the_end_and_details_are_joined() -> None:
-    made = builder()
-    made.usage = Usage(input_tokens=1)
-    made.end(StopReason.END_TURN, None, {"x": 1})
-    assert made.take_events() == [
+    parts = builder()
+    parts.usage = Usage(input_tokens=1)
+    parts.end(StopReason.END_TURN, None, {"x": 1})
+    assert parts.take_events() == [
         MessageDelta(StopReason.END_TURN, None, {"x": 1, "empty": True}),
         UsageUpdate(Usage(input_tokens=1)),
     ]
@@ -345,16 +345,16 @@ CUT, DONE = '{"x": "un', '{"x": 1}'
 
 
 @pytest.mark.parametrize(
-    ("reason", "arguments", "found", "details", "calls"),
+    ("reason", "arguments", "expected", "details", "calls"),
     [
-        # Any call is believed over the reason, unless the answer was cut or refused.
+        # A call counts more than the reason, unless the answer was cut or refused.
         (StopReason.END_TURN, DONE, StopReason.TOOL_USE, None, 1),
         (StopReason.TOOL_USE, DONE, StopReason.TOOL_USE, None, 1),
         (StopReason.STOP_SEQUENCE, DONE, StopReason.TOOL_USE, None, 1),
         (StopReason.UNKNOWN, CUT, StopReason.TOOL_USE, None, 1),
         (StopReason.REFUSAL, DONE, StopReason.REFUSAL, None, 1),
         (StopReason.MAX_TOKENS, DONE, StopReason.MAX_TOKENS, None, 1),
-        # After a cut only what is whole counts.
+        # After a cut only complete calls count.
         (StopReason.MAX_TOKENS, CUT, StopReason.MAX_TOKENS, None, 0),
         (StopReason.CONTENT_FILTER, CUT, StopReason.CONTENT_FILTER, None, 0),
         # Without any call.
@@ -365,36 +365,38 @@ CUT, DONE = '{"x": "un', '{"x": 1}'
     ],
 )
 def test_the_reason_of_the_end_is_corrected_by_what_came(
-    reason: StopReason, arguments: str | None, found: StopReason, details: dict[str, Any] | None, calls: int
+    reason: StopReason, arguments: str | None, expected: StopReason, details: dict[str, Any] | None, calls: int
 ) -> None:
-    made = builder()
+    parts = builder()
     if arguments is not None:
-        made.add_call_fragment(index=0, id="c", name="f", arguments=arguments)
-    made.end(reason, "raw \ud83d")
-    events = made.take_events()
-    assert events[-1] == MessageDelta(found, "raw \ufffd", details)
+        parts.add_call_fragment(index=0, id="c", name="f", arguments=arguments)
+    parts.end(reason, "raw \ud83d")
+    events = parts.take_events()
+    assert events[-1] == MessageDelta(expected, "raw \ufffd", details)
     assert len([event for event in events if isinstance(event, ToolUse)]) == calls
 
 
 def test_details_can_be_written_down() -> None:
-    made = builder()
-    made.end(StopReason.REFUSAL, None, {"half \ud83d": ["\ude00"]})
-    (end,) = made.take_events()
+    parts = builder()
+    parts.end(StopReason.REFUSAL, None, {"half \ud83d": ["\ude00"]})
+    (end,) = parts.take_events()
     assert isinstance(end, MessageDelta)
     assert end.details == {"half \ufffd": ["\ufffd"]}
 
 
 @given(st.lists(st.tuples(st.sampled_from(["text", "thinking"]), st.text(max_size=4)), max_size=20))
 def test_pieces_together_are_what_came_and_blocks_what_was_shown(pieces: list[tuple[str, str]]) -> None:
-    made = builder()
+    parts = builder()
     for kind, piece in pieces:
-        getattr(made.main, kind)(piece)
-    made.close_parts()
-    events = made.take_events()
-    whole = {kind: "".join(piece for each, piece in pieces if each == kind) for kind in ("text", "thinking")}
-    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == whole["text"]
-    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == whole["thinking"]
-    assert "".join(event.text for event in events if isinstance(event, ThinkingBlock)) == whole["thinking"]
+        getattr(parts.main, kind)(piece)
+    parts.close_parts()
+    events = parts.take_events()
+    expected = {
+        kind: "".join(piece for piece_kind, piece in pieces if piece_kind == kind) for kind in ("text", "thinking")
+    }
+    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == expected["text"]
+    assert "".join(event.text for event in events if isinstance(event, ThinkingDelta)) == expected["thinking"]
+    assert "".join(event.text for event in events if isinstance(event, ThinkingBlock)) == expected["thinking"]
 
 
 def test_made_ids_are_unique() -> None:

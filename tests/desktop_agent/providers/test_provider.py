@@ -18,17 +18,17 @@ from tests.frame.patience import PATIENCE
 def test_every_preset_is_understood() -> None:
     http = HttpClient()
     for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS):
-        made = make_provider(endpoint.dialect, endpoint.base_url, SecretStr("k"), http)
-        assert made.dialect == endpoint.dialect
+        provider = make_provider(endpoint.dialect, endpoint.base_url, SecretStr("k"), http)
+        assert provider.dialect == endpoint.dialect
         assert catalogue_vendor(endpoint.dialect, endpoint.base_url) == endpoint.id
         if endpoint.dialect == "openai-chat":
-            assert isinstance(made, OpenAIChat)
-            assert made.quirks.family == endpoint.id
+            assert isinstance(provider, OpenAIChat)
+            assert provider.quirks.family == endpoint.id
 
 
 def test_presets_can_be_told_apart_and_keep_keys_safe() -> None:
     presets = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
-    assert len({each.id for each in presets}) == len({each.title for each in presets}) == len(presets)
+    assert len({preset.id for preset in presets}) == len({preset.title for preset in presets}) == len(presets)
     for endpoint in LOCAL_SERVERS:
         assert endpoint.base_url.startswith("http://127.0.0.1:")
         assert not endpoint.needs_key
@@ -85,7 +85,7 @@ def test_addresses_that_are_none(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "asked"),
+    ("base", "expected"),
     [
         ("/v1", "/v1/chat/completions"),
         ("/v1/", "/v1/chat/completions"),
@@ -96,11 +96,11 @@ def test_addresses_that_are_none(url: str) -> None:
         ("/v1#x", "/v1/chat/completions"),
     ],
 )
-async def test_addresses_are_joined_as_the_sdk_does(base: str, asked: str) -> None:
+async def test_addresses_are_joined_as_the_sdk_does(base: str, expected: str) -> None:
     http = HttpClient()
     async with Loopback(Reply(sse(chunk({"content": "x"}, "stop")))) as server:
         await ask(make_provider("openai-chat", server.root + base, None, http))
-        assert server.requests[0].path == asked
+        assert server.requests[0].path == expected
     await http.aclose()
 
 
@@ -122,5 +122,7 @@ print(before, rooms + "gemini" in sys.modules, rooms + "anthropic" in sys.module
 
 
 def test_dialects_in_use_are_imported_and_no_others():
-    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=PATIENCE)
-    assert run.stdout == "False True False\n"
+    process = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert process.stdout == "False True False\n"

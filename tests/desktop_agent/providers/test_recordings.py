@@ -1,4 +1,4 @@
-"""Every recorded stream of every dialect: cut everywhere in memory, and over a real connection.
+"""Every recorded stream of every dialect, cut at every offset in memory, and sent over a real connection.
 
 A reader sees frames and no bytes, so that equal frames make equal events: all cuttings are compared as frames, which
 costs a tenth, and folded to events once.
@@ -44,7 +44,7 @@ def name(path: Path) -> str:
 
 
 def frames_of(chunks: list[bytes]) -> tuple[list[Frame], int, str]:
-    """What a decoder makes of them, and what it says of the rest."""
+    """Return the frames, the number of bad events, and the first unexpected line."""
     decoder = SseDecoder()
     frames = [frame for chunk in chunks for frame in decoder.feed(chunk)] + decoder.finish()
     return frames, decoder.bad_events, decoder.unexpected_line
@@ -60,18 +60,18 @@ def fold(path: Path, frames: list[Frame]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("path", STREAMS, ids=name)
 def test_the_cutting_makes_no_difference(path: Path) -> None:
     data = path.read_bytes()
-    whole = frames_of([data])
-    matches(fold(path, whole[0]), expected(path)["events"])
+    uncut = frames_of([data])
+    matches(fold(path, uncut[0]), expected(path)["events"])
     for size in SIZES:
-        assert frames_of(pieces(data, size)) == whole, size
+        assert frames_of(pieces(data, size)) == uncut, size
     chance = random.Random(path.name)
     cuttings = [chance.sample(range(1, len(data)), chance.randint(1, 12)) for _ in range(25)]
     for offsets in (splits(path), *cuttings):
-        assert frames_of(cut_at(data, offsets)) == whole, offsets
-    # A long stream says the same thing in the same shape many times over.
+        assert frames_of(cut_at(data, offsets)) == uncut, offsets
+    # A long stream repeats the same shapes, so fewer offsets are enough.
     step = 1 if len(data) <= ALL_OFFSETS else 1 + len(data) // 400
     for offset in {*splits(path), *range(1, len(data), step)}:
-        assert frames_of(cut_at(data, [offset])) == whole, offset
+        assert frames_of(cut_at(data, [offset])) == uncut, offset
 
 
 def of_medium_length(folder: str) -> Path:
@@ -80,23 +80,23 @@ def of_medium_length(folder: str) -> Path:
 
 
 def connections() -> list[tuple[Path, int, Framing]]:
-    """Each stream once, in a way that goes round; one of each dialect in all ways."""
+    """Return each stream once with alternating sizes and framings, and one stream of each dialect with all."""
     once = [(path, *WAYS[number % len(WAYS)]) for number, path in enumerate(STREAMS)]
-    every = [(of_medium_length(folder), *way) for folder in READERS for way in WAYS]
-    return list(dict.fromkeys([*once, *every]))
+    all_ways = [(of_medium_length(folder), *framing_and_size) for folder in READERS for framing_and_size in WAYS]
+    return list(dict.fromkeys([*once, *all_ways]))
 
 
 @pytest.mark.parametrize(
     ("path", "size", "framing"), connections(), ids=lambda value: name(value) if isinstance(value, Path) else str(value)
 )
 async def test_over_a_connection(path: Path, size: int, framing: Framing) -> None:
-    about = expected(path)
+    recording = expected(path)
     http = HttpClient()
     dialect = "openai-chat" if path.parent.name == "compat" else path.parent.name
-    reply = Reply(pieces(path.read_bytes(), size), about["http_status"], about["headers"], framing)  # noqa: ASYNC240 - nothing else waits here
+    reply = Reply(pieces(path.read_bytes(), size), recording["http_status"], recording["headers"], framing)  # noqa: ASYNC240 - nothing else waits here
     async with Loopback(reply) as server:
-        found = await ask(make_provider(dialect, f"{server.root}/{ROOTS[dialect]}", None, http))
-        matches(found, about["events"])
+        received = await ask(make_provider(dialect, f"{server.root}/{ROOTS[dialect]}", None, http))
+        matches(received, recording["events"])
         await http.aclose()
 
 

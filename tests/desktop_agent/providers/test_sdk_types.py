@@ -1,4 +1,4 @@
-"""The judges judge: each kind of mistake is found in each dialect, at any depth, and what is allowed is needed."""
+"""The SDK checks find each kind of mistake in each dialect, at any depth, and every allowed deviation is needed."""
 
 import asyncio
 import json
@@ -30,8 +30,8 @@ def responses(*items: Json, **more: Any) -> Json:
     return {"model": "m", "input": list(items) or "hi", "stream": True, "store": False, **more}
 
 
-def messages(*given: Json, **more: Any) -> Json:
-    return {"model": "m", "max_tokens": 9, "messages": list(given) or [USER], "stream": True, **more}
+def messages(*history: Json, **more: Any) -> Json:
+    return {"model": "m", "max_tokens": 9, "messages": list(history) or [USER], "stream": True, **more}
 
 
 def gemini(*parts: Json, **more: Any) -> Json:
@@ -191,9 +191,9 @@ def test_what_is_right_passes(path: str, body: Json) -> None:
     assert judge(path, body) == []
 
 
-@pytest.mark.parametrize(("path", "body", "place"), BAD)
-def test_what_is_wrong_is_found_where_it_is(path: str, body: Any, place: str) -> None:
-    assert place in [line.partition(":")[0] for line in judge(path, body)]
+@pytest.mark.parametrize(("path", "body", "expected_path"), BAD)
+def test_what_is_wrong_is_found_where_it_is(path: str, body: Any, expected_path: str) -> None:
+    assert expected_path in [line.partition(":")[0] for line in judge(path, body)]
 
 
 def test_a_beta_header_brings_the_beta_types() -> None:
@@ -252,7 +252,7 @@ def test_what_is_allowed_would_be_refused(allowance: Allowance) -> None:
 
 
 def test_every_allowance_has_a_body_that_needs_it_and_a_line_on_the_page() -> None:
-    assert {(each.dialect, each.path) for each in ALLOWED} == set(NEEDED)
+    assert {(allowance.dialect, allowance.path) for allowance in ALLOWED} == set(NEEDED)
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

@@ -1,4 +1,4 @@
-"""Items that a server writes side by side: every character is shown as it comes, and kept however the answer ends."""
+"""Interleaved items: every character is shown when it arrives, and stored however the answer ends."""
 
 import asyncio
 import json
@@ -45,16 +45,16 @@ def items_of(seed: int, most: int = 4) -> list[Item]:
 
 
 def turns(items: list[Item], seed: int) -> list[tuple[int, str]]:
-    """Which item says what, one after the other, in a random order."""
+    """Return (item index, piece) in a random order that keeps each item's pieces in order."""
     chance = random.Random(seed)
-    left = {place: list(item.pieces) for place, item in enumerate(items)}
-    said: list[tuple[int, str]] = []
-    while left:
-        place = chance.choice(list(left))
-        said.append((place, left[place].pop(0)))
-        if not left[place]:
-            del left[place]
-    return said
+    remaining = {index: list(item.pieces) for index, item in enumerate(items)}
+    order: list[tuple[int, str]] = []
+    while remaining:
+        index = chance.choice(list(remaining))
+        order.append((index, remaining[index].pop(0)))
+        if not remaining[index]:
+            del remaining[index]
+    return order
 
 
 def data(value: Any, name: str = "") -> bytes:
@@ -65,38 +65,38 @@ def data(value: Any, name: str = "") -> bytes:
 def responses(items: list[Item], seed: int) -> list[bytes]:
     numbered = seed % 2 == 0  # llama.cpp numbers nothing
     events: list[dict[str, Any]] = [{"type": "response.created", "response": {"id": "resp_1"}}]
-    for place, item in enumerate(items):
-        kind = {"type": "reasoning", "summary": []} if item.thinks else {"type": "message", "content": []}
-        number = {"output_index": place} if numbered else {}
-        events.append({"type": "response.output_item.added", "item": {"id": f"i{place}", **kind}, **number})
-    for place, piece in turns(items, seed):
-        kind = "reasoning_text" if items[place].thinks else "output_text"
-        number = {"output_index": place, "content_index": 0} if numbered else {}
-        events.append({"type": f"response.{kind}.delta", "item_id": f"i{place}", "delta": piece, **number})
+    for index, item in enumerate(items):
+        part_type = {"type": "reasoning", "summary": []} if item.thinks else {"type": "message", "content": []}
+        number = {"output_index": index} if numbered else {}
+        events.append({"type": "response.output_item.added", "item": {"id": f"i{index}", **part_type}, **number})
+    for index, piece in turns(items, seed):
+        part_type = "reasoning_text" if items[index].thinks else "output_text"
+        number = {"output_index": index, "content_index": 0} if numbered else {}
+        events.append({"type": f"response.{part_type}.delta", "item_id": f"i{index}", "delta": piece, **number})
     return [data(event, event["type"]) for event in events]
 
 
 def anthropic(items: list[Item], seed: int) -> list[bytes]:
     events: list[dict[str, Any]] = [{"type": "message_start", "message": {"id": "msg_1", "usage": {}}}]
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         block = {"type": "thinking", "thinking": ""} if item.thinks else {"type": "text", "text": ""}
-        events.append({"type": "content_block_start", "index": place, "content_block": block})
-    for place, piece in turns(items, seed):
-        kind = "thinking" if items[place].thinks else "text"
-        delta = {"type": f"{kind}_delta", kind: piece}
-        events.append({"type": "content_block_delta", "index": place, "delta": delta})
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+    for index, piece in turns(items, seed):
+        part_type = "thinking" if items[index].thinks else "text"
+        delta = {"type": f"{part_type}_delta", part_type: piece}
+        events.append({"type": "content_block_delta", "index": index, "delta": delta})
     return [data(event, event["type"]) for event in events]
 
 
 def chat(items: list[Item], seed: int) -> list[bytes]:
     fields = ("content", "reasoning_content")
-    deltas = ({fields[items[place].thinks]: piece} for place, piece in turns(items, seed))
+    deltas = ({fields[items[index].thinks]: piece} for index, piece in turns(items, seed))
     return [data({"choices": [{"index": 0, "delta": delta}]}) for delta in deltas]
 
 
 def gemini(items: list[Item], seed: int) -> list[bytes]:
     parts = (
-        {"text": piece, **({"thought": True} if items[place].thinks else {})} for place, piece in turns(items, seed)
+        {"text": piece, **({"thought": True} if items[index].thinks else {})} for index, piece in turns(items, seed)
     )
     return [data({"candidates": [{"content": {"role": "model", "parts": [part]}}]}) for part in parts]
 
@@ -107,17 +107,17 @@ ERROR = data({"type": "error", "error": {"type": "overloaded_error", "message": 
 
 
 async def answer_of(dialect: str, server: Loopback, characters: int) -> tuple[Message, str | None]:
-    """Read until everything came, and stop; or until the answer ends by itself. What is kept, and the error's kind."""
+    """Read until `characters` arrived or the answer ended; return the message and the kind of the error."""
     http = HttpClient()
     root = server.root if dialect in ("anthropic", "gemini") else server.url
     events = make_provider(dialect, root, None, http).stream(simple_request())
-    answer, came, failure = AnswerBuilder("m", "model"), 0, None
+    answer, character_count, failure = AnswerBuilder("m", "model"), 0, None
     try:
         async with asyncio.timeout(LIMIT):
             async for event in events:
                 answer.feed(event, now())
-                came += len(event.text) if isinstance(event, ContentDelta | ThinkingDelta) else 0
-                if came >= characters:
+                character_count += len(event.text) if isinstance(event, ContentDelta | ThinkingDelta) else 0
+                if character_count >= characters:
                     break
     except ProviderError as error:
         failure = error.kind
@@ -143,27 +143,27 @@ async def test_all_that_came_is_kept(dialect: str, ending: Ending) -> None:
             message, failure = await answer_of(dialect, server, total if ending == "stop" else total + 1)
         assert failure == {"cut": "truncated", "error": "overloaded", "stop": None}[ending]
         if dialect in HAS_ITEMS:
-            kept = [(isinstance(each, Thinking), each.text) for each in message.blocks]
-            assert kept == [(item.thinks, item.whole) for item in items]
+            blocks = [(isinstance(block, Thinking), block.text) for block in message.blocks]
+            assert blocks == [(item.thinks, item.whole) for item in items]
             continue
         order = turns(items, seed)
-        for kind, thinks in ((Text, False), (Thinking, True)):
-            said = "".join(each.text for each in message.blocks if isinstance(each, kind))
-            assert said == "".join(piece for place, piece in order if items[place].thinks is thinks)
+        for block_class, thinks in ((Text, False), (Thinking, True)):
+            text = "".join(block.text for block in message.blocks if isinstance(block, block_class))
+            assert text == "".join(piece for index, piece in order if items[index].thinks is thinks)
 
 
 @pytest.mark.parametrize("dialect", MAKERS)
 async def test_every_piece_is_shown_before_the_next_one_comes(dialect: str) -> None:
     items = items_of(3)
     pieces = MAKERS[dialect](items, 3)
-    said = [piece for _, piece in turns(items, 3)]
-    first = len(pieces) - len(said)
-    for count in range(1, len(said) + 1):
+    texts = [piece for _, piece in turns(items, 3)]
+    first = len(pieces) - len(texts)
+    for count in range(1, len(texts) + 1):
         async with Loopback(Reply(pieces[: first + count], hold=asyncio.Event())) as server:
-            total = sum(map(len, said[:count]))
+            total = sum(map(len, texts[:count]))
             message, failure = await answer_of(dialect, server, total)
         assert failure is None
-        assert sum(len(each.text) for each in message.blocks) == total
+        assert sum(len(block.text) for block in message.blocks) == total
 
 
 LLAMA_TEXT = [f"word{number} " for number in range(40)]
@@ -171,7 +171,7 @@ LLAMA_THOUGHT = ["I ", "think ", "so."]
 
 
 def llama(pieces: int) -> list[bytes]:
-    """The real server's order: reasoning ends behind all the text, and nothing is numbered (server-task.cpp)."""
+    """Return events in llama.cpp's order: reasoning ends after all the text, nothing is numbered (server-task.cpp)."""
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress"}},
         {"type": "response.in_progress", "response": {"id": "resp_1", "object": "response", "status": "in_progress"}},
@@ -187,14 +187,17 @@ def llama(pieces: int) -> list[bytes]:
             },
         },
     ]
-    events += [{"type": "response.reasoning_text.delta", "delta": each, "item_id": "rs_1"} for each in LLAMA_THOUGHT]
+    events += [
+        {"type": "response.reasoning_text.delta", "delta": fragment, "item_id": "rs_1"} for fragment in LLAMA_THOUGHT
+    ]
     begun = {"content": [], "id": "msg_1", "role": "assistant", "status": "in_progress", "type": "message"}
     events += [
         {"type": "response.output_item.added", "item": begun},
         {"type": "response.content_part.added", "item_id": "msg_1", "part": {"type": "output_text", "text": ""}},
     ]
     events += [
-        {"type": "response.output_text.delta", "item_id": "msg_1", "delta": each} for each in LLAMA_TEXT[:pieces]
+        {"type": "response.output_text.delta", "item_id": "msg_1", "delta": fragment}
+        for fragment in LLAMA_TEXT[:pieces]
     ]
     return [data(event, event["type"]) for event in events]
 
@@ -212,13 +215,13 @@ def llama_end() -> list[bytes]:
     part = {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
     message = {"type": "message", "status": "completed", "id": "msg_1", "content": [part], "role": "assistant"}
     usage = {"input_tokens": 9, "output_tokens": 43, "total_tokens": 52}
-    ended = {"id": "resp_1", "object": "response", "status": "completed", "output": [reasoning, message]}
+    response = {"id": "resp_1", "object": "response", "status": "completed", "output": [reasoning, message]}
     events = [
         {"type": "response.output_item.done", "item": reasoning},
         {"type": "response.output_text.done", "item_id": "msg_1", "text": text},
         {"type": "response.content_part.done", "item_id": "msg_1", "part": part},
         {"type": "response.output_item.done", "item": message},
-        {"type": "response.completed", "response": {**ended, "usage": usage}},
+        {"type": "response.completed", "response": {**response, "usage": usage}},
     ]
     return [data(event, str(event["type"])) for event in events]
 
@@ -244,11 +247,11 @@ async def test_stop_keeps_what_a_run_showed_beside_open_reasoning() -> None:
     async with Loopback(Reply(llama(40), hold=asyncio.Event())) as server:
         options = AgentOptions(model="m", dialect="openai-responses", base_url=server.url)
         async with asyncio.timeout(LIMIT), Client(options) as client:
-            shown = 0
+            character_count = 0
             async for event in client.stream("hi"):
-                shown += isinstance(event, ContentDelta) and len(event.text)
-                if shown == len("".join(LLAMA_TEXT)):
+                character_count += isinstance(event, ContentDelta) and len(event.text)
+                if character_count == len("".join(LLAMA_TEXT)):
                     client.interrupt()
-            kept = client.history[-1]
-    assert kept.state is MessageState.INTERRUPTED
-    assert [each.text for each in kept.blocks] == ["".join(LLAMA_THOUGHT), "".join(LLAMA_TEXT)]
+            message = client.history[-1]
+    assert message.state is MessageState.INTERRUPTED
+    assert [block.text for block in message.blocks] == ["".join(LLAMA_THOUGHT), "".join(LLAMA_TEXT)]

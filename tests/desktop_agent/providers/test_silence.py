@@ -1,4 +1,4 @@
-"""Signs of life keep an answer open far beyond the idle limit; silence without them ends it there."""
+"""Signs of life keep an answer open beyond the idle limit; without them it ends at the limit."""
 
 import asyncio
 
@@ -18,17 +18,17 @@ LONG = 2.0
 )
 async def test_signs_of_life_between_events_count(sign: bytes) -> None:
     async with quiet_server(Pause(LONG, every=0.1, sign=sign)) as port:
-        found = await asyncio.gather(*(heard(dialect, port, IDLE) for dialect in DIALECTS))
-    assert dict(zip(DIALECTS, found, strict=True)) == dict.fromkeys(DIALECTS, "done")
+        outcomes = await asyncio.gather(*(heard(dialect, port, IDLE) for dialect in DIALECTS))
+    assert dict(zip(DIALECTS, outcomes, strict=True)) == dict.fromkeys(DIALECTS, "done")
 
 
 async def test_silence_without_them_ends_at_the_limit() -> None:
     async with quiet_server(Pause(60)) as port:
-        found = await asyncio.gather(*(heard(dialect, port, IDLE) for dialect in DIALECTS))
-    assert dict(zip(DIALECTS, found, strict=True)) == dict.fromkeys(DIALECTS, TimedOut.kind)
+        outcomes = await asyncio.gather(*(heard(dialect, port, IDLE) for dialect in DIALECTS))
+    assert dict(zip(DIALECTS, outcomes, strict=True)) == dict.fromkeys(DIALECTS, TimedOut.kind)
 
 
-async def test_shorter_silence_does_not() -> None:
+async def test_shorter_silence_does_not_end_an_answer() -> None:
     async with quiet_server(Pause(IDLE)) as port:
-        found = await asyncio.gather(*(heard(dialect, port, 10 * IDLE) for dialect in DIALECTS))
-    assert dict(zip(DIALECTS, found, strict=True)) == dict.fromkeys(DIALECTS, "done")
+        outcomes = await asyncio.gather(*(heard(dialect, port, 10 * IDLE) for dialect in DIALECTS))
+    assert dict(zip(DIALECTS, outcomes, strict=True)) == dict.fromkeys(DIALECTS, "done")

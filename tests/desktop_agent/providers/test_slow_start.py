@@ -1,4 +1,4 @@
-"""A server that takes its time: limits of their own before the first event, and no second bill for one question."""
+"""Slow servers: separate limits before the first event, and no second bill for one request."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -129,12 +129,12 @@ async def test_a_short_limit_of_silence_does_not_cut_off_a_slow_start(
     http: HttpClient, framing: Literal["chunked", "length", "close"]
 ) -> None:
     release = asyncio.Event()
-    whole = sse(chunk({"content": "hi"}), chunk(finish="stop"))
-    async with Loopback(Reply(b"", framing=framing, hold=release, late=whole)) as server:
+    body = sse(chunk({"content": "hi"}), chunk(finish="stop"))
+    async with Loopback(Reply(b"", framing=framing, hold=release, late=body)) as server:
         provider = make_provider("openai-chat", server.url, None, http)
         asking = asyncio.create_task(text_of(provider, Timeouts(first_event=60, idle=SOON)))
-        done, _ = await asyncio.wait({asking}, timeout=3 * SOON)
-        assert not done
+        finished, _ = await asyncio.wait({asking}, timeout=3 * SOON)
+        assert not finished
         release.set()
         assert await asyncio.wait_for(asking, PATIENCE) == "hi"
 
@@ -163,7 +163,9 @@ async def test_signs_of_life_alone_are_not_waited_for_without_end(
 
 async def test_what_is_said_of_a_server_that_only_showed_signs_of_life() -> None:
     now = asyncio.get_running_loop().time()
-    late, silent = (error_from_read(httpx.ReadTimeout(""), "host:1", ReadLimits(7, now + left)) for left in (-1, 60))
+    late, silent = (
+        error_from_read(httpx.ReadTimeout(""), "host:1", ReadLimits(7, now + seconds)) for seconds in (-1, 60)
+    )
     assert "kept the connection open" in late.message
     assert "may be billed" in str(late.remedy)
     assert "said nothing for 7 seconds" in silent.message
@@ -196,23 +198,23 @@ async def test_an_answer_that_has_begun_may_take_as_long_as_it_likes(
 
 
 async def test_a_request_that_may_be_billed_goes_to_no_other_address(http: HttpClient) -> None:
-    whole = Reply(sse(chunk({"content": "hi"}), chunk(finish="stop")))
-    async with Silent() as silent, Loopback(whole) as other:
+    reply = Reply(sse(chunk({"content": "hi"}), chunk(finish="stop")))
+    async with Silent() as silent, Loopback(reply) as other:
         addresses = (f"http://127.0.0.1:{silent.port}/v1", other.url)
-        both = Failover(tuple(make_provider("openai-chat", each, None, http) for each in addresses), addresses)
-        error = await failure_of(both, Timeouts(headers=SOON))
+        combined = Failover(tuple(make_provider("openai-chat", url, None, http) for url in addresses), addresses)
+        error = await failure_of(combined, Timeouts(headers=SOON))
         assert isinstance(error, TimedOut)
         assert "addresses were tried" not in error.message
         assert (silent.requests, other.requests) == (1, [])
-        # The address that was silent rests, so the person's own next attempt goes to the other one.
-        assert await text_of(both, Timeouts(headers=SOON)) == "hi"
+        # The silent address is in backoff, so the person's next attempt goes to the other one.
+        assert await text_of(combined, Timeouts(headers=SOON)) == "hi"
 
 
 async def test_what_never_reached_a_server_is_sent_again_and_elsewhere(http: HttpClient) -> None:
-    whole = Reply(sse(chunk({"content": "hi"}), chunk(finish="stop")))
-    async with Loopback(whole) as other:
+    reply = Reply(sse(chunk({"content": "hi"}), chunk(finish="stop")))
+    async with Loopback(reply) as other:
         addresses = ("http://127.0.0.1:9/v1", other.url)
-        first, second = (make_provider("openai-chat", each, None, http) for each in addresses)
+        first, second = (make_provider("openai-chat", url, None, http) for url in addresses)
         error = await failure_of(first, Timeouts())
         assert isinstance(error, ConnectionFailed)
         assert RetryPolicy().delay(error, 1) is not None
@@ -220,7 +222,7 @@ async def test_what_never_reached_a_server_is_sent_again_and_elsewhere(http: Htt
 
 
 @pytest.mark.parametrize(
-    ("address", "asked", "known", "wanted"),
+    ("address", "config", "capabilities", "expected"),
     [
         (FAR, {}, {}, (120, 300)),
         (FAR, {"reasoning": ReasoningEffort(level="low")}, {}, (900, 900)),
@@ -239,9 +241,9 @@ async def test_what_never_reached_a_server_is_sent_again_and_elsewhere(http: Htt
         (FAR, {"timeouts": Timeouts(first_event=6)}, {}, (120, 6)),
     ],
 )
-def test_who_gets_how_long(
-    address: str, asked: dict[str, Any], known: dict[str, Any], wanted: tuple[float, float]
+def test_timeouts_depend_on_address_and_reasoning(
+    address: str, config: dict[str, Any], capabilities: dict[str, Any], expected: tuple[float, float]
 ) -> None:
-    request = ModelRequest("m", (), config=ProviderConfig(**asked))
-    found = request_timeouts(request, address, Capabilities(**known))
-    assert (found.headers, found.first_event) == wanted
+    request = ModelRequest("m", (), config=ProviderConfig(**config))
+    timeouts = request_timeouts(request, address, Capabilities(**capabilities))
+    assert (timeouts.headers, timeouts.first_event) == expected

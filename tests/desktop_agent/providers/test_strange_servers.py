@@ -1,4 +1,4 @@
-"""What answers like no model server should: read by its content, or told as what it is. Real sockets, raw bytes."""
+"""Responses that no model server should send are read by content, or reported as what they are. Raw sockets."""
 
 import asyncio
 import gzip
@@ -32,14 +32,14 @@ HELLO = sse(chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk(finish="s
 PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Welcome</body></html>"
 
 
-def head(status: str = "200 OK", kind: str = "text/event-stream", *more: str, version: str = "1.1") -> bytes:
-    lines = [f"HTTP/{version} {status}", f"content-type: {kind}", *more, "", ""]
+def head(status: str = "200 OK", content_type: str = "text/event-stream", *more: str, version: str = "1.1") -> bytes:
+    lines = [f"HTTP/{version} {status}", f"content-type: {content_type}", *more, "", ""]
     return "\r\n".join(lines).encode()
 
 
 @asynccontextmanager
 async def raw(*pieces: bytes, hold: bool = False) -> AsyncIterator[str]:
-    """The address of a server that writes these bytes for any request, and closes unless it is to hold."""
+    """Run a server that writes these bytes for any request and then closes, unless `hold`; yield its address."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -90,10 +90,12 @@ async def failure_of(address: str, dialect: str = "openai-chat", key: str | None
     return caught.value
 
 
-@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/json", "text/plain", "application/x-ndjson"])
+@pytest.mark.parametrize(
+    "content_type", ["text/html; charset=utf-8", "application/json", "text/plain", "application/x-ndjson"]
+)
 @pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error", "404 Not Found"])
-async def test_a_stream_of_events_is_read_whatever_it_is_labelled(kind: str, status: str) -> None:
-    async with raw(head(status, kind), HELLO[:7], HELLO[7:]) as address:
+async def test_a_stream_of_events_is_read_whatever_it_is_labelled(content_type: str, status: str) -> None:
+    async with raw(head(status, content_type), HELLO[:7], HELLO[7:]) as address:
         assert await answer_of(address) == "Hello"
 
 
@@ -103,28 +105,28 @@ async def test_a_stream_of_events_is_read_whatever_its_first_piece_is(status: st
     body = before + HELLO
     head_of_chunks = head(status, "text/event-stream", "transfer-encoding: chunked")
     for size in range(1, len(before) + 6):
-        pieces = [body[at : at + 1] for at in range(size)] + [body[size:]]
-        # Chunks of HTTP come out as they went in, however the pieces meet on the way.
-        async with raw(head_of_chunks, *(b"%x\r\n%s\r\n" % (len(each), each) for each in pieces), b"0\r\n\r\n") as to:
-            assert await answer_of(to) == "Hello"
+        pieces = [body[index : index + 1] for index in range(size)] + [body[size:]]
+        # HTTP chunks keep their boundaries, however the network joins them.
+        async with raw(head_of_chunks, *(b"%x\r\n%s\r\n" % (len(data), data) for data in pieces), b"0\r\n\r\n") as url:
+            assert await answer_of(url) == "Hello"
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "500 Internal Server Error"])
 @pytest.mark.parametrize("key", ["x", "test", "sk-no-key"])
 async def test_a_dummy_key_is_a_word_that_an_error_may_say(status: str, key: str) -> None:
-    said = f"The index {key} of the test context is wrong."
-    body = json.dumps({"error": {"message": said}}).encode()
+    message = f"The index {key} of the test context is wrong."
+    body = json.dumps({"error": {"message": message}}).encode()
     async with raw(head(status, "application/json"), body) as address:
-        found = await failure_of(address, key=key)
-    assert found.message == said
-    assert said in found.detail
+        error = await failure_of(address, key=key)
+    assert error.message == message
+    assert message in error.detail
 
 
 async def test_a_short_key_of_somebody_s_own_is_hidden_where_an_error_says_it() -> None:
     body = json.dumps({"error": {"message": "There is no key hunter2-pw."}}).encode()
     async with raw(head("400 Bad Request", "application/json"), body) as address:
-        found = await failure_of(address, key="hunter2-pw")
-    assert "hunter2-pw" not in f"{found.message}{found.detail}{found!r}"
+        error = await failure_of(address, key="hunter2-pw")
+    assert "hunter2-pw" not in f"{error.message}{error.detail}{error!r}"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -141,7 +143,7 @@ async def test_a_body_of_http_1_0_that_is_cut_is_no_whole_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "word", "kind"),
+    ("status", "error_type", "error_class"),
     [
         ("429 Too Many", "", RateLimited),
         ("500 Oops", "", ServerFailed),
@@ -151,14 +153,14 @@ async def test_a_body_of_http_1_0_that_is_cut_is_no_whole_answer() -> None:
 )
 @pytest.mark.parametrize("shape", ["event: error\n", ""])
 async def test_an_error_written_as_an_event_under_a_status_of_failure(
-    status: str, word: str, kind: type[ProviderError], shape: str
+    status: str, error_type: str, error_class: type[ProviderError], shape: str
 ) -> None:
-    error = {"error": {"message": "Not now.", **({"type": word} if word else {})}}
+    error = {"error": {"message": "Not now.", **({"type": error_type} if error_type else {})}}
     body = f"{shape}data: {json.dumps(error)}\n\n".encode()
     async with raw(head(status), body) as address:
-        found = await failure_of(address)
-    assert (type(found), found.message) == (kind, "Not now.")
-    assert found.status == int(status[:3])
+        failure = await failure_of(address)
+    assert (type(failure), failure.message) == (error_class, "Not now.")
+    assert failure.status == int(status[:3])
 
 
 @pytest.mark.parametrize("hold", [False, True], ids=["closed", "held open"])
@@ -169,10 +171,10 @@ async def test_an_error_written_as_an_event_under_a_status_of_failure(
 )
 async def test_what_is_no_http_is_told_as_that(garbage: bytes, hold: bool) -> None:
     async with raw(garbage, hold=hold) as address:
-        found = await failure_of(address)
-    assert isinstance(found, UnreadableAnswer)
-    assert found.message == "it did not answer in HTTP"
-    assert not found.retryable
+        error = await failure_of(address)
+    assert isinstance(error, UnreadableAnswer)
+    assert error.message == "it did not answer in HTTP"
+    assert not error.retryable
 
 
 @pytest.mark.parametrize(
@@ -185,57 +187,57 @@ async def test_a_damaged_head_is_told_as_that(answer: bytes) -> None:
 
 async def test_tls_behind_an_address_without_it() -> None:
     async with raw(b"\x15\x03\x01\x00\x02\x02\x46") as address:
-        found = await failure_of(address)
-    assert found.message == "it did not answer in HTTP"
-    assert "https://" in str(found.remedy)
+        error = await failure_of(address)
+    assert error.message == "it did not answer in HTTP"
+    assert "https://" in str(error.remedy)
 
 
 async def test_headers_without_end_are_told_as_that() -> None:
     more = b"".join(b"x-%d: %s\r\n" % (number, b"a" * 1000) for number in range(200))
     async with raw(b"HTTP/1.1 200 OK\r\n" + more, hold=True) as address:
-        found = await failure_of(address)
-    assert isinstance(found, UnreadableAnswer)
-    assert found.message == "its headers are too long"
+        error = await failure_of(address)
+    assert isinstance(error, UnreadableAnswer)
+    assert error.message == "its headers are too long"
 
 
 async def test_a_server_that_only_closes_is_told_as_that() -> None:
     async with raw(b"") as address:
-        found = await failure_of(address)
-    assert isinstance(found, ConnectionFailed)
-    assert "closed the connection without an answer" in found.message
+        error = await failure_of(address)
+    assert isinstance(error, ConnectionFailed)
+    assert "closed the connection without an answer" in error.message
 
 
 async def test_chunks_that_are_none_are_not_a_closed_connection() -> None:
     first = sse(chunk({"content": "Hel"}), done=False)
     body = b"%x\r\n%s\r\n" % (len(first), first)
     async with raw(head("200 OK", "text/event-stream", "transfer-encoding: chunked"), body, b"no chunk\r\n") as address:
-        found = await failure_of(address)
-    assert isinstance(found, Truncated)
-    assert "broke the rules of HTTP" in found.message
+        error = await failure_of(address)
+    assert isinstance(error, Truncated)
+    assert "broke the rules of HTTP" in error.message
 
 
 @pytest.mark.parametrize("hold", [False, True], ids=["whole", "held open"])
-@pytest.mark.parametrize("kind", ["text/html", "text/event-stream", "application/json"])
-async def test_a_page_is_told_as_a_page_at_once(kind: str, hold: bool) -> None:
-    async with raw(head("200 OK", kind), PAGE + b"\n", hold=hold) as address:
-        found = await failure_of(address)
-    assert isinstance(found, UnreadableAnswer)
-    assert found.message == "it sent a web page"
+@pytest.mark.parametrize("content_type", ["text/html", "text/event-stream", "application/json"])
+async def test_a_page_is_told_as_a_page_at_once(content_type: str, hold: bool) -> None:
+    async with raw(head("200 OK", content_type), PAGE + b"\n", hold=hold) as address:
+        error = await failure_of(address)
+    assert isinstance(error, UnreadableAnswer)
+    assert error.message == "it sent a web page"
 
 
 async def test_a_network_that_wants_a_sign_in() -> None:
     async with raw(head("511 Network Authentication Required", "text/html"), PAGE) as address:
-        found = await failure_of(address)
-    assert isinstance(found, UnreadableAnswer)
-    assert not found.retryable
+        error = await failure_of(address)
+    assert isinstance(error, UnreadableAnswer)
+    assert not error.retryable
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-async def test_an_error_in_json_in_place_of_a_stream(kind: str) -> None:
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+async def test_an_error_in_json_in_place_of_a_stream(content_type: str) -> None:
     body = json.dumps({"error": {"message": "Slow down.", "type": "rate_limit_error"}}, indent=2).encode()
-    async with raw(head("200 OK", kind), body) as address:
-        found = await failure_of(address)
-    assert (type(found), found.message) == (RateLimited, "Slow down.")
+    async with raw(head("200 OK", content_type), body) as address:
+        error = await failure_of(address)
+    assert (type(error), error.message) == (RateLimited, "Slow down.")
 
 
 @pytest.mark.parametrize(
@@ -243,17 +245,17 @@ async def test_an_error_in_json_in_place_of_a_stream(kind: str) -> None:
 )
 async def test_an_empty_answer_is_told_as_that(body: bytes) -> None:
     async with raw(head(), body) as address:
-        found = await failure_of(address)
-    assert isinstance(found, Truncated)
-    assert found.message == "it was empty"
+        error = await failure_of(address)
+    assert isinstance(error, Truncated)
+    assert error.message == "it was empty"
 
 
-@pytest.mark.parametrize("place", ["https://elsewhere.example/v1", "//elsewhere.example/v1"])
-async def test_a_redirect_to_another_host_is_not_followed_and_names_it(place: str) -> None:
-    async with raw(head("307 Temporary Redirect", "text/html", f"location: {place}")) as address:
-        found = await failure_of(address)
-    assert isinstance(found, UnreadableAnswer)
-    assert found.message == "it points to another address, at elsewhere.example"
+@pytest.mark.parametrize("location", ["https://elsewhere.example/v1", "//elsewhere.example/v1"])
+async def test_a_redirect_to_another_host_is_not_followed_and_names_it(location: str) -> None:
+    async with raw(head("307 Temporary Redirect", "text/html", f"location: {location}")) as address:
+        error = await failure_of(address)
+    assert isinstance(error, UnreadableAnswer)
+    assert error.message == "it points to another address, at elsewhere.example"
 
 
 @pytest.mark.parametrize("host", ["xn--", "xn--a", "xn--\u2019", "\u00e9..x"])
@@ -266,8 +268,8 @@ async def test_compression_that_is_damaged() -> None:
     packed = bytearray(gzip.compress(HELLO * 50))
     packed[40:60] = b"\xff" * 20
     async with raw(head("200 OK", "text/event-stream", "content-encoding: gzip"), bytes(packed)) as address:
-        found = await failure_of(address)
-    assert (type(found), found.message) == (UnreadableAnswer, "its compressed body is damaged")
+        error = await failure_of(address)
+    assert (type(error), error.message) == (UnreadableAnswer, "its compressed body is damaged")
     cut = gzip.compress(sse(chunk({"content": "Hel"}), chunk(finish="stop")))[:-20]
     async with raw(head("200 OK", "text/event-stream", "content-encoding: gzip"), cut) as address:
         assert isinstance(await failure_of(address), Truncated)
@@ -276,5 +278,5 @@ async def test_compression_that_is_damaged() -> None:
 async def test_compression_under_a_status_of_failure_is_read() -> None:
     body = gzip.compress(json.dumps({"error": {"message": "Busy.", "type": "overloaded_error"}}).encode())
     async with raw(head("500 Oops", "application/json", "content-encoding: gzip"), body) as address:
-        found = await failure_of(address)
-    assert (type(found), found.message) == (Overloaded, "Busy.")
+        error = await failure_of(address)
+    assert (type(error), error.message) == (Overloaded, "Busy.")

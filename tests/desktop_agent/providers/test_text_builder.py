@@ -1,4 +1,4 @@
-"""Servers that say all again, and honest text that repeats itself: real sockets, and the texts alone."""
+"""Servers that repeat the whole text, and text that repeats itself: over real sockets, and without."""
 
 import json
 import random
@@ -27,7 +27,7 @@ ROW = "Row, row, row your boat\n"
 WHOLE = "The moon is a stone, said the wise one."
 
 
-def told(*pieces: str) -> str:
+def filtered(*pieces: str) -> str:
     repeated = RepeatFilter()
     return "".join(repeated.fresh(piece) for piece in pieces) + repeated.flush()
 
@@ -57,8 +57,8 @@ async def test_text_that_repeats_itself_is_kept(pieces: tuple[str, ...], finish:
 @pytest.mark.parametrize("size", [1, 3, 7, 20])
 def test_a_growing_whole_is_said_once(size: int) -> None:
     growing = [WHOLE[:end] for end in range(size, len(WHOLE), size)]
-    assert told(*growing, WHOLE) == WHOLE
-    assert told(*growing, WHOLE, WHOLE, "") == WHOLE
+    assert filtered(*growing, WHOLE) == WHOLE
+    assert filtered(*growing, WHOLE, WHOLE, "") == WHOLE
 
 
 ALIKE = {
@@ -71,8 +71,8 @@ ALIKE = {
 }
 
 
-def shown(pieces: Sequence[str], finish: str | None) -> str:
-    """What a reader makes of an honest stream."""
+def text_read(pieces: Sequence[str], finish: str | None) -> str:
+    """Return the text that the reader makes of a stream of deltas."""
     builder = PartBuilder("p", may_repeat=True)
     reader = FrameReader(builder, {})
     for piece in pieces:
@@ -85,19 +85,19 @@ def shown(pieces: Sequence[str], finish: str | None) -> str:
 @pytest.mark.parametrize("finish", [None, "stop"], ids=["plain", "finish on every chunk"])
 @pytest.mark.parametrize("name", ALIKE)
 def test_lines_that_are_alike_come_through(name: str, finish: str | None) -> None:
-    """By the lines that they are, and cut anywhere else."""
-    whole = "".join(ALIKE[name])
-    assert shown(ALIKE[name], finish) == whole
+    """In one piece per line, and cut anywhere else."""
+    text = "".join(ALIKE[name])
+    assert text_read(ALIKE[name], finish) == text
     chance = random.Random(name)
     for _ in range(40):
-        offsets = sorted(chance.sample(range(1, len(whole)), chance.randint(len(whole) // 8, len(whole) - 1)))
-        assert shown(cut(whole, offsets), finish) == whole, offsets
+        offsets = sorted(chance.sample(range(1, len(text)), chance.randint(len(text) // 8, len(text) - 1)))
+        assert text_read(cut(text, offsets), finish) == text, offsets
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="ab \nß😀", min_size=1, max_size=200), st.integers(1, 23), st.sampled_from([None, "stop"]))
 def test_any_text_in_equal_pieces_comes_through(text: str, size: int, finish: str | None) -> None:
-    assert shown(cut(text, range(size, len(text), size)), finish) == text
+    assert text_read(cut(text, range(size, len(text), size)), finish) == text
 
 
 def cut(text: str, offsets: Sequence[int]) -> list[str]:
@@ -105,7 +105,7 @@ def cut(text: str, offsets: Sequence[int]) -> list[str]:
 
 
 def test_a_server_that_stops_growing_is_believed() -> None:
-    assert told("The moon", "The moon is", "The moon is a", " stone", "The moon") == "The moon is a stoneThe moon"
+    assert filtered("The moon", "The moon is", "The moon is a", " stone", "The moon") == "The moon is a stoneThe moon"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ LARGE = json.dumps({"path": "a", "text": "x" * 100_000})
 async def test_calls_are_as_many_as_the_server_made(
     lists: list[list[dict[str, object]]], last: list[dict[str, object]] | None, count: int
 ) -> None:
-    chunks = [chunk({"tool_calls": each}) for each in lists]
+    chunks = [chunk({"tool_calls": tool_calls}) for tool_calls in lists]
     message = {"choices": [{"index": 0, "message": {"tool_calls": last}, "finish_reason": "tool_calls"}]}
     async with raw(head(), sse(*chunks, message if last else chunk(finish="tool_calls"))) as address:
         calls = await calls_of(address)

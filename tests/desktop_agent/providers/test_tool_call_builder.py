@@ -9,8 +9,8 @@ from desktop_agent.providers.transport.json_codec import loads_object
 from desktop_agent.types.blocks import ToolUse
 
 
-def ended(*pieces: object, cut: bool = False) -> list[ToolUse]:
-    """The calls that these pieces of arguments become, all of one call by its number."""
+def ended_calls(*pieces: object, cut: bool = False) -> list[ToolUse]:
+    """Return the calls that these argument pieces of one index become."""
     builder = ToolCallBuilder("p", lambda: "made")
     builder.add_fragment(index=0, id="c", name="f")
     for piece in pieces:
@@ -35,7 +35,7 @@ def ended(*pieces: object, cut: bool = False) -> list[ToolUse]:
     ],
 )
 def test_what_can_be_read_in_one_way_only_is_read(pieces: tuple[object, ...]) -> None:
-    ((call),) = ended(*pieces)
+    ((call),) = ended_calls(*pieces)
     assert (call.input, call.malformed) == ({"a": [1]}, None)
 
 
@@ -50,14 +50,14 @@ def test_what_can_be_read_in_one_way_only_is_read(pieces: tuple[object, ...]) ->
         ("[1]", "[1]"),
     ],
 )
-def test_what_cannot_is_a_call_that_failed(pieces: tuple[object, ...]) -> None:
-    ((call),) = ended(*pieces)
+def test_ambiguous_arguments_are_a_call_that_failed(pieces: tuple[object, ...]) -> None:
+    ((call),) = ended_calls(*pieces)
     assert call.malformed
     assert call.input == {}
 
 
 def test_nothing_is_read_into_a_call_that_was_cut() -> None:
-    assert ended('{"a"', '{"a": 1', cut=True) == []
+    assert ended_calls('{"a"', '{"a": 1', cut=True) == []
 
 
 def test_a_call_handed_out_once_is_not_handed_out_again() -> None:
@@ -88,27 +88,27 @@ def test_arguments_too_long_to_be_looked_at_again_and_again_go_on() -> None:
 @pytest.mark.parametrize("index", [None, 0])
 @pytest.mark.parametrize("pieces", [1, 3, "object"])
 def test_large_calls_without_ids_are_all_handed_out(index: int | None, pieces: int | str) -> None:
-    """One after the other, and under one number: each name beside whole arguments, or beside each piece of them."""
+    """Calls in sequence or with one index, with the name beside whole arguments or beside each piece."""
     builder = ToolCallBuilder("p", lambda: "made")
-    wanted = [{"text": letter * MAX_REPARSED_SIZE} for letter in "abc"] + [{"text": "short"}]
-    for arguments in wanted:
+    expected = [{"text": letter * MAX_REPARSED_SIZE} for letter in "abc"] + [{"text": "short"}]
+    for arguments in expected:
         text = json.dumps(arguments)
         size = len(text) if isinstance(pieces, str) else -(-len(text) // pieces)
-        cut = [arguments] if pieces == "object" else [text[at : at + size] for at in range(0, len(text), size)]
+        cut = [arguments] if pieces == "object" else [text[start : start + size] for start in range(0, len(text), size)]
         for piece in cut:
             builder.add_fragment(index=index, name="write_file", arguments=piece)
     calls = [call for _, call in builder.end()]
-    assert [call.input for call in calls] == wanted
-    assert [call.malformed for call in calls] == [None] * len(wanted)
+    assert [call.input for call in calls] == expected
+    assert [call.malformed for call in calls] == [None] * len(expected)
 
 
 @pytest.mark.parametrize("as_text", [True, False])
 def test_a_large_call_said_again_is_one(as_text: bool) -> None:
     builder = ToolCallBuilder("p", lambda: "made")
-    wanted = {"text": "x" * MAX_REPARSED_SIZE}
+    expected = {"text": "x" * MAX_REPARSED_SIZE}
     for _ in range(3):
-        builder.add_fragment(name="write_file", arguments=json.dumps(wanted) if as_text else wanted)
-    assert [call.input for _, call in builder.end()] == [wanted]
+        builder.add_fragment(name="write_file", arguments=json.dumps(expected) if as_text else expected)
+    assert [call.input for _, call in builder.end()] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -137,11 +137,11 @@ def test_arguments_in_many_pieces_cost_no_square_of_their_length(
     builder = ToolCallBuilder("p", lambda: "made")
     builder.add_fragment(index=head.get("index"), id=head.get("id"), name="write_file")
     text = json.dumps({"text": ("a line of words\n" * 500 + "{}\n") * 4})
-    for at in range(0, len(text), 4):
-        builder.add_fragment(**head, arguments=text[at : at + 4])
+    for start in range(0, len(text), 4):
+        builder.add_fragment(**head, arguments=text[start : start + 4])
     ((_, call),) = builder.end()
     assert call.input == json.loads(text)
-    # All pieces, and the whole for each piece at whose end it may be over.
+    # All pieces, and the whole text for each piece after which it may be complete.
     assert sum(parsed) < 20 * len(text)
 
 

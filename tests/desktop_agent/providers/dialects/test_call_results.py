@@ -25,18 +25,18 @@ def test_the_first_result_counts_wherever_it_stands_before_the_next_answer() -> 
     assert results_after(history[:1], 0) == {}
 
 
-class Read(tuple[Message, ...]):
-    """A history that notes which messages are read."""
+class HistoryNotingReads(tuple[Message, ...]):
+    """A history that records which messages are read."""
 
     def __init__(self, _: object) -> None:
         self.places: list[Any] = []
 
-    def __getitem__(self, place: Any) -> Any:
-        self.places.append(place)
-        return super().__getitem__(place)
+    def __getitem__(self, index: Any) -> Any:
+        self.places.append(index)
+        return super().__getitem__(index)
 
 
 def test_nothing_is_read_behind_the_next_answer() -> None:
-    history = Read((CALLS, Message.tool_results([result("1")]), CALLS, Message.user("much more")))
+    history = HistoryNotingReads((CALLS, Message.tool_results([result("1")]), CALLS, Message.user("much more")))
     assert results_after(history, 0) == {"a": result("1")}
     assert history.places == [1, 2]

@@ -18,14 +18,14 @@ PICTURE = Image(source=UrlSource(url="https://a.example/b.png"))
 QUESTION = (Message.user("hi"),)
 
 
-def body(dialect: str, request: ModelRequest, known: Capabilities) -> Any:
+def body(dialect: str, request: ModelRequest, capabilities: Capabilities) -> Any:
     match dialect:
         case "gemini":
-            return gemini_body(request, "account", known)
+            return gemini_body(request, "account", capabilities)
         case "openai-responses":
-            return responses_body(request, ResponsesRecipient(FAMILIES["openai"], "account"), known)
+            return responses_body(request, ResponsesRecipient(FAMILIES["openai"], "account"), capabilities)
         case _:
-            return chat_body(request, ChatRecipient(FAMILIES["openai"], "account"), known)
+            return chat_body(request, ChatRecipient(FAMILIES["openai"], "account"), capabilities)
 
 
 @pytest.fixture(params=["gemini", "openai-responses", "openai-chat"])
@@ -35,18 +35,20 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 def limit(fields: dict[str, Any]) -> Any:
     names = ("max_output_tokens", "max_completion_tokens", "maxOutputTokens")
-    return next(each[name] for each in (fields, fields.get("generationConfig", {})) for name in names if name in each)
+    return next(
+        options[name] for options in (fields, fields.get("generationConfig", {})) for name in names if name in options
+    )
 
 
-@pytest.mark.parametrize(("wanted", "most", "sent"), [(9, 8, 8), (8, 8, 8), (3, 8, 3), (9, None, 9)])
+@pytest.mark.parametrize(("requested", "most", "expected"), [(9, 8, 8), (8, 8, 8), (3, 8, 3), (9, None, 9)])
 def test_no_longer_answer_is_asked_for_than_the_model_can_give(
-    dialect: str, wanted: int, most: int | None, sent: int
+    dialect: str, requested: int, most: int | None, expected: int
 ) -> None:
-    request = ModelRequest("m", QUESTION, config=ProviderConfig(max_tokens=wanted))
-    made = body(dialect, request, Capabilities(max_output_tokens=most))
-    assert limit(made.fields) == sent
-    said = ["“m” answers with at most 8 tokens, so that is the limit."] if wanted != sent else []
-    assert [str(each) for each in made.adjustments] == said
+    request = ModelRequest("m", QUESTION, config=ProviderConfig(max_tokens=requested))
+    request_body = body(dialect, request, Capabilities(max_output_tokens=most))
+    assert limit(request_body.fields) == expected
+    expected_adjustments = ["“m” answers with at most 8 tokens, so that is the limit."] if requested != expected else []
+    assert [str(adjustment) for adjustment in request_body.adjustments] == expected_adjustments
 
 
 def test_tools_for_a_model_that_calls_none(dialect: str) -> None:
@@ -59,6 +61,6 @@ def test_tools_for_a_model_that_calls_none(dialect: str) -> None:
 def test_pictures_for_a_model_that_reads_none(dialect: str, *, is_in_result: bool) -> None:
     call = Message(role=Role.ASSISTANT, blocks=(ToolUse(id="c", name="f"),))
     result = Message.tool_results([ToolResult(tool_use_id="c", content=(Text(text="x"), PICTURE))])
-    shown = (*QUESTION, call, result) if is_in_result else (Message.user_with_blocks((PICTURE,)),)
+    messages = (*QUESTION, call, result) if is_in_result else (Message.user_with_blocks((PICTURE,)),)
     with pytest.raises(ImagesNotSupported, match="“m” does not read pictures"):
-        body(dialect, ModelRequest("m", shown), Capabilities(images=False))
+        body(dialect, ModelRequest("m", messages), Capabilities(images=False))

@@ -1,4 +1,4 @@
-"""What both of OpenAI's interfaces make of a wish; each interface's own tests hold the rest."""
+"""The effort that both of OpenAI's interfaces choose for a requested reasoning."""
 
 import pytest
 
@@ -38,9 +38,9 @@ def test_a_wish_as_a_word(
     wish: Reasoning | None, efforts: tuple[Effort, ...] | None, word: str | None, *, can_be_off: bool, is_said: bool
 ) -> None:
     request = ModelRequest("m", (Message.user("hi"),), config=ProviderConfig(reasoning=wish))
-    found, said = choose_effort(request, efforts, can_be_off=can_be_off)
-    assert found == word
-    assert bool(said) is is_said
+    chosen, adjustment = choose_effort(request, efforts, can_be_off=can_be_off)
+    assert chosen == word
+    assert bool(adjustment) is is_said
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Words for the end of an answer, in every dialect."""
+"""Finish reasons of every dialect."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ from desktop_agent.types.provider_events import MessageDelta, StopReason, UsageU
         ("SAFETY", StopReason.CONTENT_FILTER),
         ("COMPLETE", StopReason.END_TURN),
         ("banana", StopReason.UNKNOWN),
-        # Nobody is known to write these.
+        # No server is known to send these.
         ("done", StopReason.UNKNOWN),
         ("tool_call", StopReason.UNKNOWN),
     ],
@@ -48,37 +48,37 @@ def test_words_for_answers_that_failed() -> None:
     assert isinstance(failure_for("insufficient_system_resource", None), Overloaded)
 
 
-def chat(word: str) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": {"content": "hi "}, "finish_reason": word}]}
+def chat(finish_reason: str) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": "hi "}, "finish_reason": finish_reason}]}
 
 
-def gemini(word: str) -> dict[str, Any]:
-    return {"candidates": [{"content": {"parts": [{"text": "hi "}]}, "finishReason": word}]}
+def gemini(finish_reason: str) -> dict[str, Any]:
+    return {"candidates": [{"content": {"parts": [{"text": "hi "}]}, "finishReason": finish_reason}]}
 
 
-def anthropic(word: str) -> dict[str, Any]:
-    return {"type": "message_delta", "delta": {"stop_reason": word}}
+def anthropic(finish_reason: str) -> dict[str, Any]:
+    return {"type": "message_delta", "delta": {"stop_reason": finish_reason}}
 
 
 READERS = [(ChatReader, chat), (GeminiReader, gemini), (AnthropicReader, anthropic)]
 
 
-@pytest.mark.parametrize(("kind", "frame"), READERS)
-def test_the_word_null_is_no_end_in_any_dialect(kind: Any, frame: Any) -> None:
+@pytest.mark.parametrize(("reader_type", "frame"), READERS)
+def test_the_word_null_is_no_end_in_any_dialect(reader_type: Any, frame: Any) -> None:
     builder = PartBuilder("p")
-    reader: BaseFrameReader = kind(builder, {})
+    reader: BaseFrameReader = reader_type(builder, {})
     reader.read(("", frame("null")))
     assert not reader.has_finished
-    reader.read(("", frame("length" if kind is not GeminiReader else "MAX_TOKENS")))
+    reader.read(("", frame("length" if reader_type is not GeminiReader else "MAX_TOKENS")))
     assert reader.has_finished
     reader.end()
-    (end,) = [each for each in builder.take_events() if isinstance(each, MessageDelta)]
+    (end,) = [event for event in builder.take_events() if isinstance(event, MessageDelta)]
     assert end.stop_reason is StopReason.MAX_TOKENS
 
 
-@pytest.mark.parametrize(("kind", "frame"), READERS)
-def test_an_answer_that_failed_says_so_in_any_dialect(kind: Any, frame: Any) -> None:
-    reader: BaseFrameReader = kind(PartBuilder("p"), {})
+@pytest.mark.parametrize(("reader_type", "frame"), READERS)
+def test_an_answer_that_failed_says_so_in_any_dialect(reader_type: Any, frame: Any) -> None:
+    reader: BaseFrameReader = reader_type(PartBuilder("p"), {})
     reader.read(("", frame("network_error")))
     assert isinstance(reader.failure, ServerFailed)
 
@@ -95,11 +95,11 @@ def test_usage_inside_choices_or_behind_the_end_mark(behind: bool) -> None:
     if behind:
         reader.read(("", {"choices": [], "usage": usage}))
     reader.end()
-    (update,) = [each for each in builder.take_events() if isinstance(each, UsageUpdate)]
+    (update,) = [event for event in builder.take_events() if isinstance(event, UsageUpdate)]
     assert (update.usage.input_tokens, update.usage.output_tokens) == (3, 2)
 
 
 def test_an_answer_that_its_server_did_not_end_is_marked() -> None:
-    found = explain_ending(StopReason.END_TURN, {"unended": True})
-    assert found is not None
-    assert found.sentence == NOT_ENDED
+    explanation = explain_ending(StopReason.END_TURN, {"unended": True})
+    assert explanation is not None
+    assert explanation.sentence == NOT_ENDED

@@ -58,7 +58,7 @@ def test_the_nearest_effort(level: Effort, efforts: tuple[Effort, ...], nearest:
 
 
 def test_a_budget_as_an_effort() -> None:
-    assert [effort_for(ReasoningBudget(tokens=each)) for each in (1, 2048, 2049, 8192, 8193)] == [
+    assert [effort_for(ReasoningBudget(tokens=tokens)) for tokens in (1, 2048, 2049, 8192, 8193)] == [
         "low",
         "low",
         "medium",

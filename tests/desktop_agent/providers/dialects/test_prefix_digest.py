@@ -3,8 +3,8 @@ from desktop_agent.providers.dialects.request_building import PrefixDigest, acco
 
 def test_accounts_are_told_apart_by_server_and_model() -> None:
     names = {
-        account_digest(*each)
-        for each in [("https://a", "m"), ("https://a", "n"), ("https://b", "m"), ("https://am", "")]
+        account_digest(*server_and_model)
+        for server_and_model in [("https://a", "m"), ("https://a", "n"), ("https://b", "m"), ("https://am", "")]
     }
     assert len(names) == 4
     assert account_digest("https://a", "m") == account_digest("https://a", "m")
@@ -12,10 +12,10 @@ def test_accounts_are_told_apart_by_server_and_model() -> None:
 
 
 def digest(*pieces: object, account: str = "x") -> str:
-    made = PrefixDigest(account)
+    prefix = PrefixDigest(account)
     for piece in pieces:
-        made.add(piece)
-    return made.value
+        prefix.add(piece)
+    return prefix.value
 
 
 def test_the_digest_depends_on_every_piece_its_place_and_the_account() -> None:
@@ -38,9 +38,9 @@ def test_the_digest_depends_on_every_piece_its_place_and_the_account() -> None:
 
 
 def test_the_value_may_be_read_on_the_way() -> None:
-    made = PrefixDigest("x")
-    made.add("a")
-    before = made.value
-    assert made.value == before
-    made.add("b")
-    assert (before, made.value) == (digest("a"), digest("a", "b"))
+    prefix = PrefixDigest("x")
+    prefix.add("a")
+    before = prefix.value
+    assert prefix.value == before
+    prefix.add("b")
+    assert (before, prefix.value) == (digest("a"), digest("a", "b"))

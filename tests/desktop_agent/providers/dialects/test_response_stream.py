@@ -1,4 +1,4 @@
-"""The core under every dialect, with the smallest dialect there can be, over real sockets."""
+"""The response stream that all dialects share, with a minimal dialect, over real sockets."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -50,11 +50,11 @@ from tests.fakes.http_server import Loopback, Reply, sse
 from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"
-SAID = Sentence("Something was left out.")
+ADJUSTMENT = Sentence("Something was left out.")
 
 
 class Plain:
-    """{"text"}, {"think"}, {"usage"}, {"error"}, {"end"}."""
+    """A minimal dialect whose frames have the fields text, think, usage, name, error, finish and end."""
 
     end_mark = "an end"
 
@@ -99,7 +99,7 @@ class Plain:
 
 
 class Asking:
-    """Asks one server and keeps the totals."""
+    """A client of one server that keeps the totals."""
 
     def __init__(self, http: HttpClient, server: Loopback, secret: SecretHeader | None = None, **opened: Any) -> None:
         self.state = ProviderState()
@@ -117,13 +117,13 @@ class Asking:
 
 
 async def collected(stream: AsyncGenerator[ProviderEvent, None]) -> tuple[list[ProviderEvent], ProviderError | None]:
-    found: list[ProviderEvent] = []
+    events: list[ProviderEvent] = []
     try:
         async for event in stream:
-            found.append(event)  # noqa: PERF401 - what came before the error matters
+            events.append(event)  # noqa: PERF401 - what came before the error matters
     except ProviderError as error:
-        return found, error
-    return found, None
+        return events, error
+    return events, None
 
 
 @pytest.fixture
@@ -140,9 +140,9 @@ async def test_the_start_comes_before_everything_with_what_was_adjusted(http: Ht
     release = asyncio.Event()
     reply = Reply(b"", hold=release, headers={"x-request-id": "q1", "content-type": "text/event-stream"})
     async with Loopback(reply) as server:
-        stream = Asking(http, server, adjustments=(SAID,)).stream()
+        stream = Asking(http, server, adjustments=(ADJUSTMENT,)).stream()
         started = await asyncio.wait_for(anext(stream), PATIENCE)
-        assert started == AnswerStarted(Origin(provider="plain", request_id="q1"), (SAID,))
+        assert started == AnswerStarted(Origin(provider="plain", request_id="q1"), (ADJUSTMENT,))
         release.set()
         with pytest.raises(Truncated, match="it was empty"):
             await anext(stream)
@@ -154,9 +154,9 @@ async def test_totals_and_costs(http: HttpClient) -> None:
     async with Loopback(Reply(body)) as server:
         asking = Asking(http, server, pricing=priced)
         for _ in range(2):
-            found, error = await collected(asking.stream())
+            events, error = await collected(asking.stream())
             assert error is None
-        (usage,) = [event.usage for event in found if isinstance(event, UsageUpdate)]
+        (usage,) = [event.usage for event in events if isinstance(event, UsageUpdate)]
     assert usage.cost == pytest.approx(2.0)
     state = asking.state
     assert (state.input_tokens, state.output_tokens, state.cached_tokens) == (2_000_000, 0, 6)
@@ -166,8 +166,8 @@ async def test_totals_and_costs(http: HttpClient) -> None:
 async def test_a_cost_of_the_servers_own_is_believed(http: HttpClient) -> None:
     usage = {"input_tokens": 9, "output_tokens": 9, "cost": 0.5}
     async with Loopback(Reply(sse({"text": "hi"}, {"usage": usage}))) as server:
-        found, _ = await collected(Asking(http, server, pricing=Pricing(Price(input=2.0, output=8.0))).stream())
-    assert [event.usage.cost for event in found if isinstance(event, UsageUpdate)] == [0.5]
+        events, _ = await collected(Asking(http, server, pricing=Pricing(Price(input=2.0, output=8.0))).stream())
+    assert [event.usage.cost for event in events if isinstance(event, UsageUpdate)] == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ async def test_an_end_mark_makes_an_answer_whole_and_nothing_else_does(
 ) -> None:
     async with Loopback(Reply(body, cut=cut)) as server:
         asking = Asking(http, server)
-        found, error = await collected(asking.stream())
-    assert found[1] == ContentDelta("hi")
-    assert (found[2:] == END) is ends
+        events, error = await collected(asking.stream())
+    assert events[1] == ContentDelta("hi")
+    assert (events[2:] == END) is ends
     assert isinstance(error, Truncated) is not ends
     assert asking.state.conversation_turns == ends
 
@@ -194,29 +194,29 @@ async def test_an_end_mark_makes_an_answer_whole_and_nothing_else_does(
 UNENDED = [MessageDelta(StopReason.END_TURN, "end", {"unended": True}), Done()]
 
 
-@pytest.mark.parametrize("said", ["end", "finish"])
+@pytest.mark.parametrize("mark", ["end", "finish"])
 async def test_an_answer_kept_open_after_its_finish_is_closed_and_marked(
-    http: HttpClient, monkeypatch: pytest.MonkeyPatch, said: str
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch, mark: str
 ) -> None:
     monkeypatch.setattr(response_stream, "END_TIMEOUT", 0.05)
-    held = Reply(sse({"text": "hi"}, {said: 1}, done=False), hold=asyncio.Event())
-    async with Loopback(held) as server:
+    reply = Reply(sse({"text": "hi"}, {mark: 1}, done=False), hold=asyncio.Event())
+    async with Loopback(reply) as server:
         async with asyncio.timeout(PATIENCE):
-            found, error = await collected(Asking(http, server).stream())
-        assert found[2:] == UNENDED
+            events, error = await collected(Asking(http, server).stream())
+        assert events[2:] == UNENDED
         assert error is None
         await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_an_idle_limit_below_the_patience_marks_it_too(http: HttpClient) -> None:
-    held = Reply(sse({"text": "hi"}, {"finish": 1}, done=False), hold=asyncio.Event())
-    async with Loopback(held) as server:
-        found, error = await collected(Asking(http, server).stream(idle=0.1))
-    assert (found[2:], error) == (UNENDED, None)
+    reply = Reply(sse({"text": "hi"}, {"finish": 1}, done=False), hold=asyncio.Event())
+    async with Loopback(reply) as server:
+        events, error = await collected(Asking(http, server).stream(idle=0.1))
+    assert (events[2:], error) == (UNENDED, None)
 
 
 class Waiting:
-    """Chunks with moments between them, on a clock of its own."""
+    """Chunks with pauses between them, on a simulated clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *steps: tuple[float, Any]) -> None:
         self.now = 0.0
@@ -271,50 +271,50 @@ async def test_what_follows_the_end_mark_counts_but_no_error_does(http: HttpClie
         sse({"usage": {"input_tokens": 1}}, {"text": "!"}, {"error": "late"}, {"text": "?"}, done=False),
     ]
     async with Loopback(Reply(body)) as server:
-        found, error = await collected(Asking(http, server).stream())
+        events, error = await collected(Asking(http, server).stream())
     assert error is None
-    assert [each.text for each in found if isinstance(each, ContentDelta)] == ["hi", "!", "?"]
-    assert [each.usage.input_tokens for each in found if isinstance(each, UsageUpdate)] == [1]
+    assert [event.text for event in events if isinstance(event, ContentDelta)] == ["hi", "!", "?"]
+    assert [event.usage.input_tokens for event in events if isinstance(event, UsageUpdate)] == [1]
 
 
 async def test_a_damaged_event_in_an_answer_that_ends_well_is_told(http: HttpClient) -> None:
     body = sse({"text": "a"}, '{"text": "lo', {"text": "b"})
     async with Loopback(Reply(body)) as server:
-        found, error = await collected(Asking(http, server).stream())
+        events, error = await collected(Asking(http, server).stream())
     assert error is None
-    (notice,) = [each for each in found if isinstance(each, RequestAdjusted)]
+    (notice,) = [event for event in events if isinstance(event, RequestAdjusted)]
     assert "One event of the answer was damaged" in str(notice.adjustments[0])
-    assert "".join(each.text for each in found if isinstance(each, ContentDelta)) == "ab"
+    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == "ab"
 
 
 async def test_silence_before_it_is_an_error_and_open_parts_are_closed(http: HttpClient) -> None:
-    held = Reply(sse({"think": "hm"}, done=False), hold=asyncio.Event())
-    async with Loopback(held) as server:
-        found, error = await collected(Asking(http, server).stream(idle=0.1))
-    assert found[1:] == [ThinkingDelta("hm"), ThinkingBlock("hm", "plain")]
+    reply = Reply(sse({"think": "hm"}, done=False), hold=asyncio.Event())
+    async with Loopback(reply) as server:
+        events, error = await collected(Asking(http, server).stream(idle=0.1))
+    assert events[1:] == [ThinkingDelta("hm"), ThinkingBlock("hm", "plain")]
     assert isinstance(error, TimedOut)
-    # What a server sent hangs on the errors below this one, and must not be shown with it.
+    # Chained errors hold what the server sent, which must not be shown.
     assert (error.__context__, error.__cause__) == (None, None)
 
 
 async def test_nothing_counts_after_an_error_in_the_stream(http: HttpClient) -> None:
     body = sse({"text": "a"}, {"error": "busy"}, {"text": "b"})
     async with Loopback(Reply(body)) as server:
-        found, error = await collected(Asking(http, server).stream())
-    assert found[1:] == [ContentDelta("a")]
+        events, error = await collected(Asking(http, server).stream())
+    assert events[1:] == [ContentDelta("a")]
     assert isinstance(error, Overloaded)
     assert error.__context__ is None
 
 
 async def test_what_is_no_answer_of_this_dialect_is_said_to_be_none(http: HttpClient) -> None:
     page = Reply(b"<html>Sign in</html>", headers={"content-type": "text/html"})
-    other = Reply(sse({"hello": 1}, done=False))
-    async with Loopback(page, other) as server:
+    unknown_frames = Reply(sse({"hello": 1}, done=False))
+    async with Loopback(page, unknown_frames) as server:
         asking = Asking(http, server)
-        for words in ("web page", "no model server sends"):
+        for expected in ("web page", "no model server sends"):
             _, error = await collected(asking.stream())
             assert isinstance(error, UnreadableAnswer)
-            assert words in error.message
+            assert expected in error.message
 
 
 async def test_a_refusal_comes_from_the_first_step_and_is_counted(http: HttpClient) -> None:
@@ -381,7 +381,7 @@ async def test_a_key_echoed_in_a_header_names_no_request(http: HttpClient, statu
 
 
 @pytest.mark.parametrize(
-    ("key", "name", "carried"),
+    ("key", "name", "expected"),
     [
         (None, "Authorization", None),
         (SecretStr(" \n"), "Authorization", None),
@@ -389,9 +389,9 @@ async def test_a_key_echoed_in_a_header_names_no_request(http: HttpClient, statu
         (SecretStr(KEY), "api-key", ("api-key", "", KEY)),
     ],
 )
-def test_the_header_of_a_pasted_key(key: SecretStr | None, name: str, carried: tuple[str, str, str] | None) -> None:
-    found = key_header(key, name)
-    assert (found and (found.name, found.prefix, found.value.get_secret_value())) == carried
+def test_the_header_of_a_pasted_key(key: SecretStr | None, name: str, expected: tuple[str, str, str] | None) -> None:
+    header = key_header(key, name)
+    assert (header and (header.name, header.prefix, header.value.get_secret_value())) == expected
 
 
 async def test_a_key_that_is_a_word_of_headers_changes_none(http: HttpClient) -> None:
@@ -405,18 +405,18 @@ async def test_a_key_that_is_a_word_of_headers_changes_none(http: HttpClient) ->
 @pytest.mark.parametrize("cut", [0, 1, 3])
 async def test_a_good_answer_is_never_rewritten(http: HttpClient, cut: int) -> None:
     body = sse({"text": "this is not-needed here"}, {"end": True}, done=False)
-    at = body.index(b"not-needed") + cut
+    offset = body.index(b"not-needed") + cut
     secret = SecretHeader.bearer(SecretStr("not-needed"))
-    async with Loopback(Reply([body[:at], body[at:]]), judged=False) as server:
-        found, error = await collected(Asking(http, server, secret).stream())
+    async with Loopback(Reply([body[:offset], body[offset:]]), judged=False) as server:
+        events, error = await collected(Asking(http, server, secret).stream())
     assert error is None
-    assert "".join(event.text for event in found if isinstance(event, ContentDelta)) == "this is not-needed here"
+    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == "this is not-needed here"
 
 
 @pytest.mark.parametrize("body", [f"Sorry, {KEY} is unknown.", f"<p>{KEY}</p>", "." * 190 + KEY, f'["{KEY}"'])
-@pytest.mark.parametrize("piece", [1, 7, 1000])
-async def test_a_key_in_something_else_than_an_answer_is_not_told(http: HttpClient, body: str, piece: int) -> None:
-    pieces = [body.encode()[at : at + piece] for at in range(0, len(body), piece)]
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_a_key_in_something_else_than_an_answer_is_not_told(http: HttpClient, body: str, size: int) -> None:
+    pieces = [body.encode()[start : start + size] for start in range(0, len(body), size)]
     async with Loopback(Reply(pieces, headers={"content-type": "text/plain"}), judged=False) as server:
         _, error = await collected(Asking(http, server, SecretHeader.bearer(SecretStr(KEY))).stream())
     assert isinstance(error, UnreadableAnswer)
@@ -427,9 +427,9 @@ async def test_a_key_in_something_else_than_an_answer_is_not_told(http: HttpClie
 async def test_a_key_in_the_name_of_an_answer_is_not_stored(http: HttpClient) -> None:
     body = sse({"text": "a", "name": f"r-{KEY}"}, {"end": True}, done=False)
     async with Loopback(Reply(body), judged=False) as server:
-        found, error = await collected(Asking(http, server, SecretHeader.bearer(SecretStr(KEY))).stream())
+        events, error = await collected(Asking(http, server, SecretHeader.bearer(SecretStr(KEY))).stream())
     assert error is None
-    assert [event.response_id for event in found if isinstance(event, AnswerNamed)] == ["r-[key]"]
+    assert [event.response_id for event in events if isinstance(event, AnswerNamed)] == ["r-[key]"]
 
 
 async def test_an_error_in_a_shape_of_its_own_is_told_and_ends_the_answer(http: HttpClient) -> None:
@@ -449,39 +449,39 @@ _HELD = (
 )
 
 
-@pytest.mark.parametrize("held", _HELD)
-async def test_what_came_whole_is_kept_when_the_body_is_cut(http: HttpClient, held: bytes) -> None:
-    async with Loopback(Reply([sse({"text": "Hel"}, done=False), held], cut=True)) as server:
-        found, error = await collected(Asking(http, server).stream())
+@pytest.mark.parametrize("unfinished", _HELD)
+async def test_what_came_whole_is_kept_when_the_body_is_cut(http: HttpClient, unfinished: bytes) -> None:
+    async with Loopback(Reply([sse({"text": "Hel"}, done=False), unfinished], cut=True)) as server:
+        events, error = await collected(Asking(http, server).stream())
     assert isinstance(error, Truncated)
-    assert "".join(event.text for event in found if isinstance(event, ContentDelta)) == "Hello"
+    assert "".join(event.text for event in events if isinstance(event, ContentDelta)) == "Hello"
 
 
 async def test_an_end_that_came_whole_is_an_end_when_the_body_is_cut(http: HttpClient) -> None:
     body = sse({"text": "Hello"}, done=False) + b'data: {"end": true}\ndata: {"usage": {"inp'
     async with Loopback(Reply(body, cut=True)) as server:
-        found, error = await collected(Asking(http, server).stream())
+        events, error = await collected(Asking(http, server).stream())
     assert error is None
-    assert isinstance(found[-1], Done)
-    assert not [event for event in found if isinstance(event, RequestAdjusted)]  # nothing was damaged
+    assert isinstance(events[-1], Done)
+    assert not [event for event in events if isinstance(event, RequestAdjusted)]  # nothing was damaged
 
 
-@pytest.mark.parametrize("held", _HELD)
-async def test_what_came_whole_is_kept_at_stop(http: HttpClient, held: bytes) -> None:
+@pytest.mark.parametrize("unfinished", _HELD)
+async def test_what_came_whole_is_kept_at_stop(http: HttpClient, unfinished: bytes) -> None:
     body = sse({"text": "Hel"}, done=False)
-    found: list[str] = []
-    async with Loopback(Reply([body + held], hold=asyncio.Event())) as server:
+    texts: list[str] = []
+    async with Loopback(Reply([body + unfinished], hold=asyncio.Event())) as server:
 
         async def listen() -> None:
             async for event in Asking(http, server).stream():
                 if isinstance(event, ContentDelta):
-                    found.append(event.text)
-                    shown.set()
+                    texts.append(event.text)
+                    has_text.set()
 
-        shown = asyncio.Event()
+        has_text = asyncio.Event()
         listening = asyncio.create_task(listen())
         async with asyncio.timeout(PATIENCE):
-            await shown.wait()
+            await has_text.wait()
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
-    assert "".join(found) == "Hello"
+    assert "".join(texts) == "Hello"
