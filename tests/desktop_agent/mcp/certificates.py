@@ -1,4 +1,4 @@
-"""Certificates of names on this machine, for as long as a test takes."""
+"""Short-lived certificates for host names of this machine."""
 
 import datetime
 import ssl
@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def certificate(folder: Path, name: str) -> Path:
-    """Signed by itself; key and certificate in one file."""
+    """Make a self-signed certificate for `name`; return the file with its key and itself."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    made = (
+    signed = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
@@ -25,14 +25,14 @@ def certificate(folder: Path, name: str) -> Path:
         .sign(key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private_key = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file = folder / f"{name}.pem"
-    file.write_bytes(secret + made.public_bytes(pem))
+    file.write_bytes(private_key + signed.public_bytes(pem))
     return file
 
 
 def served(file: Path) -> ssl.SSLContext:
-    """For a server that shows it."""
+    """Return the context of a server that presents the certificate in `file`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return context

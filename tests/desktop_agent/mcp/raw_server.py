@@ -1,14 +1,14 @@
-"""A server that is nothing but lines of JSON, so that it can say what no library would let it. Run as a program."""
+"""A server program that writes its JSON lines by hand, so that it can send what no library would let it."""
 
 import json
 import sys
 from typing import Any
 
-words = sys.argv[1:]
+options = sys.argv[1:]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-asked: dict[str, int] = {}
+request_counts: dict[str, int] = {}
 waiting: dict[str, Any] = {}
-"""The call for which each question is asked."""
+"""The id of the call for which each of the server's own requests was sent."""
 
 
 def send(message: dict[str, Any]) -> None:
@@ -20,15 +20,15 @@ def tool(number: int) -> dict[str, Any]:
 
 
 def page(cursor: str | None) -> dict[str, Any]:
-    at = int(cursor) if cursor and cursor.isdecimal() else 0
-    if "same-cursor" in words:
-        return {"tools": [tool(at)], "nextCursor": "0"}
-    if "empty-pages" in words:
-        return {"tools": [], "nextCursor": str(at + 1)}
-    if "long-cursor" in words:
+    start = int(cursor) if cursor and cursor.isdecimal() else 0
+    if "same-cursor" in options:
+        return {"tools": [tool(start)], "nextCursor": "0"}
+    if "empty-pages" in options:
+        return {"tools": [], "nextCursor": str(start + 1)}
+    if "long-cursor" in options:
         return {"tools": [tool(0)], "nextCursor": "x" * 1_000_000}
-    found = [tool(at * 30 + number) for number in range(30)]
-    return {"tools": found, **({"nextCursor": str(at + 1)} if at < 3 else {})}
+    tools = [tool(start * 30 + number) for number in range(30)]
+    return {"tools": tools, **({"nextCursor": str(start + 1)} if start < 3 else {})}
 
 
 def resources() -> dict[str, Any]:
@@ -38,7 +38,7 @@ def resources() -> dict[str, Any]:
     }
 
 
-def read(uri: str) -> dict[str, Any]:
+def read_resource(uri: str) -> dict[str, Any]:
     if uri == "x://picture":
         return {"contents": [{"uri": uri, "mimeType": "image/png", "blob": PIXEL}]}
     if uri == "x://odd":
@@ -53,7 +53,7 @@ def prompt() -> dict[str, Any]:
         {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
         {"type": "resource_link", "uri": "x://text", "name": "text"},
     ]
-    return {"messages": [{"role": "user", "content": each} for each in blocks]}
+    return {"messages": [{"role": "user", "content": block} for block in blocks]}
 
 
 def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
@@ -61,7 +61,7 @@ def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         case "initialize":
             able = {name: {"listChanged": True} for name in ("tools", "resources", "prompts")}
             server = {"name": "raw", "version": "1"}
-            version = "2025-03-26" if "old" in words else "2025-06-18"
+            version = "2025-03-26" if "old" in options else "2025-06-18"
             return {"protocolVersion": version, "capabilities": {**able, "completions": {}}, "serverInfo": server}
         case "tools/list":
             return page(params.get("cursor"))
@@ -72,17 +72,17 @@ def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         case "resources/templates/list":
             return {"resourceTemplates": [{"uriTemplate": "x://{name}", "name": "any"}]}
         case "resources/read":
-            return read(params["uri"])
+            return read_resource(params["uri"])
         case "prompts/list":
             arguments = [{"name": "a", "required": True}, {"name": "b"}]
             return {"prompts": [{"name": "greet", "title": "Greet", "arguments": arguments}]}
         case "prompts/get":
             return prompt()
         case "completion/complete":
-            known = [f"{name}={text}" for name, text in params.get("context", {}).get("arguments", {}).items()]
+            context_values = [f"{name}={text}" for name, text in params.get("context", {}).get("arguments", {}).items()]
             return {
                 "completion": {
-                    "values": [params["ref"]["type"], params["argument"]["value"] + "s", *known] + ["v"] * 300
+                    "values": [params["ref"]["type"], params["argument"]["value"] + "s", *context_values] + ["v"] * 300
                 }
             }
         case _:
@@ -92,36 +92,36 @@ def result_of(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 QUESTION = [{"role": "user", "content": {"type": "text", "text": "Name a colour."}}]
 
 
-def sampling(question: str, *said: dict[str, Any]) -> dict[str, Any]:
-    messages = [{"role": each["role"], "content": each["content"]} for each in said]
+def sampling(question: str, *messages_so_far: dict[str, Any]) -> dict[str, Any]:
+    messages = [{"role": message["role"], "content": message["content"]} for message in messages_so_far]
     schema = {"type": "object", "properties": {"of": {"type": "string"}}}
     tools = [{"name": "look", "description": "Looks at a thing.", "inputSchema": schema}]
-    more = {"tools": tools, "toolChoice": {"mode": "auto"}} if "tools" in words else {}
+    more = {"tools": tools, "toolChoice": {"mode": "auto"}} if "tools" in options else {}
     params = {"messages": messages, "maxTokens": 9, **more}
     return {"id": question, "method": "sampling/createMessage", "params": params}
 
 
-def answered(asked_for: dict[str, Any]) -> dict[str, Any]:
-    """What the server's own tool gives for each call that the model asked for."""
-    content = asked_for["content"] if isinstance(asked_for["content"], list) else [asked_for["content"]]
-    calls = [each for each in content if each["type"] == "tool_use"]
-    seen = [{"type": "text", "text": "It is blue."}]
+def tool_results(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the message with the result of each call that the model requested of the server's own tool."""
+    content = request["content"] if isinstance(request["content"], list) else [request["content"]]
+    calls = [call for call in content if call["type"] == "tool_use"]
+    answer = [{"type": "text", "text": "It is blue."}]
     return {
         "role": "user",
-        "content": [{"type": "tool_result", "toolUseId": each["id"], "content": seen} for each in calls],
+        "content": [{"type": "tool_result", "toolUseId": call["id"], "content": answer} for call in calls],
     }
 
 
 for line in sys.stdin:
     message = json.loads(line)
     method = message.get("method", "")
-    asked[method] = asked.get(method, 0) + 1
-    print(f"{method} {asked[method]}", file=sys.stderr, flush=True)
+    request_counts[method] = request_counts.get(method, 0) + 1
+    print(f"{method} {request_counts[method]}", file=sys.stderr, flush=True)
     if "result" in message:
         print("told", json.dumps(message["result"]), file=sys.stderr, flush=True)
         if message["id"] == "tools":
             waiting["q"] = waiting.pop("tools")
-            send(sampling("q", *QUESTION, message["result"], answered(message["result"])))
+            send(sampling("q", *QUESTION, message["result"], tool_results(message["result"])))
         elif message["id"] in waiting:
             content = [{"type": "text", "text": json.dumps(message["result"])}]
             send({"id": waiting.pop(message["id"]), "result": {"content": content}})
@@ -131,14 +131,14 @@ for line in sys.stdin:
         continue
     if "id" not in message or "result" in message:
         continue
-    if method == "tools/call" and "asks" in words:
+    if method == "tools/call" and "asks" in options:
         question = f"q{message['id']}"
         waiting[question] = message["id"]
         form = {"type": "object", "properties": {"word": {"type": "string"}}}
         send({"id": question, "method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": form}})
         continue
-    if method == "tools/call" and "samples" in words:
-        question = "tools" if "tools" in words else "q"
+    if method == "tools/call" and "samples" in options:
+        question = "tools" if "tools" in options else "q"
         waiting[question] = message["id"]
         send(sampling(question, *QUESTION))
         continue
@@ -147,12 +147,12 @@ for line in sys.stdin:
         send({"id": message["id"], "error": {"code": -32601, "message": "unknown"}})
         continue
     send({"id": message["id"], "result": result})
-    if method == "tools/list" and "floods" in words:
+    if method == "tools/list" and "floods" in options:
         for _ in range(2_000):
             send({"method": "notifications/tools/list_changed"})
-    if method == "prompts/list" and "floods" in words:
+    if method == "prompts/list" and "floods" in options:
         for number in range(500):
             send({"method": f"notifications/{('prompts', 'resources')[number % 2]}/list_changed"})
         send({"method": "notifications/message", "params": {"level": "info", "data": "flooded"}})
-    if method == "tools/list" and "roots" in words:
+    if method == "tools/list" and "roots" in options:
         send({"id": "r", "method": "roots/list"})

@@ -1,4 +1,4 @@
-"""Servers written by others, taken once from npm and PyPI and kept outside of the project."""
+"""Servers written by others, installed once from npm and PyPI into a folder outside the project."""
 
 import os
 import shutil
@@ -17,8 +17,8 @@ PYPI = ("mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19")
 PATIENCE = 300
 
 
-def _kept(name: str) -> Path:
-    """A folder of this user's alone: what lies there is run."""
+def _cache_folder(name: str) -> Path:
+    """Return the cache folder `name`, which only this user may write, as programs in it are run."""
     folder = Path(tempfile.gettempdir(), f"desktop-agent-servers-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     assert folder.stat().st_uid == os.getuid()
@@ -27,17 +27,17 @@ def _kept(name: str) -> Path:
 
 
 @cache
-def _fetched(name: str) -> str:
-    """Install what the folder `name` holds, unless it is there; why it cannot be had, or nothing."""
-    folder = _kept(name)
+def _install(name: str) -> str:
+    """Install the packages of the folder `name` if they are not there; return why they cannot be, or nothing."""
+    folder = _cache_folder(name)
     if (folder / "complete").exists():
         return ""
-    with tempfile.TemporaryDirectory(prefix="desktop-agent-fetch-", dir=folder.parent) as made:
-        new = Path(made, "new")
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-fetch-", dir=folder.parent) as temporary:
+        new = Path(temporary, "new")
         new.mkdir()
         try:
-            for command in _commands(name, new, made):
-                subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, cwd=made)
+            for command in _commands(name, new, temporary):
+                subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, cwd=temporary)
         except (subprocess.SubprocessError, OSError) as error:
             return f"the servers of {name} cannot be had: {error}"
         (new / "complete").touch()
@@ -46,42 +46,42 @@ def _fetched(name: str) -> str:
     return ""
 
 
-def _commands(name: str, folder: Path, made: str) -> list[list[str]]:
+def _commands(name: str, folder: Path, temporary: str) -> list[list[str]]:
     if name.startswith("package-"):
-        return _npm(folder, made, (name.removeprefix("package-").replace("+", "/"),))
-    return _npm(folder, made) if name.startswith("npm") else _pypi(folder)
+        return _npm(folder, temporary, (name.removeprefix("package-").replace("+", "/"),))
+    return _npm(folder, temporary) if name.startswith("npm") else _pypi(folder)
 
 
-def _npm(folder: Path, made: str, packages: tuple[str, ...] = PACKAGES) -> list[list[str]]:
-    quiet = ["--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--cache", f"{made}/cache"]
+def _npm(folder: Path, temporary: str, packages: tuple[str, ...] = PACKAGES) -> list[list[str]]:
+    quiet = ["--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--cache", f"{temporary}/cache"]
     return [[*NPM, "install", *quiet, "--prefix", str(folder), *packages]]
 
 
 def _pypi(folder: Path) -> list[list[str]]:
-    # The packages alone: scripts of an environment name the folder where it was made.
+    # Only the packages: the scripts of a virtual environment name the folder where it was created.
     return [[sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), *PYPI]]
 
 
-def node_server(name: str, *words: str) -> list[str]:
-    """The command of one from npm; the test is skipped where it cannot be had."""
-    if why := _fetched("npm-2026.8.31"):
+def node_server(name: str, *arguments: str) -> list[str]:
+    """Return the command of a server from npm, or skip the test where it cannot be installed."""
+    if why := _install("npm-2026.8.31"):
         pytest.skip(why)
-    script = _kept("npm-2026.8.31") / f"node_modules/@modelcontextprotocol/server-{name}/dist/index.js"
-    return [NODE, str(script), *words]
+    script = _cache_folder("npm-2026.8.31") / f"node_modules/@modelcontextprotocol/server-{name}/dist/index.js"
+    return [NODE, str(script), *arguments]
 
 
-def python_server(name: str, *words: str) -> list[str]:
-    """The command of one from PyPI; the test is skipped where it cannot be had."""
-    if why := _fetched("pypi-2026.10.19"):
+def python_server(name: str, *arguments: str) -> list[str]:
+    """Return the command of a server from PyPI, or skip the test where it cannot be installed."""
+    if why := _install("pypi-2026.10.19"):
         pytest.skip(why)
-    folder = _kept("pypi-2026.10.19")
+    folder = _cache_folder("pypi-2026.10.19")
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); from mcp_server_{name} import main; main()"
-    return [sys.executable, "-I", "-c", code, *words]
+    return [sys.executable, "-I", "-c", code, *arguments]
 
 
 def node_package(package: str) -> Path:
-    """The folder of a package of npm, `name@version`; the test is skipped where it cannot be had."""
+    """Return the folder of the npm package `name@version`, or skip the test where it cannot be installed."""
     name = f"package-{package.replace('/', '+')}"
-    if why := _fetched(name):
+    if why := _install(name):
         pytest.skip(why)
-    return _kept(name) / "node_modules" / package.rpartition("@")[0]
+    return _cache_folder(name) / "node_modules" / package.rpartition("@")[0]

@@ -1,4 +1,4 @@
-"""For which conversation a server asks: that whose call it works on."""
+"""A server's request belongs to the conversation whose call it is working on."""
 
 import asyncio
 import sys
@@ -11,11 +11,11 @@ from tests.fakes.mcp_client import own_server, program, until
 
 RAW = Path(__file__).with_name("raw_server.py")
 OLDER = [sys.executable, "-B", str(RAW), "asks"]
-"""Speaks a protocol that does not say for which call it asks."""
+"""A server whose protocol version does not say for which call it makes a request."""
 
 
 class Person:
-    """Answers nothing before the end."""
+    """Answers no request before `may_answer` is set."""
 
     def __init__(self):
         self.asked = []

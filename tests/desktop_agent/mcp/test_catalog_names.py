@@ -1,4 +1,4 @@
-"""Names and identities."""
+"""Names and digests of the tools that servers offer."""
 
 import re
 
@@ -15,9 +15,9 @@ def test_every_name_is_one_that_providers_take(tool):
 
 def test_names_stay_apart_and_the_same():
     odd = ["a b", "a_b", "a.b", "a" * 100, "a" * 101]
-    names = [tool_name("files", each) for each in odd]
+    names = [tool_name("files", name) for name in odd]
     assert len(set(names)) == len(odd)
-    assert names == [tool_name("files", each) for each in odd]
+    assert names == [tool_name("files", name) for name in odd]
     assert tool_name("files", "a_b") == "files__a_b"
     assert len(tool_name("s" * 24, "t" * 100)) == MAX_NAME_LENGTH
 
@@ -26,15 +26,15 @@ def test_another_description_schema_hint_or_server_is_another_tool():
     hints, connection = {"read_only_hint": True}, {"command": "x"}
     plain = tool_digest("Reads.", {"type": "object"}, hints, connection)
     assert plain == tool_digest("Reads.", {"type": "object"}, dict(hints), dict(connection))
-    others = {
+    digests = {
         tool_digest("Reads!", {"type": "object"}, hints, connection),
         tool_digest("Reads.", {"type": "object", "title": "t"}, hints, connection),
         tool_digest("Reads.", {"type": "object"}, {"read_only_hint": False}, connection),
         tool_digest("Reads.", {"type": "object"}, hints, {"command": "y"}),
     }
-    assert len(others | {plain}) == 5
+    assert len(digests | {plain}) == 5
 
 
 def test_no_name_in_a_schema_is_lost():
-    given = {"properties": {"cmd\u200b": {"type": "string"}, "cmd\u200c": {"type": "number"}}}
-    assert visible_schema(given) == {"properties": {"cmd�": {"type": "string"}, "cmd�⟨1⟩": {"type": "number"}}}
+    schema = {"properties": {"cmd\u200b": {"type": "string"}, "cmd\u200c": {"type": "number"}}}
+    assert visible_schema(schema) == {"properties": {"cmd�": {"type": "string"}, "cmd�⟨1⟩": {"type": "number"}}}

@@ -1,4 +1,4 @@
-"""What servers answer, as parts of a result."""
+"""The contents of servers' answers, converted to parts of a tool result."""
 
 import base64
 import io
@@ -14,14 +14,14 @@ from desktop_agent.types.blocks import Image, Json, Text
 from desktop_agent.types.errors import ToolFailed
 
 
-def text(words: str) -> TextContent:
-    return TextContent(type="text", text=words)
+def text(content: str) -> TextContent:
+    return TextContent(type="text", text=content)
 
 
-def picture(kind: str = "PNG") -> str:
-    made = io.BytesIO()
-    Pictures.new("RGB", (2, 2)).save(made, kind)
-    return base64.b64encode(made.getvalue()).decode()
+def picture(image_format: str = "PNG") -> str:
+    buffer = io.BytesIO()
+    Pictures.new("RGB", (2, 2)).save(buffer, image_format)
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 async def test_a_picture_is_what_it_contains_whatever_its_label_says():
@@ -66,12 +66,12 @@ async def test_a_link_is_named_and_a_failure_is_one():
 
 def png_that_says(width: int, height: int) -> str:
     inside = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    made = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + inside + struct.pack(">I", zlib.crc32(inside))
-    return base64.b64encode(made).decode()
+    data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + inside + struct.pack(">I", zlib.crc32(inside))
+    return base64.b64encode(data).decode()
 
 
 @pytest.mark.parametrize(
-    ("data", "word"),
+    ("data", "expected"),
     [
         (png_that_says(1, 2**31 - 1), "2,147,483,647 pixels"),
         (png_that_says(MAX_IMAGE_EDGE + 1, 1), "8,001"),
@@ -79,23 +79,23 @@ def png_that_says(width: int, height: int) -> str:
         (base64.b64encode(b"\xff\xd8\xff\xe0").decode(), "damaged"),
     ],
 )
-async def test_a_picture_of_no_or_of_a_hostile_size_is_left_out(data, word):
+async def test_a_picture_of_no_or_of_a_hostile_size_is_left_out(data, expected):
     content = [ImageContent(type="image", data=data, mime_type="image/png")]
     (part,) = await convert_call_result(CallToolResult(content=content))
     assert isinstance(part, Text)
     assert part.text.startswith("[left out: ")
-    assert word in part.text
+    assert expected in part.text
     content = [ImageContent(type="image", data=png_that_says(MAX_IMAGE_EDGE, 1), mime_type="image/png")]
     assert isinstance((await convert_call_result(CallToolResult(content=content)))[0], Image)
 
 
 async def test_what_a_server_repeats_of_its_secrets_is_taken_out_wherever_it_stands():
-    def redact(words: str) -> str:
-        return words.replace("s3cr3t", "•••")
+    def redact(content: str) -> str:
+        return content.replace("s3cr3t", "•••")
 
     long = "x" * (MAX_TEXT - 3) + "s3cr3t"
-    said = CallToolResult(content=[text("a s3cr3t"), text(long)], structured_content={"s3cr3t": [{"b": "s3cr3t"}, 4]})
-    first, second, third = await convert_call_result(said, redact)
+    result = CallToolResult(content=[text("a s3cr3t"), text(long)], structured_content={"s3cr3t": [{"b": "s3cr3t"}, 4]})
+    first, second, third = await convert_call_result(result, redact)
     assert first == Text(text="a •••")
     assert "s3c" not in second.text
     assert third == Json(value={"•••": [{"b": "•••"}, 4]})
@@ -105,6 +105,6 @@ async def test_what_a_server_repeats_of_its_secrets_is_taken_out_wherever_it_sta
 
 
 def test_no_name_is_lost_where_secrets_go():
-    given = {"k-S3CRET": 1, "k-[hidden]": [{"S3CRET": 2, "[hidden]": 3}]}
-    shown = {"k-[hidden]": 1, "k-[hidden]⟨1⟩": [{"[hidden]": 2, "[hidden]⟨1⟩": 3}]}
-    assert redact_json(given, lambda text: text.replace("S3CRET", "[hidden]")) == shown
+    secrets = {"k-S3CRET": 1, "k-[hidden]": [{"S3CRET": 2, "[hidden]": 3}]}
+    expected = {"k-[hidden]": 1, "k-[hidden]⟨1⟩": [{"[hidden]": 2, "[hidden]⟨1⟩": 3}]}
+    assert redact_json(secrets, lambda text: text.replace("S3CRET", "[hidden]")) == expected

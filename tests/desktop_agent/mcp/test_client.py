@@ -1,4 +1,4 @@
-"""A server that dies, hangs, floods and lies."""
+"""A client of a server that dies, hangs, floods or sends invalid answers."""
 
 import asyncio
 import json
@@ -30,8 +30,8 @@ async def test_arguments_are_checked_before_the_server_sees_them(tmp_path):
 async def test_its_environment_is_only_what_was_given_and_it_works_in_the_workspace(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_OF_OURS", "x")
     async with program(own_server(), tmp_path, {"TOKEN": "t0ken-value"}) as live:
-        (told,) = await called(live, "srv__environment", {})
-        text = str(told)
+        (result,) = await called(live, "srv__environment", {})
+        text = str(result)
         assert "SECRET_OF_OURS" not in text
         assert str(tmp_path) in text
         assert "t0ken-value" in text
@@ -39,12 +39,12 @@ async def test_its_environment_is_only_what_was_given_and_it_works_in_the_worksp
 
 async def test_a_tool_that_changes_is_another_one_and_is_told(tmp_path):
     async with program(own_server(), tmp_path) as live:
-        told: list[bool] = []
-        live.lifecycle.on_tools_changed = lambda: told.append(True)
+        changes: list[bool] = []
+        live.lifecycle.on_tools_changed = lambda: changes.append(True)
         before = await load_tool_offer(live)
         assert not live.lifecycle.is_stale
         await live.call("change", {})
-        await until(lambda: bool(told))
+        await until(lambda: bool(changes))
         assert live.lifecycle.is_stale
         after = await load_tool_offer(live)
         identities = [{tool.name: tool.identity for tool in offer.tools} for offer in (before, after)]
@@ -70,28 +70,28 @@ async def test_one_that_never_answers_can_be_left_and_the_next_call_lives(tmp_pa
 
 async def test_nothing_that_it_started_is_left(tmp_path):
     async with program(own_server(), tmp_path) as live:
-        (told,) = await called(live, "srv__family", {})
-        pid = int(told.text)
+        (result,) = await called(live, "srv__family", {})
+        pid = int(result.text)
         assert psutil.pid_exists(pid)
     await until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 
 async def test_one_that_dies_again_and_again_is_waited_for(tmp_path):
-    now = [1000.0]
-    async with program(own_server(), tmp_path, clock=lambda: now[0]) as live:
+    clock = [1000.0]
+    async with program(own_server(), tmp_path, clock=lambda: clock[0]) as live:
         for _ in range(2):
             with pytest.raises(ToolFailed, match="ended while it was asked"):
                 await live.call("die", {})
         with pytest.raises(ToolFailed, match="could not be started"):
             await live.call("add", {"a": 1, "b": 1})
         assert live.lifecycle.start_count == 2
-        now[0] += 2
+        clock[0] += 2
         await live.call("add", {"a": 1, "b": 1})
         assert live.lifecycle.start_count == 3
 
 
 @pytest.mark.parametrize(
-    ("argv", "words", "remedy"),
+    ("argv", "expected", "remedy"),
     [
         (["/nowhere/program"], "There is no program", "Install it"),
         (["npx -y files"], "There is no program “npx -y files”", "Write the program alone"),
@@ -105,13 +105,13 @@ async def test_one_that_dies_again_and_again_is_waited_for(tmp_path):
         (["sh", "-c", "echo usage"], "ended with the exit code 0: usage", "Look at its log"),
     ],
 )
-async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, remedy, tmp_path):
+async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, expected, remedy, tmp_path):
     (tmp_path / "plain.sh").write_text("#!/bin/sh\n")
     for name, text in (("text", "no program"), ("astray", "#!/nowhere/python\n")):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    async with program([each.replace("{folder}", str(tmp_path)) for each in argv], tmp_path) as live:
-        with pytest.raises(ToolFailed, match=words) as caught:
+    async with program([argument.replace("{folder}", str(tmp_path)) for argument in argv], tmp_path) as live:
+        with pytest.raises(ToolFailed, match=expected) as caught:
             await load_tool_offer(live)
         assert remedy in str(caught.value.remedy)
         assert remedy in str(live.lifecycle.state.remedy)
@@ -120,15 +120,15 @@ async def test_one_that_cannot_be_started_says_why_and_what_helps(argv, words, r
 
 
 @pytest.mark.parametrize(
-    ("argv", "words", "remedy"),
+    ("argv", "expected", "remedy"),
     [
         (own_server("silent"), "did not answer within 2 seconds", "If the server must be downloaded first"),
         (["sh", "-c", "echo lorem; exec sleep 60"], "wrote “lorem” where only messages", "must speak MCP over stdio"),
     ],
 )
-async def test_one_that_says_nothing_of_use_at_the_start_is_given_up(argv, words, remedy, tmp_path):
+async def test_one_that_says_nothing_of_use_at_the_start_is_given_up(argv, expected, remedy, tmp_path):
     async with program(argv, tmp_path, start_timeout=2.0) as live:
-        with pytest.raises(ToolFailed, match=words):
+        with pytest.raises(ToolFailed, match=expected):
             await load_tool_offer(live)
         assert remedy in str(live.lifecycle.state.remedy)
 
@@ -160,7 +160,7 @@ async def test_odd_tools_are_renamed_left_out_and_counted(tmp_path):
         offer = await load_tool_offer(live)
         assert len(offer.tools) + len(offer.unusable) == MAX_TOOLS
         assert any("too long" in line.text for line in live.log.lines)
-        assert any("“bad”" in str(each) for each in offer.unusable)
+        assert any("“bad”" in str(unusable) for unusable in offer.unusable)
         assert all(len(tool.name) <= 64 for tool in offer.tools)
         hidden = next(tool for tool in offer.tools if tool.name == "srv__hidden")
         assert hidden.description == "see�n�"

@@ -1,4 +1,4 @@
-"""What a server may have a model asked, with tools of its own: whole, or not at all."""
+"""Sampling requests with the server's own tools are passed on whole, or refused."""
 
 import pytest
 from mcp_types import (
@@ -28,8 +28,8 @@ PLAIN = {"type": "object", "properties": {}}
 LOOK = Tool(name="look", description="Looks.", input_schema=PLAIN)
 
 
-def text(words):
-    return TextContent(text=words)
+def text(content):
+    return TextContent(text=content)
 
 
 def call(call_id, name="look", **arguments):
@@ -40,20 +40,20 @@ def result(call_id, *content, **fields):
     return ToolResultContent(tool_use_id=call_id, content=list(content), **fields)
 
 
-def read(*messages, tools=(LOOK,), **fields):
-    said = [SamplingMessage(role=role, content=list(content)) for role, *content in messages]
-    given = CreateMessageRequestParams(messages=said, max_tokens=10, tools=list(tools), **fields)
-    return parse_sampling_request("Server", given)
+def parse(*messages, tools=(LOOK,), **fields):
+    sampling_messages = [SamplingMessage(role=role, content=list(content)) for role, *content in messages]
+    params = CreateMessageRequestParams(messages=sampling_messages, max_tokens=10, tools=list(tools), **fields)
+    return parse_sampling_request("Server", params)
 
 
 def test_calls_and_what_came_of_them_are_read_in_order():
-    found = read(
+    request = parse(
         ("user", text("Go.")),
         ("assistant", call("a", of="sky"), text("I look."), call("b")),
         ("user", result("b", text("x"), text("y")), result("a", structured_content={"k": 1}, is_error=True)),
         tool_choice=ToolChoice(mode="required"),
     )
-    assert found.messages == (
+    assert request.messages == (
         ("user", "Go."),
         ("assistant", "I look."),
         ("assistant", ToolUse(id="a", name="look", input={"of": "sky"})),
@@ -61,8 +61,8 @@ def test_calls_and_what_came_of_them_are_read_in_order():
         ("user", ToolResult(tool_use_id="b", content=(Text(text="x"), Text(text="y")))),
         ("user", ToolResult(tool_use_id="a", content=(Text(text='{"k": 1}'),), outcome=Outcome.FAILED)),
     )
-    assert (found.tools, found.tool_choice) == ((ToolSpec("look", "Looks.", PLAIN),), "required")
-    assert read(("user", text("Go.")), tools=()).tool_choice == "auto"
+    assert (request.tools, request.tool_choice) == ((ToolSpec("look", "Looks.", PLAIN),), "required")
+    assert parse(("user", text("Go.")), tools=()).tool_choice == "auto"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_calls_and_what_came_of_them_are_read_in_order():
     ],
 )
 def test_calls_that_fit_no_model_are_refused(messages):
-    assert read(*messages) is None
+    assert parse(*messages) is None
 
 
 @pytest.mark.parametrize(
@@ -109,26 +109,26 @@ def test_calls_that_fit_no_model_are_refused(messages):
     ids=["two of a name", "many", "odd name", "no object", "long", "long schema"],
 )
 def test_tools_that_nobody_could_be_shown_are_refused(tools):
-    assert read(("user", text("Go.")), tools=tools) is None
+    assert parse(("user", text("Go.")), tools=tools) is None
 
 
 def test_long_arguments_and_results_count():
-    for said in (call("a", of="x" * MAX_SAMPLING_LENGTH), call("a")):
+    for long_call in (call("a", of="x" * MAX_SAMPLING_LENGTH), call("a")):
         answer = result("a", text("x" * MAX_SAMPLING_LENGTH))
-        assert read(("assistant", said), ("user", answer)) is None
-    assert read(("assistant", call("a", of="x" * 1_000)), ("user", result("a", text("x" * 1_000)))) is not None
+        assert parse(("assistant", long_call), ("user", answer)) is None
+    assert parse(("assistant", call("a", of="x" * 1_000)), ("user", result("a", text("x" * 1_000)))) is not None
 
 
 def test_what_goes_back_has_the_form_that_was_asked_for():
     answer = SamplingAnswer("Hm.", "m", is_truncated=True, calls=(ToolUse(id="a", name="look", input={"of": "sky"}),))
-    made = make_sampling_result(answer, with_tools=True)
-    assert isinstance(made, CreateMessageResultWithTools)
-    assert made.content == [text("Hm."), call("a", of="sky")]
-    assert made.stop_reason == "toolUse"
+    with_calls = make_sampling_result(answer, with_tools=True)
+    assert isinstance(with_calls, CreateMessageResultWithTools)
+    assert with_calls.content == [text("Hm."), call("a", of="sky")]
+    assert with_calls.stop_reason == "toolUse"
     silent = make_sampling_result(SamplingAnswer("", "m", calls=answer.calls), with_tools=True)
     assert silent.content == [call("a", of="sky")]
-    said = make_sampling_result(SamplingAnswer("Blue.", "m"), with_tools=True)
-    assert (said.content, said.stop_reason) == ([text("Blue.")], "endTurn")
+    without_calls = make_sampling_result(SamplingAnswer("Blue.", "m"), with_tools=True)
+    assert (without_calls.content, without_calls.stop_reason) == ([text("Blue.")], "endTurn")
     plain = make_sampling_result(SamplingAnswer("Bl", "m", is_truncated=True), with_tools=False)
     assert isinstance(plain, CreateMessageResult)
     assert (plain.content, plain.stop_reason) == (text("Bl"), "maxTokens")

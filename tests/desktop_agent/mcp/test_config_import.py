@@ -1,4 +1,4 @@
-"""The JSON that people copy from elsewhere."""
+"""The import of server configurations that were written for other programs."""
 
 import json
 
@@ -16,33 +16,33 @@ def text(**servers: object) -> str:
 
 
 def test_programs_and_addresses_come_over_and_secrets_go_to_the_keyring():
-    given = text(
+    config = text(
         GitHub={"command": "npx", "args": ["-y", "server"], "env": {"GITHUB_TOKEN": TOKEN, "LEVEL": "debug"}},
         Web={"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer abc"}},
         Off={"command": "x", "disabled": True},
     )
-    found = import_servers(given)
-    github, web, off = found.servers
+    imported = import_servers(config)
+    github, web, off = imported.servers
     assert github.connection == StdioConnection(
         command="npx", args=("-y", "server"), env={"LEVEL": "debug"}, secret_env=("GITHUB_TOKEN",)
     )
     assert (github.id, github.title, github.trusted) == ("github", "GitHub", False)
     assert web.connection == HttpConnection(url="https://example.com/mcp", headers=("Authorization",))
     assert not off.on
-    assert {name: value.get_secret_value() for name, value in found.secrets.items()} == {
+    assert {name: value.get_secret_value() for name, value in imported.secrets.items()} == {
         "mcp/github/GITHUB_TOKEN": TOKEN,
         "mcp/web/Authorization": "Bearer abc",
     }
-    kept = "".join(each.model_dump_json() for each in found.servers) + repr(found)
-    assert TOKEN not in kept
-    assert "Bearer" not in kept
+    stored = "".join(server.model_dump_json() for server in imported.servers) + repr(imported)
+    assert TOKEN not in stored
+    assert "Bearer" not in stored
 
 
 def test_ids_stay_apart():
-    found = import_servers(
+    imported = import_servers(
         text(**{"My Server!": {"command": "x"}, "my server": {"command": "y"}, "日本": {"command": "z"}})
     )
-    assert [each.id for each in found.servers] == ["my-server", "my-server-2", "server"]
+    assert [server.id for server in imported.servers] == ["my-server", "my-server-2", "server"]
     assert import_servers(text(a={"command": "x"}), {"a"}).servers[0].id == "a-2"
 
 
@@ -64,7 +64,7 @@ def test_what_looks_like_a_secret(name, value, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("config", "expected"),
     [
         ("{", "not valid JSON: line 1"),
         ("[]", "no “mcpServers”"),
@@ -86,9 +86,9 @@ def test_what_looks_like_a_secret(name, value, expected):
         ("[" * 100_000, "not valid JSON"),
     ],
 )
-def test_wrong_input_is_answered_with_a_sentence(given, words):
+def test_wrong_input_is_answered_with_a_sentence(config, expected):
     with pytest.raises(WrongUse) as caught:
-        import_servers(given)
-    assert words in str(caught.value)
+        import_servers(config)
+    assert expected in str(caught.value)
     assert str(caught.value.remedy)
     assert TOKEN not in f"{caught.value} {caught.value.remedy} {caught.value.__cause__}"

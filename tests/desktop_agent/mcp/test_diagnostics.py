@@ -1,17 +1,17 @@
-"""What a server says beside its answers."""
+"""The log of what a server writes beside its answers."""
 
 from desktop_agent.mcp.diagnostics import MAX_LINES, MAX_LOG_LINE_LENGTH, ServerLog
 
 
 def test_the_last_lines_are_kept_each_of_a_bounded_length():
-    heard = []
-    log = ServerLog(heard.append)
+    lines = []
+    log = ServerLog(lines.append)
     for number in range(MAX_LINES + 10):
         log.add(f"{number} " + "x" * 10_000)
     assert len(log.lines) == MAX_LINES
     assert log.lines[0].text.startswith("10 ")
     assert len(log.lines[0].text) == MAX_LOG_LINE_LENGTH
-    assert len(heard) == MAX_LINES + 10
+    assert len(lines) == MAX_LINES + 10
 
 
 def test_what_cannot_be_shown_is_replaced_and_secrets_are_taken_out():
@@ -36,8 +36,8 @@ def test_a_secret_is_hidden_whole_wherever_a_line_is_cut():
     ):
         log.add(text)
         log.add_stray_output(text)
-        for shown in (log.lines[-1].text, log.last_line, log.stray_output):
-            assert len(shown) <= MAX_LOG_LINE_LENGTH
-            assert "S3C" not in shown
-            assert "secretvalue" not in shown
+        for logged in (log.lines[-1].text, log.last_line, log.stray_output):
+            assert len(logged) <= MAX_LOG_LINE_LENGTH
+            assert "S3C" not in logged
+            assert "secretvalue" not in logged
     assert log.redact(f"a {secret} b") == "a ••• b"

@@ -1,4 +1,4 @@
-"""Addresses that a server gives, of any kind."""
+"""The judgement of arbitrary addresses that a server gives."""
 
 from urllib.parse import urlsplit
 

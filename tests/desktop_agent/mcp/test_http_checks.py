@@ -1,4 +1,4 @@
-"""Whom an HTTP client of a server may reach."""
+"""The addresses that the HTTP client of a server may reach."""
 
 import httpx2
 import pytest
@@ -14,21 +14,21 @@ from tests.fakes.mcp_site import ENDLESS, site
 
 
 def resolver(*answers: list[str]):
-    left = [*answers]
+    remaining = [*answers]
 
     async def resolve(host: str, port: int) -> list[str]:
-        return left.pop(0) if len(left) > 1 else left[0]
+        return remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
     return resolve
 
 
 async def test_a_public_name_leads_to_no_private_address():
-    async with site() as there:
-        target = HttpTarget(f"http://tools.example:{there.port}/mcp", resolve=resolver(["127.0.0.1"]))
+    async with site() as server:
+        target = HttpTarget(f"http://tools.example:{server.port}/mcp", resolve=resolver(["127.0.0.1"]))
         async with await make_http_client(target, ServerLog()) as client:
             with pytest.raises(PrivateHost, match=r"127\.0\.0\.1"):
                 await client.get(target.url)
-        assert there.asked == []
+        assert server.asked == []
 
 
 async def test_one_private_address_among_public_ones_is_enough():
@@ -39,30 +39,30 @@ async def test_one_private_address_among_public_ones_is_enough():
 
 
 async def test_a_name_that_is_another_address_the_next_time_is_looked_at_again():
-    async with site() as there:
-        there.answers["/mcp"] = lambda _: (200, {"connection": "close"}, b"ok")
-        url = f"http://localhost:{there.port}/mcp"
+    async with site() as server:
+        server.answers["/mcp"] = lambda _: (200, {"connection": "close"}, b"ok")
+        url = f"http://localhost:{server.port}/mcp"
         target = HttpTarget(url, allowed_private_hosts(url), resolve=resolver(["127.0.0.1"], ["127.0.0.1"]))
         async with await make_http_client(target, ServerLog()) as client:
             assert (await client.get(url)).text == "ok"
-        public = HttpTarget(f"http://tools.example:{there.port}/mcp", resolve=resolver(["192.0.2.1"], ["127.0.0.1"]))
+        public = HttpTarget(f"http://tools.example:{server.port}/mcp", resolve=resolver(["192.0.2.1"], ["127.0.0.1"]))
         async with await make_http_client(public, ServerLog()) as client:
             for _ in range(2):
                 with pytest.raises(PrivateHost):
                     await client.get(public.url)
-        assert len(there.asked) == 1
+        assert len(server.asked) == 1
 
 
 async def test_what_the_person_entered_as_private_is_reached_and_that_alone():
-    async with site() as there, site("127.0.0.2") as other:
-        there.answers["/mcp"] = lambda _: (200, {}, b"ok")
-        target = HttpTarget(there.url, allowed_private_hosts(there.url), {"x-key": "k"}, allows_other_servers=True)
+    async with site() as server, site("127.0.0.2") as other_server:
+        server.answers["/mcp"] = lambda _: (200, {}, b"ok")
+        target = HttpTarget(server.url, allowed_private_hosts(server.url), {"x-key": "k"}, allows_other_servers=True)
         async with await make_http_client(target, ServerLog()) as client:
-            assert (await client.get(there.url)).text == "ok"
+            assert (await client.get(server.url)).text == "ok"
             with pytest.raises(PrivateHost):
-                await client.get(other.url)
-        assert there.asked[0].headers["x-key"] == "k"
-        assert other.asked == []
+                await client.get(other_server.url)
+        assert server.asked[0].headers["x-key"] == "k"
+        assert other_server.asked == []
 
 
 async def test_nobody_else_is_asked_at_all_and_never_with_a_token():
@@ -81,20 +81,20 @@ async def test_nobody_else_is_asked_at_all_and_never_with_a_token():
 
 
 async def test_a_proxy_is_asked_as_elsewhere_and_never_about_private_addresses(monkeypatch):
-    async with site() as proxy, site() as there:
+    async with site() as proxy, site() as server:
         for name in ("http_proxy", "HTTP_PROXY"):
             monkeypatch.setenv(name, proxy.root)
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        there.answers["/mcp"] = lambda _: (200, {}, b"ok")
+        server.answers["/mcp"] = lambda _: (200, {}, b"ok")
         url = "http://tools.example/mcp"
         async with await make_http_client(HttpTarget(url, resolve=resolver(["127.0.0.1"])), ServerLog()) as client:
             assert (await client.post(url)).status_code == 401
-        assert [each.headers["host"] for each in proxy.asked] == ["tools.example"]
+        assert [request.headers["host"] for request in proxy.asked] == ["tools.example"]
         async with await make_http_client(
-            HttpTarget(there.url, allowed_private_hosts(there.url)), ServerLog()
+            HttpTarget(server.url, allowed_private_hosts(server.url)), ServerLog()
         ) as client:
-            assert (await client.get(there.url)).text == "ok"
+            assert (await client.get(server.url)).text == "ok"
         async with await make_http_client(HttpTarget("http://10.0.0.1/mcp"), ServerLog()) as client:
             with pytest.raises(PrivateHost):
                 await client.get("http://10.0.0.1/mcp")
@@ -113,13 +113,13 @@ async def test_a_proxy_that_opens_no_tunnel_is_said(monkeypatch):
 
 
 async def test_what_is_no_answer_to_a_call_is_small():
-    async with site() as there:
-        there.answers["/mcp"] = lambda _: (200, {"content-type": "text/event-stream"}, ENDLESS)
+    async with site() as server:
+        server.answers["/mcp"] = lambda _: (200, {"content-type": "text/event-stream"}, ENDLESS)
         async with await make_http_client(
-            HttpTarget(there.url, allowed_private_hosts(there.url)), ServerLog()
+            HttpTarget(server.url, allowed_private_hosts(server.url)), ServerLog()
         ) as client:
             with pytest.raises(httpx2.ReadError, match=f"{MAX_METADATA_BYTES:,}"):
-                await client.get(there.url)
+                await client.get(server.url)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Answers over HTTP, in whatever pieces they come."""
+"""The repair of answers over HTTP, in whatever pieces they arrive."""
 
 import json
 
@@ -21,7 +21,7 @@ ANYBODY = PendingRequest()
 
 class Pieces(httpx2.AsyncByteStream):
     def __init__(self, data: bytes, size: int, broken: Exception | None = None):
-        self._pieces = iter([data[at : at + size] for at in range(0, len(data), size)])
+        self._pieces = iter([data[start : start + size] for start in range(0, len(data), size)])
         self._broken = broken
 
     def __aiter__(self):
@@ -35,13 +35,13 @@ class Pieces(httpx2.AsyncByteStream):
 
 
 async def collect(stream, into: bytearray) -> None:
-    async for piece in stream:
-        into += piece
+    async for chunk in stream:
+        into += chunk
 
 
-async def whole(stream) -> bytes:
-    await collect(stream, found := bytearray())
-    return bytes(found)
+async def read_all(stream) -> bytes:
+    await collect(stream, data := bytearray())
+    return bytes(data)
 
 
 async def events(data: bytes, size: int, most: int = 10_000_000, question: PendingRequest = ANYBODY):
@@ -51,40 +51,45 @@ async def events(data: bytes, size: int, most: int = 10_000_000, question: Pendi
         stream=Body(pieces := Pieces(data, size), repair_events(pieces, most, question)),
     )
     answer.request = httpx2.Request("POST", "http://host/")
-    return [(each.event, each.id, each.data) async for each in httpx2.EventSource(answer)]
+    return [(event.event, event.id, event.data) async for event in httpx2.EventSource(answer)]
 
 
 async def answered(data: bytes, size: int = 9, status: int = 200, question: PendingRequest = MINE):
-    return json.loads(await whole(repair_message(Pieces(data, size), 10_000_000, question, status)))
+    return json.loads(await read_all(repair_message(Pieces(data, size), 10_000_000, question, status)))
 
 
 @pytest.mark.parametrize("size", [1, 7, 100_000])
 async def test_an_answer_that_can_be_read_stays_and_another_is_repaired(size):
-    assert await whole(repair_message(Pieces(GOOD, size), 1_000, MINE)) == GOOD
+    assert await read_all(repair_message(Pieces(GOOD, size), 1_000, MINE)) == GOOD
     assert (await answered(HALF, size))["result"] == {"x": "a?"}
     assert await answered(b"[%b]" % GOOD, size) == json.loads(GOOD)
     assert await answered(b"\xef\xbb\xbf" + GOOD, size) == json.loads(GOOD)
-    # What nobody waits for the library does not read.
-    assert await whole(repair_message(Pieces(b"<html>", size), 1_000, ANYBODY)) == b"<html>"
+    # The library does not read an answer for which no request waits.
+    assert await read_all(repair_message(Pieces(b"<html>", size), 1_000, ANYBODY)) == b"<html>"
 
 
 async def test_an_answer_is_that_to_its_question_or_says_why_there_is_none():
-    other = b'{"jsonrpc":"2.0","id":99,"result":{"a":1}}'
-    assert await answered(b"[%b,%b]" % (other, GOOD)) == json.loads(GOOD)
+    other_answer = b'{"jsonrpc":"2.0","id":99,"result":{"a":1}}'
+    assert await answered(b"[%b,%b]" % (other_answer, GOOD)) == json.loads(GOOD)
     assert (await answered(GOOD, question=PendingRequest("1")))["id"] == "1"
     unread = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}'
-    found = await answered(unread)
-    assert (found["id"], found["error"]["message"]) == (1, "what?")
-    for data, why in ((other, "another question"), (b"<html>", "no answer"), (b" ", "empty"), (b"[]", "no answer")):
-        found = await answered(data)
-        assert found["id"] == 1
-        assert why in found["error"]["message"]
+    message = await answered(unread)
+    assert (message["id"], message["error"]["message"]) == (1, "what?")
+    for data, why in (
+        (other_answer, "another question"),
+        (b"<html>", "no answer"),
+        (b" ", "empty"),
+        (b"[]", "no answer"),
+    ):
+        message = await answered(data)
+        assert message["id"] == 1
+        assert why in message["error"]["message"]
 
 
 async def test_a_refusal_keeps_its_words_and_says_when_the_session_is_forgotten():
     refusal = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":%d,"message":"boom"}}'
     session = PendingRequest(1, has_session=True)
-    for status, code, question, told in (
+    for status, code, question, expected_code in (
         (500, -32000, MINE, SERVER_FAILED),
         (500, -32602, session, -32602),
         (400, -32602, session, -32602),
@@ -93,10 +98,10 @@ async def test_a_refusal_keeps_its_words_and_says_when_the_session_is_forgotten(
         (404, -32600, session, CONNECTION_CLOSED),
         (400, -32000, session, CONNECTION_CLOSED),
     ):
-        found = await answered(refusal % code, status=status, question=question)
-        assert (found["id"], found["error"]) == (1, {"code": told, "message": "boom"})
-    # Then the library goes by the status.
-    assert await whole(repair_message(Pieces(b"oops", 9), 1_000, MINE, 502)) == b"oops"
+        message = await answered(refusal % code, status=status, question=question)
+        assert (message["id"], message["error"]) == (1, {"code": expected_code, "message": "boom"})
+    # The library then uses the status.
+    assert await read_all(repair_message(Pieces(b"oops", 9), 1_000, MINE, 502)) == b"oops"
 
 
 async def test_too_many_values_become_a_failure_of_the_call():
@@ -107,7 +112,7 @@ async def test_too_many_values_become_a_failure_of_the_call():
 
 async def test_what_is_larger_than_it_may_be_ends_there():
     with pytest.raises(httpx2.ReadError):
-        await whole(repair_message(Pieces(b"x" * 2_000, 100), 1_000, MINE))
+        await read_all(repair_message(Pieces(b"x" * 2_000, 100), 1_000, MINE))
     for flood in (b"data: " + b"x" * 2_000, b"data: x\n" * 20_000, b"data:" + b"x" * 1_500 + b"\n"):
         with pytest.raises(httpx2.ReadError):
             await events(flood, 64, 1_000)
@@ -131,7 +136,7 @@ async def test_events_come_as_they_were_whatever_ends_their_lines(size, end):
 async def test_the_last_event_needs_no_blank_line_and_a_mark_at_the_start_is_no_part_of_it(size, end):
     data = b"\xef\xbb\xbfdata: " + GOOD + end
     assert await events(data, size, question=MINE) == [("message", "", GOOD.decode())]
-    # Half of one says nothing: what it lacks nobody knows.
+    # An incomplete event is dropped, as nobody knows what it lacks.
     assert await events(b"id: 4\ndata: " + GOOD[:-2], size) == []
     assert await events(b"id: 4\ndata:" + end.replace(b"\n\n", b""), size) == []
 
@@ -148,22 +153,22 @@ async def test_what_came_whole_before_a_stream_broke_is_passed_on():
 @pytest.mark.parametrize("name", [b"event: message\n", b"event:message\n", b"event: result\n", b""])
 async def test_an_event_of_another_name_or_id_is_the_answer_if_it_answers_the_question(name):
     note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
-    other = b'{"jsonrpc":"2.0","id":99,"result":{"a":1}}'
-    found = await events(b"id: 4\n" + name + b"data: " + GOOD + b"\n\n", 9, question=MINE)
-    assert found == [("message", "4", GOOD.decode())]
-    found = await events(name + b"data: [%b,%b,%b]\n\n" % (other, note, GOOD), 9, question=MINE)
-    assert [(kind, json.loads(text)) for kind, _, text in found] == [
+    other_answer = b'{"jsonrpc":"2.0","id":99,"result":{"a":1}}'
+    received = await events(b"id: 4\n" + name + b"data: " + GOOD + b"\n\n", 9, question=MINE)
+    assert received == [("message", "4", GOOD.decode())]
+    received = await events(name + b"data: [%b,%b,%b]\n\n" % (other_answer, note, GOOD), 9, question=MINE)
+    assert [(name_of_event, json.loads(text)) for name_of_event, _, text in received] == [
         ("message", json.loads(note)),
         ("message", json.loads(GOOD)),
     ]
-    ((_, _, text),) = await events(name + b"data: " + other + b"\n\n", 9, question=MINE)
+    ((_, _, text),) = await events(name + b"data: " + other_answer + b"\n\n", 9, question=MINE)
     assert "another question" in json.loads(text)["error"]["message"]
-    assert len(await events(name + b"data: " + other + b"\n\n", 9)) == 1
+    assert len(await events(name + b"data: " + other_answer + b"\n\n", 9)) == 1
 
 
 async def test_what_is_no_message_is_told_and_not_passed_on():
-    told: list[str] = []
+    noted: list[str] = []
     data = b"data:1\n\n: nothing\n\n\n\nid: 7\ndata:\n\ndata: " + GOOD + b"\n\ndata: <html>"
-    passed = await whole(repair_events(Pieces(data, 9), 1_000, ANYBODY, told.append))
+    passed = await read_all(repair_events(Pieces(data, 9), 1_000, ANYBODY, noted.append))
     assert passed == b"id: 7\ndata:\n\ndata: " + GOOD + b"\n\n"
-    assert told == ["1", "<html>"]
+    assert noted == ["1", "<html>"]

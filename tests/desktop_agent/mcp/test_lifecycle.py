@@ -1,4 +1,4 @@
-"""Which pages a server may have opened: one judge for those of a sign-in and those of a question."""
+"""The same rule decides which pages a server may open for a sign-in and for an elicitation."""
 
 from pathlib import Path
 
@@ -41,12 +41,12 @@ def live(connection: StdioConnection | HttpConnection, **fields: object) -> McpC
 )
 async def test_a_page_of_a_question(url, public, own, program):
     allowed = lambda: frozenset({"192.168.7.7"})  # noqa: E731 - short
-    found = [
+    clients = [
         live(HttpConnection(url="https://tools.example.com/mcp"), private_hosts=allowed),
         live(HttpConnection(url="http://127.0.0.2/mcp"), private_hosts=allowed),
         live(StdioConnection(command="x")),
     ]
-    assert [each.lifecycle._may_open(url) for each in found] == [public, own, program]
+    assert [client.lifecycle._may_open(url) for client in clients] == [public, own, program]
     requests: list[ElicitationRequest] = []
 
     async def elicit(request: ElicitationRequest) -> ElicitationAnswer:
@@ -58,10 +58,10 @@ async def test_a_page_of_a_question(url, public, own, program):
         lambda: ServerRequestHandlers(elicit),
         Path("/"),
         ServerLog(),
-        may_open=found[0].lifecycle._may_open,
+        may_open=clients[0].lifecycle._may_open,
     )
     answering.set_active_calls([ServerCall()])
     await answering.answer_elicitation(
         None, ElicitRequestURLParams(mode="url", message="Open", url=url, elicitation_id="1")
     )
-    assert [each.may_open_url for each in requests] == [public]
+    assert [client.may_open_url for client in requests] == [public]

@@ -1,4 +1,4 @@
-"""Blocks of kinds that nobody here knows."""
+"""Content blocks of unknown types are replaced by text."""
 
 import copy
 
@@ -20,16 +20,16 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_whatever_a_server_says_is_taken_and_left_as_it_was(value):
     before = copy.deepcopy(value)
-    read = replace_unknown_content(value)
+    replaced = replace_unknown_content(value)
     assert value == before
-    assert replace_unknown_content(read) == read
+    assert replace_unknown_content(replaced) == replaced
 
 
 def test_known_blocks_stay_and_others_become_words():
-    known = {"type": "text", "text": "x", "more": 1}
+    known_block = {"type": "text", "text": "x", "more": 1}
     odd = {"type": "hologram" * 100, "data": "x"}
-    (first, second) = replace_unknown_content({"content": [known, odd], "isError": False})["content"]
-    assert first == known
+    (first, second) = replace_unknown_content({"content": [known_block, odd], "isError": False})["content"]
+    assert first == known_block
     assert second["type"] == "text"
     assert len(second["text"]) < 200
     (message,) = replace_unknown_content({"messages": [{"role": "user", "content": odd}]})["messages"]

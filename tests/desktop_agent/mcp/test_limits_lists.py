@@ -1,4 +1,4 @@
-"""Lists in which some things are wrong."""
+"""Lists with invalid or oversized entries."""
 
 import pytest
 from mcp_types.methods import validate_server_result
@@ -24,12 +24,12 @@ GOOD = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object
     ],
 )
 def test_one_bad_tool_leaves_the_others(bad):
-    read = bound_lists({"tools": [bad, GOOD], "_meta": {UNUSABLE_TOOLS_KEY: "forged", "other": 1}})
-    assert read["tools"] == [GOOD]
-    ((name, why),) = read["_meta"][UNUSABLE_TOOLS_KEY]
+    bounded = bound_lists({"tools": [bad, GOOD], "_meta": {UNUSABLE_TOOLS_KEY: "forged", "other": 1}})
+    assert bounded["tools"] == [GOOD]
+    ((name, why),) = bounded["_meta"][UNUSABLE_TOOLS_KEY]
     assert len(name) <= MAX_TOOL_NAME_LENGTH
     assert why.endswith(".")
-    validate_server_result("tools/list", "2025-11-25", read)
+    validate_server_result("tools/list", "2025-11-25", bounded)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,10 @@ def test_one_bad_tool_leaves_the_others(bad):
     ],
 )
 def test_what_is_said_beside_is_left_away_where_it_is_of_no_use(odd):
-    read = bound_lists({"tools": [{**GOOD, **odd}]})
-    assert read["_meta"][UNUSABLE_TOOLS_KEY] == []
-    assert len(str(read)) < 500
-    validate_server_result("tools/list", "2025-11-25", read)
+    bounded = bound_lists({"tools": [{**GOOD, **odd}]})
+    assert bounded["_meta"][UNUSABLE_TOOLS_KEY] == []
+    assert len(str(bounded)) < 500
+    validate_server_result("tools/list", "2025-11-25", bounded)
 
 
 def test_hints_are_kept_as_they_are():
@@ -67,5 +67,5 @@ def test_long_lists_are_cut_before_anybody_goes_through_them():
     assert len(bound_lists({"tools": [GOOD] * 100_000})["tools"]) == MAX_TOOLS + 1
     for name in ("resources", "resourceTemplates", "prompts"):
         assert len(bound_lists({name: [{}] * 100_000})[name]) == MAX_LISTED + 1
-    for other in ({}, [], "x", {"tools": {}}, {"resources": 5}):
-        assert bound_lists(other) == other
+    for not_a_list in ({}, [], "x", {"tools": {}}, {"resources": 5}):
+        assert bound_lists(not_a_list) == not_a_list

@@ -1,4 +1,4 @@
-"""Bytes that a hostile server sends, and what is made of them."""
+"""The parsing of the bytes that a hostile server sends."""
 
 import json
 
@@ -15,15 +15,15 @@ def answer(inside: str, call: str = "7") -> bytes:
     return f'{{"jsonrpc":"2.0","id":{call},"result":{{"x":{inside}}}}}'.encode()
 
 
-def only(data: bytes):
-    (found,) = parse_messages(data).messages
-    return found
+def parse_only(data: bytes):
+    (message,) = parse_messages(data).messages
+    return message
 
 
 def test_what_can_be_read_comes_as_it_is():
-    found = parse_messages(answer('"\\u00e4"'))
-    assert found.is_whole
-    assert found.messages[0].result == {"x": "ä"}
+    parsed = parse_messages(answer('"\\u00e4"'))
+    assert parsed.is_whole
+    assert parsed.messages[0].result == {"x": "ä"}
 
 
 @pytest.mark.parametrize("inside", [",".join(["[]"] * 200_000), ",".join(["{}"] * 200_000)])
@@ -31,10 +31,10 @@ def test_what_can_be_read_comes_as_it_is():
 def test_an_answer_of_too_many_values_fails_its_call_unread(inside, order, monkeypatch):
     parsed = []
     monkeypatch.setattr(limits.json, "loads", lambda text, **_: parsed.append(len(text)) or int(text))
-    found = only(order(f"[{inside}]"))
-    assert isinstance(found, JSONRPCError)
-    assert found.id == 7
-    assert "values" in found.error.message
+    message = parse_only(order(f"[{inside}]"))
+    assert isinstance(message, JSONRPCError)
+    assert message.id == 7
+    assert "values" in message.error.message
     assert parsed == [1]  # the id alone
 
 
@@ -63,9 +63,9 @@ def test_counting_ends_where_there_is_enough(monkeypatch):
     ],
 )
 def test_what_only_python_can_read_is_repaired(inside, expected):
-    found = only(b'{"jsonrpc":"2.0","id":"q","result":{"x":%b}}' % inside)
-    assert isinstance(found, JSONRPCResponse)
-    assert expected is None or found.result == {"x": expected}
+    message = parse_only(b'{"jsonrpc":"2.0","id":"q","result":{"x":%b}}' % inside)
+    assert isinstance(message, JSONRPCResponse)
+    assert expected is None or message.result == {"x": expected}
 
 
 @pytest.mark.parametrize(
@@ -79,40 +79,40 @@ def test_what_only_python_can_read_is_repaired(inside, expected):
     ],
 )
 def test_what_nobody_can_read_fails_its_call_at_once(data):
-    found = only(data)
-    assert isinstance(found, JSONRPCError)
-    assert found.id == 7
+    message = parse_only(data)
+    assert isinstance(message, JSONRPCError)
+    assert message.id == 7
 
 
 def test_a_failure_of_the_server_is_not_taken_for_the_end_of_the_connection():
-    found = only(b'{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no","data":[1]}}')
-    assert isinstance(found, JSONRPCError)
-    assert (found.id, found.error.message, found.error.data) == (7, "no", [1])
-    assert found.error.code == SERVER_FAILED
-    assert not is_connection_lost(MCPError(found.error.code, found.error.message))
+    message = parse_only(b'{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no","data":[1]}}')
+    assert isinstance(message, JSONRPCError)
+    assert (message.id, message.error.message, message.error.data) == (7, "no", [1])
+    assert message.error.code == SERVER_FAILED
+    assert not is_connection_lost(MCPError(message.error.code, message.error.message))
     assert is_connection_lost(MCPError(CONNECTION_CLOSED, "Connection closed"))
 
 
 def test_a_request_that_is_too_much_is_answered_by_the_library_without_its_inside():
-    asked = b'{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"x":[%b]}}'
+    request = b'{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"x":[%b]}}'
     for count in (20_000, 200_000):
-        found = only(asked % b",".join([b"1"] * count))
-        assert isinstance(found, JSONRPCRequest)
-        assert (found.id, found.method, found.params) == ("e", "elicitation/create", {})
+        message = parse_only(request % b",".join([b"1"] * count))
+        assert isinstance(message, JSONRPCRequest)
+        assert (message.id, message.method, message.params) == ("e", "elicitation/create", {})
 
 
 def test_a_large_message_for_the_log_is_a_word_about_it():
-    told = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"%b"}}'
-    small, large = only(told % b"x"), only(told % (b"x" * MAX_LOG_MESSAGE_BYTES))
+    log_message = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"%b"}}'
+    small, large = parse_only(log_message % b"x"), parse_only(log_message % (b"x" * MAX_LOG_MESSAGE_BYTES))
     assert isinstance(small, JSONRPCNotification)
     assert small.params == {"level": "error", "data": "x"}
     assert "left out" in large.params["data"]
 
 
 def test_a_batch_is_taken_apart():
-    one = json.loads(answer("1"))
-    found = parse_messages(json.dumps([one, "odd", {"jsonrpc": "2.0", "id": 8, "result": {}}]).encode()).messages
-    assert [each.id for each in found] == [7, 8]
+    first = json.loads(answer("1"))
+    messages = parse_messages(json.dumps([first, "odd", {"jsonrpc": "2.0", "id": 8, "result": {}}]).encode()).messages
+    assert [message.id for message in messages] == [7, 8]
 
 
 @pytest.mark.parametrize("data", [b"Listening on port 80", b"<html>", b"", b"5", b'{"a": ', b"\xff\xfe"])

@@ -1,4 +1,4 @@
-"""Who talks or asks without end is made to wait."""
+"""A server that sends without end is slowed down."""
 
 import asyncio
 
@@ -23,13 +23,13 @@ def answers(identity):
 async def test_others_get_their_turn_while_much_comes():
     turns = 0
 
-    async def other():
+    async def count_turns():
         nonlocal turns
         while True:
             turns += 1
             await asyncio.sleep(0)
 
-    task = asyncio.create_task(other())
+    task = asyncio.create_task(count_turns())
     pace = ReadPacer()
     for _ in range(200):
         pace.begin()

@@ -1,4 +1,4 @@
-"""Where the browser brings the answer of a sign-in."""
+"""The local listener to which the browser is redirected after a sign-in."""
 
 import asyncio
 
@@ -19,8 +19,8 @@ async def test_who_only_holds_connections_open_keeps_the_answer_from_none():
         writer.write(f"GET /callback?code=c&state=state HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
         assert (await listener.answer()).code == "c"
-        for _, each in [*idle, (reader, writer)]:
-            each.transport.abort()
+        for _, connection_writer in [*idle, (reader, writer)]:
+            connection_writer.transport.abort()
         await until(lambda: not listener._open)
 
 
@@ -33,4 +33,4 @@ async def test_a_sign_in_that_is_cancelled_at_any_moment_stops_listening(monkeyp
             await asyncio.Event().wait()
 
     await cancel_after(turns, listen())
-    assert [each for each in bound if each.fileno() != -1] == []
+    assert [listener for listener in bound if listener.fileno() != -1] == []

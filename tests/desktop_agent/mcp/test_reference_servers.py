@@ -1,4 +1,4 @@
-"""With servers that others wrote: over both transports and both generations of the protocol."""
+"""Servers written by others, over both transports and with both generations of the protocol."""
 
 import asyncio
 import os
@@ -23,12 +23,12 @@ from tests.fakes.mcp_client import address, called, program, until
 from tests.frame.patience import PATIENCE
 from tests.frame.selection import few
 
-WAYS = ("stdio", "http")
+TRANSPORTS = ("stdio", "http")
 
 
 @asynccontextmanager
-async def everything(way: str, folder: Path, **named: object) -> AsyncIterator[McpClient]:
-    if way == "stdio":
+async def everything(transport: str, folder: Path, **named: object) -> AsyncIterator[McpClient]:
+    if transport == "stdio":
         async with program(node_server("everything", "stdio"), folder, **named) as live:
             yield live
         return
@@ -60,18 +60,18 @@ async def listening(argv: Sequence[str], folder: Path, port: int) -> AsyncIterat
 def free_port() -> int:
     import socket
 
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_everything_lists_and_answers(way, tmp_path):
-    async with everything(way, tmp_path) as live:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_everything_lists_and_answers(transport, tmp_path):
+    async with everything(transport, tmp_path) as live:
         offer = await load_tool_offer(live)
         names = {tool.name.partition("__")[2] for tool in offer.tools}
         assert {"echo", "get-sum", "get-tiny-image", "trigger-long-running-operation"} <= names
-        echo = next(each for each in offer.tools if each.name.endswith("__echo"))
+        echo = next(candidate for candidate in offer.tools if candidate.name.endswith("__echo"))
         assert echo.brings is not None
         assert echo.brings({}) == UntrustedSource("mcp", live.lifecycle.server.title, live.lifecycle.server.id)
         prefix = live.lifecycle.server.id
@@ -83,16 +83,16 @@ async def test_everything_lists_and_answers(way, tmp_path):
         assert weather == (Json(value={"temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82}),)
 
 
-@pytest.mark.parametrize("way", few(WAYS, 1, "test_everything_lists_and_answers goes both ways"))
-async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(way, tmp_path):
-    async with everything(way, tmp_path) as live:
-        told: list[str] = []
+@pytest.mark.parametrize("transport", few(TRANSPORTS, 1, "test_everything_lists_and_answers goes both ways"))
+async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(transport, tmp_path):
+    async with everything(transport, tmp_path) as live:
+        progress: list[str] = []
         slow = f"{live.lifecycle.server.id}__trigger-long-running-operation"
-        await called(live, slow, {"duration": 0.2, "steps": 4}, told.append)
-        assert [each.strip() for each in told] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
-        told.clear()
-        long = asyncio.create_task(called(live, slow, {"duration": 600, "steps": 6000}, told.append))
-        await until(lambda: bool(told))
+        await called(live, slow, {"duration": 0.2, "steps": 4}, progress.append)
+        assert [line.strip() for line in progress] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
+        progress.clear()
+        long = asyncio.create_task(called(live, slow, {"duration": 600, "steps": 6000}, progress.append))
+        await until(lambda: bool(progress))
         long.cancel()
         with pytest.raises(asyncio.CancelledError):
             await long
@@ -103,18 +103,18 @@ async def test_progress_comes_while_it_works_and_a_cancel_leaves_it_alive(way, t
         assert live.lifecycle.start_count == 1
 
 
-@pytest.mark.parametrize("way", few(WAYS, 1, "test_everything_lists_and_answers goes both ways"))
-async def test_a_form_is_asked_of_the_person(way, tmp_path):
-    asked: list[ElicitationRequest] = []
+@pytest.mark.parametrize("transport", few(TRANSPORTS, 1, "test_everything_lists_and_answers goes both ways"))
+async def test_a_form_is_asked_of_the_person(transport, tmp_path):
+    requests: list[ElicitationRequest] = []
 
     async def person(request: ElicitationRequest) -> ElicitationAnswer:
-        asked.append(request)
+        requests.append(request)
         return ElicitationAnswer("accept", {"name": "Ada"})
 
-    async with everything(way, tmp_path, handlers=lambda: ServerRequestHandlers(elicit=person)) as live:
+    async with everything(transport, tmp_path, handlers=lambda: ServerRequestHandlers(elicit=person)) as live:
         parts = await called(live, f"{live.lifecycle.server.id}__trigger-elicitation-request", {})
-        assert "name" in asked[0].form["properties"]
-        assert asked[0].server == live.lifecycle.server.title
+        assert "name" in requests[0].form["properties"]
+        assert requests[0].server == live.lifecycle.server.title
         assert any("Ada" in part.text for part in parts if isinstance(part, Text))
 
 
@@ -159,9 +159,9 @@ async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp
         assert resources
         assert templates
         assert prompts
-        read = await live.read_resource(str(resources[0].uri))
-        assert read.contents
-        simple = next(each for each in prompts if not each.arguments)
+        resource = await live.read_resource(str(resources[0].uri))
+        assert resource.contents
+        simple = next(prompt for prompt in prompts if not prompt.arguments)
         assert (await live.get_prompt(simple.name)).messages
 
 
@@ -171,9 +171,9 @@ async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
         slow = asyncio.create_task(called(live, "srv__trigger-long-running-operation", {"duration": 600, "steps": 2}))
         await until(lambda: live.lifecycle.is_running and live.call_count > 1)
         (pid,) = (
-            each.pid
-            for each in psutil.Process().children(recursive=True)
-            if "server-everything" in " ".join(each.cmdline())
+            process.pid
+            for process in psutil.Process().children(recursive=True)
+            if "server-everything" in " ".join(process.cmdline())
         )
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ToolFailed, match="ended while it was asked"):
@@ -224,7 +224,7 @@ async def test_a_memory_lasts_over_a_restart(tmp_path):
             await called(live, "srv__create_entities", {"entities": [ada]})
             (graph,) = await called(live, "srv__read_graph", {})
             assert isinstance(graph, Json)
-            assert [each["name"] for each in graph.value["entities"]] == ["Ada"]
+            assert [entity["name"] for entity in graph.value["entities"]] == ["Ada"]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A server that repeats its secret wherever it can: nothing of it gets further than the connection."""
+"""The secret that a server repeats wherever it can never gets past the connection."""
 
 import logging
 import sys
@@ -59,16 +59,16 @@ async def test_it_is_hidden_in_all_that_is_told_kept_or_sent(tmp_path, caplog):
         assert "•••" in tool.description
         assert "•••" in str(tool.schema.json_schema)
         assert len(offer.unusable) == 2
-        told: list[str] = []
-        parts = await tool.run({}, RunningCall("call", told.append))
-        assert "•••" in "".join(told)
+        progress: list[str] = []
+        parts = await tool.run({}, RunningCall("call", progress.append))
+        assert "•••" in "".join(progress)
         with pytest.raises(ToolFailed) as failure:
-            await tool.run({"fail": True}, RunningCall("call", told.append))
+            await tool.run({"fail": True}, RunningCall("call", progress.append))
         assert live.log.lines
-        kept = (live.log.lines, caplog.text)
-        everything = (offer.tools, offer.listed, offer.unusable, told, parts, failure.value, kept)
+        logs = (live.log.lines, caplog.text)
+        everything = (offer.tools, offer.listed, offer.unusable, progress, parts, failure.value, logs)
         assert SECRET not in repr(everything)
-        assert SECRET not in str([each.tool.schema.json_schema for each in offer.described])
+        assert SECRET not in str([described.tool.schema.json_schema for described in offer.described])
         # A program that uses this one as a library may log by the same name.
         logging.getLogger("client").warning("of another program")
         assert "of another program" in caplog.text

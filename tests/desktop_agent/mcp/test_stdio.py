@@ -1,4 +1,4 @@
-"""What stays around a server that is a program: nobody notices it, and nobody gets away from it."""
+"""The guard process around a server program: servers do not notice it and cannot escape it."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ def command(line: str, folder: Path, **environment: str) -> ServerCommand:
 
 @pytest.mark.parametrize("ends", [False, True])
 async def test_who_forks_twice_and_forgets_everything_ends_with_the_server(tmp_path: Path, ends: bool) -> None:
-    """Whether it is closed or ends by itself."""
+    """Whether the client closes the server, or the server ends by itself."""
     (tmp_path / "away.py").write_text(AWAY)
     begin = f"'{sys.executable}' -I away.py; until [ -e away ]; do sleep 0.02; done"
     if ends:
@@ -54,11 +54,11 @@ async def test_the_closing_of_its_input_reaches_it_and_its_last_words_are_kept(t
 async def test_the_end_of_its_output_is_seen_while_it_goes_on(tmp_path: Path) -> None:
     async with stdio_streams(command(": >begun; exec >&-; exec sleep 60", tmp_path), ServerLog()) as (incoming, _):
         async with asyncio.timeout(PATIENCE):
-            assert [each async for each in incoming] == []
+            assert [message async for message in incoming] == []
         assert (tmp_path / "begun").exists()
 
 
-# What Python has ignored since its start.
+# The signals that Python ignores from its start.
 OF_PYTHON = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
 
 
@@ -69,28 +69,28 @@ async def test_its_environment_is_its_own_alone_and_in_no_list_of_processes(
     line = "env >told; grep SigIgn /proc/self/status >ignored; ls /proc/self/fd >open; : >begun; exec sleep 60"
     async with stdio_streams(command(line, tmp_path, PYTHONHOME="/nowhere", LD_DEBUG="x", **secrets), ServerLog()):
         await until((tmp_path / "begun").exists)
-        (around,) = (each for each in new_children() if each.ppid() == psutil.Process().pid)
-        assert "00000" not in "".join([*around.cmdline(), *around.environ().values()])
-    told = dict(each.split("=", 1) for each in (tmp_path / "told").read_text().splitlines())
-    marks = [name for name in told if name.startswith("DESKTOP_AGENT_CALL_")]
+        (guard,) = (process for process in new_children() if process.ppid() == psutil.Process().pid)
+        assert "00000" not in "".join([*guard.cmdline(), *guard.environ().values()])
+    environment = dict(line.split("=", 1) for line in (tmp_path / "told").read_text().splitlines())
+    marks = [name for name in environment if name.startswith("DESKTOP_AGENT_CALL_")]
     of_the_shell = {"PWD", "OLDPWD", "_", "SHLVL"}
-    assert told.keys() - of_the_shell == {"PATH", "PYTHONHOME", "LD_DEBUG", *secrets, *marks}
+    assert environment.keys() - of_the_shell == {"PATH", "PYTHONHOME", "LD_DEBUG", *secrets, *marks}
     assert len(marks) == 1
-    assert all(told[name] == value for name, value in secrets.items())
+    assert all(environment[name] == value for name, value in secrets.items())
     assert not int((tmp_path / "ignored").read_text().split()[1], 16) & OF_PYTHON
-    # The last is the folder itself, which is being listed.
+    # The last descriptor is that of the folder being listed.
     assert (tmp_path / "open").read_text().split() == ["0", "1", "2", "3"]
 
 
-@pytest.mark.parametrize("is_there", [lambda each: True, lambda each: each.ppid() != psutil.Process().pid])
+@pytest.mark.parametrize("is_awaited", [lambda process: True, lambda process: process.ppid() != psutil.Process().pid])
 async def test_who_is_stopped_while_it_starts_leaves_nothing(
-    is_there: Callable[[psutil.Process], bool], tmp_path: Path, new_children: Children
+    is_awaited: Callable[[psutil.Process], bool], tmp_path: Path, new_children: Children
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
         starting = asyncio.ensure_future(
             stack.enter_async_context(stdio_streams(command("sleep 60", tmp_path), ServerLog()))
         )
-        await until(lambda: any(is_there(each) for each in new_children()))
+        await until(lambda: any(is_awaited(process) for process in new_children()))
         starting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await starting
