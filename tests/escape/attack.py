@@ -1,4 +1,4 @@
-"""A session in which somebody means harm: a scripted model that calls tools, and a person who allows only the bait."""
+"""A session under attack: a scripted model calls tools, and a person allows only the call that is the bait."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ BAIT = "bait"
 ATTACK = "attack"
 Person = Callable[[Approval], Decision]
 Attempting = Callable[..., Any]
-"""A way to try an attack: tests/escape/conftest.py."""
+"""The class that plays an attack; see the fixture `attempt` in tests/escape/conftest.py."""
 
 
 def run(line: str, id_: str = ATTACK, **more: Any) -> ToolUse:
@@ -42,31 +42,31 @@ def allows(tool: str, pattern: Pattern | None = None, effect: RuleEffect = RuleE
 
 
 def taking_the_bait(approval: Approval) -> Decision:
-    """For good, by the narrowest rule that is offered; whatever else is asked is denied."""
+    """Always allow the bait, by the narrowest rule that is offered; deny everything else."""
     return AllowAlways(rule_id=approval.proposals[0].id) if approval.tool_use.id.startswith(BAIT) else Deny()
 
 
 class Attempt:
-    """What came of an attack."""
+    """An attack that was played, with its outcome."""
 
     asked: Sequence[str]
     started: Sequence[str]
     result: Callable[[], ToolResult]
 
     def assert_held_back(self) -> None:
-        """A person was asked and the call never began."""
+        """Assert that a person was asked and the call never started."""
         assert ATTACK in self.asked
         assert ATTACK not in self.started
         assert self.result().outcome is Outcome.DENIED
 
     def assert_refused(self) -> None:
-        """Nobody can allow it: it failed or was denied, and no person was asked."""
+        """Assert that the call failed or was denied without asking a person, so that nobody could allow it."""
         assert ATTACK not in self.asked
         assert self.result().outcome in {Outcome.DENIED, Outcome.FAILED}
 
 
 class Trial(Office, Attempt):
-    """Plays calls one by one, end to end; each question gets its answer from the person."""
+    """Plays calls one by one through a whole session; `person` answers each approval request."""
 
     def __init__(self, folder: Path, *uses: ToolUse, person: Person = taking_the_bait) -> None:
         super().__init__(folder, *(Turn(use) for use in uses), Turn())
@@ -100,20 +100,20 @@ class Trial(Office, Attempt):
 
     @property
     def asked(self) -> list[str]:
-        return [each.tool_use_id for each in self.of(ApprovalRequested)]
+        return [event.tool_use_id for event in self.of(ApprovalRequested)]
 
     @property
     def started(self) -> list[str]:
-        return [each.id for each in self.of(ToolStarted)]
+        return [event.id for event in self.of(ToolStarted)]
 
     def result(self, id_: str = ATTACK) -> ToolResult:
         return results_of(self.session.history)[id_]
 
 
 def one_end_to_end(attacks: Iterable[Any]) -> list[Any]:
-    """Let the first of these attacks go through a whole session, on a push too."""
-    first, *others = [attack if isinstance(attack, tuple) else (attack,) for attack in attacks]
-    return [pytest.param(*first, marks=pytest.mark.end_to_end), *(pytest.param(*attack) for attack in others)]
+    """Mark the first of these attacks to be played through a whole session on every push."""
+    first, *rest = [attack if isinstance(attack, tuple) else (attack,) for attack in attacks]
+    return [pytest.param(*first, marks=pytest.mark.end_to_end), *(pytest.param(*attack) for attack in rest)]
 
 
 def is_for_more_than_this(rule: Rule) -> bool:

@@ -1,6 +1,6 @@
-"""How an attack is tried: judged by function calls on a push, through a whole session in the long form.
+"""Plays attacks: on a push by calls of the permission policy, in the long form through a whole session.
 
-An attack of each kind is marked `end_to_end` and goes through a session on a push too; others call `Trial` themselves.
+One attack of each kind is marked `end_to_end` and is played through a session on a push too; some tests use `Trial`.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ def attempt(request: pytest.FixtureRequest) -> type[Trial] | type[Judged]:
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_is_enforced() -> Iterator[None]:
-    """Let every command be asked about, as where commands cannot be confined: what a rule allows is what is judged."""
+    """Ask about every command, as on machines that cannot confine commands, so that only the rules decide."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(backends, "_is_ordinary_user", lambda: False)
-        # What another test found out in this process is kept.
+        # The sandbox that another test found in this process is cached.
         backends.available_sandbox.cache_clear()
         yield
     backends.available_sandbox.cache_clear()

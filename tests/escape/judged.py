@@ -1,6 +1,6 @@
-"""The calls of a session without the session: the real tools and rules judge each, and a person answers.
+"""The permission decisions of a session without the session: real tools and rules, and a person who answers.
 
-Commands do not run, and those of files do, as the next call may depend on them.
+Commands do not run, but file tools do, as the next call may depend on their changes.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.escape.attack import ATTACK, Attempt, Person, taking_the_bait
 
 
 class Judged(Attempt):
-    """Judges calls one by one; each question gets its answer from the person."""
+    """Judges calls one by one; `person` answers each approval request."""
 
     def __init__(self, folder: Path, *uses: ToolUse, person: Person = taking_the_bait) -> None:
         self.uses, self.person = uses, person
@@ -35,15 +35,15 @@ class Judged(Attempt):
 
     @property
     def session(self) -> Self:
-        """What a test asks of a session: its `permission_policy`."""
+        """Stand in for a session, of which tests use only the `permission_policy`."""
         return self
 
     async def __aenter__(self) -> Self:
         self.work.mkdir(exist_ok=True)
-        own = self.folder / "data"
-        self.tools = ToolRegistry(builtin_tools(Workspace(self.work), "all", (own,)))
+        own_folder = self.folder / "data"
+        self.tools = ToolRegistry(builtin_tools(Workspace(self.work), "all", (own_folder,)))
         self.permission_policy = PermissionPolicy(
-            conversation_id=new_id(), workspace=str(self.work), own_folders=(own.resolve().as_posix(),)
+            conversation_id=new_id(), workspace=str(self.work), own_folders=(own_folder.resolve().as_posix(),)
         )
         return self
 

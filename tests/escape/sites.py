@@ -1,4 +1,4 @@
-"""Servers on loopback that stand for hosts of the web: one that a command may reach, and one that it may not."""
+"""Loopback servers that play hosts of the web: one that a command may reach, and one that it may not."""
 
 import hashlib
 import io
@@ -18,7 +18,7 @@ Pages = dict[str, tuple[int, dict[str, str], bytes]]
 
 
 class Site(ThreadingHTTPServer):
-    """Answers with its pages, and keeps what it was asked: the host that was meant, and the path."""
+    """Serves its pages, and records the host and path of each request."""
 
     request_queue_size = 64
     daemon_threads = False
@@ -39,7 +39,7 @@ class Site(ThreadingHTTPServer):
         return True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A handshake that was given up is no fault."""
+        """Print nothing: an aborted handshake is expected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -77,29 +77,29 @@ def open_site(host: str, pages: Pages | None = None, context: ssl.SSLContext | N
         site.server_close()
 
 
-def page(body: bytes, kind: str = "application/octet-stream") -> tuple[int, dict[str, str], bytes]:
-    return 200, {"Content-Type": kind}, body
+def page(body: bytes, content_type: str = "application/octet-stream") -> tuple[int, dict[str, str], bytes]:
+    return 200, {"Content-Type": content_type}, body
 
 
 def repository(folder: Path) -> Pages:
-    """At /repo.git, as a plain web server has one."""
+    """Return the files of a Git repository as a plain web server serves them, below /repo.git."""
     bare = folder / "repo.git"
-    who = ("-c", "user.name=Me", "-c", "user.email=me@example.org")
-    for words in (
+    author = ("-c", "user.name=Me", "-c", "user.email=me@example.org")
+    for arguments in (
         ("init", "-q", str(folder / "work")),
-        ("-C", str(folder / "work"), *who, "commit", "-q", "--allow-empty", "-m", "first"),
+        ("-C", str(folder / "work"), *author, "commit", "-q", "--allow-empty", "-m", "first"),
         ("clone", "-q", "--bare", str(folder / "work"), str(bare)),
         ("-C", str(bare), "update-server-info"),
     ):
-        subprocess.run(["git", *words], check=True, capture_output=True)
-    files = [each for each in bare.rglob("*") if each.is_file()]
-    return {f"/repo.git/{each.relative_to(bare).as_posix()}": page(each.read_bytes()) for each in files}
+        subprocess.run(["git", *arguments], check=True, capture_output=True)
+    files = [file for file in bare.rglob("*") if file.is_file()]
+    return {f"/repo.git/{file.relative_to(bare).as_posix()}": page(file.read_bytes()) for file in files}
 
 
 def python_index(files_at: str) -> Pages:
-    """At /simple, with one wheel, which lies at another address."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as wheel:
+    """Return a Python package index at /simple whose only wheel is served from `files_at`."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as wheel:
         info = "tiny-1.0.dist-info"
         wheel.writestr("tiny.py", "SAID = 'tiny'\n")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
@@ -107,22 +107,22 @@ def python_index(files_at: str) -> Pages:
         wheel.writestr(f"{info}/RECORD", "")
     name = "tiny-1.0-py3-none-any.whl"
     links = f'<a href="{files_at}/files/{name}">{name}</a>'.encode()
-    return {"/simple/tiny/": page(links, "text/html"), f"/files/{name}": page(made.getvalue())}
+    return {"/simple/tiny/": page(links, "text/html"), f"/files/{name}": page(buffer.getvalue())}
 
 
 def node_registry(files_at: str) -> Pages:
-    """With one package, whose archive lies at another address."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+    """Return an npm registry whose only package is served from `files_at`."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         content = json.dumps({"name": "tiny", "version": "1.0.0"}).encode()
         entry = tarfile.TarInfo("package/package.json")
         entry.size = len(content)
         archive.addfile(entry, io.BytesIO(content))
-    sum_ = hashlib.sha1(made.getvalue()).hexdigest()
-    dist = {"tarball": f"{files_at}/files/tiny-1.0.0.tgz", "shasum": sum_}
+    digest = hashlib.sha1(buffer.getvalue()).hexdigest()
+    dist = {"tarball": f"{files_at}/files/tiny-1.0.0.tgz", "shasum": digest}
     version = {"name": "tiny", "version": "1.0.0", "dist": dist}
-    told = {"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
+    document = {"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
     return {
-        "/tiny": page(json.dumps(told).encode(), "application/json"),
-        "/files/tiny-1.0.0.tgz": page(made.getvalue()),
+        "/tiny": page(json.dumps(document).encode(), "application/json"),
+        "/files/tiny-1.0.0.tgz": page(buffer.getvalue()),
     }

@@ -1,4 +1,4 @@
-"""A rule for several commands, or for both tools that change a file, used for more than its words say."""
+"""Rules for several commands, or for both tools that change files, allow no more than their description says."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ READ_ONLY, RECORDING, RUFF = BUNDLES
 BAITS = {"look": "git status", "record": "git add a", "ruff": "ruff check a"}
 
 READ_ONLY_LINES = {
-    # options that write, start or read elsewhere
+    # options that write, start programs or read elsewhere
     "log --output": "git log --output=.git/hooks/post-merge",
     "log --output, apart": "git log --output pwned",
     "log --output, shortened": "git log --outp=pwned",
@@ -56,7 +56,7 @@ READ_ONLY_LINES = {
     "blame -S": "git blame -S ../secret a",
     "ls-files -X": "git ls-files -o -X ../secret",
     "ls-files --exclude-from": "git ls-files -o --exclude-from=../secret",
-    # an option that is taken for a value, and the other way about
+    # an option that is taken for a value, and a value that is taken for an option
     "dashes that are a value": "git log --decorate-refs -- --output=pwned",
     "dashes that are a value, of diff": "git diff -O -- --output=pwned",
     "dashes that are a value, of blame": "git blame --contents -- --output=pwned a",
@@ -91,7 +91,7 @@ READ_ONLY_LINES = {
     "grep -O": "git grep -O'touch pwned' x",
     "branch": "git branch -D main",
     "stash": "git stash drop",
-    # around it
+    # shell syntax around the command
     "chained": "git status && touch pwned",
     "chained with what it has": "git status; git log; git push; git diff",
     "piped": "git log | sh",
@@ -116,7 +116,7 @@ READ_ONLY_LINES = {
     "program elsewhere": "./git status",
     "program by a path": "/tmp/git log",
     "sudo": "sudo git status",
-    # letters
+    # lookalike letters
     "Cyrillic letter": "git stаtus",
     "space that is none": "git\u00a0status",
     "zero-width space": "git status\u200b",
@@ -178,13 +178,13 @@ ATTACKS = {
 }
 
 
-def granting(wanted: Callable[[Rule], bool]) -> Callable[[Approval], Decision]:
-    """The first such rule for the bait, for good; whatever else is asked is denied."""
+def grants(matches: Callable[[Rule], bool]) -> Callable[[Approval], Decision]:
+    """Return a person who always allows the bait by the first rule that matches, and denies everything else."""
 
     def person(card: Approval) -> Decision:
         if not card.tool_use.id.startswith(BAIT):
             return Deny()
-        return AllowAlways(rule_id=next(each.id for each in card.proposals if wanted(each)))
+        return AllowAlways(rule_id=next(rule.id for rule in card.proposals if matches(rule)))
 
     return person
 
@@ -196,14 +196,14 @@ def is_bundle(rule: Rule) -> bool:
 @pytest.mark.parametrize("trick", one_end_to_end(ATTACKS))
 async def test_what_a_bundle_does_not_name_is_asked_about(trick: str, tmp_path: Path, attempt: Attempting) -> None:
     which, line = ATTACKS[trick]
-    async with attempt(tmp_path, run(BAITS[which], BAIT), run(line), person=granting(is_bundle)) as trial:
+    async with attempt(tmp_path, run(BAITS[which], BAIT), run(line), person=grants(is_bundle)) as trial:
         (trial.work / "a").write_text("x")
         await trial.play()
         (rule,) = trial.session.permission_policy.rules
         assert is_bundle(rule)
         assert BAIT in trial.started
         trial.assert_held_back()
-        assert sorted(each.name for each in trial.work.iterdir() if each.name != ".ruff_cache") == ["a"]
+        assert sorted(entry.name for entry in trial.work.iterdir() if entry.name != ".ruff_cache") == ["a"]
 
 
 FAMILIAR = {
@@ -216,14 +216,14 @@ FAMILIAR = {
 @pytest.mark.parametrize("which", FAMILIAR)
 async def test_what_a_bundle_names_runs_unasked(which: str, tmp_path: Path) -> None:
     uses = (run(BAITS[which], BAIT), run(FAMILIAR[which]))
-    async with Trial(tmp_path, *uses, person=granting(is_bundle)) as trial:
+    async with Trial(tmp_path, *uses, person=grants(is_bundle)) as trial:
         await trial.play()
         assert (trial.asked, trial.started) == ([BAIT], [BAIT, ATTACK])
 
 
 async def test_with_the_network_a_bundle_allows_nothing(tmp_path: Path) -> None:
     uses = (run("git status", BAIT), run("git status", hosts=["example.org"]))
-    async with Trial(tmp_path, *uses, person=granting(is_bundle)) as trial:
+    async with Trial(tmp_path, *uses, person=grants(is_bundle)) as trial:
         await trial.play()
         trial.assert_held_back()
 
@@ -250,13 +250,13 @@ async def test_one_of_a_bundle_that_is_forbidden_stays_so(effect: RuleEffect, tm
 async def test_a_stored_rule_whose_list_is_empty_or_none_allows_nothing(
     beginnings: object, tmp_path: Path, attempt: Attempting
 ) -> None:
-    whole = json.loads(rule_to_json(allows("run_command", READ_ONLY)))
-    whole["pattern"]["beginnings"] = beginnings
+    stored = json.loads(rule_to_json(allows("run_command", READ_ONLY)))
+    stored["pattern"]["beginnings"] = beginnings
     with pytest.raises(ValidationError):
-        Rule.model_validate(whole)
-    assert read_rule(json.dumps(whole)) is None
-    assert read_rule_partially(json.dumps(whole), "x") is None
-    denying = read_rule_partially(json.dumps({**whole, "effect": "deny"}), "x")
+        Rule.model_validate(stored)
+    assert read_rule(json.dumps(stored)) is None
+    assert read_rule_partially(json.dumps(stored), "x") is None
+    denying = read_rule_partially(json.dumps({**stored, "effect": "deny"}), "x")
     async with attempt(tmp_path, run("ls")) as trial:
         assert denying is not None
         trial.rules = (allows("run_command"), denying)
@@ -277,10 +277,10 @@ async def test_a_beginning_of_one_word_allows_no_options_before_the_next(
         trial.assert_held_back()
 
 
-# -- both tools that change a file
+# -- rules for both tools that change files
 
 
-def both(folder: str) -> Callable[[Rule], bool]:
+def for_both_tools(folder: str) -> Callable[[Rule], bool]:
     return lambda rule: bool(rule.also) and isinstance(rule.pattern, PathPattern) and rule.pattern.prefix == folder
 
 
@@ -310,7 +310,7 @@ async def test_leave_to_change_files_everywhere_is_no_leave_for_more(
         (trial.work / ".git/config").write_text("old")
         (trial.work / "src/a").write_text("old")
         (trial.work / "src/link").symlink_to("../.git")
-        trial.person = granting(both(trial.work.as_posix()))
+        trial.person = grants(for_both_tools(trial.work.as_posix()))
         await trial.play()
         assert BAIT in trial.started
         trial.assert_held_back()
@@ -335,7 +335,7 @@ async def test_leave_to_change_files_everywhere_ends_at_the_workspace(
     async with attempt(tmp_path, write("b", id_=BAIT), use) as trial:
         (trial.work / "src").mkdir()
         (trial.work / "out").symlink_to(tmp_path / "outside")
-        trial.person = granting(both(trial.work.as_posix()))
+        trial.person = grants(for_both_tools(trial.work.as_posix()))
         await trial.play()
         assert BAIT in trial.started
         assert trial.result().outcome in {Outcome.DENIED, Outcome.FAILED}
@@ -354,13 +354,13 @@ async def test_leave_for_a_folder_is_none_beside_it(path: str, tmp_path: Path, a
 
 async def test_leave_for_both_tools_lets_the_other_one_run(tmp_path: Path) -> None:
     async with Trial(tmp_path, write("src/a", "old", BAIT), edit("src/a")) as trial:
-        trial.person = granting(both(trial.work.as_posix()))
+        trial.person = grants(for_both_tools(trial.work.as_posix()))
         await trial.play()
         assert (trial.asked, trial.text("src/a")) == ([BAIT], "new")
 
 
 async def test_in_another_workspace_leave_for_both_tools_is_none(tmp_path: Path) -> None:
-    other = Rule(
+    elsewhere = Rule(
         effect=RuleEffect.ALLOW,
         tool=f"edit_file @ {tmp_path}",
         also=(f"write_file @ {tmp_path}",),
@@ -368,6 +368,6 @@ async def test_in_another_workspace_leave_for_both_tools_is_none(tmp_path: Path)
         scope=RuleScope.ALWAYS,
     )
     async with Trial(tmp_path, write("a")) as trial:
-        trial.rules = (other,)
+        trial.rules = (elsewhere,)
         await trial.play()
         trial.assert_held_back()

@@ -1,4 +1,4 @@
-"""Commands that the person allowed, and that want more than that: out of the workspace, to keys, to the network."""
+"""Allowed commands cannot leave the workspace, read keys or use the network."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from tests.frame.children import Children
 
 SECRET = "only for me"
 
-# What is at {outside}, {home} and {data} nobody gets, and nobody changes.
+# No command may read or change the files in {outside}, {home} and {data}.
 LINES = {
     "writes outside": "echo mine > {outside}/secret",
     "makes a file outside": "touch {outside}/new",
@@ -44,7 +44,7 @@ LINES = {
     "reads the program's environment": "cat /proc/{pid}/environ",
     "reads its own environment": "env",
     "reads the memory of the program": "head -c 1000 /proc/{pid}/mem",
-    # Signal 0 only asks; and says what may not be said when it gets there.
+    # Signal 0 only checks whether the process can be reached; if so, the line prints the secret.
     "reaches the program with signals": "kill -0 {pid} && echo only for me",
     "connects": "echo x > /dev/tcp/127.0.0.1/{port}",
     "connects by a program": "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'",
@@ -65,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Confined(Trial):
-    """With everything beside the workspace that a command could want."""
+    """A trial with files and ports outside the workspace that a command may not reach."""
 
     def begin(self) -> None:
         for name in ("outside", "data"):
@@ -84,7 +84,7 @@ async def test_what_is_confined_stays_so(trick: str, tmp_path: Path, home: Path)
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setblocking(False)
     port = listener.getsockname()[1]
-    places = {
+    paths = {
         "outside": tmp_path / "outside",
         "home": home,
         "data": tmp_path / "data",
@@ -92,19 +92,19 @@ async def test_what_is_confined_stays_so(trick: str, tmp_path: Path, home: Path)
         "port": port,
     }
     line = LINES[trick]
-    for name, place in places.items():
-        line = line.replace(f"{{{name}}}", str(place))
+    for name, path in paths.items():
+        line = line.replace(f"{{{name}}}", str(path))
     with listener:
         async with Confined(tmp_path, run(line), person=lambda _: AllowOnce()) as trial:
             trial.begin()
             await trial.play()
-            shown = trial.cards[0].preview
-            assert isinstance(shown, CommandPreview)
-            assert (shown.line, shown.confinement) == (line, available_sandbox().title(()))
+            preview = trial.cards[0].preview
+            assert isinstance(preview, CommandPreview)
+            assert (preview.line, preview.confinement) == (line, available_sandbox().title(()))
             assert SECRET not in str(trial.result().content)
         with pytest.raises(BlockingIOError):
             listener.accept()
-    assert [(each.name, each.read_text()) for each in (tmp_path / "outside").iterdir()] == [("secret", SECRET)]
+    assert [(file.name, file.read_text()) for file in (tmp_path / "outside").iterdir()] == [("secret", SECRET)]
     assert ((home / ".ssh" / "key").read_text(), (home / ".bashrc").read_text()) == (SECRET, "")
     assert not (home / ".config" / "autostart").exists()
     assert (tmp_path / "data" / "secret").read_text() == SECRET
@@ -126,4 +126,6 @@ async def test_nothing_stays_behind(trick: str, tmp_path: Path, new_children: Ch
         assert trial.result().outcome is Outcome.SUCCEEDED
         assert "begun" in str(trial.result().content)
         assert new_children() == []
-        assert not [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", "4711"]]
+        assert not [
+            process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "4711"]
+        ]

@@ -1,4 +1,4 @@
-"""Nothing that the approval dialog claims of a confinement is untrue, as far as some hundred probes tell."""
+"""Several hundred probes try to disprove what the approval dialog claims of each confinement."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Leave that was given for one thing and is used for another: other arguments, another place, another time."""
+"""A permission for one call does not hold for other arguments, in another place or at another time."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -28,50 +28,50 @@ LS = allows("run_command", CommandPattern(words=("ls",)))
 PAGE = UntrustedSource("web", "evil.example")
 
 
-def edited(**given: object) -> AllowOnce:
-    return AllowOnce(edited_input=dict(given))
+def allow_edited(**arguments: object) -> AllowOnce:
+    return AllowOnce(edited_input=dict(arguments))
 
 
 class TestArguments:
     async def test_what_the_person_wrote_is_what_runs(self, tmp_path: Path) -> None:
-        decision = edited(path="b", content="theirs")
+        decision = allow_edited(path="b", content="theirs")
         async with Trial(tmp_path, write("a"), person=lambda _: decision) as trial:
             await trial.play()
-            assert [each.input for each in trial.of(ToolStarted)] == [{"path": "b", "content": "theirs"}]
+            assert [event.input for event in trial.of(ToolStarted)] == [{"path": "b", "content": "theirs"}]
             assert (trial.text("a"), trial.text("b")) == (None, "theirs")
 
     async def test_leave_for_what_the_person_wrote_is_none_for_what_the_model_asked(self, tmp_path: Path) -> None:
         decision = AllowForConversation(edited_input={"command": "ls src"})
         uses = (run("rm -r src", BAIT), run("rm -r src"))
         people = {BAIT: decision, ATTACK: Deny()}
-        async with Trial(tmp_path, *uses, person=lambda each: people[each.tool_use.id]) as trial:
+        async with Trial(tmp_path, *uses, person=lambda approval: people[approval.tool_use.id]) as trial:
             (trial.work / "src").mkdir()
             await trial.play()
             trial.assert_held_back()
             assert (trial.work / "src").is_dir()
 
     @pytest.mark.parametrize(
-        "given", [{"path": "../out", "content": "x"}, {"path": ".git/config", "content": "x"}, {"path": "/etc/x"}]
+        "arguments", [{"path": "../out", "content": "x"}, {"path": ".git/config", "content": "x"}, {"path": "/etc/x"}]
     )
     async def test_what_a_person_writes_leads_no_further_than_what_a_model_writes(
-        self, given: dict[str, object], tmp_path: Path
+        self, arguments: dict[str, object], tmp_path: Path
     ) -> None:
         refused: list[Exception] = []
 
-        def person(each: Approval) -> Decision:
+        def person(approval: Approval) -> Decision:
             try:
-                each.resolution_of(edited(**given))
+                approval.resolution_of(allow_edited(**arguments))
             except ToolInputInvalid as error:
                 refused.append(error)
                 return Deny()
-            return edited(**given)
+            return allow_edited(**arguments)
 
         async with Trial(tmp_path, write("a"), person=person) as trial:
             await trial.play()
-            inside = given["path"] == ".git/config"
-            # Exactly this, seen and written by the person, may be.
+            inside = arguments["path"] == ".git/config"
+            # Only this call may run, as the person saw and wrote its arguments.
             assert (trial.result().outcome is Outcome.SUCCEEDED) is inside
-            assert bool(refused) is ("content" not in given)
+            assert bool(refused) is ("content" not in arguments)
             assert trial.text("a") is None
             assert not (tmp_path / "out").exists()
 
@@ -121,18 +121,18 @@ class TestArguments:
             trial.rules = (LS,)
             trial.prepare = with_hooks(Hooks((), (hook,)))
             await trial.play()
-            assert [each.input for each in trial.of(ToolStarted)] == [{"command": "ls"}]
+            assert [event.input for event in trial.of(ToolStarted)] == [{"command": "ls"}]
             assert not (trial.work / "pwned").exists()
 
     async def test_whoever_is_asked_cannot_change_what_runs(self, tmp_path: Path) -> None:
-        def person(each: Approval) -> Decision:
-            each.tool_use.input["command"] = "touch pwned"
-            each.input["command"] = "touch pwned"
+        def person(approval: Approval) -> Decision:
+            approval.tool_use.input["command"] = "touch pwned"
+            approval.input["command"] = "touch pwned"
             return AllowOnce()
 
         async with Trial(tmp_path, run("touch fine"), person=person) as trial:
             await trial.play()
-            assert sorted(each.name for each in trial.work.iterdir()) == ["fine"]
+            assert sorted(approval.name for approval in trial.work.iterdir()) == ["fine"]
 
 
 def with_hooks(hooks: Hooks):
@@ -146,8 +146,8 @@ class TestAnswers:
     async def test_the_first_decision_stands(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("touch pwned")) as trial:
 
-            def person(each: Approval) -> Decision:
-                trial.session.approvals.answer(each.approval_id, Deny())
+            def person(approval: Approval) -> Decision:
+                trial.session.approvals.answer(approval.approval_id, Deny())
                 return AllowOnce()
 
             trial.person = person
@@ -158,17 +158,17 @@ class TestAnswers:
 
     async def test_a_rule_that_was_not_shown_cannot_be_granted(self, tmp_path: Path) -> None:
         uses = (run("ls", BAIT), run("touch pwned"))
-        seen: list[str] = []
+        shown_ids: list[str] = []
 
         async with Trial(tmp_path, *uses) as trial:
 
-            def person(each: Approval) -> Decision:
-                if each.tool_use.id == BAIT:
-                    seen.append(each.proposals[-1].id)
+            def person(approval: Approval) -> Decision:
+                if approval.tool_use.id == BAIT:
+                    shown_ids.append(approval.proposals[-1].id)
                     return AllowOnce()
-                for rule_id in (seen[0], "nobody's"):
+                for rule_id in (shown_ids[0], "nobody's"):
                     with pytest.raises(WrongUse):
-                        trial.session.approvals.answer(each.approval_id, AllowAlways(rule_id=rule_id))
+                        trial.session.approvals.answer(approval.approval_id, AllowAlways(rule_id=rule_id))
                 return Deny()
 
             trial.person = person
@@ -179,8 +179,8 @@ class TestAnswers:
     async def test_an_answer_to_one_card_is_none_to_another(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("ls", BAIT), run("touch pwned")) as trial:
 
-            def person(each: Approval) -> Decision:
-                if each.tool_use.id == BAIT:
+            def person(approval: Approval) -> Decision:
+                if approval.tool_use.id == BAIT:
                     return AllowOnce()
                 report = trial.session.approvals.answer(trial.cards[0].approval_id, AllowOnce())
                 assert not report.accepted
@@ -203,7 +203,9 @@ class TestReach:
     async def test_leave_for_once_is_for_once(self, trick: str, tmp_path: Path) -> None:
         bait, line = ONCE[trick]
         people: dict[str, Decision] = {BAIT: AllowOnce(), ATTACK: Deny()}
-        async with Trial(tmp_path, run(bait, BAIT), run(line), person=lambda each: people[each.tool_use.id]) as trial:
+        async with Trial(
+            tmp_path, run(bait, BAIT), run(line), person=lambda approval: people[approval.tool_use.id]
+        ) as trial:
             await trial.play()
             trial.assert_held_back()
 
@@ -218,7 +220,9 @@ class TestReach:
     @pytest.mark.parametrize(("bait", "line"), CONVERSATION)
     async def test_leave_for_a_conversation_is_for_what_was_shown(self, bait: str, line: str, tmp_path: Path) -> None:
         people: dict[str, Decision] = {BAIT: AllowForConversation(), ATTACK: Deny()}
-        async with Trial(tmp_path, run(bait, BAIT), run(line), person=lambda each: people[each.tool_use.id]) as trial:
+        async with Trial(
+            tmp_path, run(bait, BAIT), run(line), person=lambda approval: people[approval.tool_use.id]
+        ) as trial:
             await trial.play()
             trial.assert_held_back()
 
@@ -236,7 +240,7 @@ class TestReach:
 
     async def test_leave_in_one_conversation_is_none_in_another(self, tmp_path: Path) -> None:
         people: dict[str, Decision] = {BAIT: AllowForConversation(), ATTACK: Deny()}
-        async with Trial(tmp_path, write("a", id_=BAIT), person=lambda each: people[each.tool_use.id]) as trial:
+        async with Trial(tmp_path, write("a", id_=BAIT), person=lambda approval: people[approval.tool_use.id]) as trial:
             await trial.play()
             trial.engine.connections._providers["e"]._turns += [Turn(write("b")), Turn()]
             trial.session = trial.new_session()
@@ -317,7 +321,7 @@ class TestAgain:
             async with Trial(after) as again:
                 again.session = session_again = await again.engine.session(session.record.id)
                 session_again.subscribe(on_event=again.events.append)
-                # Not before the person lets it go on, and then as a question.
+                # Only after the person lets it continue, and then as an approval request.
                 assert again.events == []
                 assert session_again.resume()
                 approval_id = await card(session_again)
@@ -358,7 +362,7 @@ class TestTaint:
     async def test_leave_for_the_conversation_does_not_outlive_a_page(self, tmp_path: Path) -> None:
         people: dict[str, Decision] = {BAIT: AllowForConversation(), ATTACK: Deny()}
         uses = (run("ls", BAIT), run("ls", "again"), run("ls -l"))
-        async with Trial(tmp_path, *uses, person=lambda each: people[each.tool_use.id]) as trial:
+        async with Trial(tmp_path, *uses, person=lambda approval: people[approval.tool_use.id]) as trial:
 
             def mark(event) -> None:
                 if isinstance(event.event, ToolStarted) and event.event.id == "again":

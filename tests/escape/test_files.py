@@ -16,13 +16,13 @@ from tests.fakes.session import results_of
 SECRET = "only for me"
 
 
-def call(name: str, **given: object) -> ToolUse:
-    return ToolUse(id=ATTACK, name=name, input=dict(given))
+def call(name: str, **arguments: object) -> ToolUse:
+    return ToolUse(id=ATTACK, name=name, input=dict(arguments))
 
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Path:
-    """Beside the workspace lies what nobody may touch; links in the workspace lead there."""
+    """A workspace with links to a folder outside that no tool may touch."""
     outside, work = tmp_path / "outside", tmp_path / "work"
     for folder in (outside, work / "src"):
         folder.mkdir(parents=True)
@@ -77,22 +77,22 @@ OUT = {
 @pytest.mark.parametrize("trick", one_end_to_end(OUT))
 async def test_no_path_leads_out(trick: str, tool: str, ground: Path, attempt: Attempting) -> None:
     path = OUT[trick].format(ground)
-    given: dict[str, dict[str, object]] = {
+    arguments: dict[str, dict[str, object]] = {
         "write_file": {"path": path, "content": "mine now"},
         "read_file": {"path": path},
         "delete_file": {"path": path},
         "move_file": {"source": "note.txt", "target": path},
         "search_files": {"pattern": "only", "path": path},
     }
-    # Not even with the person's leave.
-    async with attempt(ground, call(tool, **given[tool]), person=lambda _: AllowOnce()) as trial:
+    # Even if the person allows it.
+    async with attempt(ground, call(tool, **arguments[tool]), person=lambda _: AllowOnce()) as trial:
         trial.edits = True
         await trial.play()
         assert trial.result().outcome is Outcome.FAILED
         assert SECRET not in str(trial.result().content)
         assert (ground / "outside" / "secret").read_text() == SECRET
         assert (ground / "work2" / "secret").read_text() == SECRET
-        assert sorted(each.name for each in (ground / "outside").iterdir()) == ["secret"]
+        assert sorted(file.name for file in (ground / "outside").iterdir()) == ["secret"]
         assert trial.text() == "note"
 
 
@@ -179,10 +179,10 @@ RUN_BY_GIT = {
 }
 
 
-@pytest.mark.parametrize("way", ["accept edits", "for this conversation", "rule for the folder"])
+@pytest.mark.parametrize("setting", ["accept edits", "for this conversation", "rule for the folder"])
 @pytest.mark.parametrize("trick", one_end_to_end(RUN_BY_GIT))
 async def test_what_git_would_run_is_never_written_unasked(
-    trick: str, way: str, tmp_path: Path, attempt: Attempting
+    trick: str, setting: str, tmp_path: Path, attempt: Attempting
 ) -> None:
     settings = "[core]\n\tfsmonitor = touch pwned\n"
     uses = (write("a", id_="first"), write(RUN_BY_GIT[trick], settings))
@@ -190,8 +190,8 @@ async def test_what_git_would_run_is_never_written_unasked(
         for name in (".git", "src"):
             (trial.work / name).mkdir()
         (trial.work / "link").symlink_to(".git")
-        trial.edits = way == "accept edits"
-        if way == "rule for the folder":
+        trial.edits = setting == "accept edits"
+        if setting == "rule for the folder":
             trial.rules = (allows("write_file", PathPattern(prefix=trial.work.as_posix())),)
         bait = trial.person
         trial.person = lambda card: AllowForConversation() if card.tool_use.id == "first" else bait(card)
@@ -220,7 +220,7 @@ async def test_ordinary_files_do_not_become_a_repository_unasked(tmp_path: Path)
         trial.edits = True
         trial.rules = (allows("run_command", everywhere),)
         await trial.play()
-        # Without all its parts a folder is no repository to git; the one that makes it one is asked about.
+        # Git recognises a repository only by all of its parts, so only the last of them is asked about.
         assert trial.asked == ["objects/a"]
         assert trial.text("sub/objects/a") is None
         assert not list(trial.work.rglob("pwned"))
@@ -241,10 +241,10 @@ async def test_git_starts_nothing_in_ordinary_files_that_look_like_a_repository(
 
 
 class Swapper:
-    """Puts a folder and a link to the outside in the same place, in turns, until it is told to stop."""
+    """Swaps a folder and a link to the outside at the same path, in turns, until it is stopped."""
 
     def __init__(self, ground: Path) -> None:
-        self.place, self.real, self.link = (ground / "work" / name for name in ("swap", "real", "other"))
+        self.swapped, self.real, self.link = (ground / "work" / name for name in ("swap", "real", "other"))
         self.real.mkdir()
         self.link.symlink_to(ground / "outside")
         self.stop = threading.Event()
@@ -252,16 +252,16 @@ class Swapper:
 
     def exchange(self) -> None:
         while not self.stop.is_set():
-            for each in (self.real, self.link):
+            for entry in (self.real, self.link):
                 try:
-                    each.rename(self.place)
+                    entry.rename(self.swapped)
                 except OSError:
-                    # The tool made a folder of its own there meanwhile.
-                    shutil.rmtree(self.place, ignore_errors=True)
+                    # Meanwhile the tool created a folder at this path.
+                    shutil.rmtree(self.swapped, ignore_errors=True)
                     continue
-                # So that both are seen.
+                # Gives the tool time to see each of the two.
                 self.stop.wait(0.0005)
-                self.place.rename(each)
+                self.swapped.rename(entry)
 
     def __enter__(self) -> None:
         self.thread.start()
@@ -272,14 +272,14 @@ class Swapper:
 
 
 def rounds(tool: str) -> Iterator[ToolUse]:
-    given: dict[str, dict[str, object]] = {
+    arguments: dict[str, dict[str, object]] = {
         "write_file": {"path": "swap/secret", "content": "mine now"},
         "read_file": {"path": "swap/secret"},
         "delete_file": {"path": "swap/secret"},
         "edit_file": {"path": "swap/secret", "old_text": "only", "new_text": "not"},
     }
-    for at in range(40):
-        yield ToolUse(id=f"{at}", name=tool, input={**given[tool]})
+    for number in range(40):
+        yield ToolUse(id=f"{number}", name=tool, input={**arguments[tool]})
 
 
 @pytest.mark.parametrize("tool", ["write_file", "read_file", "delete_file", "edit_file"])
@@ -289,26 +289,26 @@ async def test_a_folder_that_becomes_a_link_at_any_moment_leads_nowhere(tool: st
         with Swapper(ground):
             await trial.play()
         assert (ground / "outside" / "secret").read_text() == SECRET
-        assert sorted(each.name for each in (ground / "outside").iterdir()) == ["secret"]
+        assert sorted(entry.name for entry in (ground / "outside").iterdir()) == ["secret"]
         results = results_of(trial.session.history).values()
         assert len(results) == 40
-        assert not [each for each in results if SECRET in str(each.content)]
+        assert not [entry for entry in results if SECRET in str(entry.content)]
 
 
 @pytest.mark.parametrize("tool", ["write_file", "edit_file", "delete_file"])
 async def test_what_was_allowed_of_one_file_is_not_done_to_another_behind_a_link(tool: str, ground: Path) -> None:
-    """The person sees one file; while the card waits, a link puts another one in its place."""
+    """While the approval request for one file is open, a link to another file replaces it."""
     work = ground / "work"
     (work / "one").write_text("note")
     (work / "other").write_text("note, and more")
-    given = {"write_file": {"content": "x"}, "edit_file": {"old_text": "note", "new_text": "x"}, "delete_file": {}}
+    arguments = {"write_file": {"content": "x"}, "edit_file": {"old_text": "note", "new_text": "x"}, "delete_file": {}}
 
     def swapping(_: object) -> AllowOnce:
         (work / "one").rename(work / "away")
         (work / "one").symlink_to("other")
         return AllowOnce()
 
-    async with Trial(ground, call(tool, path="one", **given[tool]), person=swapping) as trial:
+    async with Trial(ground, call(tool, path="one", **arguments[tool]), person=swapping) as trial:
         await trial.play()
         assert trial.result().outcome is Outcome.FAILED
         assert (work / "other").read_text() == "note, and more"

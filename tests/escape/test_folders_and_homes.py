@@ -1,4 +1,4 @@
-"""Leave for one folder that is used in another, and a workspace in which the person's own keys and start files lie."""
+"""Rules for one folder in other folders, and workspaces that contain the person's own keys and startup files."""
 
 from pathlib import Path
 
@@ -16,40 +16,40 @@ LS = CommandPattern(words=("ls",))
 READ_ONLY = CommandsPattern(title="git", beginnings=(("git", "status"),), folder=None)
 
 
-def prepared(work: Path) -> None:
-    for each in (work / "data", work / "scratch" / "data"):
-        each.mkdir(parents=True)
-        (each / "x").write_text("x")
+def prepare(work: Path) -> None:
+    for place in (work / "data", work / "scratch" / "data"):
+        place.mkdir(parents=True)
+        (place / "x").write_text("x")
     for folder, says in ((work, "bad"), (work / "scratch", "good")):
         (folder / "run").write_text(f"#!/bin/sh\ntouch {says}\n")
         (folder / "run").chmod(0o755)
 
 
-def exactly(approval: Approval) -> Decision:
-    """The bait is allowed for good by the command itself, and not by its arguments."""
+def allow_exact_command(approval: Approval) -> Decision:
+    """Always allow the bait by a rule for exactly its command; deny everything else."""
     if approval.tool_use.id != BAIT:
         return Deny()
-    return AllowAlways(rule_id=next(each.id for each in approval.proposals if isinstance(each.pattern, CommandPattern)))
+    return AllowAlways(rule_id=next(rule.id for rule in approval.proposals if isinstance(rule.pattern, CommandPattern)))
 
 
 class TestFolders:
     @pytest.mark.parametrize("line", ["rm -rf data", "./run", "ls"])
-    @pytest.mark.parametrize(("granted", "wanted"), [("scratch", "."), (".", "scratch")])
+    @pytest.mark.parametrize(("granted", "called"), [("scratch", "."), (".", "scratch")])
     async def test_a_rule_holds_in_the_folder_for_which_it_was_granted(
-        self, line: str, granted: str, wanted: str, tmp_path: Path
+        self, line: str, granted: str, called: str, tmp_path: Path
     ) -> None:
-        uses = (run(line, BAIT, folder=granted), run(line, folder=wanted))
-        async with Trial(tmp_path, *uses, person=exactly) as trial:
-            prepared(trial.work)
+        uses = (run(line, BAIT, folder=granted), run(line, folder=called))
+        async with Trial(tmp_path, *uses, person=allow_exact_command) as trial:
+            prepare(trial.work)
             await trial.play()
             trial.assert_held_back()
-            assert (trial.work / wanted / "data").is_dir()
+            assert (trial.work / called / "data").is_dir()
 
     @pytest.mark.parametrize("folder", ["scratch", "./scratch/", "data/../scratch"])
     async def test_the_same_folder_is_the_same_however_it_is_written(self, folder: str, tmp_path: Path) -> None:
         uses = (run("ls", BAIT, folder="scratch"), run("ls", folder=folder))
-        async with Trial(tmp_path, *uses, person=exactly) as trial:
-            prepared(trial.work)
+        async with Trial(tmp_path, *uses, person=allow_exact_command) as trial:
+            prepare(trial.work)
             await trial.play()
             assert trial.asked == [BAIT]
             assert trial.result().outcome is Outcome.SUCCEEDED
@@ -57,9 +57,9 @@ class TestFolders:
     async def test_the_words_say_the_folder(self, tmp_path: Path) -> None:
         uses = (run("ls", BAIT, folder="scratch"), run("ls"))
         async with Trial(tmp_path, *uses) as trial:
-            prepared(trial.work)
+            prepare(trial.work)
             await trial.play()
-            assert [str(describe_rule(each.proposals[0])) for each in trial.cards] == [
+            assert [str(describe_rule(card.proposals[0])) for card in trial.cards] == [
                 "commands that begin with “ls”, in the folder scratch of the workspace",
                 "commands that begin with “ls”, in the top folder of the workspace",
             ]
@@ -70,9 +70,9 @@ class TestFolders:
     )
     async def test_a_line_that_goes_elsewhere_is_asked_about(self, line: str, tmp_path: Path) -> None:
         async with Trial(tmp_path, run(line)) as trial:
-            prepared(trial.work)
-            patterns = (LS, *(CommandPattern(words=(each,)) for each in ("cd", "pushd", "env", "bash")))
-            trial.rules = tuple(allows("run_command", each) for each in patterns)
+            prepare(trial.work)
+            patterns = (LS, *(CommandPattern(words=(pattern,)) for pattern in ("cd", "pushd", "env", "bash")))
+            trial.rules = tuple(allows("run_command", pattern) for pattern in patterns)
             await trial.play()
             trial.assert_held_back()
 
@@ -82,13 +82,13 @@ class TestFolders:
         self, line: str, is_linked: bool, tmp_path: Path
     ) -> None:
         async with Trial(tmp_path, run(line)) as trial:
-            prepared(trial.work)
+            prepare(trial.work)
             if is_linked:
                 (trial.work / "scratch").rename(trial.work / "there")
                 (trial.work / "scratch").symlink_to("there")
             folder = "there" if is_linked else "scratch"
             trial.rules = tuple(
-                allows("run_command", CommandPattern(words=(each,), folder=folder)) for each in ("ls", "cat")
+                allows("run_command", CommandPattern(words=(word,), folder=folder)) for word in ("ls", "cat")
             )
             await trial.play()
             assert trial.asked == []
@@ -96,7 +96,7 @@ class TestFolders:
 
     async def test_the_rule_that_is_offered_is_for_the_folder_that_a_line_goes_to(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("cd scratch && ls", BAIT), run("ls", folder="scratch")) as trial:
-            prepared(trial.work)
+            prepare(trial.work)
             await trial.play()
             assert str(describe_rule(trial.cards[0].proposals[0])) == (
                 "commands that begin with “ls”, in the folder scratch of the workspace"
@@ -140,15 +140,15 @@ class TestFolders:
     )
     async def test_where_a_line_goes_is_followed_only_if_it_is_sure(self, line: str, tmp_path: Path) -> None:
         async with Trial(tmp_path, run(line.replace("{outside}", str(tmp_path / "outside")))) as trial:
-            prepared(trial.work)
-            for each in (tmp_path / "outside", trial.work / "data\\x"):
-                each.mkdir()
+            prepare(trial.work)
+            for folder in (tmp_path / "outside", trial.work / "data\\x"):
+                folder.mkdir()
             (trial.work / "out").symlink_to(tmp_path / "outside")
             (trial.work / "file").touch()
             folders = ("scratch", "data", "data/x", "out", "outside", "file", "missing", ".")
             trial.rules = tuple(
-                allows("run_command", CommandPattern(words=words, folder=each))
-                for each in folders
+                allows("run_command", CommandPattern(words=words, folder=folder))
+                for folder in folders
                 for words in (("ls",), ("true",), ("bash",), ("command",))
             )
             await trial.play()
@@ -158,8 +158,8 @@ class TestFolders:
         swap = "mv scratch kept && ln -s data scratch"
         uses = (run("cd scratch && ./run", BAIT), run(swap, "swap"), run("cd scratch && ./run"))
         async with Trial(tmp_path, *uses) as trial:
-            prepared(trial.work)
-            trial.person = lambda card: AllowOnce() if card.tool_use.id == "swap" else exactly(card)
+            prepare(trial.work)
+            trial.person = lambda card: AllowOnce() if card.tool_use.id == "swap" else allow_exact_command(card)
             await trial.play()
             assert trial.result("swap").outcome is Outcome.SUCCEEDED
             trial.assert_held_back()
@@ -171,7 +171,7 @@ class TestFolders:
         trial = Trial(tmp_path)
         trial.turns = (Turn(run("mv scratch kept && ln -s data scratch", "swap"), call), Turn())
         async with trial:
-            prepared(trial.work)
+            prepare(trial.work)
             trial.rules = (allows("run_command", CommandPattern(words=("./run",), folder="scratch")),)
             trial.person = lambda card: AllowOnce() if card.tool_use.id == "swap" else Deny()
             await trial.play()
@@ -180,29 +180,29 @@ class TestFolders:
 
     async def test_a_rule_that_denies_sees_where_a_line_goes_first(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("cd scratch && ls")) as trial:
-            prepared(trial.work)
+            prepare(trial.work)
             trial.rules = (allows("run_command", CommandPattern(words=("cd",)), RuleEffect.DENY),)
             await trial.play()
             trial.assert_refused()
 
     async def test_what_find_starts_elsewhere_is_asked_about(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("find . -name run -execdir ./run ';'")) as trial:
-            prepared(trial.work)
+            prepare(trial.work)
             rules = (CommandPattern(words=("find",)), CommandPattern(words=("./run",)))
-            trial.rules = tuple(allows("run_command", each) for each in rules)
+            trial.rules = tuple(allows("run_command", pattern) for pattern in rules)
             await trial.play()
             trial.assert_held_back()
 
     async def test_what_is_read_only_may_read_in_every_folder(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("git status", folder="scratch")) as trial:
-            prepared(trial.work)
+            prepare(trial.work)
             trial.rules = (allows("run_command", READ_ONLY),)
             await trial.play()
             assert trial.asked == []
 
     async def test_a_rule_that_denies_does_so_in_every_folder(self, tmp_path: Path) -> None:
         async with Trial(tmp_path, run("ls", folder="scratch")) as trial:
-            prepared(trial.work)
+            prepare(trial.work)
             trial.rules = (allows("run_command", LS, RuleEffect.DENY),)
             await trial.play()
             trial.assert_refused()
@@ -234,7 +234,7 @@ class TestNetwork:
             trial.assert_held_back()
 
 
-def read(path: str) -> ToolUse:
+def read_call(path: str) -> ToolUse:
     return ToolUse(id=ATTACK, name="read_file", input={"path": path})
 
 
@@ -245,7 +245,7 @@ class TestHome:
 
     @pytest.mark.parametrize("path", [".ssh/id_ed25519", ".aws/credentials", ".bash_history", ".SSH/id_ed25519"])
     async def test_nobody_reads_keys_unasked(self, path: str, tmp_path: Path) -> None:
-        async with Trial(tmp_path, read(path)) as trial:
+        async with Trial(tmp_path, read_call(path)) as trial:
             (trial.work / path).parent.mkdir(exist_ok=True)
             (trial.work / path).write_text("PRIVATE")
             await trial.play()
@@ -277,13 +277,13 @@ class TestHome:
             trial.assert_held_back()
 
     async def test_all_else_in_a_home_folder_is_worked_on_as_ever(self, tmp_path: Path) -> None:
-        async with Trial(tmp_path, write("notes/a.txt"), read("notes/a.txt")) as trial:
+        async with Trial(tmp_path, write("notes/a.txt"), read_call("notes/a.txt")) as trial:
             trial.edits = True
             await trial.play()
             assert trial.asked == []
 
     async def test_a_link_to_keys_is_followed(self, tmp_path: Path) -> None:
-        async with Trial(tmp_path, read("plain.txt")) as trial:
+        async with Trial(tmp_path, read_call("plain.txt")) as trial:
             (trial.work / ".ssh").mkdir()
             (trial.work / ".ssh" / "id").write_text("PRIVATE")
             (trial.work / "plain.txt").symlink_to(trial.work / ".ssh" / "id")
@@ -301,7 +301,7 @@ async def test_the_folder_of_hooks_is_written_only_when_asked(tmp_path: Path) ->
 
 
 async def test_the_same_names_below_a_folder_that_is_no_home_are_ordinary(tmp_path: Path) -> None:
-    async with Trial(tmp_path, write(".bashrc"), read(".ssh/config")) as trial:
+    async with Trial(tmp_path, write(".bashrc"), read_call(".ssh/config")) as trial:
         trial.edits = True
         await trial.play()
         assert trial.asked == []

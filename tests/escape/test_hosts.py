@@ -1,6 +1,6 @@
-"""A command that may reach one host reaches it with real programs, and no other host, whatever it tries.
+"""With real programs, a command reaches the one host that it may reach, and no other, whatever it tries.
 
-The one is site.test at 127.0.0.1, the other evil.test at 127.0.0.2; both answer on the same ports. Only a proxy of ours
+The allowed host is site.test at 127.0.0.1, the other evil.test at 127.0.0.2; both use the same ports. Only our proxy
 knows these names, and that they stand for public hosts.
 """
 
@@ -26,7 +26,7 @@ ADDRESSES = {"site.test": ["127.0.0.1"], "evil.test": ["127.0.0.2"], "moved.test
 CURL = "curl -sS -m 20"
 PIP = f"'{PYTHON}' -m pip download --no-deps --no-cache-dir --retries 0 --timeout 10 --trusted-host site.test tiny"
 NPM = "npm install --no-audit --no-fund --fetch-retries 0 tiny"
-# Speaks to the proxy where there is one, else to the server itself.
+# Connects to the proxy if there is one, otherwise to the server itself.
 TWO_AT_ONCE = """
 import os, socket
 proxy, place = os.environ.get("http_proxy"), "site.test:{site}"
@@ -88,7 +88,7 @@ LINES = {
 
 
 class Web:
-    """All that is there to be reached, and what of it was."""
+    """All servers that a command could reach, and those that it did reach."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         context = served(certificate(folder, "site.test"))
@@ -109,23 +109,25 @@ class Web:
         self.datagrams.setblocking(False)
 
     def filled_in(self, line: str) -> str:
-        """With the ports of this time."""
+        """Return the line with the ports and addresses of these servers."""
         ports = {name: getattr(self, name).server_port for name in ("site", "evil", "tls", "own", "six")}
-        place = f"site.test:{self.site.server_port}"
-        more = {"udp": self.datagrams.getsockname()[1], "pip_index": place, "npm_registry": place}
+        address = f"site.test:{self.site.server_port}"
+        more = {"udp": self.datagrams.getsockname()[1], "pip_index": address, "npm_registry": address}
         return line.format(**ports, **more)
 
     def reached(self) -> list[str]:
-        """Of the other host and of this machine."""
-        found = [f"{each.server_address}: {each.asked}" for each in (self.evil, self.own, self.six) if each.connections]
-        found += [
-            f"{host}{path}" for each in (self.site, self.tls) for host, path in each.asked if "site.test" not in host
+        """Return all connections to the other host and to this machine."""
+        results = [
+            f"{site.server_address}: {site.asked}" for site in (self.evil, self.own, self.six) if site.connections
         ]
-        found += [f"/second: {path}" for _, path in self.site.asked if path == "/second"]
-        found += [f"TLS: {name}" for name in self.tls.names if name not in {"site.test", None}]
+        results += [
+            f"{host}{path}" for site in (self.site, self.tls) for host, path in site.asked if "site.test" not in host
+        ]
+        results += [f"/second: {path}" for _, path in self.site.asked if path == "/second"]
+        results += [f"TLS: {name}" for name in self.tls.names if name not in {"site.test", None}]
         with suppress(BlockingIOError):
-            found.append(f"a datagram: {self.datagrams.recv(10)!r}")
-        return found
+            results.append(f"a datagram: {self.datagrams.recv(10)!r}")
+        return results
 
 
 @pytest.fixture
@@ -155,13 +157,13 @@ async def run(work: Path, line: str, *hosts: str) -> str:
         confinement=lambda: working_sandbox("bubblewrap"),
         resolve=resolve,
     )
-    wanted = tool.checked({"command": line, "hosts": list(hosts)})
-    (part,) = await tool.run(wanted, RunningCall("1", lambda _: None))
+    arguments = tool.checked({"command": line, "hosts": list(hosts)})
+    (part,) = await tool.run(arguments, RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
 
 
 def needs(line: str) -> None:
-    """Skips the test where a program is not installed."""
+    """Skip the test where a program is not installed."""
     for name in ("curl", "git", "npm", "node"):
         if name in line.split() and shutil.which(name, path="/usr/bin:/usr/local/bin") is None:
             pytest.skip(f"{name} is not installed")
@@ -189,11 +191,11 @@ async def test_the_host_that_is_named_is_reached_with_curl(web: Web, work: Path)
         f"{CURL} -k https://site.test:{secure}/",
         f"{CURL} http://site.test:{port}/ && {CURL} http://evil.test:1/",
     ):
-        told = await run(work, line, "site.test")
-        assert told.startswith("the page\n"), told
+        output = await run(work, line, "site.test")
+        assert output.startswith("the page\n"), output
     assert (
         "[It was kept from hosts that it had not named: evil.test. Name with hosts each one that it must reach.]"
-        in told
+        in output
     )
     assert {host for host, _ in web.site.asked} == {f"site.test:{port}"}
 
@@ -208,30 +210,30 @@ async def test_its_own_servers_are_reached_without_a_name(web: Web, work: Path) 
 
 
 async def test_git_pip_and_npm_work(web: Web, work: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    place = f"http://site.test:{web.site.server_port}"
-    web.site.pages |= repository(tmp_path_factory.mktemp("repository")) | python_index(place) | node_registry(place)
+    address = f"http://site.test:{web.site.server_port}"
+    web.site.pages |= repository(tmp_path_factory.mktemp("repository")) | python_index(address) | node_registry(address)
     for line in (
-        f"git clone -q {place}/repo.git && git -C repo log --format=%s",
-        f"{PIP} -q -i {place}/simple && ls tiny-1.0-py3-none-any.whl",
-        f"{NPM} --registry {place}/ >log 2>&1; tail -3 log; ls node_modules/tiny/package.json",
+        f"git clone -q {address}/repo.git && git -C repo log --format=%s",
+        f"{PIP} -q -i {address}/simple && ls tiny-1.0-py3-none-any.whl",
+        f"{NPM} --registry {address}/ >log 2>&1; tail -3 log; ls node_modules/tiny/package.json",
     ):
         needs(line)
-        told = await run(work, line, "site.test")
-        assert "[exit code 0.]" in told, told
+        output = await run(work, line, "site.test")
+        assert "[exit code 0.]" in output, output
     assert web.reached() == []
 
 
 def test_the_sites_are_there(web: Web) -> None:
-    """What no trick reaches can be reached from outside: nothing above passes by there being nothing."""
+    """Servers that no trick reaches do answer outside of the confinement, so the tests above can fail."""
     for site in (web.evil, web.own, web.site):
         with socket.create_connection(site.server_address[:2]) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n")
-            assert b"the page" in _all(connection)
+            assert b"the page" in _receive_all(connection)
     assert len(web.reached()) == 3
 
 
-def _all(connection: socket.socket) -> bytes:
-    heard = b""
-    while piece := connection.recv(1000):
-        heard += piece
-    return heard
+def _receive_all(connection: socket.socket) -> bytes:
+    received = b""
+    while chunk := connection.recv(1000):
+        received += chunk
+    return received

@@ -1,4 +1,4 @@
-"""A line that hides behind an allowed command: allowed for good is the bait, asked about is everything else."""
+"""After one command is always allowed, every line that hides something behind it is still asked about."""
 
 from pathlib import Path
 
@@ -161,7 +161,7 @@ async def test_a_line_behind_an_allowed_command_is_asked_about(trick: str, tmp_p
         assert is_for_more_than_this(rule)
         trial.assert_held_back()
         assert trial.asked == [BAIT, ATTACK]
-        assert sorted(each.name for each in trial.work.iterdir()) == ["a"]
+        assert sorted(entry.name for entry in trial.work.iterdir()) == ["a"]
 
 
 @pytest.mark.parametrize("bait", [GIT, LS, CAT, GREP, ECHO])

@@ -1,4 +1,4 @@
-"""Options with which an allowed program starts another, writes a file, or destroys; and how they may be smuggled in."""
+"""Options with which an allowed program starts another, writes or destroys files, and ways to smuggle them in."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Places where a shell does sums or looks for a subscript, and runs what stands in there."""
+"""Shells run the command substitutions inside arithmetic and subscripts."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from desktop_agent.types.tool_calls import AllowOnce, Decision
 from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, allows, one_end_to_end, run
 
 IN_LOOP = "for b in 'a[$(touch pwn)]'; do {}; done"
-# What was allowed by its first words, and the line that it must not let through.
+# Each allowed command, and the line that its rule must not allow.
 NAMED_STREAMS = [
     ("ls", "ls {a['$(touch pwn)']}>/dev/null"),
     ("ls", "ls {a['$(touch pwn)']}\\\n>/dev/null"),
@@ -68,7 +68,7 @@ DECLARATIONS = [
     "'unset' PATH; ls",
     "command -p readonly PATH; ls",
 ]
-# What people write every day stays what it was.
+# Everyday lines that are still allowed.
 WELL = [
     ("[", "[ -f a ] && ls"),
     ("[", "[ ! -d a ] && ls"),
@@ -85,16 +85,19 @@ WELL = [
 ]
 
 
-def allowed_by(first: str) -> tuple[CommandPattern, ...]:
-    return tuple(CommandPattern(words=tuple(each.split())) for each in dict.fromkeys((first, "ls", "sleep")))
+def allowed_by(first_words: str) -> tuple[CommandPattern, ...]:
+    return tuple(
+        CommandPattern(words=tuple(words_of_rule.split()))
+        for words_of_rule in dict.fromkeys((first_words, "ls", "sleep"))
+    )
 
 
-@pytest.mark.parametrize(("first", "line"), one_end_to_end([*NAMED_STREAMS, *TESTS, *BUILTINS]))
+@pytest.mark.parametrize(("first_words", "line"), one_end_to_end([*NAMED_STREAMS, *TESTS, *BUILTINS]))
 async def test_a_rule_for_first_words_lets_nothing_else_be_run(
-    first: str, line: str, tmp_path: Path, attempt: Attempting
+    first_words: str, line: str, tmp_path: Path, attempt: Attempting
 ) -> None:
     async with attempt(tmp_path, run(line)) as trial:
-        trial.rules = tuple(allows("run_command", each) for each in allowed_by(first))
+        trial.rules = tuple(allows("run_command", pattern) for pattern in allowed_by(first_words))
         await trial.play()
         trial.assert_held_back()
         assert trial.text("pwn") is None
@@ -106,7 +109,7 @@ async def test_a_rule_for_a_declaration_lets_no_other_program_be_found(
 ) -> None:
     names = ("export", "declare", "unset", "readonly")
     async with attempt(tmp_path, run(line)) as trial:
-        trial.rules = tuple(allows("run_command", pattern) for each in names for pattern in allowed_by(each))
+        trial.rules = tuple(allows("run_command", pattern) for name in names for pattern in allowed_by(name))
         await trial.play()
         trial.assert_held_back()
 
@@ -117,8 +120,8 @@ async def test_no_rule_is_offered_for_what_only_prepares_the_next_command(
 ) -> None:
     async with attempt(tmp_path, run(line)) as trial:
         await trial.play()
-        patterns = [each.pattern for each in trial.cards[0].proposals]
-        assert not [each for each in patterns if isinstance(each, CommandPattern) and not each.exact]
+        patterns = [pattern.pattern for pattern in trial.cards[0].proposals]
+        assert not [pattern for pattern in patterns if isinstance(pattern, CommandPattern) and not pattern.exact]
 
 
 @pytest.mark.parametrize(("_", "line"), [*NAMED_STREAMS[:4], *TESTS[:6], *BUILTINS[:6]])
@@ -136,10 +139,10 @@ async def test_what_a_rule_denies_is_asked_about_where_it_may_stand_in_there(
         assert ATTACK in trial.asked
 
 
-@pytest.mark.parametrize(("first", "line"), one_end_to_end(WELL))
-async def test_plain_lines_go_on_unasked(first: str, line: str, tmp_path: Path, attempt: Attempting) -> None:
+@pytest.mark.parametrize(("first_words", "line"), one_end_to_end(WELL))
+async def test_plain_lines_go_on_unasked(first_words: str, line: str, tmp_path: Path, attempt: Attempting) -> None:
     async with attempt(tmp_path, run(line)) as trial:
-        trial.rules = tuple(allows("run_command", each) for each in allowed_by(first))
+        trial.rules = tuple(allows("run_command", pattern) for pattern in allowed_by(first_words))
         await trial.play()
         assert trial.asked == []
         assert trial.started == [ATTACK]

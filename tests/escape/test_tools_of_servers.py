@@ -1,4 +1,4 @@
-"""Leave that was given for a tool of a server, and another tool, or none, by the time it would start."""
+"""A permission for a server's tool is void if the tool has changed or is gone when the call would start."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ TURN = "own__turn"
 
 
 class Play:
-    """One run with a server whose tool `turn` is what a file in the workspace says."""
+    """One run with a server whose tool `turn` is defined by a file in the workspace."""
 
     def __init__(self, engine: Engine, work: Path) -> None:
         self.engine = engine
@@ -37,21 +37,21 @@ class Play:
         self.events: list[Event] = []
         self.session.subscribe(on_event=lambda envelope: self.events.append(envelope.event))
 
-    async def asked(self) -> None:
+    async def until_asked(self) -> None:
         self.session.send(Message.user("go"))
         await until(lambda: bool(self.session.approvals.open_approvals))
 
-    def of(self, kind: type) -> list:
-        return [each for each in self.events if isinstance(each, kind)]
+    def of(self, event_type: type) -> list:
+        return [event for event in self.events if isinstance(event, event_type)]
 
     def result(self, id_: str) -> ToolResult:
-        (found,) = [
-            each
+        (result,) = [
+            block
             for message in self.session.history
-            for each in message.blocks
-            if isinstance(each, ToolResult) and each.tool_use_id == id_
+            for block in message.blocks
+            if isinstance(block, ToolResult) and block.tool_use_id == id_
         ]
-        return found
+        return result
 
     async def set_up(self, *servers: McpServer) -> None:
         preferences = self.engine.preferences
@@ -61,12 +61,12 @@ class Play:
         (server,) = self.engine.preferences.mcp.servers
         await self.set_up(server.model_copy(update=fields))
 
-    async def with_tool_class_override(self, word: ToolClass) -> None:
-        """The person says what the tool does."""
+    async def with_tool_class_override(self, tool_class: ToolClass) -> None:
+        """Let the person set the class of the tool."""
         (server,) = self.engine.preferences.mcp.servers
         listed = self.engine.mcp.state("own", self.work).tools
-        (tool,) = [each for each in listed if each.name == "turn"]
-        await self.set_up(server.with_tool_class_override("turn", tool.digest, word))
+        (tool,) = [candidate for candidate in listed if candidate.name == "turn"]
+        await self.set_up(server.with_tool_class_override("turn", tool.digest, tool_class))
 
     async def describe(self, **about: object) -> None:
         (self.work / "turn.json").write_text(json.dumps(about))
@@ -100,7 +100,7 @@ async def another_program(play: Play) -> None:
     await play.change(connection=server.connection.model_copy(update={"env": {"EVIL": "1"}}))
 
 
-WAYS: list[Callable[[Play], Awaitable[None]]] = [
+CHANGES: list[Callable[[Play], Awaitable[None]]] = [
     described_otherwise,
     another_schema,
     turned_off,
@@ -114,14 +114,14 @@ def turn(id_: str = "attack") -> ToolUse:
     return ToolUse(id=id_, name=TURN, input={})
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-async def test_a_card_whose_tool_is_not_what_it_was_is_resolved_at_once(way, tmp_path):
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+async def test_a_card_whose_tool_is_not_what_it_was_is_resolved_at_once(change, tmp_path):
     (tmp_path / "work").mkdir()
     async with engine_with(tmp_path / "data", own("turns"), turns=(Turn(turn()), Turn())) as engine:
         play = Play(engine, tmp_path / "work")
-        await play.asked()
+        await play.until_asked()
         (card,) = play.session.approvals.open_approvals
-        await way(play)
+        await change(play)
         await until(lambda: not play.session.approvals.open_approvals)
         assert not play.session.approvals.answer(card.approval_id, AllowOnce()).accepted
         await play.session.wait_idle()
@@ -133,28 +133,28 @@ async def test_a_card_whose_tool_is_not_what_it_was_is_resolved_at_once(way, tmp
         assert play.result("attack").content[0].text == resolved.message
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-async def test_leave_that_was_given_just_before_is_none(way, tmp_path):
-    """The person allows it, and the change comes before the call had its turn."""
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+async def test_leave_that_was_given_just_before_is_none(change, tmp_path):
+    """The person allows the call, and the tool changes before the call starts."""
     (tmp_path / "work").mkdir()
     uses = (ToolUse(id="first", name="own__add", input={"a": 1, "b": 2}), turn())
     async with engine_with(tmp_path / "data", own("turns"), turns=(Turn(*uses), Turn())) as engine:
         play = Play(engine, tmp_path / "work")
-        await play.asked()
+        await play.until_asked()
         first, attack = play.session.approvals.open_approvals
         play.session.approvals.answer(attack.approval_id, AllowOnce())
         identity = attack.tool.identity
-        await way(play)
+        await change(play)
         await until(lambda: identity not in {tool.identity for tool in engine.mcp.tools(play.work)})
         if play.session.approvals.open_approvals:
             play.session.approvals.answer(first.approval_id, AllowOnce())
         await play.session.wait_idle()
-        assert "attack" not in {each.id for each in play.of(ToolStarted)}
+        assert "attack" not in {event.id for event in play.of(ToolStarted)}
         assert play.result("attack").outcome in {Outcome.DENIED, Outcome.FAILED}
 
 
 async def test_what_the_person_says_changes_something_is_asked_about_though_it_was_let_through(tmp_path):
-    """It was queued behind another call while it still counted as reading."""
+    """The call was queued behind another one while its tool was still classed as read-only."""
     (tmp_path / "work").mkdir()
     uses = (ToolUse(id="first", name="own__add", input={"a": 1, "b": 2}), turn())
     async with engine_with(tmp_path / "data", own("turns"), turns=(Turn(*uses), Turn())) as engine:
@@ -162,19 +162,19 @@ async def test_what_the_person_says_changes_something_is_asked_about_though_it_w
         await engine.mcp.test("own", play.work)
         await play.with_tool_class_override(ToolClass.READ_ONLY)
         await play.change(effects=frozenset())
-        await play.asked()
-        assert [each.tool_use_id for each in play.of(ApprovalRequested)] == ["first"]
+        await play.until_asked()
+        assert [event.tool_use_id for event in play.of(ApprovalRequested)] == ["first"]
         await play.with_tool_class_override(ToolClass.MUTATING)
         await until(lambda: len(play.session.approvals.open_approvals) == 2)
         first, attack = play.session.approvals.open_approvals
         play.session.approvals.answer(first.approval_id, AllowOnce())
         play.session.approvals.answer(attack.approval_id, Deny())
         await play.session.wait_idle()
-        assert [each.id for each in play.of(ToolStarted)] == ["first"]
+        assert [event.id for event in play.of(ToolStarted)] == ["first"]
 
 
-@pytest.mark.parametrize("way", [described_otherwise, turned_off], ids=lambda way: way.__name__)
-async def test_a_specialist_has_no_tool_that_is_gone(way, tmp_path):
+@pytest.mark.parametrize("change", [described_otherwise, turned_off], ids=lambda change: change.__name__)
+async def test_a_specialist_has_no_tool_that_is_gone(change, tmp_path):
     (tmp_path / "work").mkdir()
     digger = Specialist(name="digger", description="Digs.", system_prompt="Dig.", tools=(TURN, "own__add"))
     turns = (Turn(ToolUse(id="d", name="digger", input={"task": "dig"})), Turn(turn()), Turn(), Turn())
@@ -184,11 +184,11 @@ async def test_a_specialist_has_no_tool_that_is_gone(way, tmp_path):
         session._runs._setup = session._runs.run_factory._setup = replace(
             session._runs._setup, specialists=lambda: (digger,)
         )
-        await play.asked()
+        await play.until_asked()
         (card,) = session.approvals.open_approvals
         assert card.agent_path == ("digger",)
-        await way(play)
+        await change(play)
         await until(lambda: not session.approvals.open_approvals)
         async with asyncio.timeout(PATIENCE):
             await session.wait_idle()
-        assert "attack" not in {each.id for each in play.of(ToolStarted)}
+        assert "attack" not in {event.id for event in play.of(ToolStarted)}

@@ -1,4 +1,4 @@
-"""Prints what the approval dialog claims, how many probes tried it, and which got out.
+"""Prints each claim of the approval dialog, how many probes tried to disprove it, and which succeeded.
 
     python -m tests.escape.confinement_probes [NAME ...]
 

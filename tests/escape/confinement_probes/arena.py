@@ -1,6 +1,6 @@
-"""Runs the probes in one confinement, among files, programs and services made for them; prints who got out, as JSON.
+"""Runs the probes in one confinement, among files, programs and services made for them; prints JSON results.
 
-Run by `stage`, as a user without rights or as root, in a mount namespace that it may fill.
+Run by `stage`, as an ordinary user or as root, in a mount namespace that it may fill with files.
 """
 
 import json
@@ -96,14 +96,14 @@ libc.semctl(semaphores, 0, 0)
 """
 
 
-# Nothing is written: what is opened could be a setting of the kernel.
+# The file is only opened, not written, as it could be a kernel setting.
 _WRITE = "[ -e %s ] && { : 9>>%s; } 2>/dev/null && echo ESCAPED"
 _READ = "head -c 1 <%s >/dev/null && echo ESCAPED"
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One try. `claim` is what it would show to be untrue; `line` is for bash, `program` for Python."""
+    """One attempt to disprove `claim`; `line` is for bash, `program` for Python."""
 
     claim: str
     name: str
@@ -112,31 +112,33 @@ class Probe:
 
 
 def probes() -> list[Probe]:
-    """All of probes.toml."""
-    made: list[Probe] = []
+    """Return all probes of probes.toml."""
+    result: list[Probe] = []
     for claim, kinds in tables().items():
         if claim == "not_claimed":
             continue
         files, opens = kinds.get("files", {}), kinds.get("opens", {})
-        made += [Probe(claim, f"reads ~/{name}", f"cat '{{home}}/{name}'") for name in files.get("home", ())]
-        made += [Probe(claim, f"reads {name}", f"cat {name}") for name in files.get("elsewhere", ())]
-        made += [
+        result += [Probe(claim, f"reads ~/{name}", f"cat '{{home}}/{name}'") for name in files.get("home", ())]
+        result += [Probe(claim, f"reads {name}", f"cat {name}") for name in files.get("elsewhere", ())]
+        result += [
             Probe(claim, f"reads secrets in ~/{name}", f"cat '{{home}}/{name}'") for name in kinds.get("settings", ())
         ]
-        made += [Probe(claim, f"opens {name} for writing", _WRITE % (name, name)) for name in opens.get("writing", ())]
-        made += [Probe(claim, f"opens {name}", _READ % name) for name in opens.get("reading", ())]
-        made += [Probe(claim, name, line=line) for name, line in kinds.get("sh", {}).items()]
-        made += [Probe(claim, name, program=program) for name, program in kinds.get("py", {}).items()]
-    return made
+        result += [
+            Probe(claim, f"opens {name} for writing", _WRITE % (name, name)) for name in opens.get("writing", ())
+        ]
+        result += [Probe(claim, f"opens {name}", _READ % name) for name in opens.get("reading", ())]
+        result += [Probe(claim, name, line=line) for name, line in kinds.get("sh", {}).items()]
+        result += [Probe(claim, name, program=program) for name, program in kinds.get("py", {}).items()]
+    return result
 
 
 def tables() -> dict[str, dict[str, dict[str, str]]]:
-    """What probes.toml says."""
+    """Return the contents of probes.toml."""
     return tomllib.loads(Path(__file__).with_name("probes.toml").read_text(encoding="utf-8"))
 
 
 def confinement(name: str) -> Sandbox:
-    """By its name; an empty one confines nothing."""
+    """Return the sandbox of that name; any other name confines nothing."""
     if name == "Landlock":
         return landlock_sandbox()
     program = shutil.which("bwrap", path="/usr/bin:/bin")
@@ -144,10 +146,10 @@ def confinement(name: str) -> Sandbox:
 
 
 class Arena:
-    """Everything that a probe could want, and who notices when it gets it."""
+    """The targets of all probes, and the checks whether a probe reached one of them."""
 
-    def __init__(self, way: Sandbox, number: int) -> None:
-        self.way = way
+    def __init__(self, sandbox: Sandbox, number: int) -> None:
+        self.sandbox = sandbox
         self.work, self.temporary, self.outside = HOME / "work/project", Path("/tmp/own-of-probes"), HOME / "outside"
         copies = Path("/tmp/copies-of-probes")
         for folder in (self.work, self.temporary, copies):
@@ -155,7 +157,7 @@ class Arena:
         self._fill()
         # A path of a socket may have no more than a hundred letters.
         os.chdir(self.work)
-        self.heard = {
+        self.listeners = {
             "tcp": self._listener(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
             "udp": self._listener(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
             "abstract": self._listener(socket.AF_UNIX, socket.SOCK_STREAM, f"\0probe-{os.getpid()}"),
@@ -173,18 +175,18 @@ class Arena:
             start_new_session=True,
         )
         self.address = self._victim_says().split()[0]
-        self.places = {
+        self.values = {
             "home": HOME,
             "outside": self.outside,
             "pid": self.victim.pid,
             "group": self.victim.pid,
             "address": self.address,
             "shm_key": key,
-            "tcp": self.heard["tcp"].getsockname()[1],
-            "udp": self.heard["udp"].getsockname()[1],
+            "tcp": self.listeners["tcp"].getsockname()[1],
+            "udp": self.listeners["udp"].getsockname()[1],
             "abstract": f"probe-{os.getpid()}",
             "terminal": os.ttyname(self.slave),
-            "is_shared": way.name != "bubblewrap",
+            "is_shared": sandbox.name != "bubblewrap",
             "is_ordinary": "false" if os.geteuid() == 0 else "true",
         }
         self.bounds = build_policy(self.work, self.temporary, (), network=False, copies=copies)
@@ -192,7 +194,7 @@ class Arena:
         self.before = self._state()
 
     def close(self) -> None:
-        """End what was begun."""
+        """Let the victim process end."""
         assert self.victim.stdin is not None
         with suppress(OSError):
             self.victim.send_signal(signal.SIGCONT)
@@ -200,10 +202,10 @@ class Arena:
         self.victim.wait(PATIENCE)
 
     def escapes(self, probe: Probe) -> bool:
-        """Run it, and tell whether it got out."""
+        """Run the probe; return whether it escaped."""
         self.count += 1
         mark = f"{43_300_000 + os.getpid() % 10_000}.{self.count}"
-        values = {**self.places, "mark": mark}
+        values = {**self.values, "mark": mark}
         line, program = probe.line, probe.program
         for name, value in values.items():
             line, program = line.replace(f"{{{name}}}", str(value)), program.replace(f"{{{name}}}", str(value))
@@ -211,24 +213,24 @@ class Arena:
         if program:
             (self.work / "p.py").write_text(PRELUDE.format(numbers=NUMBERS[platform.machine()]) + program + "\n")
             argv = (PYTHON, "p.py")
-        said = self._said(argv, network=probe.claim == "services", with_terminal="terminal" in probe.name)
+        output = self._output_of(argv, network=probe.claim == "services", with_terminal="terminal" in probe.name)
         out = [
-            SECRET in said,
-            "ESCAPED" in said.split(),
-            self._was_heard(),
+            SECRET in output,
+            "ESCAPED" in output.split(),
+            self._was_reached(),
             self._has_changed(),
             self._lives_on(mark),
         ]
         self._clean_work()
         return any(out)
 
-    def _said(self, argv: tuple[str, ...], *, network: bool, with_terminal: bool) -> str:
+    def _output_of(self, argv: tuple[str, ...], *, network: bool, with_terminal: bool) -> str:
         bounds = replace(self.bounds, network=network)
         environment = command_environment(os.environ, self.temporary, network=network) | dict(bounds.variables)
-        # Not a pipe: whoever is left running would hold it open.
+        # Not a pipe, as a process that is left running would hold it open.
         with (self.temporary.parent / "said").open("w+b") as file:
             started = subprocess.Popen(
-                self.way.command(argv, self.work, bounds),
+                self.sandbox.command(argv, self.work, bounds),
                 cwd=self.work,
                 env=environment,
                 stdin=self.slave if with_terminal else subprocess.DEVNULL,
@@ -262,54 +264,54 @@ class Arena:
             with suppress(OSError):
                 self._write(Path(name))
 
-    def _write(self, place: Path, text: str = f"{SECRET}\n") -> None:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-        place.chmod(0o755)
+    def _write(self, path: Path, text: str = f"{SECRET}\n") -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
 
-    def _listener(self, family: int, kind: int, address: object) -> socket.socket:
-        made = socket.socket(family, kind)
-        made.bind(address)
-        if kind == socket.SOCK_STREAM:
-            made.listen()
-        made.setblocking(False)
-        return made
+    def _listener(self, family: int, socket_type: int, address: object) -> socket.socket:
+        listener = socket.socket(family, socket_type)
+        listener.bind(address)
+        if socket_type == socket.SOCK_STREAM:
+            listener.listen()
+        listener.setblocking(False)
+        return listener
 
     def _victim_says(self) -> str:
         assert self.victim.stdout is not None
         return self.victim.stdout.readline().decode()
 
-    def _was_heard(self) -> bool:
-        heard = False
-        for each in self.heard.values():
+    def _was_reached(self) -> bool:
+        was_reached = False
+        for listener in self.listeners.values():
             with suppress(BlockingIOError):
-                if each.type == socket.SOCK_STREAM:
-                    each.accept()[0].close()
+                if listener.type == socket.SOCK_STREAM:
+                    listener.accept()[0].close()
                 else:
-                    each.recv(100)
-                heard = True
+                    listener.recv(100)
+                was_reached = True
         with suppress(BlockingIOError):
-            heard |= b"mine" in os.read(self.master, 10_000)
-        return heard
+            was_reached |= b"mine" in os.read(self.master, 10_000)
+        return was_reached
 
     def _state(self) -> dict[str, tuple[object, ...]]:
-        places = [*self.outside.rglob("*"), self.outside, HOME / ".bashrc", HOME / ".config", HOME / ".cache/pip/x"]
-        places += [HOME / ".gitconfig", HOME / ".cargo/config.toml"]
-        others = ("/home/other/open", "/mnt/disk/open", "/dev/shm/notes", "/tmp/of-another-program/notes")
-        return dict(self._seen([*places, HOME, HOME / ".pyenv/bin/python", *map(Path, others)]))
+        paths = [*self.outside.rglob("*"), self.outside, HOME / ".bashrc", HOME / ".config", HOME / ".cache/pip/x"]
+        paths += [HOME / ".gitconfig", HOME / ".cargo/config.toml"]
+        elsewhere = ("/home/other/open", "/mnt/disk/open", "/dev/shm/notes", "/tmp/of-another-program/notes")
+        return dict(self._states_of([*paths, HOME, HOME / ".pyenv/bin/python", *map(Path, elsewhere)]))
 
-    def _seen(self, places: list[Path]) -> Iterator[tuple[str, tuple[object, ...]]]:
-        for each in places:
+    def _states_of(self, paths: list[Path]) -> Iterator[tuple[str, tuple[object, ...]]]:
+        for path in paths:
             with suppress(OSError):
-                found = each.lstat()
-                text = each.read_text() if each.is_file() and not each.is_symlink() else ""
-                inside = sorted(map(str, each.iterdir())) if each.is_dir() and not each.is_symlink() else []
-                names = os.listxattr(each, follow_symlinks=False)
-                kept = (found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, found.st_nlink)
-                yield str(each), (*kept, text, inside, sorted(names))
+                status = path.lstat()
+                text = path.read_text() if path.is_file() and not path.is_symlink() else ""
+                inside = sorted(map(str, path.iterdir())) if path.is_dir() and not path.is_symlink() else []
+                names = os.listxattr(path, follow_symlinks=False)
+                metadata = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, status.st_nlink)
+                yield str(path), (*metadata, text, inside, sorted(names))
         with suppress(OSError):
             state = Path(f"/proc/{self.victim.pid}/stat").read_text().rpartition(")")[2].split()
-            # Whether it is stopped, its priority, its group; and its limits.
+            # Whether it is stopped, its priority, its process group; then its limits.
             yield "victim", (state[0] in "Tt", state[16], state[2])
             yield "limits", (Path(f"/proc/{self.victim.pid}/limits").read_text(),)
 
@@ -326,31 +328,31 @@ class Arena:
         return True
 
     def _lives_on(self, mark: str) -> bool:
-        found = False
-        for each in Path("/proc").iterdir():
-            if each.name.isdecimal():
+        is_alive = False
+        for process in Path("/proc").iterdir():
+            if process.name.isdecimal():
                 with suppress(OSError):
-                    if (each / "cmdline").read_bytes().split(b"\0")[1:2] == [mark.encode()]:
-                        os.kill(int(each.name), signal.SIGKILL)
-                        found = True
-        return found
+                    if (process / "cmdline").read_bytes().split(b"\0")[1:2] == [mark.encode()]:
+                        os.kill(int(process.name), signal.SIGKILL)
+                        is_alive = True
+        return is_alive
 
     def _clean_work(self) -> None:
-        for each in self.work.iterdir():
-            if each.name not in ("service", "datagrams"):
-                shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+        for entry in self.work.iterdir():
+            if entry.name not in ("service", "datagrams"):
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
 def main() -> int:
     name, part, parts = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     os.environ["HOME"] = str(HOME)
     arena = Arena(confinement(name), part * 1000)
-    mine = probes()[part::parts]
+    own_probes = probes()[part::parts]
     try:
-        got_out = [each.name for each in mine if arena.escapes(each)]
+        got_out = [probe.name for probe in own_probes if arena.escapes(probe)]
     finally:
         arena.close()
-    print(json.dumps({"tried": [[each.claim, each.name] for each in mine], "got_out": got_out}))
+    print(json.dumps({"tried": [[probe.claim, probe.name] for probe in own_probes], "got_out": got_out}))
     return 0
 
 

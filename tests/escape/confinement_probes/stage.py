@@ -1,8 +1,8 @@
-"""Becomes root of a mount namespace, fills it with folders of other people and other disks, and runs the arena there.
+"""Creates a mount namespace as root, fills it with folders of other users and disks, and runs the arena in it.
 
     python -m tests.escape.confinement_probes.stage bubblewrap|Landlock|none ordinary|root PART PARTS
 
-Root is needed to make the namespace. Nothing outside of it changes.
+Needs root to create the namespace. Nothing outside of it changes.
 """
 
 import os
@@ -19,11 +19,11 @@ _MORE = ("/var/lib/systemd", "/tmp", "/dev/shm")
 
 
 def main() -> int:
-    way, who, *parts = sys.argv[1:]
+    confinement, who, *parts = sys.argv[1:]
     unshare(_NEW_IPC)
-    for place in (*_EMPTIED, *_MORE):
-        if Path(place).is_dir() and not Path(place).is_symlink() and not str(ROOT).startswith(place):
-            mount("tmpfs", place, 0, "tmpfs", "mode=1777")
+    for folder in (*_EMPTIED, *_MORE):
+        if Path(folder).is_dir() and not Path(folder).is_symlink() and not str(ROOT).startswith(folder):
+            mount("tmpfs", folder, 0, "tmpfs", "mode=1777")
     owner = USER if who == "ordinary" else 0
     for name in ("/home/tester", "/home/other/open", "/home/other/.config/foo", "/mnt/disk/open", "/media/usb"):
         Path(name).mkdir(parents=True, exist_ok=True)
@@ -39,8 +39,8 @@ def main() -> int:
             mount(str(fake), f"/etc/{name}")
     arena = "tests.escape.confinement_probes.arena"
     first = [] if who == "root" else ["tests.frame.unprivileged"]
-    module, *words = [*first, arena, way, *parts]
-    return subprocess.run([sys.executable, "-m", module, *words], cwd=ROOT, check=False).returncode
+    module, *command = [*first, arena, confinement, *parts]
+    return subprocess.run([sys.executable, "-m", module, *command], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What came of the probes in one confinement."""
+"""The results of the probes in one confinement."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ _PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one confinement: claim and name of each probe, and the names of those that got out."""
+    """The claim and name of each probe that was run in one confinement, and the names of those that escaped."""
 
     name: str
     tried: list[tuple[str, str]]
@@ -33,31 +33,31 @@ class Outcome:
 
     @property
     def broken(self) -> list[str]:
-        """Those that got out though it is claimed that they cannot."""
-        kept = tables()["not_claimed"].get(self.name.removeprefix("root "), ())
-        return [each for each in self.got_out if each not in kept]
+        """Return the escaped probes that disprove a claim."""
+        not_claimed = tables()["not_claimed"].get(self.name.removeprefix("root "), ())
+        return [name for name in self.got_out if name not in not_claimed]
 
 
 def run(name: str) -> Outcome:
-    """Run all probes, in several arenas at once. `name` as in `ALL`, or none."""
-    way = {"root": "bubblewrap", "root Landlock": "Landlock"}.get(name, name)
-    words = [sys.executable, "-m", "tests.escape.confinement_probes.stage", way]
+    """Run all probes in several arenas at once. `name` is one of `ALL`, or "none" for no confinement."""
+    confinement = {"root": "bubblewrap", "root Landlock": "Landlock"}.get(name, name)
+    command = [sys.executable, "-m", "tests.escape.confinement_probes.stage", confinement]
     who = "root" if name.startswith("root") else "ordinary"
     started = [
-        subprocess.Popen([*words, who, str(part), str(_PARTS)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([*command, who, str(part), str(_PARTS)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
         for part in range(_PARTS)
     ]
-    told = [json.loads(each.communicate(timeout=_PATIENCE)[0].splitlines()[-1]) for each in started]
-    tried = [(claim, probe) for part in told for claim, probe in part["tried"]]
-    return Outcome(name, tried, [probe for part in told for probe in part["got_out"]])
+    reports = [json.loads(process.communicate(timeout=_PATIENCE)[0].splitlines()[-1]) for process in started]
+    tried = [(claim, probe) for report in reports for claim, probe in report["tried"]]
+    return Outcome(name, tried, [probe for report in reports for probe in report["got_out"]])
 
 
 def table(outcome: Outcome) -> str:
-    """As text: claim, probes, held, and the names of those that got out; in brackets what is not claimed."""
+    """Return lines with claim, number of probes, number held, and the escaped probes; unclaimed ones in brackets."""
     lines = [f"{outcome.name}: {len(outcome.tried)} probes, {len(outcome.got_out)} got out"]
-    for claim, words in WORDS.items():
+    for claim, sentence in WORDS.items():
         mine = [name for group, name in outcome.tried if group == claim]
         out = [name for name in mine if name in outcome.got_out]
-        shown = ", ".join(name if name in outcome.broken else f"({name})" for name in out)
-        lines.append(f"  {words:60} {len(mine):4} {len(mine) - len(out):4}  {shown}")
+        names = ", ".join(name if name in outcome.broken else f"({name})" for name in out)
+        lines.append(f"  {sentence:60} {len(mine):4} {len(mine) - len(out):4}  {names}")
     return "\n".join(lines)
