@@ -1,8 +1,8 @@
-"""The real window in a process of its own, with somebody in it: `python -m tests.soak.driven_window --help`.
+"""The real window in its own process, with a person in it: `python -m tests.soak.driven_window --help`.
 
-It needs no screen. Who sits there sends a prompt or leaves a draft, and presses “Allow once” where that is asked; all
-that the window says to people, in banners, boxes and the transcript, goes to standard output, a JSON string a line, and
-so does each press (`PRESSED_ALLOW`).
+It needs no screen. The person sends a prompt or leaves a draft, and presses “Allow once” wherever it is offered. Each
+text in banners, boxes and the transcript is printed to standard output as a JSON string on its own line, and so is
+each press (`PRESSED_ALLOW`).
 """
 
 import argparse
@@ -25,13 +25,13 @@ W = TypeVar("W", bound=QWidget)
 
 
 class Person(QObject):
-    """Looks at the window ten times a second."""
+    """Checks the windows ten times a second."""
 
-    def __init__(self, app: QApplication, asked: argparse.Namespace) -> None:
+    def __init__(self, app: QApplication, options: argparse.Namespace) -> None:
         super().__init__(app)
         self._app = app
-        self._prompt: str = asked.prompt
-        self._draft: str = asked.draft
+        self._prompt: str = options.prompt
+        self._draft: str = options.draft
         self._said: set[str] = set()
         timer = QTimer(self)
         timer.timeout.connect(self._look)
@@ -41,12 +41,12 @@ class Person(QObject):
         for window in self._app.topLevelWidgets():
             if not window.isVisible():
                 continue
-            for words in _words(window):
-                if words not in self._said:
-                    self._said.add(words)
-                    _say(words)
+            for text in _shown_texts(window):
+                if text not in self._said:
+                    self._said.add(text)
+                    _write_line(text)
             if self._press(window, "Allow once"):
-                _say(PRESSED_ALLOW)
+                _write_line(PRESSED_ALLOW)
             self._write(window)
 
     def _write(self, window: QWidget) -> None:
@@ -69,22 +69,22 @@ class Person(QObject):
         return True
 
 
-def _say(words: str) -> None:
-    sys.stdout.write(f"{json.dumps(words)}\n")
+def _write_line(text: str) -> None:
+    sys.stdout.write(f"{json.dumps(text)}\n")
     sys.stdout.flush()
 
 
-def find_shown(window: QWidget, kind: type[W], name: str) -> W | None:
+def find_shown(window: QWidget, widget_type: type[W], name: str) -> W | None:
     """Return the first widget of this kind and accessible name that is showing."""
-    every = window.findChildren(kind)
-    return next((each for each in every if each.isVisible() and each.accessibleName() == name), None)
+    every = window.findChildren(widget_type)
+    return next((widget for widget in every if widget.isVisible() and widget.accessibleName() == name), None)
 
 
-def _words(window: QWidget) -> Iterator[str]:
-    for kind in (QuestionBox, BannerFrame):
-        for each in window.findChildren(kind):
-            if each.isVisible():
-                yield from (label.text() for label in each.findChildren(QLabel) if label.text())
+def _shown_texts(window: QWidget) -> Iterator[str]:
+    for container_type in (QuestionBox, BannerFrame):
+        for container in window.findChildren(container_type):
+            if container.isVisible():
+                yield from (label.text() for label in container.findChildren(QLabel) if label.text())
     transcript = find_shown(window, QWidget, "Transcript")
     tree = None if transcript is None else QAccessible.queryAccessibleInterface(transcript)
     for index in range(0 if tree is None else tree.childCount()):
@@ -93,22 +93,22 @@ def _words(window: QWidget) -> Iterator[str]:
 
 
 def main() -> int:
-    """The window's own exit code."""
+    """Return the exit code of the window."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak.driven_window", description="The window, used")
     parser.add_argument("--prompt", default="", help="what is sent")
     parser.add_argument("--draft", default="", help="what is written then, and not sent")
-    asked, words = parser.parse_known_args()
+    options, arguments = parser.parse_known_args()
     open_application = startup_window.open_application
 
     def opened() -> QApplication:
         app = open_application()
-        Person(app, asked)
+        Person(app, options)
         return app
 
     startup_window.open_application = opened
     from ui.__main__ import main as window
 
-    return window(words)
+    return window(arguments)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Everything that is done with conversations at a disk that refuses: `python -m tests.soak refusals`.
+"""Every action on conversations while the disk refuses writes: `python -m tests.soak refusals`.
 
-A process in a namespace of its own, with a small file system of its own, does each action of
-tests/soak/history_actions.py while the disk is full, when it turns read-only under open files as after an error of the
-disk, and when it was read-only from the start. Where nothing needs to be written, or a full disk has room in a log, the
-action is done. Otherwise it is refused with a sentence and a remedy. Then the disk is in order again: what waits is
-written, the action is done, all that was acknowledged is there, and it is there when the data folder is opened anew.
+A process in a namespace of its own, with a small file system, does each action of tests/soak/history_actions.py in
+three conditions: the disk is full, it turns read-only under open files as after a disk error, or it was read-only from
+the start. If nothing needs to be written, or a full disk has room in a log, the action succeeds. Otherwise it is
+refused with a sentence and a remedy. Then the disk is repaired: pending writes are stored, the action succeeds, and
+everything acknowledged is there, also when the data folder is opened anew.
 """
 
 import argparse
@@ -40,15 +40,15 @@ from tests.soak.list_actions import search, trash
 FULL, READ_ONLY, FROM_THE_START = "full", "read-only", "read-only from the start"
 CONDITIONS = (FULL, READ_ONLY, FROM_THE_START)
 _SIZE = "130m"
-"""Where less than 100 MB are free nothing is indexed."""
+"""Nothing is indexed where less than 100 MB are free."""
 _SWITCH = "turned"
 _LIMIT = 60.0
 DONE = "done"
 
 
 @dataclass
-class Told:
-    """`outcomes` by action and condition: DONE, or the sentence."""
+class Report:
+    """`outcomes` by action and condition: DONE, or the sentence with which it was refused."""
 
     outcomes: dict[str, str] = field(default_factory=dict[str, str])
     faults: list[str] = field(default_factory=list[str])
@@ -56,7 +56,7 @@ class Told:
 
 @contextmanager
 def small_disk(folder: Path, condition: str) -> Iterator[Path]:
-    """Mount a small file system there, which `break_disk` can bring into this condition."""
+    """Mount a small file system at `folder`, which `break_disk` can bring into this condition."""
     folder.mkdir()
     _run("mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "tmpfs", str(folder))
     try:
@@ -70,26 +70,26 @@ def small_disk(folder: Path, condition: str) -> Iterator[Path]:
 
 
 @contextmanager
-def turning_disk(backing: Path, place: Path, switch: Path) -> Iterator[Path]:
-    """Mount tests/frame/turning_disk.py in the namespace of this process, and yield `place`. Both folders are made."""
+def turning_disk(backing: Path, mount_point: Path, switch: Path) -> Iterator[Path]:
+    """Create both folders, mount tests/frame/turning_disk.py in the namespace of this process, yield `mount_point`."""
     backing.mkdir()
-    place.mkdir()
-    command = [sys.executable, "-m", "tests.frame.turning_disk", *map(str, (backing, place, switch))]
+    mount_point.mkdir()
+    command = [sys.executable, "-m", "tests.frame.turning_disk", *map(str, (backing, mount_point, switch))]
     with subprocess.Popen(command) as process:
         end = time.monotonic() + PATIENCE
-        while not place.is_mount():
+        while not mount_point.is_mount():
             if process.poll() is not None or time.monotonic() > end:
                 process.kill()
-                raise OSError(errno.ENODEV, "the disk was not mounted", str(place))
+                raise OSError(errno.ENODEV, "the disk was not mounted", str(mount_point))
             time.sleep(0.01)
         try:
-            yield place
+            yield mount_point
         finally:
-            _run("umount", "-l", str(place))
+            _run("umount", "-l", str(mount_point))
 
 
 def break_disk(disk: Path, condition: str) -> Callable[[], None]:
-    """Let the disk refuse; return what mends it."""
+    """Make the disk refuse writes; return a function that repairs it."""
     if condition == FULL:
         ballast = disk / "ballast"
         fill(ballast)
@@ -103,20 +103,20 @@ def break_disk(disk: Path, condition: str) -> Callable[[], None]:
     return lambda: _run("umount", "-l", str(disk))
 
 
-def _run(*words: str) -> None:
-    subprocess.run(words, check=True, capture_output=True)
+def _run(*arguments: str) -> None:
+    subprocess.run(arguments, check=True, capture_output=True)
 
 
 class Trial:
-    """One action at one disk."""
+    """One action on one disk."""
 
-    def __init__(self, disk: Path, server: str, action: str, condition: str, told: Told) -> None:
+    def __init__(self, disk: Path, server: str, action: str, condition: str, report: Report) -> None:
         self._disk = disk
         self._server = server
         self._opened = 0
         self._action = action
         self._condition = condition
-        self._told = told
+        self._report = report
         self._ledger = Ledger()
         self._errors: list[str] = []
 
@@ -133,7 +133,7 @@ class Trial:
             mend = break_disk(self._disk, self._condition)
         outcome = await self._outcome(world)
         mend()
-        self._told.outcomes[f"{self._action}, {self._condition}"] = outcome
+        self._report.outcomes[f"{self._action}, {self._condition}"] = outcome
         await self._go_on(world)
         await self._judge(world)
         await world.engine.close()
@@ -142,7 +142,7 @@ class Trial:
         await again.engine.close()
 
     async def _open(self) -> World:
-        # Each with words of its own.
+        # Each world has its own seed, so that its words differ.
         self._opened += 1
         world = await open_world(Life(str(self._disk / "data"), str(self._disk), self._server, self._opened))
         world.tell = self._note
@@ -167,7 +167,7 @@ class Trial:
         return "; ".join(self._errors) or DONE
 
     async def _go_on(self, world: World) -> None:
-        """What waits is written, and the action is done now."""
+        """Let pending writes finish, then repeat the action, which must now succeed."""
         self._errors.clear()
         try:
             async with asyncio.timeout(_LIMIT):
@@ -191,24 +191,24 @@ class Trial:
         for fault in self._ledger.judge(facts):
             self._fault(fault)
 
-    def _fault(self, words: str) -> None:
-        self._told.faults.append(f"{self._action}, {self._condition}: {words}")
+    def _fault(self, fault: str) -> None:
+        self._report.faults.append(f"{self._action}, {self._condition}: {fault}")
 
 
-async def live(actions: Sequence[str], conditions: Sequence[str]) -> Told:
-    """All of them, in this process, which may mount."""
-    told = Told()
+async def live(actions: Sequence[str], conditions: Sequence[str]) -> Report:
+    """Run all trials in this process, which must be allowed to mount."""
+    report = Report()
     database_thread.FIRST_RETRY_SECONDS = write_behind.RETRY_SECONDS = 0.02
     with tempfile.TemporaryDirectory(prefix="refusals-") as name:
         async with Loopback(choose=Server(random.Random("server")).reply, judged=False) as loopback:
             for number, (action, condition) in enumerate((a, c) for a in actions for c in conditions):
                 with small_disk(Path(name, str(number)), condition) as disk:
-                    await Trial(disk, loopback.url, action, condition, told).run()
-    return told
+                    await Trial(disk, loopback.url, action, condition, report).run()
+    return report
 
 
 def can_mount() -> bool:
-    """Return whether a process may have file systems of its own here, also made by another process."""
+    """Return whether processes here may mount file systems, also with FUSE."""
     unshare = shutil.which("unshare")
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         return False
@@ -216,14 +216,14 @@ def can_mount() -> bool:
     return unshare is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def run_in_namespace(*arguments: str) -> Told:
-    """Run the trials in a process that may mount, and return what came of them. Raises CalledProcessError."""
+def run_in_namespace(*arguments: str) -> Report:
+    """Run the trials in a process that may mount, and return their report. Raises CalledProcessError."""
     command = ["unshare", "-Urm", sys.executable, "-m", "tests.soak.refusals", *arguments]
     with tempfile.TemporaryDirectory() as home:
-        # In which actions put what other assistants leave there.
+        # Actions write the files of other assistants into the home folder.
         environment = {**os.environ, "HOME": home}
         process = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE)
-    return Told(**json.loads(process.stdout.splitlines()[-1]))
+    return Report(**json.loads(process.stdout.splitlines()[-1]))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -234,21 +234,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong."""
+    """Return 0 if there were no faults."""
     _parser().parse_args(argv)
-    told = run_in_namespace(*argv)
-    for name, outcome in told.outcomes.items():
+    report = run_in_namespace(*argv)
+    for name, outcome in report.outcomes.items():
         print(f"{name}: {outcome}")
-    for fault in told.faults:
+    for fault in report.faults:
         print(f"FAULT {fault}")
-    print(f"{len(told.outcomes)} trials, {len(told.faults)} faults")
-    return 1 if told.faults else 0
+    print(f"{len(report.outcomes)} trials, {len(report.faults)} faults")
+    return 1 if report.faults else 0
 
 
 def _inside() -> None:
-    asked = _parser().parse_args()
-    told = asyncio.run(live(asked.action or tuple(ACTIONS), asked.condition or CONDITIONS))
-    print(json.dumps({"outcomes": told.outcomes, "faults": told.faults}))
+    arguments = _parser().parse_args()
+    report = asyncio.run(live(arguments.action or tuple(ACTIONS), arguments.condition or CONDITIONS))
+    print(json.dumps({"outcomes": report.outcomes, "faults": report.faults}))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The real window on a data folder with scheduled prompts, one after the other, until each is killed.
+"""Successive real windows on a data folder with scheduled prompts, until each is killed.
 
     python -m tests.soak.scheduled_window DATA
 
-Each line of the standard input begins one: `Allow once`, `Deny`, or nothing, which is what the person in it presses
-wherever a call waits, by way of the inbox. It is forked off here, so that the program is loaded once. On the standard
-output are JSON objects: its `pid`, that its scheduler is `ready`, each `answered` call with the button, and that it
-`ended`.
+Each line of standard input starts one: it is `Allow once`, `Deny` or empty, and names the button that the person in the
+window presses for each waiting call, by way of the inbox. The window is forked, so that the program is loaded only
+once. JSON objects on standard output report its `pid`, that its scheduler is `ready`, each `answered` call with the
+button, and that it has `ended`.
 """
 
 import importlib
@@ -43,13 +43,13 @@ _EVERY_MS = 100
 _LONGEST_SLEEP = 0.2
 
 
-def say(what: dict[str, object]) -> None:
-    """Write a line at once, and whole."""
-    os.write(1, f"{json.dumps(what)}\n".encode())
+def write_line(line: dict[str, object]) -> None:
+    """Write a line in one piece, without buffering."""
+    os.write(1, f"{json.dumps(line)}\n".encode())
 
 
 class Person(QObject):
-    """Decides each call that waits, in every conversation."""
+    """Decides each waiting call of every conversation."""
 
     def __init__(self, app: QApplication, button: str) -> None:
         super().__init__(app)
@@ -60,40 +60,40 @@ class Person(QObject):
         timer.start(_EVERY_MS)
 
     def _look(self) -> None:
-        windows = [each for each in self._app.topLevelWidgets() if each.isVisible()]
-        any(self._decide(each) for each in windows) or any(self._choose(each) for each in windows) or any(
-            self._open_inbox(each) for each in windows
+        windows = [window for window in self._app.topLevelWidgets() if window.isVisible()]
+        any(self._decide(window) for window in windows) or any(self._choose(window) for window in windows) or any(
+            self._open_inbox(window) for window in windows
         )
 
-    def _decide(self, place: QWidget) -> bool:
-        button = find_shown(place, QAbstractButton, self._button)
+    def _decide(self, window: QWidget) -> bool:
+        button = find_shown(window, QAbstractButton, self._button)
         if button is None:
             return False
         if button.isEnabled():
             button.click()
         return True
 
-    def _choose(self, place: QWidget) -> bool:
-        """Open the conversation of the call that waits longest."""
-        calls = find_shown(place, QListWidget, "Calls that wait for you")
+    def _choose(self, window: QWidget) -> bool:
+        """Open the conversation of the call that has waited longest."""
+        calls = find_shown(window, QListWidget, "Calls that wait for you")
         if calls is None:
             return False
         calls.setCurrentRow(0)
-        button = find_shown(place, QAbstractButton, "Open the conversation")
+        button = find_shown(window, QAbstractButton, "Open the conversation")
         if button is not None and button.isEnabled():
             button.click()
         return True
 
-    def _open_inbox(self, place: QWidget) -> bool:
-        buttons = (each for each in place.findChildren(QAbstractButton) if each.isVisible())
-        button = next((each for each in buttons if each.accessibleName() == "Waiting approvals"), None)
+    def _open_inbox(self, window: QWidget) -> bool:
+        buttons = (candidate for candidate in window.findChildren(QAbstractButton) if candidate.isVisible())
+        button = next((candidate for candidate in buttons if candidate.accessibleName() == "Waiting approvals"), None)
         if button is not None:
             button.click()
         return button is not None
 
 
 def live(data: str, button: str) -> int:
-    """Be the program, with a person in it who presses this button; return the exit code."""
+    """Run the program, in which a person presses this button; return the exit code."""
     open_application = startup_window.open_application
     answer = Approvals.answer
 
@@ -104,7 +104,7 @@ def live(data: str, button: str) -> int:
         return app
 
     def answered(self: Approvals, approval_id: str, decision: Decision) -> None:
-        say({"answered": approval_id, "button": button})
+        write_line({"answered": approval_id, "button": button})
         answer(self, approval_id, decision)
 
     startup_window.open_application = opened
@@ -113,14 +113,14 @@ def live(data: str, button: str) -> int:
 
 
 def prepare() -> None:
-    """Load the program, and make ready for a clock that runs fast."""
+    """Load the program, and adapt it to a fast clock."""
     for module in _LOADED:
         importlib.import_module(module)
     create = scheduler.Scheduler
 
     def create_ready(engine: Engine, listener: scheduler.SchedulerListener) -> scheduler.Scheduler:
-        say({"ready": True})
-        # Its clock runs many times as fast as its timers do.
+        write_line({"ready": True})
+        # The clock of the process runs many times as fast as its timers.
         return create(engine, listener, longest_sleep=_LONGEST_SLEEP)
 
     scheduler.Scheduler = create_ready  # type: ignore[misc, assignment]
@@ -136,7 +136,7 @@ def main(data: str) -> None:
             code = 1
             try:
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-                say({"pid": os.getpid()})
+                write_line({"pid": os.getpid()})
                 code = live(data, line.strip())
             except BaseException:
                 traceback.print_exc()
@@ -144,7 +144,7 @@ def main(data: str) -> None:
                 sys.stderr.flush()
                 os._exit(code)
         _, status = os.waitpid(pid, 0)
-        say({"ended": os.waitstatus_to_exitcode(status)})
+        write_line({"ended": os.waitstatus_to_exitcode(status)})
 
 
 if __name__ == "__main__":

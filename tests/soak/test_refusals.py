@@ -6,7 +6,7 @@ from tests.soak.history_actions import ACTIONS
 from tests.soak.refusals import CONDITIONS, DONE, FROM_THE_START, FULL, READ_ONLY, can_mount, run_in_namespace
 
 MUST_BE_REFUSED = ("go on", "import", "export", "back up")
-"""That write so much that a full log has no room for it."""
+"""Actions that write more than a full log has room for."""
 
 
 @pytest.fixture(autouse=True)
@@ -17,18 +17,18 @@ def may_mount() -> None:
 
 @pytest.mark.timeout(300)
 def test_a_disk_that_refuses_is_told_and_loses_nothing() -> None:
-    told = run_in_namespace("--action", "go on", "--action", "import")
-    assert told.faults == []
+    report = run_in_namespace("--action", "go on", "--action", "import")
+    assert report.faults == []
     for action in ("go on", "import"):
-        assert "There is no room left" in told.outcomes[f"{action}, {FULL}"]
+        assert "There is no room left" in report.outcomes[f"{action}, {FULL}"]
         for condition in (READ_ONLY, FROM_THE_START):
-            assert "cannot be written to" in told.outcomes[f"{action}, {condition}"]
+            assert "cannot be written to" in report.outcomes[f"{action}, {condition}"]
 
 
 @pytest.mark.exhaustive("test_a_disk_that_refuses_is_told_and_loses_nothing, for two actions")
 @pytest.mark.timeout(600)
 def test_every_action_is_told_of_a_disk_that_refuses() -> None:
-    told = run_in_namespace()
-    assert told.faults == []
-    assert len(told.outcomes) == len(ACTIONS) * len(CONDITIONS)
-    assert not [action for action in MUST_BE_REFUSED if told.outcomes[f"{action}, {FULL}"] == DONE]
+    report = run_in_namespace()
+    assert report.faults == []
+    assert len(report.outcomes) == len(ACTIONS) * len(CONDITIONS)
+    assert not [action for action in MUST_BE_REFUSED if report.outcomes[f"{action}, {FULL}"] == DONE]

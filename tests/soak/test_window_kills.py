@@ -32,6 +32,6 @@ def test_what_is_lost_changed_or_twice_is_noticed(after: Stored) -> None:
 @pytest.mark.exhaustive("tests/soak/test_kills.py, without a window")
 @pytest.mark.timeout(300)
 def test_kills_of_the_window_lose_nothing_that_was_committed() -> None:
-    told = live(1, 7, ["stream"], print)
-    assert told.faults == []
-    assert told.kills.total() == 1
+    report = live(1, 7, ["stream"], print)
+    assert report.faults == []
+    assert report.kills.total() == 1

@@ -18,9 +18,9 @@ def may_mount() -> None:
 )
 @pytest.mark.timeout(300)
 def test_the_window_says_that_a_title_cannot_be_stored() -> None:
-    told = run_in_namespace("--action", "rename", "--condition", FULL)
-    assert told.faults == []
-    assert told.outcomes[f"rename, {FULL}"] != DONE
+    report = run_in_namespace("--action", "rename", "--condition", FULL)
+    assert report.faults == []
+    assert report.outcomes[f"rename, {FULL}"] != DONE
 
 
 @pytest.mark.exhaustive(
@@ -29,6 +29,6 @@ def test_the_window_says_that_a_title_cannot_be_stored() -> None:
 )
 @pytest.mark.timeout(1800)
 def test_every_action_in_the_window_is_told_of_a_disk_that_refuses() -> None:
-    told = run_in_namespace()
-    assert told.faults == []
-    assert len(told.outcomes) == len(ACTIONS) * len(CONDITIONS)
+    report = run_in_namespace()
+    assert report.faults == []
+    assert len(report.outcomes) == len(ACTIONS) * len(CONDITIONS)

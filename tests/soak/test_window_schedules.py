@@ -19,7 +19,7 @@ from tests.soak.window_schedules import ZONE, Calls, find_wrong_calls, live, mai
 
 PROMPT = ScheduledPrompt(title="say-a", prompt="say-a", timing=Cron(line="*/5 * * * *"))
 DUE = datetime(2026, 10, 25, 0, 0, tzinfo=UTC)
-"""When the clock of Berlin shows two o'clock for the first time, in the night in which it does so twice."""
+"""The first two o'clock in the night in which the clock of Berlin is set back."""
 SLACK = timedelta(minutes=1)
 
 
@@ -29,9 +29,9 @@ def test_kills_and_set_clocks_of_the_window_repeat_nothing_and_forget_nothing() 
     library = find_library()
     if library is None:
         pytest.skip(MISSING)
-    told = asyncio.run(live(4, 7, library))
-    assert told.faults == []
-    assert (told.kills, told.settled) == (4, 1)
+    report = asyncio.run(live(4, 7, library))
+    assert report.faults == []
+    assert (report.kills, report.settled) == (4, 1)
 
 
 def test_where_libfaketime_is_missing_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,7 +40,7 @@ def test_where_libfaketime_is_missing_it_says_so(tmp_path: Path, capsys: pytest.
 
 
 async def stored_run(folder: Path) -> None:
-    """Store one run as it should be: claimed half a minute after its time, and completed."""
+    """Store one correct run: claimed half a minute after its time, and completed."""
     store = await Store.open(folder)
     await store.schedules.save(PROMPT, DUE - timedelta(minutes=2))
     (schedule,) = await store.schedules.all()
@@ -53,13 +53,13 @@ async def stored_run(folder: Path) -> None:
     await store.close()
 
 
-def faults(folder: Path, *changes: str, asked: int = 1) -> list[str]:
-    """What is noticed of the stored run after these changes, four minutes after its time."""
+def faults(folder: Path, *changes: str, request_count: int = 1) -> list[str]:
+    """Return the faults in the stored run after these changes, four minutes after its time."""
     with closing(sqlite3.connect(folder / DATABASE_NAME)) as db:
         for change in changes:
             db.execute(change)
         since, now = DUE - timedelta(minutes=4), DUE + timedelta(minutes=4)
-        return [*find_repeated(db, Counter({"say-a": asked}), ZONE), *find_lost(db, since, now, SLACK, ZONE)]
+        return [*find_repeated(db, Counter({"say-a": request_count}), ZONE), *find_lost(db, since, now, SLACK, ZONE)]
 
 
 async def test_a_run_as_it_should_be_is_no_fault(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_a_run_as_it_should_be_is_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "expected"),
     [
         ("UPDATE schedule_runs SET message = 'another'", "belongs to no run"),
         ("UPDATE schedule_runs SET claimed_at = claimed_at + 400000000", "after its time"),
@@ -79,15 +79,15 @@ async def test_a_run_as_it_should_be_is_no_fault(tmp_path: Path) -> None:
     ],
 )
 async def test_a_run_that_is_lost_late_or_without_its_prompt_is_noticed(
-    tmp_path: Path, change: str, words: str
+    tmp_path: Path, change: str, expected: str
 ) -> None:
     await stored_run(tmp_path)
-    assert words in " ".join(faults(tmp_path, change))
+    assert expected in " ".join(faults(tmp_path, change))
 
 
 async def test_a_model_that_was_asked_twice_is_noticed(tmp_path: Path) -> None:
     await stored_run(tmp_path)
-    assert faults(tmp_path, asked=2) == ["the model was asked 2 times for 1 runs of say-a"]
+    assert faults(tmp_path, request_count=2) == ["the model was asked 2 times for 1 runs of say-a"]
 
 
 def test_calls_that_waited_are_decided_or_wait_still() -> None:

@@ -1,10 +1,10 @@
 """`kill -9` of the real window while it is used: `python -m tests.soak window-kills --kills 30 --seed 1`.
 
-The program runs on a display of its own, with a model server on loopback, and is used from outside, by its accessible
-names and by keys: prompts, edits, answers asked for anew, names, searches, deletions, imports. Each of its lives ends
-with a kill, some moment after such an action was begun. Just before, what is committed is read from its database. The
-next life must open without a complaint, and hold all of that, each word in one message, but for what was being
-deleted; the databases are whole by SQLite's own check. At the end no byte of a deleted message is in the data folder.
+The program runs on a display of its own, with a model server on loopback, and is used by its accessible names and by
+keys: prompts, edits, regenerated answers, titles, searches, deletions, imports. Each window is killed a moment after
+such an action began. Just before, the committed content is read from its database. The next window must open without a
+warning and hold all of it, each word in only one message, except what was being deleted; SQLite's own check must find
+no damage. At the end no byte of a deleted message is in the data folder.
 """
 
 import argparse
@@ -37,15 +37,15 @@ from tests.soak.stored_files import find_damage, find_words
 
 _WORD = re.compile(r"\bz[a-z]{13}z\b")
 _LONGEST_DELAY = 1.5
-"""Seconds between the beginning of an action and the kill."""
+"""Seconds between the start of an action and the kill."""
 _PACE = 0.01
 _ACTIONS_WITH_TITLES = {"rename", "stream", "edit", "delete message"}
-"""After which a title may be another one."""
+"""Actions after which a title may have changed."""
 
 
 @dataclass
-class Told:
-    """What came of it. `kills` by the action that was under way; `words` were compared."""
+class Report:
+    """The results of all kills. `kills` by the action under way; `words` counts the words that were compared."""
 
     kills: Counter[str] = field(default_factory=Counter[str])
     words: int = 0
@@ -79,7 +79,7 @@ def read_stored(data: Path) -> Stored:
 
 
 def compare(before: Stored, after: Stored, action: str) -> Iterator[str]:
-    """Yield what is lost, changed or twice, though this action was under way."""
+    """Yield what is lost, changed or repeated and cannot be due to this action, which was under way."""
     lost = before.words - after.words
     if lost and action != "delete message":
         yield f"{len(lost)} words are gone: {sorted(lost)[:3]}"
@@ -93,15 +93,15 @@ def compare(before: Stored, after: Stored, action: str) -> Iterator[str]:
 class Person:
     """Uses one window. Each action begins something and returns."""
 
-    def __init__(self, chance: random.Random, place: Path) -> None:
+    def __init__(self, chance: random.Random, folder: Path) -> None:
         self.chance = chance
-        self.place = place
+        self.place = folder
         self.stored = Stored()
-        """What was there when this life began."""
+        """What was stored when this window opened."""
         self.screen: Screen | None = None
 
     def word(self) -> str:
-        """Return a word that was never said."""
+        """Return a word that was never used before."""
         return f"z{''.join(self.chance.choices('abcdefghijklmnopqrstuvwxy', k=13))}z"
 
     def answer(self, _: Asked) -> Story:
@@ -109,37 +109,37 @@ class Person:
         return Story((f"{self.word()} " for _ in range(count)), pace=_PACE)
 
     @property
-    def _seen(self) -> Screen:
+    def _screen(self) -> Screen:
         assert self.screen is not None
         return self.screen
 
     def stream(self) -> None:
         if self.chance.random() < 0.3:
-            self._seen.new_conversation()
-        self._seen.send(f"{self.word()} {self.word()}")
+            self._screen.new_conversation()
+        self._screen.send(f"{self.word()} {self.word()}")
 
     def edit(self) -> None:
         self._with_an_answer()
-        self._seen.keys("ctrl+alt+e")
-        self._seen.wait_for("Editing an earlier message")
-        self._seen.write("Message", self.word())
-        self._seen.press("Send")
+        self._screen.keys("ctrl+alt+e")
+        self._screen.wait_for("Editing an earlier message")
+        self._screen.write("Message", self.word())
+        self._screen.press("Send")
 
     def regenerate(self) -> None:
         self._with_an_answer()
-        self._seen.keys("ctrl+alt+r")
+        self._screen.keys("ctrl+alt+r")
 
     def rename(self) -> None:
         self._with_an_answer()
         self._command("Rename this conversation")
-        self._seen.type_text(f"{self.word()} by hand")
-        self._seen.keys("Return")
+        self._screen.type_text(f"{self.word()} by hand")
+        self._screen.keys("Return")
 
     def search(self) -> None:
-        known = sorted(self.stored.words) or [self.word()]
-        self._seen.keys("ctrl+shift+f")
-        self._seen.wait_for("Search conversations")
-        self._seen.write("Search conversations", self.chance.choice(known))
+        candidates = sorted(self.stored.words) or [self.word()]
+        self._screen.keys("ctrl+shift+f")
+        self._screen.wait_for("Search conversations")
+        self._screen.write("Search conversations", self.chance.choice(candidates))
 
     def delete_conversation(self) -> None:
         self._with_an_answer()
@@ -148,18 +148,18 @@ class Person:
     def delete_message(self) -> None:
         self._with_an_answer()
         self._command("Delete message…")
-        self._seen.wait_for("Delete for good")
-        self._seen.press("Delete for good")
+        self._screen.wait_for("Delete for good")
+        self._screen.press("Delete for good")
 
     def import_file(self) -> None:
         path = self.place / f"{self.word()}.json"
         with path.open("wb") as file:
             write_conversations([self._tree() for _ in range(20)], file.write)
         self._command("Import conversations…")
-        self._seen.wait_for("Import conversations — Desktop Agent", "dialog")
-        self._seen.write("File name:", str(path))
-        wait_until("Open can be pressed", lambda: "enabled" in self._seen.wait_for("Open")["states"])
-        self._seen.press("Open")
+        self._screen.wait_for("Import conversations — Desktop Agent", "dialog")
+        self._screen.write("File name:", str(path))
+        wait_until("Open can be pressed", lambda: "enabled" in self._screen.wait_for("Open")["states"])
+        self._screen.press("Open")
 
     def _tree(self) -> ConversationTree:
         nodes: list[TreeMessage] = []
@@ -178,26 +178,26 @@ class Person:
         )
 
     def _with_an_answer(self) -> None:
-        """Have an answer on the screen, and nothing under way."""
-        if not self._seen.texts("Assistant said"):
-            self._seen.send(self.word())
-            wait_until("an answer begins", lambda: self._seen.texts("Assistant said"))
-        if self._seen.find("Stop") is not None:
-            self._seen.keys("ctrl+l", "Escape")
-            self._seen.wait_gone("Stop")
+        """Make sure that an answer is on the screen and nothing is under way."""
+        if not self._screen.texts("Assistant said"):
+            self._screen.send(self.word())
+            wait_until("an answer begins", lambda: self._screen.texts("Assistant said"))
+        if self._screen.find("Stop") is not None:
+            self._screen.keys("ctrl+l", "Escape")
+            self._screen.wait_gone("Stop")
 
     def _command(self, name: str) -> None:
         """Choose a command of the palette."""
-        self._seen.keys("ctrl+k")
-        self._seen.wait_for("Commands", "text")
-        self._seen.write("Commands", name)
+        self._screen.keys("ctrl+k")
+        self._screen.wait_for("Commands", "text")
+        self._screen.write("Commands", name)
         wait_until(f"{name} is listed first", lambda: ("Commands", name) in pairwise(self._commands()))
-        self._seen.keys("Return")
-        wait_until("the palette closes", lambda: self._seen.find("Commands", "text") is None)
+        self._screen.keys("Return")
+        wait_until("the palette closes", lambda: self._screen.find("Commands", "text") is None)
 
     def _commands(self) -> list[str]:
-        """Return what the palette lists last: the heading is an item too."""
-        return [node["name"] for node in self._seen.tree() if node["role"] == "list item"]
+        """Return the items of the palette; the heading is an item too."""
+        return [node["name"] for node in self._screen.tree() if node["role"] == "list item"]
 
 
 Action = Callable[[Person], None]
@@ -214,17 +214,17 @@ ACTIONS: Mapping[str, Action] = {
 
 
 class Lives:
-    """The windows on one data folder, one after the other."""
+    """The successive windows on one data folder."""
 
-    def __init__(self, environment: dict[str, str], place: Path, person: Person, server: ModelServer) -> None:
+    def __init__(self, environment: dict[str, str], folder: Path, person: Person, server: ModelServer) -> None:
         self._environment = environment
-        self._data = place / "data"
+        self._data = folder / "data"
         self._person = person
         self._arguments = ("--base-url", server.url, "--model", MODEL)
         self._gone: set[str] = set()
         self._before = Stored()
         self._action = ""
-        self.told = Told()
+        self.report = Report()
 
     def kill_one(self, action: str) -> None:
         with opened(self._environment, self._data, *self._arguments) as (running, screen):
@@ -235,11 +235,11 @@ class Lives:
             time.sleep(self._person.chance.random() * _LONGEST_DELAY)
             self._before, self._action = read_stored(self._data), action
             running.kill()
-        self.told.kills[action] += 1
+        self.report.kills[action] += 1
         self._fault(*find_damage(self._data))
 
     def close(self) -> None:
-        """Open it twice more to the end, and look for what was deleted."""
+        """Open and close the folder twice more, and look for deleted words in its files."""
         for _ in range(2):
             with opened(self._environment, self._data, *self._arguments) as (running, screen):
                 screen.wait_for("Message")
@@ -258,37 +258,37 @@ class Lives:
         self._fault(*compare(self._before, stored, self._action))
         self._fault(*(f"{word} is back" for word in self._gone & stored.words))
         self._gone |= self._before.words - stored.words
-        self.told.words += len(stored.words)
+        self.report.words += len(stored.words)
         self._person.stored = stored
 
-    def _fault(self, *words: str) -> None:
-        kills = self.told.kills.total()
-        self.told.faults += [f"{kills} kills, {self._action or 'the end'}: {fault}" for fault in words]
+    def _fault(self, *faults: str) -> None:
+        kills = self.report.kills.total()
+        self.report.faults += [f"{kills} kills, {self._action or 'the end'}: {fault}" for fault in faults]
 
 
-def live(kills: int, seed: int, actions: list[str], tell: Callable[[str], object]) -> Told:
-    """All of it in a folder of its own, which stays where something was wrong."""
+def live(kills: int, seed: int, actions: list[str], tell: Callable[[str], object]) -> Report:
+    """Run everything in a temporary folder, which is kept if there were faults."""
     chance = random.Random(seed)
-    place = Path(tempfile.mkdtemp(prefix="window-kills-"))
-    person = Person(chance, place)
-    with readable_display(place / "home") as environment, ModelServer(person.answer) as server:
-        lives = Lives(environment, place, person, server)
+    folder = Path(tempfile.mkdtemp(prefix="window-kills-"))
+    person = Person(chance, folder)
+    with readable_display(folder / "home") as environment, ModelServer(person.answer) as server:
+        lives = Lives(environment, folder, person, server)
         for number, action in enumerate(_plan(chance, actions, kills), 1):
             lives.kill_one(action)
-            tell(f"{number} {action}: {len(lives.told.faults)} faults")
-            if lives.told.faults:
+            tell(f"{number} {action}: {len(lives.report.faults)} faults")
+            if lives.report.faults:
                 break
         else:
             lives.close()
-    if lives.told.faults:
-        tell(f"the data is in {place}")
+    if lives.report.faults:
+        tell(f"the data is in {folder}")
     else:
-        shutil.rmtree(place, ignore_errors=True)
-    return lives.told
+        shutil.rmtree(folder, ignore_errors=True)
+    return lives.report
 
 
 def _plan(chance: random.Random, actions: list[str], kills: int) -> Iterator[str]:
-    """Each action as often as the others."""
+    """Yield each action equally often, in random order."""
     round_: list[str] = []
     for _ in range(kills):
         round_ = round_ or chance.sample(actions, len(actions))
@@ -296,19 +296,21 @@ def _plan(chance: random.Random, actions: list[str], kills: int) -> Iterator[str
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong."""
+    """Return 0 if there were no faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak window-kills", description="Kills of the window")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--action", choices=sorted(ACTIONS), action="append", default=[], help="these only")
-    asked: Any = parser.parse_args(argv)
-    print(f"seed {asked.seed}, {asked.kills} kills of the window", flush=True)
+    arguments: Any = parser.parse_args(argv)
+    print(f"seed {arguments.seed}, {arguments.kills} kills of the window", flush=True)
     try:
-        told = live(asked.kills, asked.seed, asked.action or list(ACTIONS), lambda line: print(line, flush=True))
+        report = live(
+            arguments.kills, arguments.seed, arguments.action or list(ACTIONS), lambda line: print(line, flush=True)
+        )
     except pytest.fail.Exception as error:
         print(f"FAULT {error}")
         return 1
-    print(json.dumps(told.kills), f"{told.words} words compared, {len(told.faults)} faults")
-    for fault in told.faults:
+    print(json.dumps(report.kills), f"{report.words} words compared, {len(report.faults)} faults")
+    for fault in report.faults:
         print(f"FAULT {fault}")
-    return 1 if told.faults else 0
+    return 1 if report.faults else 0

@@ -1,9 +1,9 @@
-"""What a person does in the window at a disk that refuses: `python -m tests.soak window-refusals`.
+"""Every action in the window while the disk refuses writes: `python -m tests.soak window-refusals`.
 
-The real window runs in a namespace of its own, on a small file system that is full, or turns read-only, when an action
-begins. The screen must say so with a remedy, or the action is done all the same; then the disk is in order
-again, the next prompt is answered, and every word that was said on the screen is in the database, also when the window
-is opened anew. The actions on the engine alone are tests/soak/refusals.py.
+The real window runs in a namespace of its own, on a small file system that becomes full or read-only when an action
+begins. The screen must report it with a remedy, or the action must succeed. Then the disk is repaired: the next prompt
+is answered, and every prompt shown on the screen is in the database, also when the window is opened anew. The same
+actions without the window are in tests/soak/refusals.py.
 """
 
 import argparse
@@ -24,21 +24,21 @@ from tests.fakes.threaded_model_server import MODEL, Asked, ModelServer, Story
 from tests.fakes.window_process import Screen, opened, wait_until
 from tests.frame.displays import readable_display
 from tests.soak.kills import ROOT
-from tests.soak.refusals import DONE, FULL, READ_ONLY, Told, break_disk, small_disk
+from tests.soak.refusals import DONE, FULL, READ_ONLY, Report, break_disk, small_disk
 from tests.soak.window_kills import Person, read_stored
 
 CONDITIONS = (FULL, READ_ONLY)
 _REMEDIES = ("Free some space", "Make it writable", "can be written", "hoose another")
 _FOUND = "What a.py does"
 _SECONDS = 8.0
-"""In which an action is refused or done."""
+"""Seconds in which an action must be refused or done."""
 
 
 class _Person(Person):
-    """One who also walks versions and goes back, and whose model is brief."""
+    """A person with more actions, whose model answers briefly."""
 
-    def __init__(self, chance: random.Random, place: Path, new_folder: Path) -> None:
-        super().__init__(chance, place)
+    def __init__(self, chance: random.Random, folder: Path, new_folder: Path) -> None:
+        super().__init__(chance, folder)
         self._new_folder = new_folder
 
     def answer(self, _: Asked) -> Story:
@@ -48,8 +48,8 @@ class _Person(Person):
         self._command("Previous version")
 
     def branch(self) -> None:
-        self._seen.focus("Transcript")
-        self._seen.keys("Home", "b")
+        self._screen.focus("Transcript")
+        self._screen.keys("Home", "b")
 
     def duplicate(self) -> None:
         self._command("Duplicate this conversation")
@@ -62,34 +62,34 @@ class _Person(Person):
 
     def folder(self) -> None:
         self._command("New folder…")
-        self._seen.write("Name of the folder", self.word())
-        self._seen.press("Create")
+        self._screen.write("Name of the folder", self.word())
+        self._screen.press("Create")
 
     def tag(self) -> None:
         self._command("Tags of this conversation…")
-        self._seen.wait_for("Tags", "text")
-        self._seen.write("Tags", self.word())
-        self._seen.keys("Return")
-        self._seen.press("Done")
+        self._screen.wait_for("Tags", "text")
+        self._screen.write("Tags", self.word())
+        self._screen.keys("Return")
+        self._screen.press("Done")
 
     def back_up(self) -> None:
         self._storage("Back up now")
 
     def restore(self) -> None:
         self._storage("Restore into a new folder…", beginning="Backup of ")
-        self._seen.write("Directory:", str(self._new_folder))
-        wait_until("Choose can be pressed", lambda: "enabled" in self._seen.wait_for("Choose")["states"])
-        self._seen.press("Choose")
+        self._screen.write("Directory:", str(self._new_folder))
+        wait_until("Choose can be pressed", lambda: "enabled" in self._screen.wait_for("Choose")["states"])
+        self._screen.press("Choose")
 
     def show_found(self) -> None:
         """Open a conversation of another program, which can be continued."""
-        self._seen.press("Show")
-        self._seen.press(self._seen.wait_line("Claude Code, conversations: 1, closed"))
-        self._seen.press(self._seen.wait_line(f"{_FOUND}, "))
-        self._seen.wait_for("Continue here")
+        self._screen.press("Show")
+        self._screen.press(self._screen.wait_line("Claude Code, conversations: 1, closed"))
+        self._screen.press(self._screen.wait_line(f"{_FOUND}, "))
+        self._screen.wait_for("Continue here")
 
     def continue_found(self) -> None:
-        self._seen.press("Continue here")
+        self._screen.press("Continue here")
 
     def compact(self) -> None:
         self._storage("Compact")
@@ -99,18 +99,18 @@ class _Person(Person):
 
     def schedule(self) -> None:
         self._command("Scheduled prompts")
-        self._seen.press("Add scheduled prompt…")
-        self._seen.write("Name", self.word())
-        self._seen.write("Prompt", self.word())
-        self._seen.press("Save")
+        self._screen.press("Add scheduled prompt…")
+        self._screen.write("Name", self.word())
+        self._screen.write("Prompt", self.word())
+        self._screen.press("Save")
 
     def _storage(self, name: str, *, beginning: str = "") -> None:
-        self._seen.keys("ctrl+comma")
-        self._seen.wait_for("Sections")
-        self._seen.press("Storage")
+        self._screen.keys("ctrl+comma")
+        self._screen.wait_for("Sections")
+        self._screen.press("Storage")
         if beginning:
-            self._seen.press(self._seen.wait_line(beginning))
-        self._seen.press(name)
+            self._screen.press(self._screen.wait_line(beginning))
+        self._screen.press(name)
 
 
 Act = Callable[[_Person], None]
@@ -140,17 +140,17 @@ ACTIONS: Mapping[str, Act] = {
 
 
 class Trial:
-    """One action at one disk, in one window."""
+    """One action on one disk, in one window."""
 
-    def __init__(self, environment: dict[str, str], disk: Path, place: Path, name: str, told: Told) -> None:
+    def __init__(self, environment: dict[str, str], disk: Path, folder: Path, name: str, report: Report) -> None:
         self._environment = environment
         self._disk = disk
         self._action, self._condition = name.split(", ")
         self._name = name
-        self._told = told
+        self._report = report
         new_folder = disk / "restored"
         new_folder.mkdir()
-        self._person = _Person(random.Random(name), place, new_folder)
+        self._person = _Person(random.Random(name), folder, new_folder)
 
     def run(self) -> None:
         data = self._disk / "data"
@@ -164,11 +164,11 @@ class Trial:
                 self._act(screen, data)
                 if running.process.poll() is not None:
                     self._fault(f"it ended with {running.process.returncode}")
-                said = running.unexpected
+                lines = running.unexpected
                 running.output.write_text("")
-            for line in said:
+            for line in lines:
                 if "Traceback" in line:
-                    self._fault("\n".join(said))
+                    self._fault("\n".join(lines))
             stored = read_stored(data)
             with opened(self._environment, data, *arguments) as (_, screen):
                 screen.wait_for("Message")
@@ -197,7 +197,7 @@ class Trial:
         mend = break_disk(self._disk, self._condition)
         try:
             ACTIONS[self._action](person)
-            self._told.outcomes[self._name] = self._outcome(screen)
+            self._report.outcomes[self._name] = self._outcome(screen)
         except pytest.fail.Exception as error:
             self._fault(f"the window cannot be used: {str(error)[:300]}")
         finally:
@@ -205,11 +205,11 @@ class Trial:
         self._go_on(screen, data, before.words)
 
     def _outcome(self, screen: Screen) -> str:
-        """Return what the screen says of the disk, or DONE."""
+        """Return what the screen says about the disk, or DONE."""
 
         def remedy() -> str:
             lines = screen.says().splitlines()
-            return next((line for line in lines if any(words in line for words in _REMEDIES)), "")
+            return next((line for line in lines if any(known_remedy in line for known_remedy in _REMEDIES)), "")
 
         try:
             return wait_until("it is refused", remedy, _SECONDS)
@@ -232,37 +232,40 @@ class Trial:
             wait_until("the prompt is stored", lambda: word in read_stored(data).words)
         except pytest.fail.Exception as error:
             self._fault(f"afterwards: {str(error)[:300]}; the screen says {screen.says()[-1500:]!r}")
-        said = {found for text in screen.texts("You said") for found in text.split() if found.startswith("z")}
+        shown_words = {shown for text in screen.texts("You said") for shown in text.split() if shown.startswith("z")}
         stored = read_stored(data).words
-        if lost := said - stored:
+        if lost := shown_words - stored:
             self._fault(f"on the screen and not stored: {sorted(lost)}")
         if self._action != "delete message" and (lost := before - stored):
             self._fault(f"lost: {sorted(lost)}")
 
-    def _fault(self, words: str) -> None:
-        self._told.faults.append(f"{self._name}: {words}")
+    def _fault(self, fault: str) -> None:
+        self._report.faults.append(f"{self._name}: {fault}")
 
 
-def live(actions: Sequence[str], conditions: Sequence[str]) -> Told:
-    """All of them, in this process, which may mount."""
-    told = Told()
-    with tempfile.TemporaryDirectory(prefix="window-refusals-") as name, readable_display(Path(name, "home")) as seen:
+def live(actions: Sequence[str], conditions: Sequence[str]) -> Report:
+    """Run all trials in this process, which must be allowed to mount."""
+    report = Report()
+    with (
+        tempfile.TemporaryDirectory(prefix="window-refusals-") as name,
+        readable_display(Path(name, "home")) as environment,
+    ):
         for number, trial in enumerate(f"{action}, {condition}" for action in actions for condition in conditions):
             with small_disk(Path(name, str(number)), trial.partition(", ")[2]) as disk:
                 try:
-                    Trial(seen, disk, Path(name), trial, told).run()
+                    Trial(environment, disk, Path(name), trial, report).run()
                 except (pytest.fail.Exception, AssertionError) as error:
-                    told.faults.append(f"{trial}: {str(error)[:1500]}")
-            faults = [fault for fault in told.faults if fault.startswith(trial)]
-            print(f"{trial}: {told.outcomes.get(trial)}; {len(faults)} faults", *faults, sep="\n  ", file=sys.stderr)
-    return told
+                    report.faults.append(f"{trial}: {str(error)[:1500]}")
+            faults = [fault for fault in report.faults if fault.startswith(trial)]
+            print(f"{trial}: {report.outcomes.get(trial)}; {len(faults)} faults", *faults, sep="\n  ", file=sys.stderr)
+    return report
 
 
-def run_in_namespace(*arguments: str) -> Told:
-    """Run the trials in a process that may mount, and return what came of them. Raises CalledProcessError."""
+def run_in_namespace(*arguments: str) -> Report:
+    """Run the trials in a process that may mount, and return their report. Raises CalledProcessError."""
     command = ["unshare", "-Urm", sys.executable, "-m", "tests.soak.window_refusals", *arguments]
     process = subprocess.run(command, cwd=ROOT, env=dict(os.environ), check=True, stdout=subprocess.PIPE)
-    return Told(**json.loads(process.stdout.splitlines()[-1]))
+    return Report(**json.loads(process.stdout.splitlines()[-1]))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -273,17 +276,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong."""
+    """Return 0 if there were no faults."""
     _parser().parse_args(argv)
-    told = run_in_namespace(*argv)
-    print(f"{len(told.outcomes)} trials, {len(told.faults)} faults")
-    return 1 if told.faults else 0
+    report = run_in_namespace(*argv)
+    print(f"{len(report.outcomes)} trials, {len(report.faults)} faults")
+    return 1 if report.faults else 0
 
 
 def _inside() -> None:
-    asked: Any = _parser().parse_args()
-    told = live(asked.action or tuple(ACTIONS), asked.condition or CONDITIONS)
-    print(json.dumps({"outcomes": told.outcomes, "faults": told.faults}))
+    arguments: Any = _parser().parse_args()
+    report = live(arguments.action or tuple(ACTIONS), arguments.condition or CONDITIONS)
+    print(json.dumps({"outcomes": report.outcomes, "faults": report.faults}))
 
 
 if __name__ == "__main__":

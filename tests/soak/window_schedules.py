@@ -2,16 +2,16 @@
 
     python -m tests.soak window-schedules --kills 200 --seed 1
 
-The program runs on a data folder with prompts of every kind, half of which ask for a command that must wait for the
-person, and a model server on loopback. Its clock is libfaketime's: it runs thirty times as fast, begins on the evening
-before the clock of Berlin changes, and is set forward, also over a change and over weeks, or back. At some moment the
-process is killed; now and then it is stopped first and goes on, as on a computer that slept, with its clock set
-meanwhile or not. In some of its lives a person sits in it, who allows or denies whatever waits, by the inbox.
+The program runs on a data folder with prompts of every kind, half of which make the model call a command that must wait
+for the person, and a model server on loopback. Its clock comes from libfaketime: it is thirty times as fast, starts on
+the evening before the clock of Berlin changes, and is set forward, also over a change and over weeks, or back. At a
+random moment the process is killed; sometimes it is stopped first and continued, as on a computer that slept, with or
+without its clock set meanwhile. In some windows a person allows or denies every waiting call by way of the inbox.
 
-After each kill: no run, prompt or request to the model is there twice, no run began before its time or later than
-chosen; each call that waited and was not decided waits still; no command has taken effect twice, or without having
-been allowed. Now and then, and at the end, the program is left alone until every prompt has run, or was skipped, for
-its newest time; all that waited is decided then, each command that is allowed takes effect, and the program ends well.
+After each kill: no run, prompt or request to the model is repeated, and no run started before its time or later than
+allowed; each waiting call that was not decided still waits; no command has taken effect twice or without being allowed.
+Sometimes, and at the end, the program works undisturbed until every prompt has run, or was skipped, for its latest
+time; then all waiting calls are decided, each allowed command takes effect, and the program ends without an error.
 """
 
 import argparse
@@ -50,10 +50,10 @@ ROOT = Path(__file__).resolve().parents[2]
 ZONE = ZoneInfo("Europe/Berlin")
 SPEED = 30.0
 LIMIT = 240.0
-"""Seconds until a process that does not begin, or does not settle, is a fault; the machine may be loaded."""
+"""Seconds after which a process that has not started or settled is a fault; the machine may be loaded."""
 _LONGEST_LIFE = 3.0
 _EARLY = 0.2
-"""Of the kills come while the program starts."""
+"""The share of kills that come while the program starts."""
 _SLACK = timedelta(seconds=20)
 _ROUNDS_UNTIL_SETTLED = 20
 _CHANGES = [datetime(year, month, day, 1, tzinfo=UTC) for year, month, day in ((2026, 10, 25), (2027, 3, 28))]
@@ -64,7 +64,7 @@ _ALLOW, _DENY = "Allow once", "Deny"
 
 
 @dataclass
-class Told:
+class Report:
     """What came of it."""
 
     kills: int = 0
@@ -72,11 +72,11 @@ class Told:
     forward: int = 0
     back: int = 0
     changes: int = 0
-    """Changes between summer and winter time that were passed or jumped over."""
+    """Changes to or from summer time that the clock passed or jumped over."""
     kept_waiting: int = 0
-    """Calls that waited before a kill, and after it."""
+    """Calls that waited both before and after a kill."""
     longest_wait: int = 0
-    """Kills that the same call waited through."""
+    """The largest number of kills that one call waited through."""
     decided: Counter[str] = field(default_factory=Counter[str])
     effects: int = 0
     cut_off: int = 0
@@ -88,7 +88,7 @@ class Told:
 
 
 def prompts(start: datetime, workspace: str) -> list[ScheduledPrompt]:
-    """Prompts of every kind, which differ by their texts. Those that begin with `do` ask for a command."""
+    """Return prompts of every kind with different texts. Those that begin with `do` let the model run a command."""
 
     def prompt(text: str, timing: Any, **more: Any) -> ScheduledPrompt:
         return ScheduledPrompt(title=text, prompt=text, timing=timing, workspace=workspace, **more)
@@ -106,7 +106,7 @@ def prompts(start: datetime, workspace: str) -> list[ScheduledPrompt]:
 
 
 class Server:
-    """Asks for a command that adds a word of its own to a file, or answers; at once or after a moment."""
+    """Calls a command that adds a unique word to a file, or answers, at once or after a delay."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -129,21 +129,21 @@ class Server:
                 self._count += 1
                 line = f"sleep {self._chance.choice((0, 0.2))}; echo t{self._count} >> effects.txt"
                 call = {"name": "run_command", "arguments": json.dumps({"command": line})}
-                made = {"index": 0, "id": f"t{self._count}", "type": "function", "function": call}
-                end = [chunk({"tool_calls": [made]}), chunk(finish="tool_calls")]
+                tool_call = {"index": 0, "id": f"t{self._count}", "type": "function", "function": call}
+                end = [chunk({"tool_calls": [tool_call]}), chunk(finish="tool_calls")]
         return Reply(begun, hold=hold, late=sse(*end))
 
 
 @dataclass(frozen=True)
 class Calls:
-    """What the journal says: the word of each call that a person was asked about, by its approval, and which wait."""
+    """The calls in the journal that a person was asked about: their words by approval id, and those that still wait."""
 
     words: dict[str, str] = field(default_factory=dict[str, str])
     waiting: frozenset[str] = frozenset()
 
 
 def read_calls(db: sqlite3.Connection) -> Calls:
-    """Read which calls were asked about, and which of them are neither decided nor ended, nor is their run."""
+    """Read the calls that were asked about, and which of them are undecided and unfinished in an unfinished run."""
     open_runs = {number for (number,) in db.execute("SELECT number FROM runs WHERE NOT finished")}
     words: dict[str, str] = {}
     waiting: set[str] = set()
@@ -164,7 +164,7 @@ def words_answered(calls: Calls, answers: Mapping[str, str], *buttons: str) -> s
 
 
 def find_wrong_calls(before: Calls, after: Calls, answers: Mapping[str, str], effects: Counter[str]) -> Iterator[str]:
-    """Yield what is wrong after a kill: `effects` counts what commands have done, by their words."""
+    """Yield the faults after a kill; `effects` counts what commands have done, by their words."""
     decided = words_answered(before, answers, _ALLOW, _DENY) | words_answered(after, answers, _ALLOW, _DENY)
     for word in sorted(before.waiting - after.waiting - decided):
         yield f"{word} waited, was not decided, and does not wait any more"
@@ -174,19 +174,21 @@ def find_wrong_calls(before: Calls, after: Calls, answers: Mapping[str, str], ef
 
 
 class Trial:
-    """One data folder, and the lives of the program on it."""
+    """One data folder, and the successive processes of the program on it."""
 
-    def __init__(self, folder: Path, library: Path, asked: Counter[str], chance: random.Random, told: Told) -> None:
-        self._folder, self._data, self._asked = folder, folder / "data", asked
-        self._chance, self._told = chance, told
+    def __init__(
+        self, folder: Path, library: Path, request_counts: Counter[str], chance: random.Random, report: Report
+    ) -> None:
+        self._folder, self._data, self._asked = folder, folder / "data", request_counts
+        self._chance, self._report = chance, report
         self._work = folder / "work"
         change = chance.choice(_CHANGES[:2])
         self.clock = SetClock(library, folder, change - timedelta(hours=2), SPEED)
         self._since = self.clock.now()
-        """From then on the clock was not set back, or the program has seen that it was."""
+        """The time from which the clock was not set back, or the program has noticed that it was."""
         self._was_set_back = False
         self._start_seconds = 1.0
-        """How long the program took at last until it ran scheduled prompts."""
+        """Seconds that the latest process took until it ran scheduled prompts."""
         self._furthest = self._since
         self._process: Any = None
         self._answers: dict[str, str] = {}
@@ -208,16 +210,16 @@ class Trial:
     async def kill_once(self) -> None:
         """Let the program work for a while, stop it or set its clock, and kill it."""
         button = self._chance.choices(("", _ALLOW, _DENY), (5, 4, 1))[0]
-        pid, began = await self._begin(button), time.monotonic()
+        pid, started = await self._begin(button), time.monotonic()
         if self._chance.random() < _EARLY:
             await asyncio.sleep(self._chance.random() * self._start_seconds)
         else:
             await self._next("ready")
-            self._start_seconds = time.monotonic() - began
-            # On a loaded machine all of it takes longer.
+            self._start_seconds = time.monotonic() - started
+            # A loaded machine takes longer for all steps.
             await asyncio.sleep(self._chance.random() * max(_LONGEST_LIFE, 3 * self._start_seconds))
         if self._chance.random() < 0.15:
-            self._told.stops += 1
+            self._report.stops += 1
             os.kill(pid, signal.SIGSTOP)
             await asyncio.sleep(self._chance.random() * 2)
             if self._chance.random() < 0.7:
@@ -228,18 +230,18 @@ class Trial:
             self._set_clock()
             await asyncio.sleep(self._chance.random() * 2)
         before = self._read(read_calls)
-        self._told.kills += 1
+        self._report.kills += 1
         os.kill(pid, signal.SIGKILL)
         await self._wait_for_end()
         self._judge(before)
         if self._chance.random() < 0.1:
-            # Between two lives too.
+            # The clock may also be set between two processes.
             self._set_clock()
 
     async def settle(self) -> None:
-        """Leave the program alone until everything has run for its newest time and nothing waits, and end it."""
+        """Let the program work until every prompt has run for its latest time and nothing waits, and end it."""
         answered_before = set(self._answers)
-        # Nothing is to become due all the time.
+        # With a slow clock, prompts do not become due all the time.
         self.clock.set_speed(1)
         pid = await self._begin(_ALLOW)
         waiting = self._read(read_calls).waiting
@@ -255,26 +257,26 @@ class Trial:
         await self._until(lambda: [f"{word} was allowed, and did nothing" for word in allowed - set(self._effects())])
         os.kill(pid, signal.SIGTERM)
         if (code := await self._wait_for_end()) != 0:
-            self._told.faults.append(f"the program ended with {code}")
+            self._report.faults.append(f"the program ended with {code}")
         self._judge(Calls())
-        self._told.settled += 1
+        self._report.settled += 1
         self.clock.set_speed(SPEED)
 
     async def close(self) -> None:
-        """End the process from which the others are forked, and tell what they have complained of."""
+        """End the process from which the others are forked, and report the errors that they printed."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             _, error = await self._process.communicate()
             before, found, trace = error.decode().partition("Traceback")
             if found:
-                self._told.faults.append(f"{before[-300:]}{found}{trace[:3000]}")
+                self._report.faults.append(f"{before[-300:]}{found}{trace[:3000]}")
 
     async def _until(self, find: Callable[[], list[str]]) -> None:
-        """Wait until nothing is found to be wrong any more, or note what it is at last."""
+        """Wait until there are no faults any more; report those that remain."""
         end = time.monotonic() + LIMIT
-        while found := find():
+        while faults := find():
             if time.monotonic() > end:
-                self._told.faults += found
+                self._report.faults += faults
                 return
             await asyncio.sleep(0.1)
 
@@ -293,29 +295,29 @@ class Trial:
         over = (change - now).total_seconds() - self._chance.choice((-600, 60, 300))
         seconds = self._chance.choice((240.0, 7200.0, 3 * 86400.0, over, over, -240.0, -3600.0, -2 * 86400.0))
         if seconds < 0:
-            self._told.back += 1
+            self._report.back += 1
             self._was_set_back = True
         else:
-            self._told.forward += 1
+            self._report.forward += 1
         self.clock.jump(seconds)
 
     def _judge(self, before: Calls) -> None:
-        """Look at what is there after a process is gone. `before` is what it had stored when it was."""
-        after, effects, faults = self._read(read_calls), Counter(self._effects()), self._told.faults
+        """Check what is stored after a process was killed. `before` are the calls stored at the kill."""
+        after, effects, faults = self._read(read_calls), Counter(self._effects()), self._report.faults
         faults += find_wrong_calls(before, after, self._answers, effects)
-        kept = before.waiting & after.waiting
-        self._told.kept_waiting += len(kept)
-        self._waits.update(kept)
-        self._told.longest_wait = max(self._waits.values(), default=0)
+        still_waiting = before.waiting & after.waiting
+        self._report.kept_waiting += len(still_waiting)
+        self._waits.update(still_waiting)
+        self._report.longest_wait = max(self._waits.values(), default=0)
         allowed = words_answered(after, self._answers, _ALLOW)
         faults += self._read(lambda db: list(find_repeated(db, self._asked, ZONE)))
-        self._told.effects, self._told.cut_off = len(effects), len(allowed - effects.keys() - after.waiting)
-        self._told.decided = Counter(self._answers.values())
+        self._report.effects, self._report.cut_off = len(effects), len(allowed - effects.keys() - after.waiting)
+        self._report.decided = Counter(self._answers.values())
         sql = "SELECT CASE state WHEN 'ended' THEN result ELSE state END FROM schedule_runs"
-        self._told.asked = sum(self._asked.values())
-        self._told.runs = self._read(lambda db: Counter(str(row[0]) for row in db.execute(sql)))
+        self._report.asked = sum(self._asked.values())
+        self._report.runs = self._read(lambda db: Counter(str(row[0]) for row in db.execute(sql)))
         now = self.clock.now()
-        self._told.changes += sum(self._furthest < change <= now for change in _CHANGES)
+        self._report.changes += sum(self._furthest < change <= now for change in _CHANGES)
         self._furthest = max(self._furthest, now)
 
     def _effects(self) -> list[str]:
@@ -338,7 +340,7 @@ class Trial:
         return (await self._next("ended"))["ended"]
 
     async def _next(self, key: str) -> dict[str, Any]:
-        """Return the next line that has this, and note those before."""
+        """Return the next line with this key, and record the lines before it."""
         while True:
             async with asyncio.timeout(LIMIT):
                 data = await self._process.stdout.readline()
@@ -352,7 +354,9 @@ class Trial:
                     return line
 
     async def _start(self) -> Any:
-        places = {f"XDG_{name}_HOME": str(self._folder / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        folders = {
+            f"XDG_{name}_HOME": str(self._folder / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")
+        }
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -362,7 +366,7 @@ class Trial:
             env={
                 **os.environ,
                 "HOME": str(self._folder),
-                **places,
+                **folders,
                 "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
                 "QT_QPA_PLATFORM": "offscreen",
                 **self.clock.environment(ZONE.key),
@@ -374,54 +378,55 @@ class Trial:
         )
 
 
-async def live(kills: int, seed: int, library: Path, tell: Callable[[str], object] = print) -> Told:
-    """All of it in a folder of its own, which stays where something was wrong."""
-    chance, told = random.Random(seed), Told()
-    folder, began = Path(tempfile.mkdtemp(prefix="window-schedules-")), time.monotonic()
+async def live(kills: int, seed: int, library: Path, tell: Callable[[str], object] = print) -> Report:
+    """Run everything in a temporary folder, which is kept if there were faults."""
+    chance, report = random.Random(seed), Report()
+    folder, started = Path(tempfile.mkdtemp(prefix="window-schedules-")), time.monotonic()
     server = Server(chance)
     async with Loopback(choose=server.reply, judged=False) as loopback:
-        trial = Trial(folder, library, server.asked, chance, told)
+        trial = Trial(folder, library, server.asked, chance, report)
         ticking = asyncio.create_task(trial.clock.run())
         await trial.prepare(loopback.url)
         try:
-            while told.kills < kills and not told.faults:
+            while report.kills < kills and not report.faults:
                 await trial.kill_once()
-                if not told.faults and (told.kills % _ROUNDS_UNTIL_SETTLED == 0 or told.kills == kills):
+                if not report.faults and (report.kills % _ROUNDS_UNTIL_SETTLED == 0 or report.kills == kills):
                     await trial.settle()
-                    tell(f"{told.kills} kills, {sum(told.runs.values())} runs, {time.monotonic() - began:.0f} s")
+                    tell(f"{report.kills} kills, {sum(report.runs.values())} runs, {time.monotonic() - started:.0f} s")
         finally:
             ticking.cancel()
             await trial.close()
-    if told.faults:
+    if report.faults:
         tell(f"the data is in {folder}")
     else:
         with suppress(OSError):
             shutil.rmtree(folder)
-    return told
+    return report
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong, 2 where libfaketime is not there."""
+    """Return 0 if there were no faults, 2 if libfaketime is not installed."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak window-schedules", description="Kills and set clocks")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--faketime", type=Path, help="a folder in which libfaketime was unpacked")
-    wanted = parser.parse_args(argv)
-    library = find_library(wanted.faketime)
+    arguments = parser.parse_args(argv)
+    library = find_library(arguments.faketime)
     if library is None:
         print(MISSING)
         return 2
-    print(f"seed {wanted.seed}, {wanted.kills} kills", flush=True)
-    told = asyncio.run(live(wanted.kills, wanted.seed, library, lambda line: print(line, flush=True)))
-    for name, count in told.runs.most_common():
+    print(f"seed {arguments.seed}, {arguments.kills} kills", flush=True)
+    report = asyncio.run(live(arguments.kills, arguments.seed, library, lambda line: print(line, flush=True)))
+    for name, count in report.runs.most_common():
         print(f"  {count:5} {name}")
     print(
-        f"{told.kills} kills, {told.stops} stops; the clock was set forward {told.forward} times and back {told.back}"
-        f" times, and passed {told.changes} changes of summer time; left alone {told.settled} times\n"
-        f"calls waited through a kill {told.kept_waiting} times, one of them through {told.longest_wait} kills;"
-        f" decided: {dict(told.decided)}, {told.effects} commands took effect, {told.cut_off} were cut off by a kill;"
-        f" the model was asked {told.asked} times; {len(told.faults)} faults"
+        f"{report.kills} kills, {report.stops} stops; the clock was set forward {report.forward} times and back"
+        f" {report.back} times, and passed {report.changes} changes of summer time; left alone {report.settled} times\n"
+        f"calls waited through a kill {report.kept_waiting} times, one of them through {report.longest_wait} kills;"
+        f" decided: {dict(report.decided)}, {report.effects} commands took effect,"
+        f" {report.cut_off} were cut off by a kill; the model was asked {report.asked} times;"
+        f" {len(report.faults)} faults"
     )
-    for fault in told.faults[:40]:
+    for fault in report.faults[:40]:
         print(f"  {fault}")
-    return 1 if told.faults else 0
+    return 1 if report.faults else 0
