@@ -1,4 +1,4 @@
-"""`python -m tests.soak TOOL_NAME …`, or `make soak ARGS='TOOL_NAME …'`; silence where no name is given."""
+"""`python -m tests.soak TOOL_NAME …`, or `make soak ARGS='TOOL_NAME …'`; without a name, `silence`."""
 
 import sys
 
@@ -28,10 +28,10 @@ _SOAKS = {
 
 
 def main() -> int:
-    """0 when nothing was wrong."""
-    words = sys.argv[1:]
-    name = words.pop(0) if words and words[0] in _SOAKS else "silence"
-    return _SOAKS[name](words)
+    """Return 0 if there were no faults."""
+    arguments = sys.argv[1:]
+    name = arguments.pop(0) if arguments and arguments[0] in _SOAKS else "silence"
+    return _SOAKS[name](arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a person does within a conversation, most of which the model answers."""
+"""Actions of a person within a conversation; the model answers most of them."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.soak.history_world import ANYTHING, Action, Facts, World, fact_of
 
 TITLE_END = "in three words"
-"""With which each title of the model ends."""
+"""The word with which each title of the model ends."""
 
 
 async def _answer(world: World, session: Session, prompt: Message | None, start: Callable[[], object]) -> None:
-    """Let the model answer to its end, and confirm what is stored whenever it is."""
+    """Let the model finish its answer; confirm each fact as soon as it is stored."""
     id_, pieces = session.record.id, list[str]()
 
     def note(envelope: Envelope) -> None:
@@ -28,23 +28,23 @@ async def _answer(world: World, session: Session, prompt: Message | None, start:
     session.subscribe(on_event=note)
     start()
     while session.working:
-        said = "".join(pieces)
+        text = "".join(pieces)
         await session.flush()
         world.confirm({f"place/{id_}": "list", **intended})
-        world.tell({"begun": [id_, said]})
+        world.tell({"begun": [id_, text]})
         await _next_piece(session, pieces)
     await session.wait_idle()
     await session.flush()
     session.unsubscribe(note)
     history = session.history
-    said = {} if session.error is None else {"error": str(session.error)}
+    failure = {} if session.error is None else {"error": str(session.error)}
     world.confirm(dict(fact_of(id_, message) for message in history) | {f"head/{id_}": history[-1].id})
-    world.tell({"begun": None, **said})
+    world.tell({"begun": None, **failure})
 
 
 async def _next_piece(session: Session, pieces: Sequence[str]) -> None:
-    known = len(pieces)
-    while session.working and len(pieces) == known:
+    count = len(pieces)
+    while session.working and len(pieces) == count:
         await asyncio.sleep(0.002)
 
 
@@ -64,7 +64,7 @@ async def go_on_in(world: World, session: Session) -> None:
 
 
 async def get_title(world: World) -> None:
-    """From the model, after the first answer."""
+    """Let the model name the conversation after the first answer."""
     await begin(world)
     session = next(reversed(world.sessions.values()))
     if not session.record.title.endswith(TITLE_END):
@@ -98,17 +98,17 @@ async def show_version(world: World) -> None:
 
 
 async def delete_message(world: World) -> None:
-    """For good, with all that follows it."""
+    """Delete a message for good, with everything after it."""
     session = await world.session()
     id_, tree = session.record.id, await world.engine.store.load_tree(session.record.id)
     if not tree.messages:
         return
-    wanted = world.chance.choice(tree.messages).message.id
-    deletion = await session.branches.plan_deletion(wanted)
+    deleted_id = world.chance.choice(tree.messages).message.id
+    deletion = await session.branches.plan_deletion(deleted_id)
     gone: Facts = {f"message/{id_}/{message_id}": None for message_id in deletion.ids}
     world.intend({f"head/{id_}": ANYTHING, f"title/{id_}": ANYTHING})
     world.intend_together(gone)
-    await session.branches.delete(wanted)
+    await session.branches.delete(deleted_id)
     world.confirm_together(gone)
     world.confirm({f"head/{id_}": session.history[-1].id if session.history else None})
 

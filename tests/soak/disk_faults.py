@@ -1,13 +1,13 @@
-"""Kills and faults of the disk, one a run, at real processes: `python -m tests.soak disk-faults --runs 500 --seed 1`.
+"""Kills and disk faults while real processes work: `python -m tests.soak disk-faults --runs 500 --seed 1`.
 
-In each run the window, `ask` or `ask --continue` works on a data folder with conversations in it, and before or while
-an answer comes something happens (`FAULTS`). Then the disk is in order again, the program is started once more, and it
-is counted: all that was kept before is there, or, where bytes were destroyed, all that did not lie in them is there
-and the loss was told; exit code 0 only where the answer was kept; every fault told in its own words; a file that was
-replaced is gone on with; no traceback; and the program can be used. Of a file that is overwritten in place only the
-last two hold: nobody can notice that. While the program works, "read-only" is so for whatever is opened from then on:
-what is open for writing cannot be made read-only. Faults that need a disk of its own are left out where nobody may
-mount one.
+In each run the window, `ask` or `ask --continue` works on a data folder with conversations, and one fault (`FAULTS`)
+happens before or during an answer. Then the disk is repaired and the program is started once more. These must hold:
+everything that was stored before is there or, where bytes were destroyed, everything outside of them is there and the
+loss was reported; the exit code is 0 only if the answer was stored; each fault is reported in its own words; a replaced
+file is used from then on; there is no traceback; and the program can be used. If a file is overwritten in place, only
+the last two must hold, as nobody can notice that. While the program works, "read-only" affects only files opened from
+then on, as files that are open for writing cannot be made read-only. Faults that need a disk of their own are left out
+where mounting is not allowed.
 """
 
 import argparse
@@ -51,12 +51,12 @@ FAULTS = {
     "log removed": "",
     "log removed after a kill": "which had the newest messages, was removed",
 }
-"""And a word of the sentence that tells of it; nothing where nothing is lost, so that nothing needs to be told."""
+"""Faults, each with words of the message that must report it; empty where nothing is lost and no report is needed."""
 NEED_A_DISK = ("full", "read-only")
 OPEN_ONLY = ("killed", "folder deleted", "replaced", "overwritten", "log removed", "log removed after a kill")
 GONE_ON_WITH = "works with the new file"
 LIMIT = 120.0
-"""Seconds until a process that does not end is a fault; the machine may be loaded."""
+"""Seconds after which a process that has not ended is a fault; the machine may be loaded."""
 
 PAGE = 4096
 _TOKEN = re.compile(r"\bk\d+e\b")
@@ -64,8 +64,8 @@ _FILLER = "Words that fill the pages of the database. "
 
 
 @dataclass
-class Told:
-    """What came of the runs."""
+class Report:
+    """The results of all runs."""
 
     runs: int = 0
     kept: int = 0
@@ -77,7 +77,7 @@ class Told:
 
 
 class Server:
-    """Answers every prompt with a word that it never says again, and holds the end back until `go`."""
+    """Answers each prompt with a unique word, and holds back the end of the answer until `go` is set."""
 
     def __init__(self) -> None:
         self._count = 1000
@@ -97,15 +97,15 @@ class Server:
 
 @dataclass
 class Process:
-    """One that worked: what it said, to people, and how it ended; `code` None when it was killed."""
+    """A finished process: all its output, its standard output, and its exit code, None if it was killed."""
 
     code: int | None
-    said: str
+    output: str
     out: str
 
 
 class Run:
-    """One folder, one actor, one fault."""
+    """One fault while one actor works on one data folder."""
 
     def __init__(
         self, folder: Path, template: Path, server: Server, url: str, chance: random.Random, fault: str
@@ -116,13 +116,13 @@ class Run:
         self.actor = chance.choice(ACTORS)
         self.is_open = fault in OPEN_ONLY or chance.random() < 0.6
         self.faults: list[str] = []
-        self.told = ""
+        self.printed = ""
         self._spoke = asyncio.Event()
         self.may_lose: set[str] = set()
         self.lost: set[str] = set()
         self.is_detectable = True
         self.only_texts: set[str] = set()
-        """Lost in a page that is whole but for its texts: shown as unknown where they stood, and no check finds it."""
+        """Tokens lost from texts in an otherwise intact page: shown as unknown, and no check can find the damage."""
         self.must_be_told = ""
         self._template = template
         self._server = server
@@ -152,7 +152,7 @@ class Run:
         return acted
 
     def _strike(self) -> Callable[[], None] | None:
-        """Let the fault happen; returns what undoes it."""
+        """Cause the fault; return a function that undoes it."""
         match self.fault:
             case "full":
                 ballast = self.folder / "ballast"
@@ -187,7 +187,7 @@ class Run:
         lost = self.path.read_bytes()[cut // PAGE * PAGE :]
         self.may_lose = _tokens_in(lost)
         if self.is_open:
-            # Whoever writes behind the cut fills its page with zeros.
+            # Writing beyond the cut fills the missing part of the page with zeros.
             self.only_texts = _tokens_in(lost[:PAGE])
         os.truncate(self.path, cut)
 
@@ -200,16 +200,16 @@ class Run:
         return _once(lambda: _unmount(self.folder))
 
     def _flip(self, kinds: bytes) -> None:
-        """One byte of a page that begins like this."""
+        """Flip one bit of a page whose first byte is one of `kinds`."""
         data = bytearray(self.path.read_bytes())
-        pages = [at for at in range(PAGE, len(data), PAGE) if data[at] in kinds]
+        pages = [offset for offset in range(PAGE, len(data), PAGE) if data[offset] in kinds]
         page = self._chance.choice(pages)
         self.may_lose = _tokens_in(bytes(data[page : page + PAGE]))
-        at = page + self._chance.choice((self._chance.randrange(8), self._chance.randrange(PAGE)))
-        data[at] ^= 1 << self._chance.randrange(8)
+        offset = page + self._chance.choice((self._chance.randrange(8), self._chance.randrange(PAGE)))
+        data[offset] ^= 1 << self._chance.randrange(8)
         with self.path.open("r+b") as file:
-            file.seek(at)
-            file.write(data[at : at + 1])
+            file.seek(offset)
+            file.write(data[offset : offset + 1])
         copy = self.folder / "copy"
         copy.write_bytes(bytes(data))
         self.is_detectable = _is_damaged(copy)
@@ -247,22 +247,22 @@ class Run:
         return ended
 
     def _remove_log(self, *, was_killed: bool) -> None:
-        """Of a process that is gone. A log in which nothing stood needs not be told of: it is what a look leaves."""
-        log, kept = self.path.with_name(f"{DATABASE_NAME}-wal"), self._known
+        """Remove the log of an ended process. An empty log need not be reported, as reading the database leaves one."""
+        log, known_before = self.path.with_name(f"{DATABASE_NAME}-wal"), self._known
         if was_killed and log.exists() and log.stat().st_size:
             self.must_be_told = FAULTS[self.fault]
         log.unlink(missing_ok=True)
         self.path.with_name(f"{DATABASE_NAME}-shm").unlink(missing_ok=True)
-        # A look at the file itself would make a new log.
+        # Opening the file itself would create a new log.
         copy = self.folder / "copy"
         shutil.copyfile(self.path, copy)
         self._known = _tokens(copy)
         for path in self.folder.glob("copy*"):
             path.unlink()
-        self.may_lose = kept - self._known
+        self.may_lose = known_before - self._known
 
     async def _end(self, process: Any, talking: "asyncio.Task[Any]", undo: Callable[[], None] | None) -> None:
-        """A person looks at the answer for a while, and the system ends the window."""
+        """Let the window show the answer for a while, then end it with SIGTERM."""
         await asyncio.wait({talking}, timeout=self._chance.choice((1.5, 3.0)))
         if undo is not None and self._chance.random() < 0.5:
             undo()
@@ -270,12 +270,12 @@ class Run:
             process.send_signal(signal.SIGTERM)
 
     async def _talk(self, process: Any) -> tuple[bytes, bytes]:
-        """What it says, to its end; a window that says what is wrong stays open."""
-        word, lines = FAULTS[self.fault], b""
+        """Return all output of the process; note when it reports the fault, since a window then stays open."""
+        expected_word, lines = FAULTS[self.fault], b""
         error = asyncio.create_task(process.stderr.read())
         async for line in process.stdout:
             lines += line
-            if word and word in line.decode():
+            if expected_word and expected_word in line.decode():
                 self._spoke.set()
         await process.wait()
         return lines, await error
@@ -290,16 +290,16 @@ class Run:
         return Process(None if code == -signal.SIGKILL else code, f"{_lines(out)}\n{err.decode()}", out.decode())
 
     async def _start(self, actor: str) -> Any:
-        place = ["--data-dir", str(self.data), "--base-url", self._url, "--model", "m"]
-        ask = ["-m", "desktop_agent", "ask", *place, "--tools", "none"]
-        words = {
+        options = ["--data-dir", str(self.data), "--base-url", self._url, "--model", "m"]
+        ask = ["-m", "desktop_agent", "ask", *options, "--tools", "none"]
+        command_of = {
             "ask": [*ask, "go"],
             "continue": [*ask, "--continue", "conversation0", "go"],
-            "window": ["-m", "tests.soak.driven_window", "--prompt", "go", "--draft", "a thought", *place],
+            "window": ["-m", "tests.soak.driven_window", "--prompt", "go", "--draft", "a thought", *options],
         }
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            *words[actor],
+            *command_of[actor],
             cwd=ROOT,
             env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
             stdin=asyncio.subprocess.DEVNULL,
@@ -308,77 +308,81 @@ class Run:
         )
 
     def _judge(self, acted: Process) -> None:
-        """What it said and how it ended, at once."""
-        self.told += acted.said
-        if "Traceback" in acted.said:
-            self.faults.append(f"a traceback: {acted.said[-2000:]}")
-        # The one that was to be gone on with may be what was destroyed: then nobody can name it any more.
-        is_gone = acted.code == 2 and "damaged" in acted.said and "There is no conversation" in acted.said
+        """Judge the output and the exit code of the process that worked during the fault."""
+        self.printed += acted.output
+        if "Traceback" in acted.output:
+            self.faults.append(f"a traceback: {acted.output[-2000:]}")
+        # The conversation to be continued may itself be destroyed, so that its id is unknown.
+        is_gone = acted.code == 2 and "damaged" in acted.output and "There is no conversation" in acted.output
         if acted.code not in {None, 0, 1} and not is_gone:
-            self.faults.append(f"it ended with {acted.code}: {acted.said[-500:]}")
-        word = FAULTS[self.fault]
-        if acted.code == 1 and word not in acted.said:
-            self.faults.append(f"it ended with 1, and does not say {word!r}: {acted.said[-500:]}")
-        if acted.code == 1 and not word and self.fault != "overwritten":
-            self.faults.append(f"it failed: {acted.said[-500:]}")
+            self.faults.append(f"it ended with {acted.code}: {acted.output[-500:]}")
+        expected_word = FAULTS[self.fault]
+        if acted.code == 1 and expected_word not in acted.output:
+            self.faults.append(f"it ended with 1, and does not say {expected_word!r}: {acted.output[-500:]}")
+        if acted.code == 1 and not expected_word and self.fault != "overwritten":
+            self.faults.append(f"it failed: {acted.output[-500:]}")
         if acted.code == 0 and self.actor != "window" and self._server.token not in acted.out:
             self.faults.append("0 without an answer")
 
     async def _restart(self) -> Process:
-        """Once more, with the disk in order."""
-        known = await self._conversations()
+        """Start the program again, with the disk repaired."""
+        existing = await self._conversations()
         self._server.go.set()
-        process = await self._start("continue" if "conversation0" in known else "ask")
+        process = await self._start("continue" if "conversation0" in existing else "ask")
         return await self._ended(process, asyncio.create_task(self._talk(process)))
 
     def _judge_restart(self, again: Process) -> None:
-        self.told += again.said
-        if "Traceback" in again.said:
-            self.faults.append(f"a traceback at the next start: {again.said[-2000:]}")
+        self.printed += again.output
+        if "Traceback" in again.output:
+            self.faults.append(f"a traceback at the next start: {again.output[-2000:]}")
         if again.code != 0:
-            self.faults.append(f"the next start ended with {again.code}: {again.said[-800:]}")
+            self.faults.append(f"the next start ended with {again.code}: {again.output[-800:]}")
 
     async def _conversations(self) -> list[str]:
-        """As the next start will find them; the rescue is that start's own. A look at the file would make a log."""
-        place = self.folder / "look"
-        place.mkdir()
+        """Return the conversations in a copy of the database, as opening the file itself would create a log."""
+        copy = self.folder / "look"
+        copy.mkdir()
         for path in self.data.glob(f"{DATABASE_NAME}*"):
-            shutil.copyfile(path, place / path.name)
+            shutil.copyfile(path, copy / path.name)
         try:
-            with suppress(sqlite3.Error), closing(_read_only(place / DATABASE_NAME)) as database:
+            with suppress(sqlite3.Error), closing(_read_only(copy / DATABASE_NAME)) as database:
                 return [str(row[0]) for row in database.execute("SELECT id FROM conversations")]
             return []
         finally:
-            shutil.rmtree(place)
+            shutil.rmtree(copy)
 
     async def _count(self, acted: Process) -> None:
-        """What is there now."""
-        known = set(self._known)
+        """Compare what is stored now with what was acknowledged."""
+        acknowledged = set(self._known)
         if acted.code == 0:
-            known.add(_TOKEN.findall(acted.said + acted.out)[-1])
+            acknowledged.add(_TOKEN.findall(acted.output + acted.out)[-1])
         try:
             texts = await self._texts()
         except DatabaseDamaged as error:
-            # That a number was changed shows only where it is read; then the next opening rescues.
-            self.told += f"\n{error}"
+            # A changed number is noticed only when it is read; then the next opening rescues the database.
+            self.printed += f"\n{error}"
             texts = await self._texts()
-        kept = _tokens_in("\n".join(texts).encode())
+        surviving = _tokens_in("\n".join(texts).encode())
         for aside in self.data.glob(f"{DATABASE_NAME}.replaced-*"):
-            kept |= _tokens(aside)
-        self.lost = known - kept
-        if self.must_be_told not in self.told:
-            self.faults.append(f"not told: {self.must_be_told!r}, but {self.told[-500:]}")
+            surviving |= _tokens(aside)
+        self.lost = acknowledged - surviving
+        if self.must_be_told not in self.printed:
+            self.faults.append(f"not told: {self.must_be_told!r}, but {self.printed[-500:]}")
         beyond = self.lost - self.may_lose
         if beyond:
             self.faults.append(f"lost, and not by the fault itself: {sorted(beyond)}")
-        if self.lost - self.only_texts and self.is_detectable and not re.search("damaged|gone|log|replaced", self.told):
-            self.faults.append(f"lost, and nobody was told: {sorted(self.lost)}; but {self.told[-500:]}")
+        if (
+            self.lost - self.only_texts
+            and self.is_detectable
+            and not re.search("damaged|gone|log|replaced", self.printed)
+        ):
+            self.faults.append(f"lost, and nobody was told: {sorted(self.lost)}; but {self.printed[-500:]}")
 
     async def _texts(self) -> list[str]:
-        """Of all messages, as the program reads them."""
+        """Return the texts of all messages as the program reads them."""
         store = await Store.open(self.data)
         try:
-            self.told += "\n".join(map(str, store.notices))
+            self.printed += "\n".join(map(str, store.notices))
             return [
                 message.text
                 for record in await store.list_conversations()
@@ -389,7 +393,7 @@ class Run:
 
 
 def _lines(out: bytes) -> str:
-    """What the window said, or what `ask` printed."""
+    """Return the texts of the window, or what `ask` printed."""
     lines: list[str] = []
     for line in out.decode().splitlines():
         with suppress(ValueError):
@@ -402,7 +406,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 
 def _tokens(path: Path) -> set[str]:
-    """Those of answers that are in the history."""
+    """Return the tokens of the answers in the history."""
     with closing(_read_only(path)) as database:
         database.text_factory = bytes
         rows = database.execute("SELECT * FROM messages").fetchall()
@@ -414,7 +418,7 @@ def _tokens_in(data: bytes) -> set[str]:
 
 
 def _is_damaged(path: Path) -> bool:
-    """Whether SQLite can see it: a byte of a text is as good as another to it."""
+    """Return whether SQLite can detect the flip: it cannot where a byte of a text changed."""
     try:
         with closing(_read_only(path)) as database:
             return database.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok"
@@ -428,13 +432,13 @@ def _fill(ballast: Path) -> None:
             file.write(b"x" * PAGE)
 
 
-def _mount(*words: str) -> None:
-    subprocess.run(["mount", *words], check=True, capture_output=True)
+def _mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True, capture_output=True)
 
 
 def _once(undo: Callable[[], None]) -> Callable[[], None]:
-    left = [undo]
-    return lambda: left.pop()() if left else None
+    remaining = [undo]
+    return lambda: remaining.pop()() if remaining else None
 
 
 def _unmount(folder: Path) -> None:
@@ -451,7 +455,7 @@ def _can_mount(folder: Path) -> bool:
 
 
 async def _make_template(folder: Path) -> None:
-    """Conversations over some pages, and how the file was before the last of them."""
+    """Store conversations over several pages, and a copy of the file before the last of them."""
     store = await Store.open(folder)
     count = 0
     for number in range(8):
@@ -459,44 +463,44 @@ async def _make_template(folder: Path) -> None:
             await store.close()
             shutil.copy(folder / DATABASE_NAME, folder / "old")
             store = await Store.open(folder)
-        made = await store.create_conversation(title=f"number {number}", id_=f"conversation{number}")
-        for at in range(6):
+        conversation = await store.create_conversation(title=f"number {number}", id_=f"conversation{number}")
+        for index in range(6):
             count += 1
-            text = f"k{count}e {_FILLER * (3 + at * 6)}"
-            await store.commit(made.id, Message.assistant(text) if at % 2 else Message.user(text))
+            text = f"k{count}e {_FILLER * (3 + index * 6)}"
+            await store.commit(conversation.id, Message.assistant(text) if index % 2 else Message.user(text))
     await store.close()
 
 
-async def live(runs: int, seed: int, *, faults: tuple[str, ...] = (), tell: Any = print) -> Told:
-    """All of it in a folder of its own, which stays where something was wrong."""
-    chance, told = random.Random(seed), Told()
+async def live(runs: int, seed: int, *, faults: tuple[str, ...] = (), tell: Any = print) -> Report:
+    """Run everything in a temporary folder, which is kept if there were faults."""
+    chance, report = random.Random(seed), Report()
     server = Server()
     folder = Path(tempfile.mkdtemp(prefix="disk-faults-"))
-    template, place = folder / "template", folder / "run"
-    place.mkdir()
-    has_disk = _can_mount(place)
+    template, run_folder = folder / "template", folder / "run"
+    run_folder.mkdir()
+    has_disk = _can_mount(run_folder)
     names = [name for name in faults or FAULTS if has_disk or name not in NEED_A_DISK]
-    began = time.monotonic()
+    started = time.monotonic()
     await _make_template(template)
     async with Loopback(choose=server.reply, judged=False) as loopback:
         for number in range(runs):
             fault = names[number % len(names)] if faults else chance.choice(names)
-            run, before = Run(place, template, server, loopback.url, chance, fault), len(told.faults)
-            await _one(run, told, folder / f"fault-{number}")
-            if len(told.faults) > 60:
+            run, before = Run(run_folder, template, server, loopback.url, chance, fault), len(report.faults)
+            await _run_once(run, report, folder / f"fault-{number}")
+            if len(report.faults) > 60:
                 break
-            for line in told.faults[before:]:
+            for line in report.faults[before:]:
                 tell(line)
             if (number + 1) % 10 == 0:
-                tell(f"{number + 1} runs, {len(told.faults)} faults, {time.monotonic() - began:.0f} s")
-    if told.faults:
+                tell(f"{number + 1} runs, {len(report.faults)} faults, {time.monotonic() - started:.0f} s")
+    if report.faults:
         tell(f"the data is in {folder}")
     else:
         shutil.rmtree(folder, ignore_errors=True)
-    return told
+    return report
 
 
-async def _one(run: Run, told: Told, kept: Path) -> None:
+async def _run_once(run: Run, report: Report, folder_of_faults: Path) -> None:
     own_disk = run.fault in NEED_A_DISK
     name = f"{run.actor}, {run.fault} {'during' if run.is_open else 'before'}"
     run.folder.mkdir(exist_ok=True)
@@ -504,40 +508,40 @@ async def _one(run: Run, told: Told, kept: Path) -> None:
         _mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", str(run.folder))
     try:
         acted = await run.client()
-        told.codes[f"{run.fault}: {'killed' if acted.code is None else acted.code}"] += 1
+        report.codes[f"{run.fault}: {'killed' if acted.code is None else acted.code}"] += 1
     except Exception as error:  # the rest of the runs goes on
         run.faults.append(f"{type(error).__name__}: {error}")
     finally:
         if run.faults:
-            shutil.copytree(run.folder, kept, dirs_exist_ok=True)
+            shutil.copytree(run.folder, folder_of_faults, dirs_exist_ok=True)
         if own_disk:
             _unmount(run.folder)
         shutil.rmtree(run.folder, ignore_errors=True)
-    told.runs += 1
-    told.kinds[name] += 1
-    told.kept += not run.lost
-    told.lost_and_told += bool(run.lost)
-    told.rescued += "carried over" in run.told
-    told.faults += [f"{kept.name} ({name}): {line}" for line in run.faults]
+    report.runs += 1
+    report.kinds[name] += 1
+    report.kept += not run.lost
+    report.lost_and_told += bool(run.lost)
+    report.rescued += "carried over" in run.printed
+    report.faults += [f"{folder_of_faults.name} ({name}): {line}" for line in run.faults]
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong."""
+    """Return 0 if there were no faults."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak disk-faults", description="Kills and faults of the disk"
     )
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--fault", choices=sorted(FAULTS), action="append", default=[], help="these only")
-    asked = parser.parse_args(argv)
-    print(f"seed {asked.seed}, {asked.runs} runs", flush=True)
-    faults = tuple(asked.fault)
-    told = asyncio.run(live(asked.runs, asked.seed, faults=faults, tell=lambda line: print(line, flush=True)))
+    arguments = parser.parse_args(argv)
+    print(f"seed {arguments.seed}, {arguments.runs} runs", flush=True)
+    faults = tuple(arguments.fault)
+    report = asyncio.run(live(arguments.runs, arguments.seed, faults=faults, tell=lambda line: print(line, flush=True)))
     print(
-        f"{told.runs} runs: nothing lost in {told.kept}, bytes of the fault in {told.lost_and_told}, "
-        f"{told.rescued} rescues"
+        f"{report.runs} runs: nothing lost in {report.kept}, bytes of the fault in {report.lost_and_told}, "
+        f"{report.rescued} rescues"
     )
-    for name, count in sorted({**told.kinds, **told.codes}.items()):
+    for name, count in sorted({**report.kinds, **report.codes}.items()):
         print(f"  {count:5} {name}")
-    print(f"{len(told.faults)} faults")
-    return 1 if told.faults else 0
+    print(f"{len(report.faults)} faults")
+    return 1 if report.faults else 0

@@ -34,10 +34,10 @@ class Person(QObject):
         self._draft: str = options.draft
         self._said: set[str] = set()
         timer = QTimer(self)
-        timer.timeout.connect(self._look)
+        timer.timeout.connect(self._check_windows)
         timer.start(_EVERY_MS)
 
-    def _look(self) -> None:
+    def _check_windows(self) -> None:
         for window in self._app.topLevelWidgets():
             if not window.isVisible():
                 continue

@@ -1,4 +1,4 @@
-"""What is done with files: exports, imports, backups and what is restored of them."""
+"""Actions with files: exports, imports, backups and restores."""
 
 import json
 import tempfile
@@ -61,7 +61,7 @@ async def import_chatgpt(world: World) -> None:
 
 
 async def _import_written(world: World, suffix: str, write: Callable[[IO[bytes]], object]) -> None:
-    # It comes from elsewhere: the disk of the data folder may refuse.
+    # The file is written elsewhere, as the disk of the data folder may refuse.
     with tempfile.NamedTemporaryFile(suffix=suffix) as file:
         write(file)
         file.flush()
@@ -72,18 +72,20 @@ async def _import_written(world: World, suffix: str, write: Callable[[IO[bytes]]
         await _import(world, trees, lambda: exchange.import_file(path))
 
 
-async def _import(world: World, trees: Sequence[ConversationTree], run: Callable[[], Awaitable[ImportResult]]) -> None:
-    """New ones, and then the same once more."""
+async def _import(
+    world: World, trees: Sequence[ConversationTree], import_all: Callable[[], Awaitable[ImportResult]]
+) -> None:
+    """Import new conversations, then the same file again."""
     places = {f"place/{tree.id}": "list" for tree in trees}
     messages = [fact_of(tree.id, node.message) for tree in trees for node in tree.messages]
     world.announce(*(whole_of(tree, None) for tree in trees), *(name for tree in trees for name in tree.folder))
     world.intend(places)
-    # All or nothing: where the conversation is, they are.
+    # Messages, titles and heads are stored together with their conversation, or not at all.
     titles = {f"title/{tree.id}": tree.title for tree in trees}
     world.confirm(dict(messages) | titles | {f"head/{tree.id}": tree.head for tree in trees})
-    result = await run()
+    result = await import_all()
     world.confirm(places)
-    again = await run()
+    again = await import_all()
     folders = await world.engine.store.folders.all()
     world.confirm({f"folder/{folder.id}": value_of_folder(folder) for folder in folders})
     world.announce()
@@ -92,7 +94,7 @@ async def _import(world: World, trees: Sequence[ConversationTree], run: Callable
 
 
 async def import_found(world: World) -> None:
-    """What another assistant left on the disk."""
+    """Import the sessions that another assistant left on the disk."""
     conversation_id = _write_found(world)
     tree = load_found(reader_of(_CLAUDE_CODE), conversation_id).tree
     exchange = ConversationExchange(world.engine.store)
@@ -153,7 +155,7 @@ def _chatgpt_conversation(world: World) -> dict[str, Any]:
         "update_time": 1767225700.25,
         "conversation_id": id_,
         "current_node": "b",
-        "mapping": {each["id"]: each for each in nodes},
+        "mapping": {node_fields["id"]: node_fields for node_fields in nodes},
     }
 
 
@@ -195,7 +197,7 @@ async def back_up(world: World) -> None:
 
 
 async def back_up_automatically(world: World) -> None:
-    """As the window does it, when it is time."""
+    """Back up on schedule, as the window does."""
     backups = world.place / BACKUPS
     await remove_unfinished_backups(backups)
     if not await is_backup_due(world.engine.folder, backups, timedelta(0)):

@@ -1,12 +1,12 @@
-"""Lives of the engine on one data folder, each in a process of its own that somebody kills.
+"""Processes with the engine on one data folder, each of which is killed at some moment.
 
     python -m tests.soak.history_process
 
-A line of JSON on the standard input is a life (see Life); it is forked off here, so that the program is loaded once.
-It opens the data folder, puts in order what a dead process left, says what it finds, does what is planned, and closes.
-What it says are lines of JSON on the standard output: `pid`; `observed` with all facts, `found` by the search, and
-`notices`; `action` before each; what actions say (see tests/soak/history_actions.py); `closed`. The last line of each
-life is `ended`, the exit code or the negative signal.
+Each line of JSON on standard input starts one (see Life), which is forked, so that the program is loaded only once. It
+opens the data folder, recovers what a killed process left, reports what is stored, does the planned actions, and
+closes. It prints lines of JSON to standard output: `pid`; `observed` with all facts, `found` by the search, and
+`notices`; `action` before each action; what actions report (see tests/soak/history_actions.py); `closed`. The last line
+of each is `ended`, with the exit code or the negative signal.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tests.soak.history_world import ENDPOINT, MODEL, World, observe, tidy
 
 @dataclass(frozen=True)
 class Life:
-    """`find` are words to be looked for before anything is done; `place` is for what is written elsewhere."""
+    """`find` holds words to search for first; `place` is the folder for files outside of the data folder."""
 
     data: str
     place: str
@@ -38,8 +38,8 @@ class Life:
     find: tuple[str, ...] = ()
 
 
-def say(line: dict[str, Any]) -> None:
-    """Write a line at once: the next moment may be the last."""
+def write_line(line: dict[str, Any]) -> None:
+    """Write a line and flush it, as the process may be killed at any moment."""
     data = f"{json.dumps(line)}\n".encode()
     while data:
         data = data[os.write(1, data) :]
@@ -50,46 +50,48 @@ async def open_world(life: Life) -> World:
     endpoint = Endpoint(id=ENDPOINT, title="Loopback", base_url=life.server)
     defaults = RunDefaults(endpoint=endpoint, model=MODEL, toolset="none", titles=True)
     engine = await Engine.open(Path(life.data), defaults)
-    world = World(engine, Path(life.place), random.Random(life.seed), say)
+    world = World(engine, Path(life.place), random.Random(life.seed), write_line)
     for interrupted in await engine.interrupted_conversations():
         await (await world.session(interrupted.conversation_id)).flush()
     return world
 
 
-async def _found(world: World, words: tuple[str, ...]) -> dict[str, list[str]]:
+async def _search(world: World, words: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the conversations in which each word is found."""
-    found: dict[str, list[str]] = {}
+    conversations: dict[str, list[str]] = {}
     if words:
         await world.engine.store.search.index_all()
-    for word in words:
-        results = await world.engine.store.search.find(SearchQuery(f"{word} "))
-        found[word] = [hits.conversation_id for hits in results.conversations] if results is not None else []
-    return found
+    for searched in words:
+        results = await world.engine.store.search.find(SearchQuery(f"{searched} "))
+        conversations[searched] = (
+            [hits.conversation_id for hits in results.conversations] if results is not None else []
+        )
+    return conversations
 
 
 async def live(life: Life) -> None:
     world = await open_world(life)
     notices = list(map(str, world.engine.notices))
-    say({"observed": await observe(world), "found": await _found(world, life.find), "notices": notices})
+    write_line({"observed": await observe(world), "found": await _search(world, life.find), "notices": notices})
     tidy(world)
     for name in life.plan:
-        say({"action": name})
+        write_line({"action": name})
         await ACTIONS[name](world)
-    say({"action": "close"})
+    write_line({"action": "close"})
     await world.engine.close()
-    say({"closed": True})
+    write_line({"closed": True})
 
 
 def main() -> None:
     """Fork a life for each line, and wait for its end."""
     for line in sys.stdin:
-        words = json.loads(line)
-        life = Life(**{**words, "plan": tuple(words["plan"]), "find": tuple(words["find"])})
+        fields = json.loads(line)
+        life = Life(**{**fields, "plan": tuple(fields["plan"]), "find": tuple(fields["find"])})
         pid = os.fork()
         if pid == 0:
             code = 1
             try:
-                say({"pid": os.getpid()})
+                write_line({"pid": os.getpid()})
                 asyncio.run(live(life))
                 code = 0
             except BaseException:
@@ -98,7 +100,7 @@ def main() -> None:
                 sys.stderr.flush()
                 os._exit(code)
         _, status = os.waitpid(pid, 0)
-        # A line that a kill has cut off ends here.
+        # Ends a line that a kill has cut off.
         os.write(1, f"\n{json.dumps({'ended': os.waitstatus_to_exitcode(status)})}\n".encode())
 
 

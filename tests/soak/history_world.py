@@ -38,18 +38,18 @@ Facts = Mapping[str, str | None]
 ENDPOINT = "loopback"
 MODEL = "m"
 ANYTHING = "?"
-"""Intended: a value that nobody knows yet."""
+"""Stands for an intended value that is not known yet."""
 BACKUPS = "backups"
 FILES = "files"
-"""In which all is that is written outside of the data folder, beside backups."""
+"""The folder for all files outside of the data folder, apart from backups."""
 WORDS = ["tea", "water", "kettle", "slowly", "green", "leaves", "boil", "pour", "wait", "cup", "again"]
 WORD = re.compile(r"\b[a-z]{14}\b")
-"""A word that is said once (`World.token`)."""
+"""A word that is used only once (`World.token`)."""
 
 
 @dataclass
 class World:
-    """An engine at work, and the folder in which all is that its person writes elsewhere."""
+    """An engine, and the folder for files that its person writes outside of the data folder."""
 
     engine: Engine
     place: Path
@@ -64,7 +64,7 @@ class World:
         self.tell({"confirm": dict(facts)})
 
     def intend_together(self, facts: Facts) -> None:
-        """All of these changes, or none."""
+        """Intend changes that must be stored together or not at all."""
         self.intend(facts)
         self.tell({"together": dict(facts)})
 
@@ -73,15 +73,15 @@ class World:
         self.confirm(facts)
 
     def announce(self, *values: str) -> None:
-        """What may come with an id that nobody knows yet: `whole_of` a conversation, the name of a folder."""
+        """Announce what may be stored with an unknown id: `whole_of` a conversation, or the name of a folder."""
         self.tell({"announced": values})
 
     def copy_words(self, texts: Iterable[str]) -> None:
-        """Say that each word of each of these texts is there once more from now on."""
+        """Report that each word of each of these texts is stored once more from now on."""
         self.tell({"copied": Counter(word for text in texts for word in set(WORD.findall(text)))})
 
     def token(self) -> str:
-        """Return a word that was never said."""
+        """Return a word that was never used before."""
         return "".join(self.chance.choices(string.ascii_lowercase, k=14))
 
     def words(self) -> str:
@@ -91,7 +91,7 @@ class World:
         return [record.id for record in await self.engine.store.list_conversations(in_trash=in_trash)]
 
     async def some_id(self) -> str:
-        """Return the id of one that is in the list, of a new and empty one where there is none."""
+        """Return the id of a conversation in the list, or of a new one if there is none."""
         ids = await self.ids() or [await self._create()]
         return self.chance.choice(ids)
 
@@ -103,16 +103,16 @@ class World:
         return id_
 
     async def session(self, conversation_id: str | None = None) -> Session:
-        """Return the session of this conversation, or of one of those that are there."""
+        """Return the session of this conversation, or of any stored one."""
         conversation_id = conversation_id or await self.some_id()
         session = self.sessions[conversation_id] = await self.engine.session(conversation_id)
         if session.record.endpoint_id is None:
-            # What was imported is gone on with where the person chooses.
+            # An imported conversation has no endpoint until the person chooses one.
             session.change_record(endpoint_id=ENDPOINT, model=MODEL)
         return session
 
     def free_path(self, name: str) -> Path:
-        """Return where nothing is yet."""
+        """Return a path at which nothing exists yet."""
         (self.place / FILES).mkdir(exist_ok=True)
         return self.place / FILES / f"{self.token()[:6]}-{name}"
 
@@ -126,7 +126,7 @@ Action = Callable[[World], Awaitable[None]]
 
 
 def whole_of(tree: ConversationTree, endpoint: str | None) -> str:
-    """Return what tells a whole conversation from half of one."""
+    """Return a value that differs between a whole conversation and a part of it."""
     return f"{endpoint}|{'/'.join(tree.folder)}|{','.join(sorted(tree.tags))}|{len(tree.messages)} messages"
 
 
@@ -134,10 +134,10 @@ def value_of_folder(folder: Folder) -> str:
     return f"{folder.name}|{folder.colour.value}|{folder.parent}|{folder.instructions}"
 
 
-def fact_of_placement(place: Placement) -> tuple[str, str]:
-    is_pinned, is_archived = place.pinned_at is not None, place.archived_at is not None
-    tags = ",".join(sorted(place.tags))
-    return f"placed/{place.conversation_id}", f"{place.folder}|{is_pinned}|{is_archived}|{tags}"
+def fact_of_placement(placement: Placement) -> tuple[str, str]:
+    is_pinned, is_archived = placement.pinned_at is not None, placement.archived_at is not None
+    tags = ",".join(sorted(placement.tags))
+    return f"placed/{placement.conversation_id}", f"{placement.folder}|{is_pinned}|{is_archived}|{tags}"
 
 
 async def observe(world: World) -> dict[str, str | None]:
@@ -160,10 +160,10 @@ async def observe(world: World) -> dict[str, str | None]:
 
 async def _facts_of(engine: Engine, id_: str) -> dict[str, str | None]:
     tree, record = await engine.store.load_tree(id_), await engine.store.record(id_)
-    (place,) = await engine.store.placements.of([id_])
+    (placement,) = await engine.store.placements.of([id_])
     return {
         f"whole/{id_}": whole_of(tree, record.endpoint_id),
-        **dict([fact_of_placement(place)]),
+        **dict([fact_of_placement(placement)]),
         f"title/{id_}": tree.title,
         f"head/{id_}": tree.head,
         f"draft/{id_}": (await engine.store.load_draft(id_)).text or None,
@@ -172,13 +172,13 @@ async def _facts_of(engine: Engine, id_: str) -> dict[str, str | None]:
 
 
 def fact_of_backup(backup: Backup) -> tuple[str, str | None]:
-    """Return what is in a backup; that it is whole is what the fact says."""
+    """Return the fact that a backup is intact, with its contents."""
     is_whole = count_stored(backup.folder) == backup.counts
     return f"backup/{backup.folder.name}", str(backup.counts) if is_whole else "broken"
 
 
 async def _counted(folder: Path) -> str:
-    """Return what a folder has into which was restored: opened, since a kill may have left it half-way."""
+    """Return the contents of a restored folder, by opening it, since a kill may have left it half restored."""
     try:
         await (await Store.open(folder)).close()
         return str(count_stored(folder))
@@ -187,7 +187,7 @@ async def _counted(folder: Path) -> str:
 
 
 def _exported(path: Path) -> str | None:
-    """Return how many conversations a file, or a folder of files, has; None where it is not there yet."""
+    """Return the number of conversations in a file or a folder of files; None if it does not exist yet."""
     if path.suffix == ".zip" and zipfile.ZipFile(path).testzip() is not None:
         return "broken"
     if path.suffix in {".zip", ".json"}:
@@ -205,5 +205,5 @@ def _is_whole(path: Path) -> bool:
 
 
 def tidy(world: World) -> None:
-    """Remove what was observed outside of the data folder, but for backups."""
+    """Remove the observed files outside of the data folder, except backups."""
     shutil.rmtree(world.place / FILES, ignore_errors=True)

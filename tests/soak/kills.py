@@ -1,14 +1,14 @@
 """`kill -9` while conversations are changed: `python -m tests.soak kills --kills 500 --seed 1`.
 
-A process with the real engine on a real data folder talks to a model server on loopback, changes what was said,
-renames, imports, exports, searches, backs up, restores and deletes (tests/soak/history_actions.py), and says whatever
-has been acknowledged as stored. At some moment, of its opening and closing too, it is killed. Then it is counted: the
-database and the index of the search are whole by SQLite's own check, with no row of what is gone; the next start
-works and says nothing; what was acknowledged is there, what was about to be changed is as before or as it was to be,
-whole; text of an answer that was on the disk is in the answer; nothing is there twice; the search finds what is there
-and nothing of what was deleted; files that were written have their names only when they are whole; and the
-conversation can be gone on with. When a data folder was used for a while it is opened once more, and closed, and then
-no byte of what was deleted for good is in it.
+A process with the real engine on a real data folder talks to a model server on loopback. It edits messages, renames,
+imports, exports, searches, backs up, restores and deletes (tests/soak/history_actions.py), and reports whatever was
+acknowledged as stored. It is killed at a random moment, also while it opens or closes. Afterwards these must hold:
+SQLite's own check finds no damage in the database and the search index, and they have no rows of what was deleted; the
+next start works and reports nothing; everything acknowledged is there; a change that was under way is stored completely
+or not at all; text of an answer that was on the disk is in the answer; nothing is stored twice; the search finds
+everything that is stored and nothing that was deleted; written files have their names only once they are complete; and
+the conversation can be continued. After several kills the data folder is opened and closed once more, and then no byte
+of what was deleted for good is in it.
 """
 
 import argparse
@@ -39,18 +39,18 @@ from tests.soak.stored_files import find_damage, find_words
 ROOT = Path(__file__).resolve().parents[2]
 KILLS_IN_A_FOLDER = 25
 LIMIT = 240.0
-"""Seconds until a process that says nothing is a fault; the machine may be loaded."""
+"""Seconds after which a silent process is a fault; the machine may be loaded."""
 
 _FIRST_GUESS = 0.05
 
 
 @dataclass
-class Told:
-    """What came of it. `kills` by the action that was under way."""
+class Report:
+    """The results of all kills; `kills` counts them by the action under way."""
 
     kills: Counter[str] = field(default_factory=Counter[str])
     in_time: int = 0
-    """Processes that had closed before their kill came."""
+    """Processes that had closed before they were killed."""
     folders: int = 0
     messages: int = 0
     searched: int = 0
@@ -58,7 +58,7 @@ class Told:
 
 
 class Server:
-    """Answers each prompt with a word that it never says again, in pieces, and holds back the end for a moment."""
+    """Answers each prompt with a unique word, in pieces, and delays the end of the answer."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -78,7 +78,7 @@ class Server:
 
 
 class Ledger:
-    """What must be stored, as far as the process has said so, and what may be."""
+    """What must be stored, because the process acknowledged it, and what may be."""
 
     def __init__(self) -> None:
         self._allowed: dict[str, set[str | None]] = {}
@@ -136,11 +136,11 @@ class Ledger:
             yield f"the answer that had begun with {text!r} is gone"
 
     def _judge_new(self, facts: dict[str, str | None]) -> Iterator[str]:
-        """What came with an id that nobody knew before, or was never acknowledged, is whole."""
+        """Yield conversations with new or unacknowledged ids that are not whole."""
         for name, value in facts.items():
             kind, id_, *_ = name.split("/")
             is_known = None not in self._allowed.get(name, {None})
-            # A folder that was just being deleted is known too.
+            # A folder whose deletion was under way is known too.
             is_made = any(self._allowed.get(name, ())) or str(value).split("|")[0] in self._announced
             if kind == "folder" and not is_made:
                 yield f"{name} is {value!r}, which nobody made"
@@ -179,20 +179,20 @@ class Ledger:
         for name, value in facts.items():
             if name.startswith(("message/", "title/")):
                 self.words[places[name.split("/")[1]]] |= set(WORD.findall(value or ""))
-        # A word of a title that was given up is not deleted for good.
+        # A word of a replaced title does not count as deleted if it is stored elsewhere.
         self.gone -= self.words["list"] | self.words["trash"]
 
     def judge_found(self, found: dict[str, list[str]], facts: dict[str, str | None]) -> Iterator[str]:
-        """What the search found, now that it is known what there is."""
+        """Yield words for which the search result differs from what is stored."""
         texts = [(name.split("/")[1], value or "") for name, value in facts.items() if name[:3] in {"mes", "tit"}]
         for word, ids in found.items():
-            where = {id_ for id_, text in texts if word in text and facts[f"place/{id_}"] == "list"}
-            if set(ids) != where or len(ids) != len(where):
-                yield f"{word} is in {sorted(where)}, and was found in {ids}"
+            expected = {id_ for id_, text in texts if word in text and facts[f"place/{id_}"] == "list"}
+            if set(ids) != expected or len(ids) != len(expected):
+                yield f"{word} is in {sorted(expected)}, and was found in {ids}"
 
 
 class Lives:
-    """The process from which the others are forked, and what they say."""
+    """The process from which the others are forked, and their output."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -206,7 +206,7 @@ class Lives:
         await self._process.stdin.drain()
 
     async def line(self) -> dict[str, Any]:
-        """Return what is said next; what a kill has cut off is nothing."""
+        """Return the next complete line; skip lines that a kill has cut off."""
         while True:
             async with asyncio.timeout(LIMIT):
                 data = await self._process.stdout.readline()
@@ -218,7 +218,7 @@ class Lives:
                     return line
 
     async def close(self) -> str:
-        """Return what was said to standard error."""
+        """Return the standard error output."""
         if self._process is None:
             return ""
         self._process.stdin.close()
@@ -227,15 +227,15 @@ class Lives:
         return error.decode()
 
     async def _start(self) -> Any:
-        places = {f"XDG_{name}_HOME": str(self._home / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
-        places["TMPDIR"] = str(self._home)
+        folders = {f"XDG_{name}_HOME": str(self._home / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        folders["TMPDIR"] = str(self._home)
         keys = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "tests.soak.history_process",
             cwd=ROOT,
-            env={**os.environ, "HOME": str(self._home), **places, **keys},
+            env={**os.environ, "HOME": str(self._home), **folders, **keys},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -247,22 +247,22 @@ class Folder:
     """One data folder, and the processes that are killed on it one after the other."""
 
     def __init__(
-        self, place: Path, lives: Lives, server: str, chance: random.Random, told: Told, actions: Sequence[str]
+        self, folder: Path, lives: Lives, server: str, chance: random.Random, report: Report, actions: Sequence[str]
     ) -> None:
         self._actions = actions
-        self._place = place
-        self._data = place / "data"
+        self._place = folder
+        self._data = folder / "data"
         self._lives = lives
         self._server = server
         self._chance = chance
-        self._told = told
+        self._report = report
         self._ledger = Ledger()
         self._usual: defaultdict[str, float] = defaultdict(lambda: _FIRST_GUESS)
         """Seconds that each action has lately taken."""
-        place.mkdir()
+        folder.mkdir()
 
     async def kill_one(self) -> bool:
-        """Let a process work, and kill it; False where it had closed by then."""
+        """Let a process work, and kill it; return False if it had closed before."""
         plan = ["begin" if not self._ledger.words["list"] else "go on", *self._chance.choices(self._actions, k=2)]
         if self._ledger.words["list"] and self._chance.random() < 0.2:
             plan[0] = "begin"
@@ -271,15 +271,15 @@ class Folder:
         pid = int((await self._lives.line())["pid"])
         action = await self._live(pid, target)
         if action is None:
-            self._told.in_time += 1
+            self._report.in_time += 1
             return False
-        self._told.kills[action] += 1
+        self._report.kills[action] += 1
         for fault in find_damage(self._data):
             self._fault(fault)
         return True
 
     async def close(self) -> None:
-        """Open it once more to the end, and look for what was deleted."""
+        """Open and close the folder again, and look for deleted words in its files."""
         for _ in range(2):
             await self._lives.begin(self._life(("search",)))
             await self._lives.line()
@@ -289,18 +289,18 @@ class Folder:
             self._fault(fault)
         for fault in find_words(self._data, self._ledger.gone):
             self._fault(fault)
-        self._told.folders += 1
+        self._report.folders += 1
 
     def _life(self, plan: tuple[str, ...]) -> Life:
         words = self._ledger.words
-        known = (sorted(words["list"]), sorted(words["trash"]), sorted(self._ledger.gone))
-        find = [word for group in known for word in self._chance.sample(group, min(len(group), 3))]
+        groups = (sorted(words["list"]), sorted(words["trash"]), sorted(self._ledger.gone))
+        find = [word for group in groups for word in self._chance.sample(group, min(len(group), 3))]
         seed = self._chance.randrange(2**32)
         return Life(str(self._data), str(self._place), self._server, seed, plan, tuple(find))
 
     async def _live(self, pid: int, target: str) -> str | None:
-        """Follow one life; return during what it was killed, None where it closed. `pid` 0 is not killed."""
-        action, began, timer = "open", time.monotonic(), None
+        """Follow one life; return the action during which it was killed, None if it closed. `pid` 0 is not killed."""
+        action, started, timer = "open", time.monotonic(), None
         if target == "open":
             timer = self._kill_later(pid, action)
         while "ended" not in (line := await self._lives.line()):
@@ -310,8 +310,8 @@ class Folder:
             if "error" in line:
                 self._fault(f"{action}: {line['error']}")
             if "observed" in line or "action" in line or "closed" in line:
-                self._usual[action] += (time.monotonic() - began - self._usual[action]) / 3
-                action, began = line.get("action", "between"), time.monotonic()
+                self._usual[action] += (time.monotonic() - started - self._usual[action]) / 3
+                action, started = line.get("action", "between"), time.monotonic()
                 if pid and timer is None and action == target:
                     timer = self._kill_later(pid, action)
         if timer is not None:
@@ -336,56 +336,58 @@ class Folder:
             self._fault(fault)
         for notice in line["notices"]:
             self._fault(f"said at the start: {notice}")
-        self._told.messages += sum(name.startswith("message/") for name in facts)
-        self._told.searched += len(line["found"])
+        self._report.messages += sum(name.startswith("message/") for name in facts)
+        self._report.searched += len(line["found"])
 
-    def _fault(self, words: str) -> None:
-        self._told.faults.append(f"{sum(self._told.kills.values())} kills: {words}")
+    def _fault(self, fault: str) -> None:
+        self._report.faults.append(f"{sum(self._report.kills.values())} kills: {fault}")
 
 
-async def live(kills: int, seed: int, *, actions: Sequence[str] = (), tell: Callable[[str], object] = print) -> Told:
+async def live(kills: int, seed: int, *, actions: Sequence[str] = (), tell: Callable[[str], object] = print) -> Report:
     """All of it in a folder of its own, which stays where something was wrong. `actions`: these only."""
-    chance, told = random.Random(seed), Told()
-    top, began = Path(tempfile.mkdtemp(prefix="kills-")), time.monotonic()
+    chance, report = random.Random(seed), Report()
+    top, started = Path(tempfile.mkdtemp(prefix="kills-")), time.monotonic()
     lives = Lives(top)
     async with Loopback(choose=Server(chance).reply, judged=False) as loopback:
         folder: Folder | None = None
         for number in range(kills):
             if folder is None:
-                folder = Folder(top / str(number), lives, loopback.url, chance, told, actions or tuple(ACTIONS))
+                folder = Folder(top / str(number), lives, loopback.url, chance, report, actions or tuple(ACTIONS))
             while not await folder.kill_one():
                 pass
             if (number + 1) % KILLS_IN_A_FOLDER == 0 or number + 1 == kills:
                 await folder.close()
                 folder = None
-                tell(f"{number + 1} kills, {len(told.faults)} faults, {time.monotonic() - began:.0f} s")
-            if told.faults:
+                tell(f"{number + 1} kills, {len(report.faults)} faults, {time.monotonic() - started:.0f} s")
+            if report.faults:
                 break
         error = await lives.close()
     if error:
-        told.faults.append(error[-3000:])
-    if told.faults:
+        report.faults.append(error[-3000:])
+    if report.faults:
         tell(f"the data is in {top}")
     else:
         shutil.rmtree(top, ignore_errors=True)
-    return told
+    return report
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong."""
+    """Return 0 if there were no faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak kills", description="Kills while history is changed")
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--action", choices=sorted(ACTIONS), action="append", default=[], help="these only")
-    asked = parser.parse_args(argv)
-    print(f"seed {asked.seed}, {asked.kills} kills", flush=True)
-    told = asyncio.run(live(asked.kills, asked.seed, actions=asked.action, tell=lambda line: print(line, flush=True)))
-    for name, count in told.kills.most_common():
+    arguments = parser.parse_args(argv)
+    print(f"seed {arguments.seed}, {arguments.kills} kills", flush=True)
+    report = asyncio.run(
+        live(arguments.kills, arguments.seed, actions=arguments.action, tell=lambda line: print(line, flush=True))
+    )
+    for name, count in report.kills.most_common():
         print(f"  {count:5} {name}")
     print(
-        f"{told.messages} messages looked at again, {told.searched} words searched, {told.folders} folders,"
-        f" {told.in_time} had closed before; {len(told.faults)} faults"
+        f"{report.messages} messages looked at again, {report.searched} words searched, {report.folders} folders,"
+        f" {report.in_time} had closed before; {len(report.faults)} faults"
     )
-    for fault in told.faults:
+    for fault in report.faults:
         print(f"  {fault}")
-    return 1 if told.faults else 0
+    return 1 if report.faults else 0

@@ -1,4 +1,4 @@
-"""What a person does with the list: names, folders, pins, the archive, tags, copies, the trash, the search."""
+"""Actions of a person in the list: names, folders, pins, archive, tags, copies, trash and search."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -100,8 +100,8 @@ async def _known_word(world: World) -> tuple[str, str]:
     """Return a word, and the id of a conversation that has it."""
     id_ = await world.some_id()
     tree = await world.engine.store.load_tree(id_)
-    words = WORD.findall(" ".join([tree.title, *(node.message.text for node in tree.messages)]))
-    return id_, world.chance.choice(words) if words else ""
+    candidates = WORD.findall(" ".join([tree.title, *(node.message.text for node in tree.messages)]))
+    return id_, world.chance.choice(candidates) if candidates else ""
 
 
 async def check(world: World) -> None:
@@ -114,7 +114,7 @@ async def compact_all(world: World) -> None:
 
 
 async def place(world: World) -> None:
-    """Several into a folder, to the top, pinned, archived, tagged; now and then it is undone."""
+    """Move, pin, archive or tag several conversations at once; sometimes undo it."""
     chance, store = world.chance, world.engine.store
     ids = await world.ids() or [await world.some_id()]
     ids = chance.sample(ids, min(len(ids), chance.randrange(1, 5)))
@@ -128,8 +128,8 @@ async def place(world: World) -> None:
         "add_tags": chance.sample(WORDS, 2),
         "remove_tags": chance.sample(WORDS, 2),
     }
-    kept = chance.sample(sorted(drawn), chance.randrange(1, len(drawn) + 1))
-    changes = cast(PlacementChanges, {name: value for name, value in drawn.items() if name in kept})
+    chosen = chance.sample(sorted(drawn), chance.randrange(1, len(drawn) + 1))
+    changes = cast(PlacementChanges, {name: value for name, value in drawn.items() if name in chosen})
     await _change_together(
         world,
         dict(map(fact_of_placement, before)),
@@ -154,7 +154,7 @@ def _changed(placement: Placement, changes: PlacementChanges) -> Placement:
 
 
 async def _change_together(world: World, before: Facts, after: Facts, change: Awaitable[object]) -> None:
-    """Await what changes these facts in one transaction."""
+    """Await an operation that changes these facts in one transaction."""
     world.confirm(before)
     world.intend_together({name: value for name, value in after.items() if before[name] != value})
     await change
@@ -181,8 +181,8 @@ async def edit_folder(world: World) -> None:
 
 async def move_folder(world: World) -> None:
     folder = await _some_folder(world)
-    others = [each for each in await world.engine.store.folders.all() if each.id != folder.id]
-    new = replace(folder, parent=world.chance.choice([None, *(each.id for each in others)]))
+    other_folders = [other for other in await world.engine.store.folders.all() if other.id != folder.id]
+    new = replace(folder, parent=world.chance.choice([None, *(other.id for other in other_folders)]))
     change = world.engine.store.folders.move(folder.id, new.parent)
     with suppress(WrongUse):  # into itself, or too deep
         await _change_folder(world, folder, new, change)
@@ -194,15 +194,17 @@ async def _change_folder(world: World, before: Folder, after: Folder, change: Aw
 
 
 async def delete_folder(world: World) -> None:
-    """What is in it comes into the one above."""
+    """Delete a folder, whose contents move to its parent."""
     store, folder = world.engine.store, await _some_folder(world)
-    within = [each for each in await store.folders.all() if each.parent == folder.id]
+    within = [child for child in await store.folders.all() if child.parent == folder.id]
     ids = [*await world.ids(), *await world.ids(in_trash=True)]
     placed = [placement for placement in await store.placements.of(ids) if placement.folder == folder.id]
     before: dict[str, str | None] = dict(map(fact_of_placement, placed))
-    before |= {f"folder/{each.id}": value_of_folder(each) for each in (folder, *within)}
-    after: dict[str, str | None] = dict(fact_of_placement(replace(each, folder=folder.parent)) for each in placed)
-    after |= {f"folder/{each.id}": value_of_folder(replace(each, parent=folder.parent)) for each in within}
+    before |= {f"folder/{member.id}": value_of_folder(member) for member in (folder, *within)}
+    after: dict[str, str | None] = dict(
+        fact_of_placement(replace(placement, folder=folder.parent)) for placement in placed
+    )
+    after |= {f"folder/{child.id}": value_of_folder(replace(child, parent=folder.parent)) for child in within}
     await _change_together(world, before, after | {f"folder/{folder.id}": None}, store.folders.delete(folder.id))
 
 
@@ -233,8 +235,8 @@ async def merge(world: World) -> None:
     latest = max(sorted(records, key=lambda record: record.created_at), key=lambda record: record.updated_at)
     like = trees[records.index(latest)]
     nodes = [node for tree in trees for node in (*tree.branch(), None)]
-    whole = like.model_copy(update={"messages": nodes})
-    world.announce(whole_of(whole, latest.endpoint_id))
+    expected = like.model_copy(update={"messages": nodes})
+    world.announce(whole_of(expected, latest.endpoint_id))
     world.copy_words([*(message.text for tree in trees for message in tree.branch()), *(tree.title for tree in trees)])
     merged = await merge_conversations(world.engine, ids, str)
     world.confirm({f"place/{merged}": "list"})

@@ -1,12 +1,12 @@
 """Pairs of real processes on one conversation, some of them killed: `python -m tests.soak owners --pairs 200 --seed 1`.
 
-Each pair takes two of: the window, `ask` in a new conversation, `ask --continue`; on one data folder, by its own path,
-by a symbolic link or by a bind mount. In the window sits a person who sends a prompt half of the time and allows every
-call that waits, also one that a killed window left. A scripted server on loopback asks in every run for a command that
-adds a line to a file, and then says something. After each pair, when both are gone, one more `ask --continue` opens
-every conversation whose run was left open, so that it is recovered, and then it is counted: no effect twice, at most
-one start and exactly one result for every call, prompts and answers in turn, one end for every run and nothing behind
-it, no number of an event twice or left out, every answer that a process printed whole in the history.
+Each pair consists of two of these: the window, `ask` in a new conversation, `ask --continue`. They work on one data
+folder, by its own path, a symbolic link or a bind mount. The person in the window sends a prompt half of the time and
+allows every waiting call, also one that a killed window left. In each run the scripted server on loopback calls a
+command that adds a line to a file, and then answers. When both processes have ended, another `ask --continue` opens
+every conversation with an unfinished run to recover it. Then these must hold: no effect happened twice; each call
+started at most once and has exactly one result; prompts and answers alternate; each run ended once, with no event after
+its end; no event number is repeated or missing; and every answer that a process printed is whole in the history.
 """
 
 import argparse
@@ -39,15 +39,15 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("ask", "continue", "continue", "window")
 PATHS = ("data", "link", "mounted")
 LIMIT = 240.0
-"""Seconds until a process that does not end is a fault; the machine may be loaded."""
+"""Seconds after which a process that has not ended is a fault; the machine may be loaded."""
 
 _PIECES = "('content_delta', 'thinking_delta', 'tool_args_delta', 'tool_progress')"
 _MOUNT = 'mount --bind "$0" "$1" && shift && exec "$@"'
 
 
 @dataclass
-class Told:
-    """What came of the pairs."""
+class Report:
+    """The results of all pairs."""
 
     pairs: int = 0
     killed: int = 0
@@ -58,13 +58,13 @@ class Told:
     effects: int = 0
     recovered: int = 0
     allowed: int = 0
-    """By a person in a window."""
+    """Calls that a person allowed in a window."""
     kinds: Counter[str] = field(default_factory=Counter[str])
     faults: list[str] = field(default_factory=list[str])
 
 
 class Server:
-    """Asks for one command in every run, which writes a word that it never says again; then answers with it."""
+    """Calls one command in each run, which writes a unique word, and then answers with that word."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -77,26 +77,28 @@ class Server:
         last = request.json["messages"][-1]
         self._count += 1
         if last["role"] == "tool":
-            words = [
+            parts = [
                 chunk({"content": f"w{self._count} "}),
                 chunk({"content": f"end{self._count}"}),
                 chunk(finish="stop"),
             ]
-            pieces = [sse(each, done=False) for each in words[:-1]]
-            return Reply([*pieces, sse(words[-1])])
+            pieces = [sse(part, done=False) for part in parts[:-1]]
+            return Reply([*pieces, sse(parts[-1])])
         line = f"sleep {self._chance.choice((0, 0, 0.2))}; echo t{self._count} >> effects.txt"
         call = {"name": "run_command", "arguments": json.dumps({"command": line})}
-        made = {"index": 0, "id": f"call_{self._count}", "type": "function", "function": call}
-        return Reply(sse(chunk({"content": "I look. "}), chunk({"tool_calls": [made]}), chunk(finish="tool_calls")))
+        tool_call = {"index": 0, "id": f"call_{self._count}", "type": "function", "function": call}
+        return Reply(
+            sse(chunk({"content": "I look. "}), chunk({"tool_calls": [tool_call]}), chunk(finish="tool_calls"))
+        )
 
 
 class World:
-    """A data folder with its three paths, and the processes of one pair after the other."""
+    """A data folder with three paths that lead to it, and the pairs of processes that work on it in turn."""
 
-    def __init__(self, folder: Path, server: str, chance: random.Random, told: Told) -> None:
+    def __init__(self, folder: Path, server: str, chance: random.Random, report: Report) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self.told = told
+        self.report = report
         self._chance = chance
         self._printed: list[str] = []
         self._effects = self._runs = self._calls = 0
@@ -112,22 +114,22 @@ class World:
         await PreferencesFile(self.data).save(self._preferences)
 
     async def pair(self) -> None:
-        """Two at once; some are killed at some moment. Then what they left is recovered, and all of it is looked at."""
-        known = await self._conversations()
-        kinds = [self._chance.choice(KINDS if known else ("ask", "window")) for _ in range(2)]
-        id_ = self._chance.choice(known) if known else ""
+        """Run two processes at once and kill some of them; then recover unfinished runs and check everything."""
+        existing = await self._conversations()
+        kinds = [self._chance.choice(KINDS if existing else ("ask", "window")) for _ in range(2)]
+        id_ = self._chance.choice(existing) if existing else ""
         await asyncio.gather(*(self._live(kind, id_) for kind in kinds))
-        self.told.pairs += 1
-        self.told.kinds["+".join(sorted(kinds))] += 1
+        self.report.pairs += 1
+        self.report.kinds["+".join(sorted(kinds))] += 1
         await self.check()
 
     async def check(self) -> None:
-        """Recover what was left open, and count."""
+        """Recover unfinished runs, and check what is stored."""
         for id_ in await self._conversations(open_only=True):
             ended = await self._run("continue", "data", id_, None)
-            self.told.recovered += 1
+            self.report.recovered += 1
             if ended != 0:
-                self.told.faults.append(f"{id_} is not recovered: {ended}")
+                self.report.faults.append(f"{id_} is not recovered: {ended}")
         await self._count()
 
     async def _live(self, kind: str, id_: str) -> None:
@@ -138,14 +140,14 @@ class World:
         await self._run(kind, self._chance.choice(self._changed_paths), id_, kill_after)
 
     async def _run(self, kind: str, path: str, id_: str, kill_after: float | None) -> int | None:
-        """One process; its exit code, None when it was killed."""
-        place = ["--data-dir", str(self.folder / path)]
+        """Run one process; return its exit code, None if it was killed."""
+        data_options = ["--data-dir", str(self.folder / path)]
         work = ["--workspace", str(self.folder / "work"), "--approve", "always", "--tools", "all", "--jsonl"]
         more = ["--continue", id_] if kind == "continue" else []
-        words = ["-m", "desktop_agent", "ask", *place, *work, *more, "go"]
+        arguments = ["-m", "desktop_agent", "ask", *data_options, *work, *more, "go"]
         if kind == "window":
             prompt = self._chance.choice(("", "go"))
-            words = ["-m", "tests.soak.driven_window", "--prompt", prompt, *place]
+            arguments = ["-m", "tests.soak.driven_window", "--prompt", prompt, *data_options]
         mount = [
             "unshare",
             "--map-root-user",
@@ -159,7 +161,7 @@ class World:
         process = await asyncio.create_subprocess_exec(
             *(mount if path == "mounted" else []),
             sys.executable,
-            *words,
+            *arguments,
             cwd=ROOT,
             env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
             stdin=asyncio.subprocess.DEVNULL,
@@ -171,65 +173,65 @@ class World:
         if not done:
             process.kill()
             if kill_after is None:
-                self.told.faults.append(f"{kind} did not end")
-            self.told.killed += 1
+                self.report.faults.append(f"{kind} did not end")
+            self.report.killed += 1
         out, err = await talking
         self._note(kind, process.returncode, out.decode(), err.decode(), is_killed=not done)
         return process.returncode if done else None
 
     def _note(self, kind: str, code: int | None, out: str, err: str, *, is_killed: bool) -> None:
         if "Traceback" in err:
-            self.told.faults.append(f"{kind}: {err[-2000:]}")
+            self.report.faults.append(f"{kind}: {err[-2000:]}")
         if kind == "window":
-            self.told.allowed += out.splitlines().count(json.dumps(PRESSED_ALLOW))
+            self.report.allowed += out.splitlines().count(json.dumps(PRESSED_ALLOW))
             return
         if is_killed:
             return
         if code == 0:
-            self.told.answered += 1
+            self.report.answered += 1
             lines = [json.loads(line) for line in out.splitlines()]
-            said = "".join(each.get("text", "") for each in lines if each["type"] == "content_delta")
-            self._printed.append(said)
+            answer = "".join(event.get("text", "") for event in lines if event["type"] == "content_delta")
+            self._printed.append(answer)
         elif "is being worked on by" in err or "in use by another program" in err:
-            self.told.refused += 1
+            self.report.refused += 1
         else:
-            self.told.faults.append(f"{kind} ended with {code}: {err[-500:]}")
+            self.report.faults.append(f"{kind} ended with {code}: {err[-500:]}")
 
     async def _conversations(self, *, open_only: bool = False) -> list[str]:
         if not (self.data / "conversations.sqlite3").exists():
             return []
         store = await Store.open(self.data)
         try:
-            ids = [each.id for each in await store.list_conversations()]
+            ids = [record.id for record in await store.list_conversations()]
             return [id_ for id_ in ids if not open_only or (await store.load(id_)).journal]
         finally:
             await store.close()
 
     async def _count(self) -> None:
-        faults = self.told.faults
+        faults = self.report.faults
         effects = (
             Counter((self.folder / "work" / "effects.txt").read_text().split()) if self._has_effects else Counter()
         )
         faults += [f"{token} took effect {count} times" for token, count in effects.items() if count > 1]
-        self.told.effects += sum(effects.values()) - self._effects
+        self.report.effects += sum(effects.values()) - self._effects
         self._effects = sum(effects.values())
         if not (self.data / "conversations.sqlite3").exists():
             return
         store = await Store.open(self.data)
         try:
-            histories = [(await store.load(each.id)).messages for each in await store.list_conversations()]
+            histories = [(await store.load(record.id)).messages for record in await store.list_conversations()]
         finally:
             await store.close()
         for history in histories:
             faults += _faults_of(history)
-        answers = {_answered(history, at) for history in histories for at in range(len(history))}
-        faults += [f"printed and not kept: {said!r}" for said in self._printed if said not in answers]
+        answers = {_answered(history, index) for history in histories for index in range(len(history))}
+        faults += [f"printed and not kept: {answer!r}" for answer in self._printed if answer not in answers]
         with closing(connect(self.data / "conversations.sqlite3")) as database:
-            runs, calls, found = _journal_faults(database)
-        self.told.runs += runs - self._runs
-        self.told.calls += calls - self._calls
+            runs, calls, journal_faults = _journal_faults(database)
+        self.report.runs += runs - self._runs
+        self.report.calls += calls - self._calls
         self._runs, self._calls = runs, calls
-        faults += found
+        faults += journal_faults
 
     @property
     def _has_effects(self) -> bool:
@@ -241,18 +243,18 @@ def _can_mount(folder: Path) -> bool:
     return subprocess.run([*mount, "true"], capture_output=True, check=False).returncode == 0
 
 
-def _answered(history: tuple[Message, ...], at: int) -> str:
-    """All that was said from a prompt to the next one."""
-    said = ""
-    for message in history[at + 1 :]:
+def _answered(history: tuple[Message, ...], index: int) -> str:
+    """Return the text of all answers between this prompt and the next one."""
+    answer = ""
+    for message in history[index + 1 :]:
         if message.role is Role.USER:
             break
-        said += message.text if message.role is Role.ASSISTANT else ""
-    return said
+        answer += message.text if message.role is Role.ASSISTANT else ""
+    return answer
 
 
 def _faults_of(history: tuple[Message, ...]) -> list[str]:
-    """Results without a call, calls without one result, two prompts in a row that were both answered, ids twice."""
+    """Return faults: calls and results that do not match, two answered prompts in a row, repeated ids."""
     faults: list[str] = []
     ids = Counter(message.id for message in history)
     faults += [f"message {id_} {count} times" for id_, count in ids.items() if count > 1]
@@ -268,7 +270,7 @@ def _faults_of(history: tuple[Message, ...]) -> list[str]:
 
 
 def _journal_faults(database: Any) -> tuple[int, int, list[str]]:
-    """How many runs and calls there are, and what is wrong with them."""
+    """Return the number of runs and of calls, and the faults in their events."""
     faults: list[str] = []
     calls: set[str] = set()
     runs = database.execute("SELECT number, id, finished FROM runs").fetchall()
@@ -281,7 +283,7 @@ def _journal_faults(database: Any) -> tuple[int, int, list[str]]:
         if not finished or kinds.count("run_finished") != 1 or kinds[-1] != "run_finished":
             faults.append(f"run {run_id} ends {kinds.count('run_finished')} times, and with {kinds[-1:]}")
         for kind in ("tool_started", "tool_finished"):
-            ids = [_call_of(json.loads(event)) for _, each, event in rows if each == kind]
+            ids = [_call_of(json.loads(event)) for _, event_type, event in rows if event_type == kind]
             calls.update(ids)
             faults += [f"{kind} of {id_} {count} times" for id_, count in Counter(ids).items() if count > 1]
         faults += _gaps(run_id, [(row & 0xFFFFFFFF, kind) for row, kind, _ in rows])
@@ -293,8 +295,8 @@ def _call_of(event: dict[str, Any]) -> str:
 
 
 def _gaps(run_id: str, rows: list[tuple[int, str]]) -> list[str]:
-    """Numbers that are missing. Pieces of text have none of their own any more: they may stand between an answer's
-    beginning and its end."""
+    """Return gaps in the numbers of events. Numbers may be missing where text deltas, which are not stored, stood
+    between the beginning and the end of an answer."""
     faults: list[str] = []
     before, kind_before = 0, ""
     for seq, kind in rows:
@@ -313,11 +315,11 @@ def _gaps(run_id: str, rows: list[tuple[int, str]]) -> list[str]:
     return faults
 
 
-async def several(folder: Path, count: int, told: Told, server: str) -> None:
-    """`count` `ask --continue` at once on one conversation: each answers or is refused."""
+async def several(folder: Path, count: int, report: Report, server: str) -> None:
+    """Run `ask --continue` `count` times at once on one conversation: each answers or is refused."""
     chance = random.Random(0)
     (folder / "several").mkdir()
-    world = World(folder / "several", server, chance, told)
+    world = World(folder / "several", server, chance, report)
     await world.prepare()
     await world._run("ask", "data", "", None)
     [id_] = await world._conversations()
@@ -325,42 +327,42 @@ async def several(folder: Path, count: int, told: Told, server: str) -> None:
     await world.check()
 
 
-async def live(pairs: int, seed: int, *, at_once: int = 10, tell: Any = print) -> Told:
-    """All of it in a folder of its own."""
-    chance, told = random.Random(seed), Told()
+async def live(pairs: int, seed: int, *, at_once: int = 10, tell: Any = print) -> Report:
+    """Run all pairs in a temporary folder, which is kept if there were faults."""
+    chance, report = random.Random(seed), Report()
     server = Server(chance)
     folder = Path(tempfile.mkdtemp(prefix="owners-"))
-    began = time.monotonic()
+    started = time.monotonic()
     try:
         async with Loopback(choose=server.reply, judged=False) as loopback:
             world: World | None = None
             for number in range(pairs):
                 if world is None or number % 20 == 0:
                     (folder / str(number)).mkdir()
-                    world = World(folder / str(number), loopback.url, chance, told)
+                    world = World(folder / str(number), loopback.url, chance, report)
                     await world.prepare()
                 await world.pair()
-                if told.faults:
+                if report.faults:
                     break
                 if (number + 1) % 10 == 0:
-                    tell(f"{time.monotonic() - began:.0f} s: {told}")
-            if at_once and not told.faults:
-                await several(folder, at_once, told, loopback.url)
+                    tell(f"{time.monotonic() - started:.0f} s: {report}")
+            if at_once and not report.faults:
+                await several(folder, at_once, report, loopback.url)
     finally:
-        if not told.faults:
+        if not report.faults:
             shutil.rmtree(folder, ignore_errors=True)
         else:
             tell(f"the data is in {folder}")
-    return told
+    return report
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong."""
+    """Return 0 if there were no faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak owners", description="Pairs of processes")
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    asked = parser.parse_args(argv)
-    print(f"seed {asked.seed}, {asked.pairs} pairs", flush=True)
-    told = asyncio.run(live(asked.pairs, asked.seed, tell=lambda line: print(line, flush=True)))
-    print(told)
-    return 1 if told.faults else 0
+    arguments = parser.parse_args(argv)
+    print(f"seed {arguments.seed}, {arguments.pairs} pairs", flush=True)
+    report = asyncio.run(live(arguments.pairs, arguments.seed, tell=lambda line: print(line, flush=True)))
+    print(report)
+    return 1 if report.faults else 0

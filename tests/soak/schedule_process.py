@@ -2,9 +2,9 @@
 
     python -m tests.soak.schedule_process DATA URL
 
-Each line on the standard input begins one; it is forked off here, so that the program is loaded once. It says its
-number on the standard output when its scheduler begins to work. Its clock runs many times as fast as the real one, and
-is set by a file in the folder above the data: so many seconds are added to it from then on.
+Each line on standard input starts one, which is forked, so that the program is loaded only once. It prints its process
+id to standard output when its scheduler starts. Its clock is many times as fast as the real one, and can be set by a
+file in the parent of the data folder, which holds the seconds to add.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledR
 from desktop_agent.types.spending import BudgetReached
 
 SPEED = 60.0
-"""A minute in a second."""
+"""The fast clock passes a minute in each second."""
 
 
 def fast_clock(folder: Path) -> Clock:
@@ -38,7 +38,7 @@ def fast_clock(folder: Path) -> Clock:
 
 
 class Silent:
-    """Hears what the scheduler tells."""
+    """Receives the events of the scheduler."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -67,7 +67,7 @@ async def live(data: Path, url: str) -> None:
 
 
 def main(data: Path, url: str) -> None:
-    # Nobody waits for the dead.
+    # Killed processes need not be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for _ in sys.stdin.buffer.raw:
         if os.fork() == 0:

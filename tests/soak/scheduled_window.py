@@ -56,10 +56,10 @@ class Person(QObject):
         self._app = app
         self._button = button
         timer = QTimer(self)
-        timer.timeout.connect(self._look)
+        timer.timeout.connect(self._check_windows)
         timer.start(_EVERY_MS)
 
-    def _look(self) -> None:
+    def _check_windows(self) -> None:
         windows = [window for window in self._app.topLevelWidgets() if window.isVisible()]
         any(self._decide(window) for window in windows) or any(self._choose(window) for window in windows) or any(
             self._open_inbox(window) for window in windows

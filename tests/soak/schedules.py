@@ -1,11 +1,11 @@
 """Kills, stops and set clocks while scheduled prompts run: `python -m tests.soak schedules --kills 200 --seed 1`.
 
-One process or two, with the real engine and the real scheduler, run prompts of every kind on one data folder, with a
-model server on loopback and a clock that runs sixty times as fast. At some moment all are killed; now and then one is
-stopped for a while and goes on, or the clock is set, forward or back. Then it is counted: every prompt that is stored
-belongs to one run and every run has at most one; the server was asked at most once for each run; no run began before
-its time, or later than was chosen; nothing that was claimed was forgotten; and at the end, left alone, every prompt
-has run for its newest time.
+One or two processes with the real engine and scheduler run prompts of every kind on one data folder, with a model
+server on loopback and a clock that is sixty times as fast. At a random moment all are killed; sometimes one is stopped
+for a while and continued, or the clock is set forward or back. Then these must hold: every stored prompt belongs to one
+run, and every run has at most one; the server got at most one request for each run; no run started before its time or
+later than allowed; no claimed run was forgotten; and at the end, when a process works undisturbed, every prompt has run
+for its latest time.
 """
 
 import argparse
@@ -35,16 +35,16 @@ from tests.soak.stored_runs import find_lost, find_repeated
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 120.0
-"""Seconds until a process that does not begin is a fault; the machine may be loaded."""
+"""Seconds after which a process that has not started is a fault; the machine may be loaded."""
 _SLACK = timedelta(seconds=SPEED * 3)
-"""By so much of the fast clock a loaded machine may claim late."""
+"""How late, by the fast clock, a loaded machine may claim a run."""
 _SETTLING = 10.0
 _SETTLED = timedelta(seconds=SPEED * (_SETTLING - 2))
 _ZONE = ZoneInfo("Europe/Berlin")
 
 
 @dataclass
-class Told:
+class Report:
     """What came of it."""
 
     kills: int = 0
@@ -57,7 +57,7 @@ class Told:
 
 
 def prompts(start: datetime) -> list[ScheduledPrompt]:
-    """Prompts of every kind, which differ by their texts."""
+    """Return prompts of every kind, which differ in their texts."""
     return [
         ScheduledPrompt(title="a", prompt="prompt-a", timing=Interval(minutes=1, start=start)),
         ScheduledPrompt(title="b", prompt="prompt-b", timing=Cron(line="* * * * *"), target="same"),
@@ -68,7 +68,7 @@ def prompts(start: datetime) -> list[ScheduledPrompt]:
 
 
 class Server:
-    """Answers at once or after a moment, and counts what it was asked."""
+    """Answers at once or after a delay, and counts the requests by their texts."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -88,11 +88,11 @@ class Server:
 
 
 class Trial:
-    """One data folder, and the processes on it."""
+    """One data folder, and the processes that work on it."""
 
-    def __init__(self, folder: Path, url: str, chance: random.Random, told: Told) -> None:
+    def __init__(self, folder: Path, url: str, chance: random.Random, report: Report) -> None:
         self._folder, self._data, self._url = folder, folder / "data", url
-        self._chance, self._told = chance, told
+        self._chance, self._report = chance, report
         self._jumped = 0.0
         self._lives: Any = None
         """The process from which the others are forked."""
@@ -108,13 +108,13 @@ class Trial:
         await store.close()
 
     async def kill_once(self) -> None:
-        """Let one process or two work for a while, and kill them."""
+        """Let one or two processes work for a while, and kill them."""
         count = 2 if self._chance.random() < 0.3 else 1
         pids = [await self._start() for _ in range(count)]
-        self._told.pairs += count == 2
+        self._report.pairs += count == 2
         await asyncio.sleep(self._chance.random() * 1.2)
         if self._chance.random() < 0.15:
-            self._told.stops += 1
+            self._report.stops += 1
             os.kill(pids[0], signal.SIGSTOP)
             await asyncio.sleep(self._chance.random() * 4)
             os.kill(pids[0], signal.SIGCONT)
@@ -122,31 +122,31 @@ class Trial:
         if self._chance.random() < 0.15:
             self._jump(self._chance.choice((-3600.0, -240.0, 240.0, 7200.0)))
             await asyncio.sleep(self._chance.random())
-        self._told.kills += count
+        self._report.kills += count
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         if self._chance.random() < 0.3:
             await asyncio.sleep(self._chance.random() * 4)
 
     async def settle(self) -> None:
-        """Leave one process alone until each prompt has run for its newest time; tell which never did."""
+        """Let one process work until each prompt has run for its latest time; report those that never do."""
         await self._start()
         await asyncio.sleep(_SETTLING)
         until = time.monotonic() + LIMIT
         while (lost := self._lost()) and time.monotonic() < until:
             await asyncio.sleep(1)
-        self._told.faults += lost
+        self._report.faults += lost
 
     async def close(self) -> None:
-        """End the last process too, and tell what they have complained of."""
+        """End the last process too, and report the errors that the processes printed."""
         if self._lives is not None:
             os.killpg(self._lives.pid, signal.SIGKILL)
             _, error = await self._lives.communicate()
             if error:
-                self._told.faults.append(error.decode()[-2000:])
+                self._report.faults.append(error.decode()[-2000:])
 
     def _jump(self, seconds: float) -> None:
-        self._told.jumps += 1
+        self._report.jumps += 1
         self._jumped += seconds
         unfinished = self._folder / "jump.new"
         unfinished.write_text(str(self._jumped))
@@ -161,7 +161,9 @@ class Trial:
             return int(await self._lives.stdout.readline())
 
     async def _start_lives(self) -> Any:
-        places = {f"XDG_{name}_HOME": str(self._folder / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        folders = {
+            f"XDG_{name}_HOME": str(self._folder / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")
+        }
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -172,7 +174,7 @@ class Trial:
             env={
                 **os.environ,
                 "HOME": str(self._folder),
-                **places,
+                **folders,
                 "TZ": _ZONE.key,
                 "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
             },
@@ -187,55 +189,55 @@ class Trial:
             now = fast_clock(self._folder).now()
             return [*find_lost(db, now - _SETTLED, now, _SLACK, _ZONE)]
 
-    def judge(self, asked: Counter[str]) -> None:
+    def judge(self, request_counts: Counter[str]) -> None:
         with closing(connect(self._data / "conversations.sqlite3")) as db:
-            self._told.faults += find_repeated(db, asked, _ZONE)
+            self._report.faults += find_repeated(db, request_counts, _ZONE)
             rows = db.execute("SELECT CASE state WHEN 'ended' THEN result ELSE state END FROM schedule_runs").fetchall()
-        self._told.runs = Counter(str(row[0]) for row in rows)
-        self._told.asked = sum(asked.values())
+        self._report.runs = Counter(str(row[0]) for row in rows)
+        self._report.asked = sum(request_counts.values())
 
 
-async def live(kills: int, seed: int, tell: Callable[[str], object] = print) -> Told:
-    """All of it in a folder of its own, which stays where something was wrong."""
-    chance, told = random.Random(seed), Told()
-    folder, began = Path(tempfile.mkdtemp(prefix="schedules-")), time.monotonic()
+async def live(kills: int, seed: int, tell: Callable[[str], object] = print) -> Report:
+    """Run everything in a temporary folder, which is kept if there were faults."""
+    chance, report = random.Random(seed), Report()
+    folder, started = Path(tempfile.mkdtemp(prefix="schedules-")), time.monotonic()
     server = Server(chance)
     async with Loopback(choose=server.reply, judged=False) as loopback:
-        trial = Trial(folder, loopback.url, chance, told)
+        trial = Trial(folder, loopback.url, chance, report)
         await trial.prepare()
         rounds = 0
-        while told.kills < kills and not told.faults:
+        while report.kills < kills and not report.faults:
             await trial.kill_once()
             rounds += 1
             if rounds % 10 == 0:
                 trial.judge(server.asked)
-                tell(f"{told.kills} kills, {sum(told.runs.values())} runs, {time.monotonic() - began:.0f} s")
-        if not told.faults:
+                tell(f"{report.kills} kills, {sum(report.runs.values())} runs, {time.monotonic() - started:.0f} s")
+        if not report.faults:
             await trial.settle()
             trial.judge(server.asked)
         await trial.close()
-    if told.faults:
+    if report.faults:
         tell(f"the data is in {folder}")
     else:
         with suppress(OSError):
             shutil.rmtree(folder)
-    return told
+    return report
 
 
 def main(argv: list[str]) -> int:
-    """0 when nothing was wrong."""
+    """Return 0 if there were no faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak schedules", description="Kills while prompts run")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    wanted = parser.parse_args(argv)
-    print(f"seed {wanted.seed}, {wanted.kills} kills", flush=True)
-    told = asyncio.run(live(wanted.kills, wanted.seed, lambda line: print(line, flush=True)))
-    for name, count in told.runs.most_common():
+    arguments = parser.parse_args(argv)
+    print(f"seed {arguments.seed}, {arguments.kills} kills", flush=True)
+    report = asyncio.run(live(arguments.kills, arguments.seed, lambda line: print(line, flush=True)))
+    for name, count in report.runs.most_common():
         print(f"  {count:5} {name}")
     print(
-        f"{told.kills} kills, {told.pairs} times two processes, {told.stops} stops, {told.jumps} set clocks;"
-        f" the model was asked {told.asked} times; {len(told.faults)} faults"
+        f"{report.kills} kills, {report.pairs} times two processes, {report.stops} stops, {report.jumps} set clocks;"
+        f" the model was asked {report.asked} times; {len(report.faults)} faults"
     )
-    for fault in told.faults[:40]:
+    for fault in report.faults[:40]:
         print(f"  {fault}")
-    return 1 if told.faults else 0
+    return 1 if report.faults else 0

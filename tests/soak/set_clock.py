@@ -1,4 +1,4 @@
-"""A clock for other processes that runs fast and can be set, by libfaketime. The machine's own clock stays as it is."""
+"""A fast clock for other processes that can be set, by libfaketime. The machine's own clock is not changed."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ def find_library(folder: Path | None = None) -> Path | None:
 
 
 class SetClock:
-    """Begins at `start`. While `run` runs it goes on, in steps, at `speed` times the pace of the machine's.
+    """A clock that begins at `start`. While `run` runs, it advances in steps, `speed` times as fast as the machine's.
 
     Timers of the processes, which ask the monotonic clock, keep the machine's pace, as with a clock that is set.
     """
@@ -34,19 +34,19 @@ class SetClock:
         self._write()
 
     def environment(self, zone: str) -> dict[str, str]:
-        """Return what a process needs in its environment to have this clock, and a clock on the wall in `zone`."""
+        """Return the environment variables that give a process this clock and the time zone `zone`."""
         return {
             "LD_PRELOAD": str(self._library),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            # The file has a decimal point.
+            # libfaketime expects a decimal point in the file.
             "LC_ALL": "C.UTF-8",
             "TZ": zone,
         }
 
     def now(self) -> datetime:
-        """Return what the processes see."""
+        """Return the time that the processes see."""
         return datetime.fromtimestamp(time.time() + self._written, UTC)
 
     def jump(self, seconds: float) -> None:
@@ -55,12 +55,12 @@ class SetClock:
         self._write()
 
     def set_speed(self, speed: float) -> None:
-        """Go on at another pace from now on."""
+        """Change the pace from now on."""
         self._write()
         self._ahead, self._began, self._speed = self._written, time.monotonic(), speed
 
     async def run(self) -> None:
-        """Let it go on until cancelled."""
+        """Advance the clock until cancelled."""
         while True:
             self._write()
             await asyncio.sleep(_EVERY)

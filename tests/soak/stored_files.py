@@ -1,4 +1,4 @@
-"""What the files of a data folder say for themselves, after a kill: by SQLite's own check, and byte by byte."""
+"""Checks of the files of a data folder after a kill: by SQLite's own check, and byte by byte."""
 
 import shutil
 import sqlite3
@@ -23,7 +23,7 @@ _LEFT_OVER = """
 
 
 def find_damage(data: Path) -> Iterator[str]:
-    """Yield what is wrong in copies of the databases: a look at what a killed process left would change it."""
+    """Yield the damage in copies of the databases, as opening what a killed process left would change it."""
     with tempfile.TemporaryDirectory() as folder:
         for name in (DATABASE_NAME, INDEX_NAME):
             for path in data.glob(f"{name}*"):
@@ -39,14 +39,14 @@ def _find_damage_in(path: Path) -> Iterator[str]:
             yield f"{path.name}: {result[:3]}"
         has_tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if path.name == DATABASE_NAME and has_tables:
-            left = database.execute(_LEFT_OVER).fetchone()
-            if any(left):
-                yield f"rows of what is gone: {left}"
+            leftovers = database.execute(_LEFT_OVER).fetchone()
+            if any(leftovers):
+                yield f"rows of what is gone: {leftovers}"
 
 
 def find_words(data: Path, words: Collection[str]) -> Iterator[str]:
-    """Yield the files that have one of these words."""
+    """Yield a fault for each file that contains one of these words."""
     for path in sorted(data.rglob("*")):
         content = path.read_bytes() if path.is_file() else b""
-        if left := [word for word in words if word.encode() in content]:
-            yield f"of what was deleted for good {len(left)} words are in {path.name}: {left[:3]}"
+        if found_words := [word for word in words if word.encode() in content]:
+            yield f"of what was deleted for good {len(found_words)} words are in {path.name}: {found_words[:3]}"

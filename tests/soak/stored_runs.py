@@ -1,4 +1,4 @@
-"""What the database says of scheduled runs: what is there twice or too late, and what is not there."""
+"""Checks of scheduled runs in the database: repeated, late and missing ones."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ def read_prompts(db: Connection) -> dict[str, ScheduledPrompt]:
     return {prompt.id: prompt for prompt in prompts}
 
 
-def find_repeated(db: Connection, asked: Counter[str], zone: ZoneInfo) -> Iterator[str]:
-    """Yield what was made twice, or at another time than was chosen. `asked`: how often the model got each text."""
+def find_repeated(db: Connection, request_counts: Counter[str], zone: ZoneInfo) -> Iterator[str]:
+    """Yield runs that were made twice or at a wrong time. `request_counts`: how often the model got each text."""
     prompts = read_prompts(db)
     stored: Counter[str] = Counter(id_ for (id_,) in db.execute("SELECT id FROM messages WHERE role = 'user'"))
     sql = "SELECT schedule, slot, message, state, result, claimed_at FROM schedule_runs ORDER BY number"
@@ -42,13 +42,13 @@ def find_repeated(db: Connection, asked: Counter[str], zone: ZoneInfo) -> Iterat
         latest = GRACE if prompt.missed == "skip" and not _is_left_out(slot, zone) else _period(prompt)
         if late < timedelta(0) or (result != "missed" and late > latest):
             yield f"{prompt.title} {slot} was claimed {late} after its time"
-    for text, count in asked.items():
+    for text, count in request_counts.items():
         if count > begun[text]:
             yield f"the model was asked {count} times for {begun[text]} runs of {text}"
 
 
 def find_lost(db: Connection, since: datetime, now: datetime, slack: timedelta, zone: ZoneInfo) -> Iterator[str]:
-    """Yield what has not run, nor been skipped, though its newest time lay between `since` and `slack` before now.
+    """Yield prompts neither run nor skipped, though their latest time lay between `since` and `slack` before now.
 
     Between the two the clock was not set back.
     """
@@ -71,7 +71,7 @@ def find_lost(db: Connection, since: datetime, now: datetime, slack: timedelta, 
 
 
 def _newest(prompt: ScheduledPrompt, now: datetime, zone: ZoneInfo) -> datetime:
-    """Return the last time of a prompt that the clock on the wall has shown, reckoned without the scheduler."""
+    """Return the latest wall-clock time at which a prompt was due, computed without the scheduler."""
     wall = _wall(now, zone)
     match prompt.timing:
         case Interval(minutes=minutes, start=start):
@@ -106,6 +106,6 @@ def _slot_wall(slot: str, zone: ZoneInfo) -> datetime:
 
 
 def _is_left_out(slot: str, zone: ZoneInfo) -> bool:
-    """Return whether the clock on the wall left this time out: then it is due when it has passed."""
+    """Return whether the wall clock skipped this time, so that the prompt is due right after it."""
     moment = _slot_wall(slot, zone)
     return _wall(moment.replace(tzinfo=zone).astimezone(UTC), zone) != moment

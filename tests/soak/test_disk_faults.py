@@ -13,6 +13,6 @@ from tests.soak.disk_faults import live
 )
 @pytest.mark.timeout(600)
 def test_kills_and_faults_of_the_disk_lose_nothing_in_silence() -> None:
-    told = asyncio.run(live(3, 1, faults=("killed", "replaced", "truncated")))
-    assert told.faults == []
-    assert told.runs == 3
+    report = asyncio.run(live(3, 1, faults=("killed", "replaced", "truncated")))
+    assert report.faults == []
+    assert report.runs == 3

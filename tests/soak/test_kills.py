@@ -10,13 +10,13 @@ from tests.soak.kills import Ledger, live
 
 @pytest.mark.timeout(300)
 def test_kills_while_history_is_changed_lose_nothing_that_was_acknowledged() -> None:
-    told = asyncio.run(live(3, 7))
-    assert told.faults == []
-    assert sum(told.kills.values()) == 3
+    report = asyncio.run(live(3, 7))
+    assert report.faults == []
+    assert sum(report.kills.values()) == 3
 
 
 def judged(facts: dict[str, str | None], *lines: dict[str, Any]) -> list[str]:
-    """What is wrong when these lines were said, on top of a conversation in the list, and this is there."""
+    """Return the faults after these lines, with a conversation in the list, if the facts are these."""
     ledger = Ledger()
     ledger.note({"confirm": STORED})
     for line in lines:

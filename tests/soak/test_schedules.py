@@ -10,6 +10,6 @@ from tests.soak.schedules import live
 @pytest.mark.timeout(300)
 @pytest.mark.exhaustive
 def test_kills_while_scheduled_prompts_run_repeat_nothing_and_forget_nothing() -> None:
-    told = asyncio.run(live(4, 7))
-    assert told.faults == []
-    assert told.kills >= 4
+    report = asyncio.run(live(4, 7))
+    assert report.faults == []
+    assert report.kills >= 4
