@@ -172,7 +172,7 @@ async def test_what_the_next_build_runs_is_asked_about_after_content_from_outsid
             assert trial.asked == []
             return
         trial.assert_held_back()
-        assert "The content of “"reason
+        assert f"The content of “{path}” is run by" in trial.cards[-1].reason
 
 
 async def test_who_trusts_what_came_in_is_asked_about_builds_all_the_same(tmp_path: Path) -> None:

@@ -95,8 +95,11 @@ def test_the_hosts_of_a_command_are_listed_as_computers_write_them(view):
     hosts = ("a-b.test", "*.example.org:8443", "xn--pple-43d.com")
     preview = CommandPreview("pip install x", "/work", "Confined.", (), True, hosts)
     view.show_preview(preview)
-    hosts_text = "a-b.test\n*.example.org:8443\nxn--pple-43d.com (looks like “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
-    assert "The command can reach only these hosts:\n" in view._shown.accessible_text
+    hosts_text = (
+        "a-b.test\n*.example.org:8443\n"
+        "xn--pple-43d.com (looks like “аpple.com”, but “а” is U+0430 CYRILLIC SMALL LETTER A)"
+    )
+    assert f"The command can reach only these hosts:\n{hosts_text}" in view._shown.accessible_text
     assert "The command can reach only these hosts:" in shown_labels(view)
 
     view.show_preview(replace(preview, only_hosts=False))

@@ -68,7 +68,7 @@ def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, 
 
     preview_shown = asyncio.run(ask())
     assert isinstance(preview_shown, TextPreview)
-    assert str(preview_shown.text) == "The effect of this call cannot be shown ("
+    assert str(preview_shown.text) == f"The effect of this call cannot be shown ({kind})."
 
 
 def test_the_name_of_a_server_takes_no_look_at_the_arguments():

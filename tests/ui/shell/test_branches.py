@@ -227,7 +227,8 @@ def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on
         await run(screen, "Regenerate")
         await run(screen, "Regenerate")
         assert banner_texts(screen) == [
-            "Files that the other version changed stay as they are. What these tools did is not undone either: Run a command."
+            "Files that the other version changed stay as they are. What these tools did is not undone "
+            "either: Run a command."
         ]
         assert screen.find(QWidget, "Undo the files too…")
 
