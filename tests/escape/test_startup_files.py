@@ -59,7 +59,7 @@ async def test_it_is_never_written_unasked(setting: str, trick: str, tmp_path: P
         await trial.play()
         assert "first" in trial.started
         trial.assert_held_back()
-        assert ", without any confinement." in trial.cards[-1].reason
+        assert f"is run by {program}, without any confinement." in trial.cards[-1].reason
 
 
 @startup
