@@ -86,7 +86,7 @@ class Grammar:
     def _simple(self, level: int) -> str:
         parts: list[str] = []
         if self._chance(0.06):
-            parts.append(self._one("given" if self._chance(0.75) else "rarely_assigned"))
+            parts.append(self._one("assigned" if self._chance(0.75) else "rarely_assigned"))
             if self._chance(0.3):
                 return parts[0]
         if self._chance(0.02):

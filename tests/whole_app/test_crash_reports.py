@@ -26,7 +26,7 @@ def test_a_crash_is_told_of_once_and_its_report_holds_no_words(real_display, tmp
         screen.wait_says(SAYS)
         screen.press("Show report")
         screen.wait_for("Crash report")
-        screen.wait_says("Fatal Python error: Segmentation fault", "Desktop Agent ", "Qt 6.", "it is sent nowhere")
+        screen.wait_says("Fatal Python error: Segmentation fault", "Desktop Agent ", "Qt 6.", "it is not sent anywhere")
         report = (data / "last-crash-report.txt").read_text()
         assert "6 * 7" not in report
         screen.press("Copy")

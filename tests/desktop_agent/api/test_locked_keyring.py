@@ -34,7 +34,7 @@ exec "$@"
 """
 UNLOCKED = LOCKED.replace("shift 2", 'printf "pw" | gnome-keyring-daemon --replace --unlock >/dev/null\nshift 2')
 
-alone = test_secrets.alone
+alone = test_secrets.isolated_environment
 
 
 async def run(script: str, environment: Mapping[str, str], *command: str) -> tuple[int, str, str]:

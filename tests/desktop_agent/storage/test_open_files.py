@@ -93,7 +93,10 @@ async def test_a_log_that_was_removed_after_a_kill_is_told_once(tmp_path: Path) 
     with another_process(tmp_path) as child:
         kill(child)
         (tmp_path / f"{DATABASE_NAME}-wal").unlink()
-        assert f"“{DATABASE_NAME}-wal” was removed" in (await notices_of_opening(tmp_path))[0]
+        assert (
+            f"“{DATABASE_NAME}-wal”, which had the newest messages, was removed"
+            in (await notices_of_opening(tmp_path))[0]
+        )
     assert await notices_of_opening(tmp_path) == []
 
 

@@ -148,7 +148,8 @@ def _own_text(package: Distribution) -> str:
     texts: list[str] = []
     for path in sorted(package.files or (), key=str):
         is_metadata = any(part.endswith(".dist-info") for part in path.parts[:1])
-        if is_metadata and _TEXT_FILE.search(path.name):
+        # PEP 639 has a folder for them, with names of any kind.
+        if is_metadata and (path.parts[1:2] == ("licenses",) or _TEXT_FILE.search(path.name)):
             texts.append(_read(Path(str(path.locate()))))
     return "\n\n".join(text for text in dict.fromkeys(texts) if text)
 
