@@ -9,7 +9,7 @@ from desktop_agent.types.errors import Sentence, WrongUse
 
 MAX_PDF_BYTES = 30_000_000
 PDF_START = b"%PDF-"
-_LIMITS = WorkerLimits(memory=2_000_000_000, seconds=60.0, reads_files=False)
+_LIMITS = WorkerLimits(memory=2_000_000_000, seconds=60.0, reads_files=False, calls_libraries=True)
 _TIMEOUT = 90.0
 _COPY_TEXT = Sentence("Copy its text into the message, or attach pictures of its pages.")
 _ATTACH_PICTURES = Sentence("Attach pictures of its pages.")

@@ -36,7 +36,8 @@ _ORPHAN_FACTOR = 10
 class WorkerLimits:
     """Bytes of address space; processor seconds until the next answer, and for all answers to one call (0: any).
 
-    With `reads_files` it can read every file; it can never write one, connect, or start a program.
+    With `reads_files` it can read every file; it can never write one, connect, or start a program. With
+    `calls_libraries` it can call what it loaded before through ctypes.
     """
 
     memory: int
@@ -44,6 +45,7 @@ class WorkerLimits:
     call_seconds: float = 0.0
     reads_files: bool = True
     niceness: int = 0
+    calls_libraries: bool = False
 
 
 def encode_frame(value: object) -> bytes:
@@ -88,7 +90,7 @@ def _serve(task: str, limits: WorkerLimits) -> None:
     if prepare := getattr(module, "prepare", None):
         prepare()
     confine_worker(reads_files=limits.reads_files)
-    sys.addaudithook(_AuditHook(reads_files=limits.reads_files))
+    sys.addaudithook(_AuditHook(reads_files=limits.reads_files, calls_libraries=limits.calls_libraries))
     function, clock = getattr(module, name), _Clock(limits)
     # The input also ends when the process that started this is gone.
     with suppress(EOFError):
@@ -123,9 +125,12 @@ def _limit_resources(limits: WorkerLimits) -> None:
 class _AuditHook:
     """Refuses in Python what the kernel refuses, for systems whose kernel cannot."""
 
-    def __init__(self, *, reads_files: bool) -> None:
+    def __init__(self, *, reads_files: bool, calls_libraries: bool = False) -> None:
         self._reads_files = reads_files
         self._allowed = _HARMLESS | _READING if reads_files else _HARMLESS
+        if calls_libraries:
+            # From Python 3.14 on, each call is an event.
+            self._allowed |= {"ctypes.call_function"}
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not event.startswith(_REFUSED) or event in self._allowed:

@@ -19,7 +19,7 @@ import pytest
 
 from desktop_agent.processes import worker as module
 from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
-from desktop_agent.processes.worker_process import WorkerLimits, encode_frame, read_frame
+from desktop_agent.processes.worker_process import WorkerLimits, _AuditHook, encode_frame, read_frame
 from tests.desktop_agent.processes import worker_tasks
 from tests.frame.children import Children
 from tests.frame.patience import PATIENCE
@@ -281,6 +281,13 @@ def test_nobody_writes_connects_or_starts_and_only_some_may_read(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there the kernel refuses it")
+def test_libraries_are_called_only_where_that_is_the_task() -> None:
+    _AuditHook(reads_files=False, calls_libraries=True)("ctypes.call_function", ())
+    for event, calls_libraries in (("ctypes.call_function", False), ("ctypes.dlopen", True)):
+        with pytest.raises(PermissionError):
+            _AuditHook(reads_files=False, calls_libraries=calls_libraries)(event, ())
+
+
 @pytest.mark.parametrize("reads_files", [True, False])
 def test_the_kernel_lets_nobody_fork(made: list[Worker], reads_files: bool, new_children: Children) -> None:
     made.append(worker := worker_of("fork", replace(LIMITS, reads_files=reads_files)))
