@@ -279,7 +279,7 @@ def test_a_message_is_found_marked_with_the_program_and_opened_at_its_place(on_s
         assert bar.text() == "sets x"
         await until(lambda: bar.accessibleDescription() == "1 of 1")
         place = screen.conversation.index_of_message(hit.hit.message_id)
-        assert screen.window.page.transcript.finder._current == (place, 0)
+        await until(lambda: screen.window.page.transcript.finder._current == (place, 0))
 
     on_screen(work)
     assert files_of(home) == files_before
