@@ -134,8 +134,8 @@ class ApprovalDialog(GuardedDialog):
         self._bar.start_input_delay()
 
     def reject(self) -> None:
-        """Leave the editor of arguments if it is open, else close the dialog without deciding."""
-        if self._arguments.is_editing and self._arguments.view.hasFocus():
+        """Leave the editor of arguments while nothing is edited, else close the dialog without deciding: edits stay."""
+        if self._arguments.is_editing and not self._arguments.has_edits and self._arguments.view.hasFocus():
             self._arguments.discard()
             self._arguments.view.setFocus()
             return

@@ -91,6 +91,11 @@ class ArgumentsView(QWidget):
         """The text in the editor, or None while it is closed."""
         return self._editor.text if self.is_editing else None
 
+    @property
+    def has_edits(self) -> bool:
+        """Whether the text in the editor is another one than that of the original arguments."""
+        return self.is_editing and self._editor.text != arguments_as_json(self._original)
+
     def show_call(self, arguments: JsonObject, check: ArgumentsValidator, edited_text: str | None = None) -> None:
         """Show the arguments of a call; `edited_text` opens the editor with an earlier edit."""
         self._original, self._validator = arguments, check

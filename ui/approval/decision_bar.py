@@ -127,8 +127,12 @@ class DecisionBar(ShortcutBar):
         self._refresh()
 
     def set_editing(self, editing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Set whether the arguments are being edited: the button then discards the edits."""
-        self._edit.setText(self.tr("Discard edits") if editing else self.tr("Edit arguments"))
+        """Set whether the arguments are being edited: the button then discards the edits, and by no bare letter."""
+        if editing:
+            self._edit.set_command(self.tr("Discard edits"), "Ctrl+Shift+E")
+        else:
+            self._edit.set_command(self.tr("Edit arguments"), "E")
+        self._allowing.update_keys()
 
     def show_primary_action(self, is_choosing_rule: bool) -> None:  # noqa: FBT001  # a slot
         """Make the button that allows once the primary one, except while a rule is chosen, which has its own."""

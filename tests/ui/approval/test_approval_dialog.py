@@ -488,6 +488,20 @@ def test_escape_leaves_the_editor_first(driver):
     assert not driver.dialog.isVisible()
 
 
+def test_escape_and_the_key_of_the_editor_keep_what_was_edited(driver):
+    driver.show(call())
+    driver.edit('{"path": "b.txt", "content": "unfinished')
+    driver.part(QPlainTextEdit, "Arguments as JSON").setFocus()
+    driver.key(Qt.Key.Key_Escape)
+    assert driver.postponed == [1]
+    driver.show(call())
+    driver.preview.setFocus()
+    driver.key(Qt.Key.Key_E)
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").toPlainText() == '{"path": "b.txt", "content": "unfinished'
+    driver.key(Qt.Key.Key_E, MORE)
+    assert driver.part(QPlainTextEdit, "Arguments as JSON").isHidden()
+
+
 def test_long_arguments_are_checked_after_a_pause(driver):
     driver.show(call())
     driver.edit('{"content": "' + "x" * 150_000 + '"}')
