@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from desktop_agent.types.blocks import MediaType, detect_media_type
-from desktop_agent.types.errors import ImageRefused
+from desktop_agent.types.errors import ImageRefused, Sentence
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -72,7 +72,8 @@ def is_animated(image: "Image") -> bool:
 
 
 def _too_many_pixels(name: str) -> ImageRefused:
-    return ImageRefused.too_large(name, f"{MAX_PIXELS // 1_000_000} megapixels")
+    limit = Sentence("{megapixels} megapixels", {"megapixels": str(MAX_PIXELS // 1_000_000)})
+    return ImageRefused.too_large(name, limit)
 
 
 def has_transparency(image: "Image") -> bool:

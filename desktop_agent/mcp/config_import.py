@@ -124,7 +124,9 @@ def _refuse_secrets(name: str, words: list[str]) -> None:
     shown = find_option_with_secret(words)
     if shown is not None:
         raise _import_error(
-            name, f"its argument “{shown}” holds a secret", "Give it to the server as a variable, under “env”."
+            name,
+            Sentence("its argument “{argument}” holds a secret", {"argument": shown}),
+            "Give it to the server as a variable, under “env”.",
         )
 
 
@@ -151,7 +153,7 @@ def _string_values(name: str, entry: dict[str, Any], part: str) -> dict[str, str
     mapping: Any = entry.get(part) or {}
     values = cast("dict[str, Any]", mapping) if isinstance(mapping, dict) else None
     if values is None or not all(isinstance(value, str | int | float) for value in values.values()):
-        raise _import_error(name, f"its “{part}” is not an object of names and texts")
+        raise _import_error(name, Sentence("its “{part}” is not an object of names and texts", {"part": part}))
     return {key: str(value) for key, value in values.items()}
 
 
@@ -161,6 +163,7 @@ def _unique_id(name: str, used_ids: set[str]) -> str:
     return base if base not in used_ids else next(candidate for candidate in numbered if candidate not in used_ids)
 
 
-def _import_error(name: str, reason: str, remedy: str = "Correct it and import again.") -> WrongUse:
-    values: dict[str, str | Sentence] = {"server": name[:100], "why": Sentence(reason)}
+def _import_error(name: str, reason: str | Sentence, remedy: str = "Correct it and import again.") -> WrongUse:
+    why = reason if isinstance(reason, Sentence) else Sentence(reason)
+    values: dict[str, str | Sentence] = {"server": name[:100], "why": why}
     return WrongUse(Sentence("The server “{server}” cannot be taken over: {why}.", values), remedy)

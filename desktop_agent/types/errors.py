@@ -356,13 +356,13 @@ class ImageRefused(AgentError, ValueError):
         return cls(sentence, "Use an http or https address, or attach the file itself.")
 
     @classmethod
-    def too_large(cls, name: str, limit: str) -> Self:
-        """Over a limit, named in words such as "20 MB" or "50 megapixels"."""
+    def too_large(cls, name: str, limit: str | Sentence) -> Self:
+        """Over a limit: "20 MB", or a sentence where it is in words that are translated."""
         sentence = _image_sentence(name, "is larger than {limit}.", limit=limit)
         return cls(sentence, "Make it smaller and attach it again.")
 
 
-def _image_sentence(name: str, rest: str, **values: str) -> Sentence:
+def _image_sentence(name: str, rest: str, **values: str | Sentence) -> Sentence:
     if name:
         return Sentence("The picture “{name}” " + rest, {"name": name[:200], **values})
     return Sentence("The picture " + rest, values)

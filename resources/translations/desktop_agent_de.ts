@@ -6153,6 +6153,10 @@ Neu:
         <translation>Gemini liest keine GIF-Bilder.</translation>
     </message>
     <message>
+        <source>Gemini takes at most {count} stop sequences.</source>
+        <translation>Gemini nimmt höchstens {count} Stoppfolgen an.</translation>
+    </message>
+    <message>
         <source>Give a pydantic model, a dataclass, a TypedDict, or a list or a union of these.</source>
         <translation>Geben Sie ein Pydantic-Modell, eine Dataclass, ein TypedDict oder eine Liste oder Vereinigung davon an.</translation>
     </message>
@@ -8897,6 +8901,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>seine Adresse enthält einen Namen oder ein Passwort</translation>
     </message>
     <message>
+        <source>its argument “{argument}” holds a secret</source>
+        <translation>sein Argument „{argument}“ enthält ein Geheimnis</translation>
+    </message>
+    <message>
         <source>its body is compressed in a way that was not asked for ({encoding})</source>
         <translation>ihr Inhalt ist auf eine Weise komprimiert, die nicht verlangt war ({encoding})</translation>
     </message>
@@ -8935,6 +8943,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>its “url” is not a web address</source>
         <translation>seine „url“ ist keine Webadresse</translation>
+    </message>
+    <message>
+        <source>its “{part}” is not an object of names and texts</source>
+        <translation>sein „{part}“ ist kein Objekt aus Namen und Texten</translation>
     </message>
     <message>
         <source>llama.cpp caches the last prompt by itself.</source>
@@ -9161,6 +9173,18 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{host} war nicht erreichbar: {why}.</translation>
     </message>
     <message>
+        <source>{megapixels} megapixels</source>
+        <translation>{megapixels} Megapixel</translation>
+    </message>
+    <message>
+        <source>{model} calls tools by OpenAI&apos;s Responses interface only.</source>
+        <translation>{model} ruft Werkzeuge nur über die Schnittstelle „OpenAI Responses“ auf.</translation>
+    </message>
+    <message>
+        <source>{model} cannot be bound to JSON.</source>
+        <translation>{model} kann nicht auf JSON festgelegt werden.</translation>
+    </message>
+    <message>
         <source>{model} cannot be made to call a tool; it decides by itself.</source>
         <translation>{model} lässt sich nicht zu einem Werkzeugaufruf bringen; es entscheidet selbst.</translation>
     </message>
@@ -9205,6 +9229,18 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{model} hat keine Denkstufen; für {asked} bekam es {tokens} Token.</translation>
     </message>
     <message>
+        <source>{model} is served by OpenAI&apos;s Responses interface only.</source>
+        <translation>{model} gibt es nur über die Schnittstelle „OpenAI Responses“.</translation>
+    </message>
+    <message>
+        <source>{model} keeps no prompts of fewer than {count} tokens.</source>
+        <translation>{model} bewahrt keine Prompts mit weniger als {count} Token auf.</translation>
+    </message>
+    <message>
+        <source>{model} keeps prompts by itself; it cannot be asked to.</source>
+        <translation>{model} bewahrt Prompts von selbst auf; darum bitten kann man es nicht.</translation>
+    </message>
+    <message>
         <source>{model} takes no number of tokens to think with; it was asked for the level {level}.</source>
         <translation>{model} nimmt keine Tokenzahl zum Nachdenken an; es wurde um die Stufe {level} gebeten.</translation>
     </message>
@@ -9231,6 +9267,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>{picture} is sent without its movement: this model reads still pictures only.</source>
         <translation>{picture} wird ohne Bewegung gesendet: Dieses Modell liest nur Standbilder.</translation>
+    </message>
+    <message>
+        <source>{pixels} pixels beside {count} others</source>
+        <translation>{pixels} Pixel neben {count} anderen Bildern</translation>
+    </message>
+    <message>
+        <source>{pixels} pixels on one side</source>
+        <translation>{pixels} Pixel an einer Seite</translation>
     </message>
     <message>
         <source>{remedy} It can be tried again in {n} s.</source>

@@ -6152,6 +6152,10 @@ New:
         <translation>Gemini 不读取 GIF 图片。</translation>
     </message>
     <message>
+        <source>Gemini takes at most {count} stop sequences.</source>
+        <translation>Gemini 最多接受 {count} 个停止序列。</translation>
+    </message>
+    <message>
         <source>Give a pydantic model, a dataclass, a TypedDict, or a list or a union of these.</source>
         <translation>请提供 pydantic 模型、dataclass、TypedDict，或它们的列表或联合类型。</translation>
     </message>
@@ -8896,6 +8900,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>其地址包含名称或密码</translation>
     </message>
     <message>
+        <source>its argument “{argument}” holds a secret</source>
+        <translation>其参数“{argument}”包含机密</translation>
+    </message>
+    <message>
         <source>its body is compressed in a way that was not asked for ({encoding})</source>
         <translation>其内容的压缩方式未经请求（{encoding}）</translation>
     </message>
@@ -8934,6 +8942,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>its “url” is not a web address</source>
         <translation>其“url”不是网址</translation>
+    </message>
+    <message>
+        <source>its “{part}” is not an object of names and texts</source>
+        <translation>其“{part}”不是由名称和文本组成的对象</translation>
     </message>
     <message>
         <source>llama.cpp caches the last prompt by itself.</source>
@@ -9160,6 +9172,18 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法连接 {host}：{why}。</translation>
     </message>
     <message>
+        <source>{megapixels} megapixels</source>
+        <translation>{megapixels} 百万像素</translation>
+    </message>
+    <message>
+        <source>{model} calls tools by OpenAI&apos;s Responses interface only.</source>
+        <translation>{model} 只能通过 OpenAI Responses 协议调用工具。</translation>
+    </message>
+    <message>
+        <source>{model} cannot be bound to JSON.</source>
+        <translation>{model} 不能限定为 JSON。</translation>
+    </message>
+    <message>
         <source>{model} cannot be made to call a tool; it decides by itself.</source>
         <translation>无法强制 {model} 调用工具；由它自行决定。</translation>
     </message>
@@ -9204,6 +9228,18 @@ This replaces what is there ({size} bytes).</source>
         <translation>{model} 没有推理级别；对于 {asked}，已给予 {tokens} 个 token。</translation>
     </message>
     <message>
+        <source>{model} is served by OpenAI&apos;s Responses interface only.</source>
+        <translation>{model} 只能通过 OpenAI Responses 协议使用。</translation>
+    </message>
+    <message>
+        <source>{model} keeps no prompts of fewer than {count} tokens.</source>
+        <translation>{model} 不保留少于 {count} 个 token 的提示词。</translation>
+    </message>
+    <message>
+        <source>{model} keeps prompts by itself; it cannot be asked to.</source>
+        <translation>{model} 会自行保留提示词；无法要求它这样做。</translation>
+    </message>
+    <message>
         <source>{model} takes no number of tokens to think with; it was asked for the level {level}.</source>
         <translation>{model} 不接受推理的 token 数；已请求级别 {level}。</translation>
     </message>
@@ -9230,6 +9266,14 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>{picture} is sent without its movement: this model reads still pictures only.</source>
         <translation>{picture}将不带动画发送：此模型只读取静态图片。</translation>
+    </message>
+    <message>
+        <source>{pixels} pixels beside {count} others</source>
+        <translation>与另外 {count} 张图片一起时的 {pixels} 像素</translation>
+    </message>
+    <message>
+        <source>{pixels} pixels on one side</source>
+        <translation>单边 {pixels} 像素</translation>
     </message>
     <message>
         <source>{remedy} It can be tried again in {n} s.</source>

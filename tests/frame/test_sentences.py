@@ -31,6 +31,7 @@ PARTS = {
     "desktop_agent/conversation/transcript_notices.py",
     "ui/bridge/permissions.py",
 }
+BEGINS_PART = re.compile(r"[a-z]|\{(?:mega)?pixels\} ")
 REMEDY_BY_HAND = re.compile(r"\{\w*\.?_?(?:what|sentence|error)\w*\} \{[\w.]*remedy\}")
 
 
@@ -58,8 +59,8 @@ def kinds() -> list[type[AgentError]]:
 def test_every_sentence_ends() -> None:
     found = list(literals())
     assert len(found) > 250, "too few were read"
-    # A text that begins with a small letter is a part of a sentence.
-    whole = [(where, text) for where, text in found if where not in PARTS and not text[:1].islower()]
+    # A text that begins with a small letter, or with a size, is a part of a sentence.
+    whole = [(where, text) for where, text in found if where not in PARTS and not BEGINS_PART.match(text)]
     open_ones = [(where, text) for where, text in whole if not ENDS.search(text.rstrip())]
     assert open_ones == [], "put a full stop at the end, or a part of a sentence into a module of PARTS"
 

@@ -194,6 +194,8 @@ def untranslated(source: str, path: str = "source.py") -> list[str]:
 Parsed = dict[str, ast.Module]
 # Templates that are read where they come from: of errors and of another sentence, and the table of startup files.
 HANDED_ON = {"what", "remedy", "template", "program", "when"}
+# Where no sentence may be an f-string, which has no template. Callers of the library and models get English anyway.
+SAID_TO_PERSONS = ("desktop_agent/conversation/", "desktop_agent/mcp/", "desktop_agent/providers/dialects/")
 
 
 @no_garbage_collection()
@@ -211,7 +213,8 @@ def sentence_templates(
     for path, tree in parsed.items():
         reader = _Templates(tree, errors)
         templates |= reader.found
-        unread += [f"{path}:{line}" for line in reader.unread]
+        lines = reader.unread + (reader.formatted if path.startswith(SAID_TO_PERSONS) else [])
+        unread += [f"{path}:{line}" for line in lines]
     return templates, unread
 
 
@@ -244,6 +247,7 @@ class _Templates:
     def __init__(self, tree: ast.Module, errors: dict[str, bool]) -> None:
         self.found: set[str] = set()
         self.unread: list[int] = []
+        self.formatted: list[int] = []
         self._tree = tree
         self._errors = errors
         self._global = _assigned_here(tree)
@@ -298,6 +302,9 @@ class _Templates:
                 return self._texts(table, function) | self._texts(default, function)
             case ast.Name(id=name):
                 return self._named(name, function)
+            case ast.JoinedStr():
+                self.formatted.append(node.lineno)
+                return set()
             case _:
                 return set()
 

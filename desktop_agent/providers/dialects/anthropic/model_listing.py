@@ -351,7 +351,7 @@ class PictureEncoder:
             raise ImageRefused.too_large(name, "7.5 MB")
         edge = _longest_edge(source.data)
         if edge is not None and edge > _MAX_EDGE:
-            raise ImageRefused.too_large(name, f"{_MAX_EDGE} pixels on one side")
+            raise ImageRefused.too_large(name, Sentence("{pixels} pixels on one side", {"pixels": str(_MAX_EDGE)}))
         self._sent.append((edge, name))
         return {"type": "image", "source": {"type": "base64", "media_type": source.media_type, "data": source.data}}
 
@@ -365,7 +365,13 @@ class PictureEncoder:
             )
         for edge, name in self._sent if len(self._sent) > _MANY else ():
             if edge is not None and edge > _MAX_EDGE_OF_MANY:
-                raise ImageRefused.too_large(name, f"{_MAX_EDGE_OF_MANY} pixels beside {_MANY} others")
+                raise ImageRefused.too_large(
+                    name,
+                    Sentence(
+                        "{pixels} pixels beside {count} others",
+                        {"pixels": str(_MAX_EDGE_OF_MANY), "count": str(_MANY)},
+                    ),
+                )
 
 
 def _longest_edge(data: str) -> int | None:

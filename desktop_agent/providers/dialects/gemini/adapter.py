@@ -50,6 +50,7 @@ from desktop_agent.types.errors import (
     NotFound,
     PermissionRefused,
     ProviderError,
+    Sentence,
     UnreadableAnswer,
 )
 from desktop_agent.types.providers import (
@@ -170,7 +171,9 @@ class PromptCaches:
         Raises CachingNotSupported and ProviderError.
         """
         if model.startswith(_IMPLICIT_ONLY):
-            raise CachingNotSupported(f"{model} keeps prompts by itself; it cannot be asked to.")
+            raise CachingNotSupported(
+                Sentence("{model} keeps prompts by itself; it cannot be asked to.", {"model": model})
+            )
         prefix_fields = {name: fields[name] for name in _PREFIX_FIELDS if name in fields}
         if not size and not prefix_fields:
             raise CachingNotSupported("Nothing stands before the question, so there is nothing to keep.")
@@ -330,7 +333,9 @@ class Gemini(ServerAdapter):
         minimum = self._capabilities(model).cache_minimum
         size = estimate_token_count(replace(request, messages=messages_before_question(request.messages)), PROVIDER)
         if minimum is not None and size.tokens * (1 + size.margin) < minimum:
-            raise CachingNotSupported(f"{model} keeps no prompts of fewer than {minimum} tokens.", "Nothing is lost.")
+            values = {"model": model, "count": str(minimum)}
+            sentence = Sentence("{model} keeps no prompts of fewer than {count} tokens.", values)
+            raise CachingNotSupported(sentence, "Nothing is lost.")
         return await self._caches.create(model, body.fields, body.prefix_size, seconds)
 
     async def aclose(self) -> None:

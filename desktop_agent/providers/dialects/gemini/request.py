@@ -217,9 +217,11 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
     model = request.model
     check_capabilities(request, known)
     if request.config.response_format is not None and known.structured_output is False:
-        raise CapabilityMissing(f"{model} cannot be bound to JSON.", "Choose another model, or ask in words.")
+        sentence = Sentence("{model} cannot be bound to JSON.", {"model": model})
+        raise CapabilityMissing(sentence, "Choose another model, or ask in words.")
     if len(request.config.stop_sequences) > MAX_STOP_SEQUENCES:
-        raise WrongUse(f"Gemini takes at most {MAX_STOP_SEQUENCES} stop sequences.", "Remove some of them.")
+        sentence = Sentence("Gemini takes at most {count} stop sequences.", {"count": str(MAX_STOP_SEQUENCES)})
+        raise WrongUse(sentence, "Remove some of them.")
     images = [image for message in request.messages for image in images_of(message.blocks)]
     if sum(len(image.source.data) for image in images if isinstance(image.source, Base64Source)) > MAX_INLINE_BYTES:
         raise ImageRefused(

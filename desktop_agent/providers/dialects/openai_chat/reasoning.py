@@ -137,7 +137,7 @@ def _openai_options(request: ModelRequest, known: Capabilities) -> ReasoningOpti
     name = request.model.rpartition("/")[2].lower()
     if _RESPONSES_ONLY.match(name):
         raise CapabilityMissing(
-            f"{request.model} is served by OpenAI's Responses interface only.",
+            Sentence("{model} is served by OpenAI's Responses interface only.", {"model": request.model}),
             "Choose another model, or the Responses dialect for this server.",
         )
     facts = _model_facts(name, known)
@@ -173,7 +173,7 @@ def _effort_beside_tools(request: ModelRequest, facts: OpenAIModelFacts) -> Effo
     match facts.chat_tools:
         case "refused":
             raise ToolCallingNotSupported(
-                f"{request.model} calls tools by OpenAI's Responses interface only.",
+                Sentence("{model} calls tools by OpenAI's Responses interface only.", {"model": request.model}),
                 "Choose another model, the Responses dialect for this server, or turn tools off.",
             )
         case "any":
