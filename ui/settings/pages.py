@@ -15,7 +15,9 @@ CUSTOM_PAGES = frozenset({"providers", "local", "modes", "specialists", "mcp", "
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """A field on a page, or with an empty `field` the page itself. `words` are further words that find it.
+    """A field on a page, or with an empty `field` the page itself.
+
+    `keywords` are what the page is about; `words`, its descriptions among them, find it too, behind other entries.
 
     On the page of keyboard shortcuts, the field is the name of an action.
     """
@@ -25,6 +27,7 @@ class SettingEntry:
     title: str
     page_title: str
     words: str = ""
+    keywords: str = ""
 
 
 def page_groups() -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -55,7 +58,7 @@ def page_title(page: str) -> str:
     return titles.get(page) or translate_preference(page.capitalize())
 
 
-def _page_words(page: str, section: type[BaseModel] | None) -> str:
+def _page_keywords(page: str) -> str:
     """Return more words that find a page in the search: for topics that its fields do not name."""
     translate = QCoreApplication.translate
     words = {
@@ -69,9 +72,14 @@ def _page_words(page: str, section: type[BaseModel] | None) -> str:
         ),
         "usage": translate("SettingsPages", "budgets, cost, price, limit, chart", "words that find this page"),
     }
+    return words.get(page, "")
+
+
+def _page_words(page: str, section: type[BaseModel] | None) -> str:
+    """Return the titles and descriptions of the fields of a page that has no controls for them."""
     fields = section.model_fields.values() if section is not None and page in CUSTOM_PAGES else ()
     about = [text for field in fields for text in (field.title, field.description) if text]
-    return " ".join([words.get(page, ""), *map(translate_preference, about)])
+    return " ".join(map(translate_preference, about))
 
 
 def _field_words(name: str, field: FieldInfo) -> str:
@@ -91,7 +99,7 @@ def setting_entries() -> list[SettingEntry]:
         title = page_title(page)
         annotation = Preferences.model_fields[page].annotation if page in Preferences.model_fields else None
         section = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
-        entries.append(SettingEntry(page, "", title, title, _page_words(page, section)))
+        entries.append(SettingEntry(page, "", title, title, _page_words(page, section), _page_keywords(page)))
         if page in CUSTOM_PAGES or section is None:
             continue
         entries += [

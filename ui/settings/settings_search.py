@@ -22,10 +22,18 @@ class SettingRow(ResultRow):
 
 
 def setting_rows(typed: str, more: Sequence[SettingEntry] = ()) -> list[SettingRow]:
-    """Return the settings that match these words, the best first: by their titles, then by their other words."""
+    """Return the settings that match these words, the best first: by titles, by keywords, then by other words."""
     matcher = FuzzyMatcher(typed, by_letters=False)
+
+    def rank_of(entry: SettingEntry) -> tuple[bool, int] | None:
+        near = f"{entry.page_title} {entry.keywords}"
+        if (rank := matcher.rank(entry.title, near)) is not None:
+            return False, rank
+        rank = matcher.rank(entry.title, f"{near} {entry.words}")
+        return None if rank is None else (True, rank)
+
     entries = (*setting_entries(), *more)
-    ranked = [(matcher.rank(entry.title, f"{entry.page_title} {entry.words}"), entry) for entry in entries]
+    ranked = [(rank_of(entry), entry) for entry in entries]
     matching = [(rank, entry) for rank, entry in ranked if rank is not None]
     matching.sort(key=lambda ranked_entry: ranked_entry[0])
     if not matching:

@@ -138,8 +138,8 @@ def test_a_search_finds_the_actions_and_leads_to_their_keys(driver):
         ("api", ["Providers and keys"]),
         ("deutsch", ["Language"]),
         ("german", ["Language"]),
-        ("compact", ["Density", "Storage"]),
-        ("budget", ["Specialists", "Usage", "Dollars for a day"]),
+        ("compact", ["Storage", "Density"]),
+        ("budget", ["Usage", "Specialists", "Dollars for a day"]),
     ],
 )
 def test_what_a_search_finds_has_the_word_and_titles_come_first(driver, typed, titles):

@@ -312,7 +312,7 @@ class PalettePresenter(QObject):
             CommandRow(
                 text=entry.title,
                 detail=entry.page_title if entry.field else "",
-                synonyms=f"{entry.page_title} {entry.words}",
+                synonyms=f"{entry.page_title} {entry.keywords} {entry.words}",
                 spoken=self.tr("{0}, setting").format(entry.title),
                 is_choosable=True,
                 command=partial(self.open_setting, entry.page, entry.field),
