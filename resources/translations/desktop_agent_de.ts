@@ -2723,6 +2723,10 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>ModeEditor</name>
     <message>
+        <source>Another mode has this name. Choose another one.</source>
+        <translation>Ein anderer Modus heißt schon so. Wählen Sie einen anderen Namen.</translation>
+    </message>
+    <message>
         <source>A mode needs a name. Write one.</source>
         <translation>Ein Modus braucht einen Namen. Schreiben Sie einen.</translation>
     </message>

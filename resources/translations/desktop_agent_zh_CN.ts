@@ -2723,6 +2723,10 @@ Go up to: {1}</source>
 <context>
     <name>ModeEditor</name>
     <message>
+        <source>Another mode has this name. Choose another one.</source>
+        <translation>另一个模式已使用此名称。请另选一个。</translation>
+    </message>
+    <message>
         <source>A mode needs a name. Write one.</source>
         <translation>模式需要名称。请写一个。</translation>
     </message>

@@ -16,6 +16,7 @@ from ui.settings.rule_editor import RuleEditor, effect_tag, format_pattern
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows, PartFocus
+from ui.style.pickers import mode_title
 from ui.style.removal import clear_layout
 from ui.style.text import format_number, show_hidden, translate_sentence
 from ui.style.theme import SPACE_S
@@ -137,10 +138,10 @@ def unused_mode_name(title: str, taken: Iterable[str] = ()) -> str:
 class ModeEditor(CardEditor):
     """`saved` carries the edited Mode."""
 
-    def __init__(self, mode: Mode | None, taken: Iterable[str]) -> None:
-        """Start from `mode`: edit it if its name is not `taken`, else make a copy."""
+    def __init__(self, mode: Mode | None, others: Iterable[Mode]) -> None:
+        """Start from `mode`: edit it if none of the others has its short name, else make a copy."""
         super().__init__(QCoreApplication.translate("Modes", "Mode editor"))
-        self._taken = frozenset(taken)
+        self._set_others(others)
         self.edited_name = "" if mode is None or mode.name in self._taken else mode.name
         """The name of the edited mode; "" for a new one."""
         self._title = text_line(max_length=MAX_MODE_TITLE_LENGTH)
@@ -158,10 +159,15 @@ class ModeEditor(CardEditor):
         super().start_editing()
         self._title.widget.selectAll()
 
-    def show_tools(self, groups: Sequence[ToolGroup], taken: Iterable[str]) -> None:
-        """Set the tools that rules can be about, and the names of other modes."""
-        self._taken = frozenset(taken)
+    def show_tools(self, groups: Sequence[ToolGroup], others: Iterable[Mode]) -> None:
+        """Set the tools that rules can be about, and the other modes."""
+        self._set_others(others)
         self._rules.show_tools(groups)
+
+    def _set_others(self, others: Iterable[Mode]) -> None:
+        modes = tuple(others)
+        self._taken = frozenset(mode.name for mode in modes)
+        self._taken_titles = frozenset(mode_title(mode).casefold() for mode in modes)
 
     def _show_primary_action(self, is_editing_rule: bool) -> None:  # noqa: FBT001  # a slot
         # One primary action at a time: that of the rule first.
@@ -171,6 +177,8 @@ class ModeEditor(CardEditor):
         return Mode.model_validate(self.form.values)
 
     def _title_error(self, title: str) -> str:
+        if title.casefold() in self._taken_titles:
+            return self.tr("Another mode has this name. Choose another one.")
         return "" if title else self.tr("A mode needs a name. Write one.")
 
     def _name_error(self, name: str) -> str:

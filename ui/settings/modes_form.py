@@ -69,18 +69,23 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
         if len(self._items) >= MAX_MODES:
             announce(self, self._limit_note.text())
             return
+        self._open_editor(mode.model_copy(update={"title": self._copy_title(mode)}))
+
+    def _copy_title(self, mode: Mode) -> str:
         title = self.tr("{0} (copy)").format(mode_title(mode))[:MAX_MODE_TITLE_LENGTH]
-        self._open_editor(mode.model_copy(update={"title": title}))
+        taken = {known.title.casefold() for known in self._items}
+        numbered = (f"{title[: MAX_MODE_TITLE_LENGTH - 4]} {number}" for number in range(2, MAX_MODES + 2))
+        return next(candidate for candidate in (title, *numbered) if candidate.casefold() not in taken)
 
     def _create_editor(self, item: Mode | None) -> ModeEditor:
-        return ModeEditor(item, self._taken_names)
+        return ModeEditor(item, self._other_modes)
 
     def _update_editor(self, editor: ModeEditor) -> None:
-        editor.show_tools(self._tools, self._taken_names)
+        editor.show_tools(self._tools, self._other_modes)
 
     @property
-    def _taken_names(self) -> frozenset[str]:
-        return frozenset(mode.name for mode in (*BUILT_IN_MODES, *self._items)) - {self._edited_name}
+    def _other_modes(self) -> tuple[Mode, ...]:
+        return tuple(mode for mode in (*BUILT_IN_MODES, *self._items) if mode.name != self._edited_name)
 
     def _save_item(self, item: Mode) -> None:
         if all(mode.name != item.name for mode in self._items) and len(self._items) >= MAX_MODES:

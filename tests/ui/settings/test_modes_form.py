@@ -254,6 +254,28 @@ def test_what_is_wrong_is_said_as_one_types_and_not_before(driver):
     assert driver.saved == []
 
 
+@pytest.mark.parametrize("title", ["CAREFUL", "plan"])
+def test_no_two_have_one_name(driver, title):
+    driver.click("Add mode…")
+    driver.type("Name", title)
+    assert "Another mode has this name. Choose another one." in driver.words
+    driver.click("Save")
+    assert driver.saved == []
+    driver.type("Name", " too")
+    driver.click("Save")
+    assert [mode.title for mode in driver.saved[-1]] == ["Careful", f"{title} too"]
+
+
+def test_copies_are_numbered_and_one_keeps_its_name_when_edited(driver):
+    for _ in range(3):
+        driver.click("Copy Careful")
+        driver.click("Save")
+    driver.click("Edit Careful")
+    driver.click("Save")
+    titles = ["Careful", "Careful (copy)", "Careful (copy) 2", "Careful (copy) 3"]
+    assert [mode.title for mode in driver.saved[-1]] == titles
+
+
 def test_the_short_name_of_one_that_is_there_stays(driver):
     driver.click("Edit Careful")
     assert not driver.part(QLineEdit, "Short name").isEnabled()
