@@ -173,7 +173,7 @@ def test_the_marked_row_of_a_picker_by_the_tree_alone(screen: Screen) -> None:
     # It stays the selected row when its tag is given and taken away.
     for state in ("assigned", "not assigned"):
         screen.press(screen.wait_line(f"later, {state}"))
-    screen.wait_line("later, given")
+    screen.wait_line("later, assigned")
     screen.press("Done")
     screen.wait_says("tags: later")
     choose(screen, THIRD, "Move to a folder…")

@@ -19,7 +19,7 @@ from desktop_agent.types.folders import (
 from ui.forms.controls import text_area
 from ui.forms.form import Form
 from ui.style.boxes import vbox
-from ui.style.controls import button, label
+from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
@@ -228,7 +228,10 @@ class FolderPicker(_PickDialog):
 
 
 class TagDialog(_PickDialog):
-    """The tags of conversations: Enter gives one to all of them, or takes it away. Not modal."""
+    """The tags of conversations: Enter gives one to all of them, or takes it away. Not modal.
+
+    After a tag that was typed, Enter in the empty field closes the dialog as “Done” does.
+    """
 
     chosen = Signal(list, list)
     """The tags that were added, and those that were removed."""
@@ -243,6 +246,7 @@ class TagDialog(_PickDialog):
         self._in_some = {tag for names in given for tag in names} - common
         super().__init__(themes, parent)
         self.set_words(self.tr("Tags"), self.tr("Find a tag, or name a new one"))
+        self.panel.confirmed.connect(self._finish)
         done = button(self.tr("Done"), self._finish, "primary")
         self.build(button(self.tr("Cancel"), self.reject), done)
 
@@ -259,13 +263,16 @@ class TagDialog(_PickDialog):
 
     def choose(self, row: ResultRow) -> None:
         """Give this tag, or take it away."""
-        tag = row.tip
+        tag, is_typed = row.tip, bool(self.panel.field.text())
         if tag not in self._tags:
             self._tags.insert(0, tag)
-            self.panel.field.clear()
         self._tags_now ^= {tag}
         self._in_some.discard(tag)
+        self.panel.field.clear()
         self.panel.fill()
+        if is_typed:
+            self.panel.clear_mark()
+            announce(self.panel.field, self._row(tag).spoken)
 
     def _row(self, tag: str) -> ResultRow:
         is_given = tag in self._tags_now

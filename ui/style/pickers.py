@@ -41,6 +41,8 @@ class SearchPanel(QWidget):
     """The rows have changed."""
     backspace_pressed = Signal()
     """Backspace in the empty field."""
+    confirmed = Signal()
+    """Enter while no row is marked."""
 
     def __init__(self, themes: ThemeSource, find: Callable[[str], Sequence[ResultRow]], name: str) -> None:
         super().__init__()
@@ -74,11 +76,12 @@ class SearchPanel(QWidget):
         self._was_stepped = False
         self.filter_rows("")
 
-    def fill(self) -> None:
-        """Search again, unless it is hidden.
+    def clear_mark(self) -> None:
+        """Mark no row until the person types or steps."""
+        self._list.setCurrentIndex(QModelIndex())
 
-        The marked row stays marked. If the person did not mark it, the row in use replaces it, once that is there.
-        """
+    def fill(self) -> None:
+        """Search again marked. If the person did not mark it, the row in use replaces it, once that is there."""
         if not self.isVisible():
             return
         index, typed = self._list.currentIndex(), self.field.text()
@@ -98,7 +101,11 @@ class SearchPanel(QWidget):
             case Qt.Key.Key_Up:
                 self._step(-1)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:
-                self.choose(self._list.currentIndex())
+                index = self._list.currentIndex()
+                if index.isValid():
+                    self.choose(index)
+                else:
+                    self.confirmed.emit()
             case Qt.Key.Key_Backspace if not self.field.text():
                 self.backspace_pressed.emit()
             case _:

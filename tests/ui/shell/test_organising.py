@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QToolButton,
+    QWidget,
 )
 
 from desktop_agent.storage.folder_rows import FolderRows
@@ -29,10 +30,10 @@ from tests.fakes.scripted_provider import Turn
 from tests.ui.pixels import colors_of
 from ui.shell.commands.menu_bar import MenuBar
 from ui.sidebar.conversation_rows import ConversationView
-from ui.sidebar.folder_dialogs import FolderPicker
+from ui.sidebar.folder_dialogs import FolderPicker, TagDialog
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.list_rows import RowRole
-from ui.style.theme import LIGHT
+from ui.style.theme import LIGHT, ThemeSource
 
 INSTRUCTIONS = "Instructions for every conversation in this folder"
 MOVE = Qt.DropAction.MoveAction
@@ -533,6 +534,22 @@ def test_tags_are_given_in_a_dialog_and_shown_in_the_row(on_screen):
         assert "tags: later, urgent" in index_of(screen, "a").data(Qt.ItemDataRole.AccessibleTextRole)
 
     on_screen(work)
+
+
+def test_enter_after_a_typed_tag_is_done_and_takes_nothing_away(qtbot):
+    themes, window = ThemeSource(), QWidget()
+    qtbot.addWidget(window)
+    dialog = TagDialog(themes, ("later", "urgent"), ((),), window)
+    dialog.show()
+    chosen = []
+    dialog.chosen.connect(lambda *tags: chosen.append(tags))
+    field = dialog.findChild(QLineEdit)
+    for name in ("new", "urg"):
+        QTest.keyClicks(field, name)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+        assert field.text() == ""
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert (chosen, dialog.isVisible()) == ([(["new", "urgent"], [])], False)
 
 
 def test_rows_are_dropped_on_a_folder_and_on_the_line_above(on_screen):
