@@ -6,12 +6,13 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from desktop_agent.processes.pdf_text import PDF_START, read_pdf_text_async
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
-from desktop_agent.tools.files.text_files import NotText, TextFile, decode_text
-from desktop_agent.tools.tool import ModelSchema, Tool, run_tool_in_thread
+from desktop_agent.tools.files.text_files import NotText, TextFile, TextFormat, decode_text
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, run_tool_in_thread
 from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
 from desktop_agent.types.blocks import Base64Source, Image, ResultPart, Text, detect_media_type, read_image_size
-from desktop_agent.types.errors import ImageRefused, Sentence, ToolFailed
+from desktop_agent.types.errors import ImageRefused, Sentence, ToolFailed, WrongUse
 from desktop_agent.types.permissions import PathSubject
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
@@ -47,6 +48,8 @@ async def _locate(workspace: Workspace, path: str) -> WorkspacePath:
 
 FILE_LIMIT = 64_000_000
 ANSWER_LIMIT = 256 * 1024
+# Characters.
+_PDF_TEXT_LIMIT = 10_000_000
 
 
 class ReadFileInput(BaseModel):
@@ -62,30 +65,48 @@ class ReadFileInput(BaseModel):
 def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
     """Make the tool for a workspace."""
 
-    def work(params: ReadFileInput, token: CancelToken) -> tuple[Text, ...]:
+    def load(path: str, token: CancelToken) -> tuple[str, bytes]:
         token.raise_if_cancelled()
-        place = workspace.locate(params.path)
-        data = workspace.read(place, FILE_LIMIT)
-        try:
-            file = decode_text(data)
-        except NotText:
-            raise _not_text(str(place), data) from None
-        body, note = _excerpt(file, params)
-        return (Text(text=body), Text(text=note)) if note else (Text(text=body),)
+        place = workspace.locate(path)
+        return str(place), workspace.read(place, FILE_LIMIT)
+
+    async def run(params: ReadFileInput, _call: RunningCall) -> tuple[Text, ...]:
+        path, data = await run_in_thread(lambda token: load(params.path, token))
+        pdf = TextFile(await _pdf_text(path, data), TextFormat()) if data.startswith(PDF_START) else None
+        return await run_in_thread(lambda _token: _parts(pdf or _decode(path, data), params))
 
     return Tool(
         name="read_file",
         description=(
-            "Read a text file of the workspace. A long file is read in parts: "
+            "Read a text file of the workspace, or the text of a PDF. A long file is read in parts: "
             "the result says how many lines are left and where to go on."
         ),
         schema=ModelSchema(ReadFileInput),
-        run=run_tool_in_thread(work),
+        run=run,
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
         scope=str(workspace.folder),
     )
+
+
+async def _pdf_text(path: str, data: bytes) -> str:
+    try:
+        return await read_pdf_text_async(data, path, _PDF_TEXT_LIMIT)
+    except WrongUse as error:
+        raise ToolFailed(error.sentence, error.remedy) from None
+
+
+def _decode(path: str, data: bytes) -> TextFile:
+    try:
+        return decode_text(data)
+    except NotText:
+        raise _not_text(path, data) from None
+
+
+def _parts(file: TextFile, params: ReadFileInput) -> tuple[Text, ...]:
+    body, note = _excerpt(file, params)
+    return (Text(text=body), Text(text=note)) if note else (Text(text=body),)
 
 
 def _not_text(path: str, data: bytes) -> ToolFailed:

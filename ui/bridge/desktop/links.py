@@ -134,7 +134,7 @@ def check_file(path: Path) -> None:
 def read_text_file(path: Path) -> str:
     """Return the text of a file, also of a PDF. Blocks. Raises WrongUse as `check_file`, and if it is no such file."""
     # Late: the start needs links, and no PDF.
-    from desktop_agent.conversation.pdf_text import MAX_PDF_BYTES, PDF_START, read_pdf_text
+    from desktop_agent.processes.pdf_text import MAX_PDF_BYTES, PDF_START, read_pdf_text
 
     check_file(path)
     name = {"name": _shown(path.name)}

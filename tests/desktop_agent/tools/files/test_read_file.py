@@ -5,6 +5,7 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
 from desktop_agent.types.tool_calls import Effect, ToolClass
+from tests.fakes.pdf import LOCKED_PDF, pdf_of
 
 
 async def read(workspace: Workspace, **arguments: object) -> list[str]:
@@ -58,6 +59,15 @@ async def test_an_empty_file_and_another_encoding_are_said(workspace: Workspace)
     body, note = await read(workspace, path="old")
     assert body == "Grüße\n"
     assert "Latin-1" in note
+
+
+async def test_a_pdf_is_read_as_the_text_of_its_pages(workspace: Workspace) -> None:
+    (workspace.folder / "plan.pdf").write_bytes(pdf_of("Hello there", "The end"))
+    assert await read(workspace, path="plan.pdf") == ["[Page 1]\nHello there\n\n[Page 2]\nThe end"]
+    assert (await read(workspace, path="plan.pdf", start_line=4, max_lines=1))[0] == "[Page 2]"
+    (workspace.folder / "locked.pdf").write_bytes(LOCKED_PDF)
+    with pytest.raises(ToolFailed, match=r"“locked\.pdf” is protected by a password"):
+        await read(workspace, path="locked.pdf")
 
 
 async def test_binary_files_and_pictures_are_refused_in_words(workspace: Workspace) -> None:

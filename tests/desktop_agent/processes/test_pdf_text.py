@@ -2,8 +2,8 @@
 
 import pytest
 
-from desktop_agent.conversation import pdf_text
-from desktop_agent.conversation.pdf_text import read_pdf_text
+from desktop_agent.processes import pdf_text
+from desktop_agent.processes.pdf_text import read_pdf_text
 from desktop_agent.processes.worker_process import WorkerLimits
 from desktop_agent.types.errors import WrongUse
 from tests.fakes.pdf import LOCKED_PDF, pdf_of

@@ -1,8 +1,9 @@
-"""The text of a PDF that a person attaches."""
+"""The text of a PDF that a person attaches or a tool reads."""
 
 import base64
+from contextlib import closing
 
-from desktop_agent.conversation.pdf_process import PdfText, Problem
+from desktop_agent.processes.pdf_process import PdfText, Problem
 from desktop_agent.processes.worker import Worker, WorkerFailed
 from desktop_agent.processes.worker_process import WorkerLimits
 from desktop_agent.types.errors import Sentence, WrongUse
@@ -20,16 +21,28 @@ def read_pdf_text(data: bytes, name: str, max_length: int) -> str:
 
     `name` is for sentences. Raises WrongUse for a PDF that is damaged, locked, too large or without text.
     """
+    with closing(_make_worker()) as worker:
+        return _ask(worker, data, name, max_length)
+
+
+async def read_pdf_text_async(data: bytes, name: str, max_length: int) -> str:
+    """Return and raise as `read_pdf_text` does. A cancel ends the worker process."""
+    worker = _make_worker()
+    return await worker.run(lambda: _ask(worker, data, name, max_length))
+
+
+def _make_worker() -> Worker[PdfText]:
+    return Worker("desktop_agent.processes.pdf_process:read_pdf", list[PdfText], _LIMITS, timeout=_TIMEOUT)
+
+
+def _ask(worker: Worker[PdfText], data: bytes, name: str, max_length: int) -> str:
     words = {"name": name}
     if len(data) > MAX_PDF_BYTES:
         raise WrongUse(Sentence("“{name}” is larger than {limit}.", {**words, "limit": "30 MB"}), _COPY_TEXT)
-    worker = Worker("desktop_agent.conversation.pdf_process:read_pdf", list[PdfText], _LIMITS, timeout=_TIMEOUT)
     try:
         answer = worker.ask(base64.b64encode(data).decode("ascii"), max_length)
     except WorkerFailed:
         answer = PdfText(problem="damaged")
-    finally:
-        worker.close()
     if answer.problem is not None:
         raise _error(answer.problem, words)
     return answer.text
