@@ -57,7 +57,7 @@ class RawServer:
         self._context = context
         self._tasks: set[asyncio.Task[None]] = set()
         self.requests: list[bytes] = []
-        self.removed_mode = asyncio.Event()
+        self.disconnected = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._context)
@@ -83,7 +83,7 @@ class RawServer:
             self.requests.append(await reader.readuntil(b"\r\n\r\n"))
             await self._script(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            self.removed_mode.set()
+            self.disconnected.set()
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):

@@ -26,7 +26,7 @@ class Server:
     def __init__(self) -> None:
         self.heard = b""
         self.connections = 0
-        self.removed_mode = asyncio.Event()
+        self.disconnected = asyncio.Event()
         self.port = 0
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,7 +36,7 @@ class Server:
                 self.heard += piece
                 if b"\r\n\r\n" in piece:
                     writer.write(ANSWER)
-        self.removed_mode.set()
+        self.disconnected.set()
         writer.close()
 
 
@@ -133,7 +133,7 @@ async def test_a_request_is_written_anew_and_is_the_only_one(site: Server) -> No
     async with open_proxy("site.test", **at_home("site.test")) as desk:
         sent = get("SITE.test", site.port, *own, path="/a?b", body=f"abc{second}")
         assert await desk.say(sent, until=ANSWER) == ANSWER
-        await asyncio.wait_for(site.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(site.disconnected.wait(), PATIENCE)
     head = f"GET /a?b HTTP/1.1\r\nHost: site.test:{site.port}\r\nX-Own: 1\r\nContent-Length: 3\r\n"
     assert site.heard.decode().lower() == f"{head}Connection: close\r\n\r\nabc".lower()
 
@@ -143,7 +143,7 @@ async def test_a_body_in_pieces_ends_where_it_says(site: Server) -> None:
     body = "3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n"
     async with open_proxy("site.test", **at_home("site.test")) as desk:
         assert await desk.say(get("site.test", site.port, *lines, body=body), until=ANSWER) == ANSWER
-        await asyncio.wait_for(site.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(site.disconnected.wait(), PATIENCE)
     assert b"abc" in site.heard
     assert b"evil" not in site.heard
     assert b"content-length" not in site.heard.lower()
@@ -176,7 +176,7 @@ async def test_so_is_a_request_in_a_tunnel(site: Server, start: str, size: int) 
                 await asyncio.sleep(0)
             assert await reader.readexactly(len(ANSWER)) == ANSWER
             writer.close()
-            await site.removed_mode.wait()
+            await site.disconnected.wait()
     assert b"evil" not in site.heard
     assert site.heard.count(b"HTTP/1.1") == 1
     assert f"host: site.test:{site.port}".encode() in site.heard.lower()
@@ -458,7 +458,7 @@ async def test_it_ends_with_all_its_connections(site: Server) -> None:
     async with asyncio.timeout(PATIENCE):
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
-        await site.removed_mode.wait()
+        await site.disconnected.wait()
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()
@@ -512,5 +512,5 @@ async def test_a_beginning_is_waited_for_and_what_the_server_says_is_not_held_ba
             writer.write(tunnel("site.test", site.port) + b"GE")
             assert await reader.readexactly(len(OPEN) + 5) == OPEN + b"hello"
             writer.close()
-            await site.removed_mode.wait()
+            await site.disconnected.wait()
     assert site.heard == b""

@@ -34,7 +34,7 @@ class Wire:
 
     def __init__(self, *pieces: bytes, close: bool = False, tls: ssl.SSLContext | None = None) -> None:
         self.connections = 0
-        self.removed_mode = asyncio.Event()
+        self.disconnected = asyncio.Event()
         self._pieces, self._close, self._tls = pieces, close, tls
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -74,7 +74,7 @@ class Wire:
                 if self._close:
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
-            self.removed_mode.set()
+            self.disconnected.set()
         finally:
             if self._tls is not None:
                 writer.transport.abort()  # else it waits half a minute for the other side's farewell
@@ -268,7 +268,7 @@ async def test_an_answer_that_says_close_is_not_used_again(http: HttpClient) -> 
     head = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
     async with Wire(head, framed(b"hello"), b"0\r\n\r\n") as server:
         assert await outcome(http, call(server.url)) == (b"hello", "ended")
-        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
         assert await outcome(http, call(server.url)) == (b"hello", "ended")
         assert server.connections == 2
 
@@ -278,7 +278,7 @@ async def test_the_end_mark_unread_does_not_give_the_connection_back(http: HttpC
         answer = await http.open(call(server.url))
         async with answer.body() as chunks:
             assert await anext(chunks)
-        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_silence_counts_from_the_last_bytes(http: HttpClient) -> None:

@@ -210,14 +210,14 @@ ENDLESS_CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 async def test_a_body_without_end_is_left(head, chunk):
     async with RawServer(endless(head, chunk)) as server:
         assert "larger than 0.01 MB" in await failure(server.url(), SMALL)
-        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_a_slow_body_ends_with_the_time_for_all():
     slow = FetchLimits(timeouts=FetchTimeouts(connect=5, idle=5, total=0.3))
     async with RawServer(endless(b"HTTP/1.1 200 OK\r\n\r\n", b"x", 0.05)) as server:
         assert "took longer than 0.3 seconds" in await failure(server.url(), slow)
-        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 async def test_silence_ends():
@@ -232,7 +232,7 @@ async def test_silence_ends():
 async def test_headers_without_end():
     async with RawServer(endless(b"HTTP/1.1 200 OK\r\n", b"x-flood: " + b"y" * 1000 + b"\r\n")) as server:
         assert "could not be reached" in await failure(server.url())
-        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 GARBAGE = [
@@ -276,7 +276,7 @@ async def test_cancelling_closes_the_connection():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
+        await asyncio.wait_for(server.disconnected.wait(), PATIENCE)
 
 
 # -- TLS
