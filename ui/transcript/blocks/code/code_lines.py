@@ -44,6 +44,7 @@ class CodeLines:
         self._width = 0
         self._scrolled = 0
         self._content_width = 0
+        self._widest: int = 0
         self._options: LineLayoutOptions | None = None
 
     def __len__(self) -> int:
@@ -169,7 +170,10 @@ class CodeLines:
     def _widen(self, index: int, style: RenderStyle) -> None:
         line = self._line(index)
         if isinstance(line, UnwrappedLine):
-            self._content_width = max(self._content_width, int(line.width) + style.px(8))
+            width = int(line.width) + style.px(8)
+            # An estimate may have been too wide, as that of hidden characters, which share a label.
+            if width > self._content_width or index == self._widest:
+                self._content_width, self._widest = width, index
 
     def forget(self) -> None:
         """Drop all layouts."""
@@ -182,6 +186,7 @@ class CodeLines:
         marked.setBackground(style.color("selection"))
         marked.setForeground(style.color("text"))
         painter.setPen(style.color("text"))
+        self._scrolled = min(self._scrolled, self._max_scroll())
         for index, line in self._visible_lines(clip):
             if isinstance(line, UnwrappedLine) and self._scrolled:
                 # Exact widths replace estimates left of the viewport; keep the visible part where it is.
