@@ -127,7 +127,11 @@ def test_many_days_become_months_and_many_months_years():
     rows = [UsageRow((TODAY - timedelta(days=days_ago)).isoformat(), PRICED) for days_ago in range(0, 2_000, 10)]
     assert len(by_period(rows, first_day("week", TODAY), TODAY)) == 7
     months = by_period(rows, first_day("year", TODAY), TODAY)
-    assert [title for title, _ in months] == ["Jan 2026", "Feb 2026", "Mar 2026"] or len(months) == 89
+    assert [(title, figures.answers) for title, figures in months] == [
+        ("Jan 2026", 6),
+        ("Feb 2026", 6),
+        ("Mar 2026", 6),
+    ]
     years = by_period(rows, None, TODAY)
     assert [title for title, _ in years] == ["2020", "2021", "2022", "2023", "2024", "2025", "2026"]
     assert sum(figures.answers for _, figures in years) == 2 * len(rows)
