@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import warnings
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -418,9 +420,14 @@ async def test_a_forgotten_client_warns_and_leaves_nothing_running() -> None:
 
 
 async def test_a_client_that_was_never_used_needs_no_closing() -> None:
-    options, _ = acting()
-    Client(options)
-    gc.collect()
+    options, provider = acting()
+    client = Client(options)
+    gone = weakref.ref(client)
+    with warnings.catch_warnings(record=True) as warned:
+        del client
+        gc.collect()
+    assert (gone(), [*warned], provider.requests) == (None, [], [])
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_options_may_be_values() -> None:
