@@ -24,6 +24,7 @@ from pydantic import BaseModel
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.storage import write_behind
 from desktop_agent.storage.content_files import CheckpointRows
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolRegistry
@@ -93,11 +94,13 @@ def die() -> None:
 
 class Death:
     """Kills the process after so many durable records. Rows of the journal are written one at a time, which the timer
-    that writes them could also do."""
+    that writes them could also do. The timer itself is off: on a busy machine it would write more of them, and the
+    places would be other ones in each life."""
 
     def __init__(self, after: int) -> None:
         self.records = 0
         self._after = after
+        write_behind.FLUSH_INTERVAL = 2 * LIMIT
         for owner, name in (
             (Store, "create_conversation"),
             (Store, "update_conversation"),
