@@ -72,20 +72,16 @@ class BaseFrameReader(ABC):
 
     `done`: the stream's own end mark was read, nothing may follow. `failure`: an error in the stream; nothing after it
     counts. `recognised`: something looked like this dialect. `end_mark`: what a cut stream lacks, in words.
-    `redact_key` removes the key from an error that a server wrote.
     """
 
     end_mark: str
 
-    def __init__(
-        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
-    ) -> None:
+    def __init__(self, builder: PartBuilder, headers: Mapping[str, str]) -> None:
         self.done = False
         self.failure: ProviderError | None = None
         self.recognised = False
         self._builder = builder
         self._headers = headers
-        self._redact_key = redact_key
         self._is_over = False
 
     @property
@@ -118,9 +114,16 @@ class BaseFrameReader(ABC):
     @abstractmethod
     def _end(self) -> None: ...
 
+    def error_from(self, data: Any) -> ProviderError:
+        """Return the error that the server wrote into the stream, without the key."""
+        return error_from_stream(self._redact_key(data), self._headers)
+
     def _fail(self, data: Any) -> None:
         if self.failure is None:
-            self.failure = error_from_stream(self._redact_key(data), self._headers)
+            self.failure = self.error_from(data)
+
+    def _redact_key(self, data: Any) -> Any:
+        return loads(self._builder.redact_key(dumps(data).decode()).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +245,6 @@ def key_header(api_key: SecretStr | None, name: str = "Authorization") -> Secret
     return SecretHeader.bearer(key) if name == "Authorization" else SecretHeader(name, key)
 
 
-def redact_key(data: Any, secret: SecretHeader | None) -> Any:
-    """Return what a server wrote without the key, in case it echoed it."""
-    return data if secret is None else loads(secret.redact(dumps(data)))
-
-
 def _answer_started(opened: OpenedStream) -> AnswerStarted:
     origin = opened.origin
     if origin.request_id is None:
@@ -329,9 +327,7 @@ def _read_frames(frames: list[Frame], opened: OpenedStream) -> None:
         if was_done:
             reader.failure = None  # a whole answer cannot fail any more
         elif reader.failure is None and not reader.has_finished and is_bare_error(frame[1]):
-            answer = opened.answer
-            clean = loads(answer.redact_key(dumps(frame[1]).decode()).encode())
-            reader.failure = error_from_stream(clean, answer.headers)
+            reader.failure = reader.error_from(frame[1])
         if reader.failure is not None:
             break
 

@@ -14,7 +14,6 @@ from desktop_agent.providers.dialects.response_stream import (
     BaseFrameReader,
     OpenedStream,
     key_header,
-    redact_key,
     request_timeouts,
     send_request,
     stream_events,
@@ -110,9 +109,6 @@ class ServerAdapter(ABC):
         repeats = may_repeat(self._root)
         tags = ThinkTags() if (repeats if has_think_tags is None else has_think_tags) else None
         return PartBuilder(provider, tags=tags, keeps_arguments=keeps_arguments, may_repeat=repeats)
-
-    def _redact_key(self, data: Any) -> Any:
-        return redact_key(data, self._secret)
 
     def _opened_stream(
         self,

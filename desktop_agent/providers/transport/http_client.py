@@ -53,10 +53,6 @@ class SecretHeader:
         """`Authorization: Bearer …` (RFC 6750)."""
         return cls("Authorization", key, "Bearer ")
 
-    def redact(self, body: bytes) -> bytes:
-        """Remove the key from what a server wrote about a call."""
-        return redact_key(body, self.value.get_secret_value())
-
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
@@ -77,11 +73,13 @@ class HttpRequest:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return f"{parts.hostname}:{port}"
 
+    def redact(self, body: bytes) -> bytes:
+        """Remove the key from what a server wrote about this call."""
+        return body if self.secret is None else redact_key(body, self.secret.value.get_secret_value())
+
     def redact_key(self, text: str) -> str:
-        """Remove the key from what a server wrote about this call (SecretHeader.redact)."""
-        if self.secret is None:
-            return text
-        return self.secret.redact(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        """Remove the key from a text that a server wrote about this call."""
+        return self.redact(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def _decompressed(body: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
@@ -255,7 +253,7 @@ class HttpClient:
             size = {"size": str(limit // (1024 * 1024))}
             raise TooLarge(Sentence("the answer is larger than {size} MB", size), retryable=False)
         # Callers quote it in errors.
-        return body if call.secret is None else call.secret.redact(body)
+        return call.redact(body)
 
     async def warm_up(self) -> None:
         """Import the HTTP library and open the pool now, so that the first question does not wait for that."""
@@ -287,9 +285,7 @@ async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentE
                 received += chunk
                 if len(received) >= ERROR_BODY_LIMIT:
                     break
-    body = bytes(received[:ERROR_BODY_LIMIT])
-    if call.secret is not None:
-        body = call.secret.redact(body)
+    body = call.redact(bytes(received[:ERROR_BODY_LIMIT]))
     has_key = call.secret is not None
     return error_responses.error_from_status(answer.status, answer.headers, body, has_key=has_key)
 

@@ -139,7 +139,7 @@ class Anthropic(ServerAdapter):
         answer, body, more = await self._ask(request)
         builder = self._part_builder(PROVIDER)
         builder.tool_names = names_by_wire_name(request.tools)
-        reader = FrameReader(builder, answer.headers, self._redact_key)
+        reader = FrameReader(builder, answer.headers)
         is_long = request.config.caching.lifetime == "long"
         adjustments = (*body.adjustments, *more)
         return self._opened_stream(

@@ -299,13 +299,8 @@ class FrameReader(BaseFrameReader):
 
     end_mark = "message_stop"
 
-    def __init__(
-        self,
-        builder: PartBuilder,
-        headers: Mapping[str, str],
-        redact_key: Callable[[Any], Any] = lambda data: data,
-    ) -> None:
-        super().__init__(builder, headers, redact_key)
+    def __init__(self, builder: PartBuilder, headers: Mapping[str, str]) -> None:
+        super().__init__(builder, headers)
         self._usage = UsageCounter()
         self._blocks = _BlockReader(builder)
         self._reason: str | None = None

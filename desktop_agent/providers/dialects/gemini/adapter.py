@@ -347,7 +347,7 @@ class Gemini(ServerAdapter):
         answer = await self._ask_with_cache(request, body)
         builder = self._part_builder(PROVIDER)
         builder.tool_names = names_by_wire_name(request.tools, wire_name)
-        reader = FrameReader(builder, answer.headers, self._redact_key)
+        reader = FrameReader(builder, answer.headers)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
     async def _ask_with_cache(self, request: ModelRequest, body: RequestBody) -> HttpResponse:

@@ -4,7 +4,7 @@ Any field may be absent. There is no end mark: a stream ends with the connection
 Without `alt=sse` the same chunks come in one JSON array, which is read too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER, Grounding, PartReader
@@ -63,10 +63,8 @@ class FrameReader(BaseFrameReader):
 
     end_mark = "finishReason"
 
-    def __init__(
-        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
-    ) -> None:
-        super().__init__(builder, headers, redact_key)
+    def __init__(self, builder: PartBuilder, headers: Mapping[str, str]) -> None:
+        super().__init__(builder, headers)
         self.finish: str | None = None
         self._parts = PartReader(builder)
         self._grounding = Grounding(PROVIDER)
@@ -197,7 +195,7 @@ class FrameReader(BaseFrameReader):
 
     def _fail(self, data: Any) -> None:
         self._parts.release()
-        self.failure = error_responses.error_from_stream(self._redact_key(data), self._headers)
+        self.failure = self.error_from(data)
         self.failure.request_id = self.failure.request_id or self._response_id
 
 

@@ -53,7 +53,7 @@ class OpenAIChat(OpenAIServer):
         builder = self._part_builder(provider, has_think_tags=has_tags, keeps_arguments=True)
         builder.tool_names = names_by_wire_name(request.tools)
         has_several = body.fields.get("n", 1) not in (None, 1)
-        reader = FrameReader(builder, answer.headers, self._redact_key, are_several=has_several)
+        reader = FrameReader(builder, answer.headers, are_several=has_several)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
     async def _ask(self, request: ModelRequest, recipient: Recipient) -> tuple[HttpResponse, "RequestBody"]:

@@ -5,7 +5,7 @@ way.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from desktop_agent.providers.dialects.answer_pictures import parse_picture
@@ -129,15 +129,8 @@ class FrameReader(BaseFrameReader):
 
     end_mark = "finish_reason and [DONE]"
 
-    def __init__(
-        self,
-        builder: PartBuilder,
-        headers: Mapping[str, str],
-        redact_key: Callable[[Any], Any] = lambda data: data,
-        *,
-        are_several: bool = False,
-    ) -> None:
-        super().__init__(builder, headers, redact_key)
+    def __init__(self, builder: PartBuilder, headers: Mapping[str, str], *, are_several: bool = False) -> None:
+        super().__init__(builder, headers)
         self.finish: str | None = None
         self._has_several = are_several
         self._is_on_every_chunk = False  # more came after a finish_reason

@@ -73,7 +73,7 @@ class OpenAIResponses(OpenAIServer):
         answer, body, adjustments = await self._ask(request)
         builder = self._part_builder(PROVIDER, has_think_tags=self._quirks.think_tags, keeps_arguments=True)
         builder.tool_names = names_by_wire_name(request.tools)
-        reader = ResponsesReader(builder, answer.headers, self._redact_key)
+        reader = ResponsesReader(builder, answer.headers)
         is_long = "ttl" in body.fields.get("prompt_cache_options", ())
         return self._opened_stream(
             request, answer, builder, reader, adjustments, prefix=body.prefix, long_lived=is_long

@@ -4,7 +4,7 @@ Only the type is a required field. Items may be open side by side, so each has i
 whole output: what was shown is not shown again, what was lost is shown.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -256,10 +256,8 @@ class ResponsesReader(BaseFrameReader):
 
     end_mark = "response.completed"
 
-    def __init__(
-        self, builder: PartBuilder, headers: Mapping[str, str], redact_key: Callable[[Any], Any] = lambda data: data
-    ) -> None:
-        super().__init__(builder, headers, redact_key)
+    def __init__(self, builder: PartBuilder, headers: Mapping[str, str]) -> None:
+        super().__init__(builder, headers)
         self._slots = Slots(builder)
         self._is_marked = False
         self._refused = False

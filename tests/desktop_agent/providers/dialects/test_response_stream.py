@@ -10,15 +10,14 @@ from pydantic import SecretStr
 from desktop_agent.providers.catalogue.catalogue import Pricing
 from desktop_agent.providers.dialects import response_stream
 from desktop_agent.providers.dialects.response_stream import (
+    BaseFrameReader,
     OpenedStream,
     key_header,
-    redact_key,
     send_request,
     stream_events,
 )
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse, SecretHeader
-from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
 from desktop_agent.types.errors import (
     InvalidRequest,
@@ -53,27 +52,20 @@ KEY = "sk-very-secret-0123456789"
 ADJUSTMENT = Sentence("Something was left out.")
 
 
-class Plain:
+class Plain(BaseFrameReader):
     """A minimal dialect whose frames have the fields text, think, usage, name, error, finish and end."""
 
     end_mark = "an end"
+    has_ended = False
+    has_finished = False
 
-    def __init__(self, builder: PartBuilder) -> None:
-        self.done = False
-        self.failure: ProviderError | None = None
-        self.recognised = False
-        self.has_ended = False
-        self.has_finished = False
-        self._builder = builder
-        self._is_over = False
-
-    def read(self, frame: Frame) -> None:
+    def read(self, frame: Frame) -> bool:
         data: Any = frame[1]
         if data is DONE:
             self.done = self.has_ended = self.has_finished = True
-            return
+            return False
         if not isinstance(data, dict):
-            return
+            return False
         self.recognised = self.recognised or "text" in data or "think" in data
         self._builder.main.text(data.get("text", ""))
         if "think" in data:
@@ -85,17 +77,10 @@ class Plain:
             self.failure = Overloaded(data["error"])
         self.has_ended = self.has_ended or "end" in data
         self.has_finished = self.has_ended or self.has_finished or "finish" in data
+        return False
 
-    @property
-    def usage_so_far(self) -> Usage | None:
-        return self._builder.usage
-
-    def end(self) -> bool:
-        if self._is_over:
-            return False
-        self._is_over = True
+    def _end(self) -> None:
         self._builder.end(StopReason.END_TURN, "end")
-        return True
 
 
 class Asking:
@@ -111,7 +96,7 @@ class Asking:
             call = HttpRequest(f"{self._server.url}/x", Timeouts(**timeouts), b"{}", self._secret)
             answer = await send_request(self._http, call, self.state)
             builder = PartBuilder("plain")
-            return OpenedStream(answer, builder, Plain(builder), Origin(provider="plain"), **self._opened)
+            return OpenedStream(answer, builder, Plain(builder, {}), Origin(provider="plain"), **self._opened)
 
         return stream_events(opening, self.state)
 
@@ -239,7 +224,7 @@ async def test_text_long_after_the_first_finish_counts(monkeypatch: pytest.Monke
     steps = [(0.0, {"text": "a", "finish": 1}), *((29.0, {"text": str(number), "finish": 1}) for number in range(9))]
     source = Waiting(monkeypatch, *steps)
     builder, decoder = PartBuilder("plain"), SseDecoder()
-    reader = Plain(builder)
+    reader = Plain(builder, {})
     chunks = response_stream._StreamChunks(source, reader, builder)
     limits: list[float | None] = []
     real = asyncio.timeout
@@ -254,7 +239,7 @@ async def test_text_long_after_the_first_finish_counts(monkeypatch: pytest.Monke
 async def test_signs_of_life_are_no_content(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Waiting(monkeypatch, (0.0, {"text": "a", "finish": 1}), *((10.0, b": ping\n\n") for _ in range(3)))
     builder, decoder = PartBuilder("plain"), SseDecoder()
-    reader = Plain(builder)
+    reader = Plain(builder, {})
     limits: list[float | None] = []
     real = asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
@@ -342,9 +327,11 @@ async def test_the_connection_is_used_again_after_a_whole_answer(http: HttpClien
 
 
 def test_a_key_that_a_server_echoed_is_taken_out() -> None:
-    secret = SecretHeader.bearer(SecretStr(KEY))
-    assert KEY not in dumps(redact_key({"message": [f"bad key {KEY}!"]}, secret)).decode()
-    assert redact_key({"a": KEY}, None) == {"a": KEY}
+    call = HttpRequest("http://127.0.0.1", Timeouts(), secret=SecretHeader.bearer(SecretStr(KEY)))
+    builder = PartBuilder("plain")
+    builder.redact_key = call.redact_key
+    assert KEY not in Plain(builder, {}).error_from({"message": f"bad key {KEY}!"}).detail
+    assert HttpRequest("http://127.0.0.1", Timeouts()).redact_key(KEY) == KEY
 
 
 async def _opened_with_key(http: HttpClient, server: Loopback) -> HttpResponse:

@@ -427,7 +427,8 @@ def test_calls_in_pieces_are_not_run() -> None:
 
 def test_a_key_in_an_error_is_taken_out() -> None:
     builder = PartBuilder("gemini")
-    reader = FrameReader(builder, {}, lambda data: {"error": {"message": data["error"]["message"].replace("K", "*")}})
+    builder.redact_key = lambda text: text.replace("K", "*")
+    reader = FrameReader(builder, {})
     reader.read(("", {"error": {"message": "bad K"}}))
     assert reader.failure is not None
     assert reader.failure.message == "bad *"

@@ -475,7 +475,8 @@ def test_nothing_is_lost_when_the_answer_fails() -> None:
 
 def test_an_error_does_not_show_the_key_that_a_server_echoed() -> None:
     builder = PartBuilder(PROVIDER)
-    reader = ResponsesReader(builder, {}, lambda data: json.loads(json.dumps(data).replace("sk-1", "[key]")))
+    builder.redact_key = lambda text: text.replace("sk-1", "[key]")
+    reader = ResponsesReader(builder, {})
     reader.read(("error", {"type": "error", "message": "bad key sk-1", "code": None}))
     assert reader.failure is not None
     assert "sk-1" not in str(reader.failure) + reader.failure.detail
