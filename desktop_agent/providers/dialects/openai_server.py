@@ -68,15 +68,19 @@ class OpenAIServer(ServerAdapter):
     ) -> None:
         self._is_guess = quirks is None
         self._quirks = quirks or quirks_for_url(api_root(base_url))
-        self._vendor = self._quirks.family
-        root, key_name = api_root(base_url, self._quirks.usual_path), self._quirks.key_header
-        super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name=key_name)
+        self._vendor, self._key_header = self._quirks.family, self._quirks.key_header
+        super().__init__(
+            base_url=base_url, api_key=api_key, http=http, catalogue=catalogue, listing_timeouts=listing_timeouts
+        )
         # Fields that the server refused, by model.
         self._refused: dict[str, frozenset[str]] = {}
 
     @property
     def quirks(self) -> ServerQuirks:
         return self._quirks
+
+    def _parse_root(self, base_url: str) -> str:
+        return api_root(base_url, self._quirks.usual_path)
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the server's listing, and learn from it which family the server belongs to."""

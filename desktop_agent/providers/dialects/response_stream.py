@@ -156,7 +156,7 @@ async def _read_batches(
     try:
         answer.wait_for_first_event()
         async with answer.body() as body:
-            yield (_answer_started(opened),)
+            yield (AnswerStarted(opened.origin, opened.adjustments),)
             progress = -1
             chunks = _StreamChunks(body, reader, builder)
             async for chunk in chunks:
@@ -243,13 +243,6 @@ def key_header(api_key: SecretStr | None, name: str = "Authorization") -> Secret
     if not key:
         return None
     return SecretHeader.bearer(key) if name == "Authorization" else SecretHeader(name, key)
-
-
-def _answer_started(opened: OpenedStream) -> AnswerStarted:
-    origin = opened.origin
-    if origin.request_id is None:
-        origin = origin.model_copy(update={"request_id": request_id(opened.answer.headers)})
-    return AnswerStarted(origin, opened.adjustments)
 
 
 def _final_stream_events(

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing
-from desktop_agent.providers.dialects.request_building import account_digest
+from desktop_agent.providers.dialects.request_building import account_digest, names_by_wire_name, wire_name
 from desktop_agent.providers.dialects.response_stream import (
     EVENT_STREAM,
     BaseFrameReader,
@@ -21,6 +21,7 @@ from desktop_agent.providers.dialects.response_stream import (
 from desktop_agent.providers.dialects.server_families import may_repeat
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.text_builder import ThinkTags
+from desktop_agent.providers.transport.error_responses import request_id
 from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest, HttpResponse, SecretHeader
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.errors import CachingNotSupported, Sentence
@@ -37,24 +38,27 @@ class ServerAdapter(ABC):
     dialect: str
     # As in the catalogue.
     _vendor: str
+    _key_header: str = "Authorization"
 
     def __init__(
         self,
-        root: str,
-        api_key: SecretStr | None,
-        http: HttpClient,
-        catalogue: Catalogue | None,
-        listing_timeouts: Timeouts | None,
         *,
-        key_name: str = "Authorization",
+        base_url: str,
+        api_key: SecretStr | None = None,
+        http: HttpClient,
+        catalogue: Catalogue | None = None,
+        listing_timeouts: Timeouts | None = None,
     ) -> None:
-        self._root = root
-        self._secret: SecretHeader | None = key_header(api_key, key_name)
+        self._root = self._parse_root(base_url)
+        self._secret: SecretHeader | None = key_header(api_key, self._key_header)
         self._http = http
         self._catalogue = catalogue or Catalogue()
         self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
         self._state = ProviderState()
         self._listed: dict[str, ModelInfo] = {}
+
+    @abstractmethod
+    def _parse_root(self, base_url: str) -> str: ...
 
     @abstractmethod
     async def _open(self, request: ModelRequest) -> OpenedStream: ...
@@ -102,13 +106,23 @@ class ServerAdapter(ABC):
         call = HttpRequest(url, self._listing_timeouts, body, self._secret, method=method)
         return await self._http.exchange(call)
 
+    def _wire_name(self, name: str) -> str:
+        return wire_name(name)
+
     def _part_builder(
-        self, provider: str, *, has_think_tags: bool | None = None, keeps_arguments: bool = False
+        self,
+        request: ModelRequest,
+        provider: str,
+        *,
+        has_think_tags: bool | None = None,
+        keeps_arguments: bool = False,
     ) -> PartBuilder:
         """Return a builder for one answer. Servers that may repeat themselves may also put reasoning into tags."""
         repeats = may_repeat(self._root)
         tags = ThinkTags() if (repeats if has_think_tags is None else has_think_tags) else None
-        return PartBuilder(provider, tags=tags, keeps_arguments=keeps_arguments, may_repeat=repeats)
+        builder = PartBuilder(provider, tags=tags, keeps_arguments=keeps_arguments, may_repeat=repeats)
+        builder.tool_names = names_by_wire_name(request.tools, self._wire_name)
+        return builder
 
     def _opened_stream(
         self,
@@ -122,7 +136,12 @@ class ServerAdapter(ABC):
         long_lived: bool = False,
     ) -> OpenedStream:
         """Return a stream to be read; `long_lived`: what is written to the cache stays there longer, and costs more."""
-        origin = Origin(provider=builder.provider, account=self._account(request.model), prefix=prefix)
+        origin = Origin(
+            provider=builder.provider,
+            account=self._account(request.model),
+            prefix=prefix,
+            request_id=request_id(answer.headers),
+        )
         price = self.model_info(request.model).price
         pricing = Pricing(price, long_lived=long_lived) if price is not None else None
         return OpenedStream(answer, builder, reader, origin, adjustments, pricing)

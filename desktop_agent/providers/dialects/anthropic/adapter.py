@@ -7,23 +7,14 @@ from datetime import timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
-
-from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_token_count
+from desktop_agent.providers.catalogue.catalogue import estimate_token_count
 from desktop_agent.providers.dialects.anthropic.model_listing import fetch_models, picture_limits_for
 from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter
-from desktop_agent.providers.dialects.request_building import names_by_wire_name
 from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request, sum_known
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
-from desktop_agent.providers.transport.http_client import (
-    LISTING_LIMIT,
-    HttpClient,
-    HttpRequest,
-    HttpResponse,
-    SecretHeader,
-)
+from desktop_agent.providers.transport.http_client import LISTING_LIMIT, HttpRequest, HttpResponse, SecretHeader
 from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in, read_count
 from desktop_agent.types.errors import (
     AuthenticationFailed,
@@ -69,20 +60,7 @@ class Anthropic(ServerAdapter):
 
     dialect = "anthropic"
     _vendor = PROVIDER
-
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        api_key: SecretStr | None = None,
-        http: HttpClient,
-        catalogue: Catalogue | None = None,
-        listing_timeouts: Timeouts | None = None,
-    ) -> None:
-        parts = urlsplit(api_root(base_url))
-        root = parts._replace(path=parts.path.removesuffix("/v1")).geturl()
-        super().__init__(root, api_key, http, catalogue, listing_timeouts, key_name=_KEY_HEADER)
-        self._is_vendors = parts.hostname == _VENDORS_HOST
+    _key_header = _KEY_HEADER
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return all pages of the server's listing, filled up from the catalogue."""
@@ -135,10 +113,17 @@ class Anthropic(ServerAdapter):
         # Prompts below the model's minimum are not cached: then the server counts no tokens.
         return CachedPrompt(tokens=tokens, expires_at=now() + timedelta(seconds=seconds) if tokens else None)
 
+    @property
+    def _is_vendors(self) -> bool:
+        return urlsplit(self._root).hostname == _VENDORS_HOST
+
+    def _parse_root(self, base_url: str) -> str:
+        parts = urlsplit(api_root(base_url))
+        return parts._replace(path=parts.path.removesuffix("/v1")).geturl()
+
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, more = await self._ask(request)
-        builder = self._part_builder(PROVIDER)
-        builder.tool_names = names_by_wire_name(request.tools)
+        builder = self._part_builder(request, PROVIDER)
         reader = FrameReader(builder, answer.headers)
         is_long = request.config.caching.lifetime == "long"
         adjustments = (*body.adjustments, *more)

@@ -11,13 +11,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from pydantic import SecretStr
-
-from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_token_count
+from desktop_agent.providers.catalogue.catalogue import estimate_token_count
 from desktop_agent.providers.dialects.gemini.messages import PICTURE_LIMITS, wire_name
 from desktop_agent.providers.dialects.gemini.request import (
     RequestBody,
@@ -27,12 +26,12 @@ from desktop_agent.providers.dialects.gemini.request import (
 )
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER
 from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
-from desktop_agent.providers.dialects.request_building import PrefixDigest, names_by_wire_name
+from desktop_agent.providers.dialects.request_building import PrefixDigest
 from desktop_agent.providers.dialects.response_stream import OpenedStream
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root
 from desktop_agent.providers.transport.error_responses import error_from_listing, has_error, not_a_model_server_error
-from desktop_agent.providers.transport.http_client import HttpClient, HttpResponse
+from desktop_agent.providers.transport.http_client import HttpResponse
 from desktop_agent.providers.transport.json_codec import (
     array_in,
     dumps,
@@ -53,15 +52,7 @@ from desktop_agent.types.errors import (
     Sentence,
     UnreadableAnswer,
 )
-from desktop_agent.types.providers import (
-    CachedPrompt,
-    Capabilities,
-    ImageLimits,
-    ModelInfo,
-    ModelRequest,
-    Timeouts,
-    TokenCount,
-)
+from desktop_agent.types.providers import CachedPrompt, Capabilities, ImageLimits, ModelInfo, ModelRequest, TokenCount
 
 FetchPage = Callable[[dict[str, str]], Awaitable[bytes]]
 _PER_PAGE = "1000"
@@ -281,18 +272,7 @@ class Gemini(ServerAdapter):
 
     dialect = PROVIDER
     _vendor = PROVIDER
-
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        api_key: SecretStr | None,
-        http: HttpClient,
-        catalogue: Catalogue | None = None,
-        listing_timeouts: Timeouts | None = None,
-    ) -> None:
-        super().__init__(_root(base_url), api_key, http, catalogue, listing_timeouts, key_name="x-goog-api-key")
-        self._caches = PromptCaches(self._ask)
+    _key_header = "x-goog-api-key"
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the server's models that answer questions, filled up from the catalogue."""
@@ -342,11 +322,23 @@ class Gemini(ServerAdapter):
         """Delete the cached prompts; the client is shared."""
         await self._caches.aclose()
 
+    @cached_property
+    def _caches(self) -> PromptCaches:
+        return PromptCaches(self._ask)
+
+    def _parse_root(self, base_url: str) -> str:
+        """Return the base URL with a version at its end."""
+        parts = urlsplit(api_root(base_url))
+        path = parts.path.rstrip("/")
+        return parts._replace(path=path if _VERSION.search(path) else path + _DEFAULT_VERSION).geturl()
+
+    def _wire_name(self, name: str) -> str:
+        return wire_name(name)
+
     async def _open(self, request: ModelRequest) -> OpenedStream:
         body = self._body(request)
         answer = await self._ask_with_cache(request, body)
-        builder = self._part_builder(PROVIDER)
-        builder.tool_names = names_by_wire_name(request.tools, wire_name)
+        builder = self._part_builder(request, PROVIDER)
         reader = FrameReader(builder, answer.headers)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
@@ -377,13 +369,6 @@ class Gemini(ServerAdapter):
         parts = urlsplit(self._root)
         joined_query = "&".join(filter(None, (parts.query, urlencode(query or {}))))
         return parts._replace(path=f"{parts.path}/{path}", query=joined_query).geturl()
-
-
-def _root(base_url: str) -> str:
-    """Return the base URL with a version at its end."""
-    parts = urlsplit(api_root(base_url))
-    path = parts.path.rstrip("/")
-    return parts._replace(path=path if _VERSION.search(path) else path + _DEFAULT_VERSION).geturl()
 
 
 def _model_path(model: str) -> str:

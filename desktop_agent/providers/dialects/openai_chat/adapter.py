@@ -17,7 +17,6 @@ from desktop_agent.providers.dialects.request_building import (
     JSON_ONLY,
     answer_limit,
     check_capabilities,
-    names_by_wire_name,
     openai_model_facts,
     tool_fields,
     wire_name,
@@ -50,8 +49,7 @@ class OpenAIChat(OpenAIServer):
         quirks = self._quirks
         answer, body = await self._ask(request, Recipient(quirks, self._account(request.model)))
         provider, has_tags = quirks.thinking_provider, quirks.think_tags
-        builder = self._part_builder(provider, has_think_tags=has_tags, keeps_arguments=True)
-        builder.tool_names = names_by_wire_name(request.tools)
+        builder = self._part_builder(request, provider, has_think_tags=has_tags, keeps_arguments=True)
         has_several = body.fields.get("n", 1) not in (None, 1)
         reader = FrameReader(builder, answer.headers, are_several=has_several)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)

@@ -22,7 +22,6 @@ from desktop_agent.providers.dialects.request_building import (
     choose_effort,
     choose_openai_effort,
     choose_xai_effort,
-    names_by_wire_name,
     openai_model_facts,
     tool_fields,
     wire_name,
@@ -71,8 +70,7 @@ class OpenAIResponses(OpenAIServer):
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, adjustments = await self._ask(request)
-        builder = self._part_builder(PROVIDER, has_think_tags=self._quirks.think_tags, keeps_arguments=True)
-        builder.tool_names = names_by_wire_name(request.tools)
+        builder = self._part_builder(request, PROVIDER, has_think_tags=self._quirks.think_tags, keeps_arguments=True)
         reader = ResponsesReader(builder, answer.headers)
         is_long = "ttl" in body.fields.get("prompt_cache_options", ())
         return self._opened_stream(
