@@ -7,11 +7,10 @@ httpcore.
 
 import asyncio
 import socket
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin
 
 import httpcore
@@ -61,15 +60,6 @@ class _WrappingBackend(httpcore.AsyncNetworkBackend):
     def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
         self.inner = inner
 
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ARG002, ASYNC109
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
-    ) -> httpcore.AsyncNetworkStream:
-        # No transport here uses one: the web is not behind sockets of this machine.
-        raise httpcore.ConnectError(path)
-
     async def sleep(self, seconds: float) -> None:
         await self.inner.sleep(seconds)
 
@@ -84,19 +74,12 @@ class CheckedBackend(_WrappingBackend):
         self._allowed = allowed
         self._resolve = resolve
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  the library's own interface
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect_tcp(self, host: str, port: int, *arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:
         """Connect to the first address that answers. Raises PrivateHost when one of them is private."""
         failure: Exception = httpcore.ConnectError(f"no address of {host}")
         for address in await resolve_checked(host, port, self._allowed, self._resolve):
             try:
-                return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
+                return await self.inner.connect_tcp(address, port, *arguments, **options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
@@ -159,25 +142,14 @@ def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNet
 class ClosingBackend(_WrappingBackend):
     """Opens connections as `inner` does, and closes those whose TLS handshake is given up."""
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  the library's own interface
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect_tcp(self, host: str, port: int, *arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:
         """Connect. The stream stays the library's own object: httpx_transport checks its class."""
-        stream = _check_first_bytes(await self.inner.connect_tcp(host, port, timeout, local_address, socket_options))
+        stream = _check_first_bytes(await self.inner.connect_tcp(host, port, *arguments, **options))
         start_tls = stream.start_tls
 
-        async def closing(
-            ssl_context: ssl.SSLContext,
-            server_hostname: str | None = None,
-            timeout: float | None = None,  # noqa: ASYNC109
-        ) -> httpcore.AsyncNetworkStream:
+        async def closing(*arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:
             try:
-                return _check_first_bytes(await start_tls(ssl_context, server_hostname, timeout))
+                return _check_first_bytes(await start_tls(*arguments, **options))
             except BaseException:
                 await stream.aclose()
                 raise

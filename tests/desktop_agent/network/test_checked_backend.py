@@ -77,10 +77,5 @@ async def test_an_allowed_host_may_be_private(port):
     assert doors.tried == ["10.0.0.1"]
 
 
-async def test_sockets_of_this_machine_are_never_opened(port):
-    with pytest.raises(httpcore.ConnectError):
-        await CheckedBackend(Doors(port), frozenset({"/run/x.sock"})).connect_unix_socket("/run/x.sock")
-
-
 async def test_the_system_knows_numbers_in_all_forms():
     assert await resolve_host("0x7f.1", 80) == ["127.0.0.1"]
