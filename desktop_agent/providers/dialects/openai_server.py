@@ -5,7 +5,7 @@ Some families have another endpoint that tells more about their models. What is 
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
@@ -39,7 +39,6 @@ from desktop_agent.providers.transport.json_codec import (
 from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, Price, Timeouts
 
-Exchange = Callable[..., Awaitable[bytes]]
 _MAX_PARALLEL_SHOWS = 4
 _MAX_SHOWS = 60
 
@@ -84,26 +83,62 @@ class OpenAIServer(ServerAdapter):
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
         """Return the server's listing, and learn from it which family the server belongs to."""
-        models, quirks = await fetch_models(self._root, self._quirks, self._exchange)
+        entries = _parse_entries(await self._exchange(join_url(self._root, "models")))
+        quirks = quirks_for_listing(entries, self._quirks)
         if self._is_guess:
             self._quirks, self._vendor = quirks, quirks.family
-        return self._set_listing(models)
+        known = await self._family_capabilities(quirks.family, [entry["id"] for entry in entries])
+        return self._set_listing(_parse_model(entry, known.get(entry["id"]) or known.get("")) for entry in entries)
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """Return what this family of servers accepts."""
         return picture_limits(self._quirks)
 
+    async def _family_capabilities(self, family: str, ids: list[str]) -> Mapping[str, Capabilities]:
+        """Return facts by model id from a family's own endpoint; the empty id is for every model."""
+        try:
+            match family:
+                case "ollama":
+                    return await self._ollama_capabilities(ids)
+                case "lmstudio":
+                    return await self._lm_studio_capabilities()
+                case "litellm":
+                    return _litellm_capabilities(await self._fetch("model/info"))
+                case "llamacpp":
+                    return {"": _llama_cpp_capabilities(await self._fetch("props"))}
+                case _:
+                    return {}
+        except (ProviderError, ValueError):
+            return {}
 
-async def fetch_models(root: str, quirks: ServerQuirks, exchange: Exchange) -> tuple[list[ModelInfo], ServerQuirks]:
-    """Return the models, and the server's family as its listing shows it. Raises ProviderError.
+    async def _ollama_capabilities(self, ids: list[str]) -> dict[str, Capabilities]:
+        """POST /api/show for each model. The window is `num_ctx` if the model file sets one, else the model's own."""
+        slots = asyncio.Semaphore(_MAX_PARALLEL_SHOWS)
 
-    `exchange(url, body=None)` returns bytes.
-    """
-    entries = _parse_entries(await exchange(join_url(root, "models")))
-    quirks = quirks_for_listing(entries, quirks)
-    capabilities = await _family_capabilities(root, quirks, [str(entry["id"]) for entry in entries], exchange)
-    models = [_parse_model(entry, capabilities.get(str(entry["id"])) or capabilities.get("")) for entry in entries]
-    return models, quirks
+        async def show(model: str) -> tuple[str, Capabilities]:
+            try:
+                async with slots:
+                    data = await self._fetch("api/show", dumps({"model": model}))
+            except (ProviderError, ValueError):
+                return model, Capabilities()
+            return model, _ollama_model(data if is_object(data) else {})
+
+        return dict(await asyncio.gather(*(show(model) for model in ids[:_MAX_SHOWS])))
+
+    async def _lm_studio_capabilities(self) -> dict[str, Capabilities]:
+        """GET /api/v1/models, or /api/v0/models of older versions; the context of a loaded model counts."""
+        try:
+            entries, key = objects_in(await self._fetch("api/v1/models"), "models"), "key"
+        except ProviderError:
+            entries, key = objects_in(await self._fetch("api/v0/models"), "data"), "id"
+        capabilities: dict[str, Capabilities] = {}
+        for entry in entries:
+            names = [entry.get(key), *(instance.get("id") for instance in objects_in(entry, "loaded_instances"))]
+            capabilities |= {name: _lm_studio_model(entry) for name in names if isinstance(name, str)}
+        return capabilities
+
+    async def _fetch(self, path: str, body: bytes | None = None) -> Any:
+        return loads(await self._exchange(url_outside_v1(self._root, path), body))
 
 
 def _parse_entries(body: bytes) -> list[dict[str, Any]]:
@@ -188,41 +223,6 @@ def _capabilities(entry: dict[str, Any]) -> Capabilities:
 _OUTPUTS: tuple[Literal["image"], Literal["text"]] = ("image", "text")
 
 
-async def _family_capabilities(
-    root: str, quirks: ServerQuirks, ids: list[str], exchange: Exchange
-) -> Mapping[str, Capabilities]:
-    """Return facts by model id from a family's own endpoint; the empty id is for every model."""
-    try:
-        match quirks.family:
-            case "ollama":
-                return await _ollama_capabilities(root, ids, exchange)
-            case "lmstudio":
-                return await _lm_studio_capabilities(root, exchange)
-            case "litellm":
-                return _litellm_capabilities(loads(await exchange(url_outside_v1(root, "model/info"))))
-            case "llamacpp":
-                return {"": _llama_cpp_capabilities(loads(await exchange(url_outside_v1(root, "props"))))}
-            case _:
-                return {}
-    except (ProviderError, ValueError):
-        return {}
-
-
-async def _ollama_capabilities(root: str, ids: list[str], exchange: Exchange) -> dict[str, Capabilities]:
-    """POST /api/show for each model. The window is `num_ctx` if the model file sets one, else the model's own."""
-    slots = asyncio.Semaphore(_MAX_PARALLEL_SHOWS)
-
-    async def show(model: str) -> tuple[str, Capabilities]:
-        try:
-            async with slots:
-                data = loads(await exchange(url_outside_v1(root, "api/show"), dumps({"model": model})))
-        except (ProviderError, ValueError):
-            return model, Capabilities()
-        return model, _ollama_model(data if is_object(data) else {})
-
-    return dict(await asyncio.gather(*(show(model) for model in ids[:_MAX_SHOWS])))
-
-
 def _ollama_model(data: dict[str, Any]) -> Capabilities:
     names = data.get("capabilities")
     parameters = data.get("parameters")
@@ -234,21 +234,6 @@ def _ollama_model(data: dict[str, Any]) -> Capabilities:
         reasoning=None if not is_array(names) else "thinking" in names,
         context_window=_first_size(int(chosen[1]) if chosen else None, *lengths),
     )
-
-
-async def _lm_studio_capabilities(root: str, exchange: Exchange) -> dict[str, Capabilities]:
-    """GET /api/v1/models, or /api/v0/models of older versions; the context of a loaded model counts."""
-    try:
-        data = loads(await exchange(url_outside_v1(root, "api/v1/models")))
-        entries, key = objects_in(data, "models"), "key"
-    except ProviderError:
-        data = loads(await exchange(url_outside_v1(root, "api/v0/models")))
-        entries, key = objects_in(data, "data"), "id"
-    capabilities: dict[str, Capabilities] = {}
-    for entry in entries:
-        names = [entry.get(key), *(instance.get("id") for instance in objects_in(entry, "loaded_instances"))]
-        capabilities |= {name: _lm_studio_model(entry) for name in names if isinstance(name, str)}
-    return capabilities
 
 
 def _lm_studio_model(entry: dict[str, Any]) -> Capabilities:

@@ -13,12 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from desktop_agent.data_files import load_table
-from desktop_agent.network.hosts import is_local_host
 from desktop_agent.providers.catalogue.catalogue import Pricing
 from desktop_agent.providers.event_batches import EventBatches
 from desktop_agent.providers.part_builder import PartBuilder
@@ -59,7 +57,7 @@ from desktop_agent.types.provider_events import (
     Usage,
     UsageUpdate,
 )
-from desktop_agent.types.providers import Capabilities, ModelRequest, ProviderState, ReasoningDisabled, Timeouts
+from desktop_agent.types.providers import ProviderState
 
 # In seconds after the last content: some servers write a finish reason on every chunk.
 END_TIMEOUT = 30.0
@@ -200,17 +198,6 @@ def _stream_end_error(
     else:
         failure = failure or _truncated_stream_error(reader, decoder, opened.answer)
     return reader.failure or failure
-
-
-def request_timeouts(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
-    """Return the limits of one request. A local server loads its model and reads the prompt before it answers, and a
-    model that reasons may be silent meanwhile."""
-    reasoning = request.config.reasoning
-    if reasoning is None:
-        reasons = bool(known.reasoning if known.reasons_by_default is None else known.reasons_by_default)
-    else:
-        reasons = not isinstance(reasoning, ReasoningDisabled)
-    return request.config.timeouts.for_start(slow=reasons or is_local_host(urlsplit(base_url).hostname or ""))
 
 
 async def send_request(http: HttpClient, call: HttpRequest, state: ProviderState) -> HttpResponse:

@@ -4,9 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from desktop_agent.network.hosts import is_local_host
 from desktop_agent.providers.catalogue.catalogue import Catalogue, Pricing
 from desktop_agent.providers.dialects.request_building import account_digest, names_by_wire_name, wire_name
 from desktop_agent.providers.dialects.response_stream import (
@@ -14,7 +16,6 @@ from desktop_agent.providers.dialects.response_stream import (
     BaseFrameReader,
     OpenedStream,
     key_header,
-    request_timeouts,
     send_request,
     stream_events,
 )
@@ -26,7 +27,15 @@ from desktop_agent.providers.transport.http_client import HttpClient, HttpReques
 from desktop_agent.providers.transport.json_codec import dumps
 from desktop_agent.types.errors import CachingNotSupported, Sentence
 from desktop_agent.types.provider_events import Origin, ProviderEvent
-from desktop_agent.types.providers import CachedPrompt, Capabilities, ModelInfo, ModelRequest, ProviderState, Timeouts
+from desktop_agent.types.providers import (
+    CachedPrompt,
+    Capabilities,
+    ModelInfo,
+    ModelRequest,
+    ProviderState,
+    ReasoningDisabled,
+    Timeouts,
+)
 
 
 class ServerAdapter(ABC):
@@ -95,11 +104,9 @@ class ServerAdapter(ABC):
     def _limits(self, request: ModelRequest) -> Timeouts:
         return request_timeouts(request, self._root, self._capabilities(request.model))
 
-    async def _send(
-        self, request: ModelRequest, url: str, fields: Mapping[str, Any], headers: Mapping[str, str] | None = None
-    ) -> HttpResponse:
+    async def _send(self, request: ModelRequest, url: str, fields: Mapping[str, Any]) -> HttpResponse:
         """Return the head of a good answer. Raises the server's error."""
-        call = HttpRequest(url, self._limits(request), dumps(fields), self._secret, headers or {}, EVENT_STREAM)
+        call = HttpRequest(url, self._limits(request), dumps(fields), self._secret, accept=EVENT_STREAM)
         return await send_request(self._http, call, self._state)
 
     async def _exchange(self, url: str, body: bytes | None = None, method: str | None = None) -> bytes:
@@ -145,3 +152,14 @@ class ServerAdapter(ABC):
         price = self.model_info(request.model).price
         pricing = Pricing(price, long_lived=long_lived) if price is not None else None
         return OpenedStream(answer, builder, reader, origin, adjustments, pricing)
+
+
+def request_timeouts(request: ModelRequest, base_url: str, known: Capabilities) -> Timeouts:
+    """Return the limits of one request. A local server loads its model and reads the prompt before it answers, and a
+    model that reasons may be silent meanwhile."""
+    reasoning = request.config.reasoning
+    if reasoning is None:
+        reasons = bool(known.reasoning if known.reasons_by_default is None else known.reasons_by_default)
+    else:
+        reasons = not isinstance(reasoning, ReasoningDisabled)
+    return request.config.timeouts.for_start(slow=reasons or is_local_host(urlsplit(base_url).hostname or ""))

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.agent.retry import RetryPolicy
-from desktop_agent.providers.dialects.response_stream import request_timeouts
+from desktop_agent.providers.dialects.server_adapter import request_timeouts
 from desktop_agent.providers.provider import Failover, Provider, make_provider
 from desktop_agent.providers.transport import http_client
 from desktop_agent.providers.transport.connection_errors import error_from_read
