@@ -28,7 +28,7 @@ from desktop_agent.exchange.branch_view import (
     plain_output,
 )
 from desktop_agent.exchange.markdown_export import pretty_json
-from desktop_agent.markdown.typeset_formula import COLOR, TypesetAnswer, TypesetFormula
+from desktop_agent.markdown.latex import COLOR, TypesetAnswer, TypesetFormula
 from desktop_agent.processes.worker import Worker, WorkerFailed
 from desktop_agent.processes.worker_process import WorkerLimits
 from desktop_agent.types.blocks import (

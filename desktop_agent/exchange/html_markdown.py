@@ -11,8 +11,7 @@ from markdown_it.token import Token
 from desktop_agent.exchange.simple_math import simple_math
 from desktop_agent.markdown.link_targets import find_urls, safe_target, target_host
 from desktop_agent.markdown.long_text import PIECE, split_long_text
-from desktop_agent.markdown.parser import make_parser
-from desktop_agent.markdown.rules import FOOTNOTES_KEY, DepthLimitedParser
+from desktop_agent.markdown.parser import FOOTNOTES_KEY, DepthLimitedParser, make_parser
 from desktop_agent.types.hidden_characters import mark_hidden
 
 StyledPieces = Sequence[tuple[str, str]]

@@ -17,14 +17,15 @@ from ziamath.nodes.mrow import Mrow
 from ziamath.tex import tex2mml
 from ziamath.zmath import Math, loadedfonts
 
-from desktop_agent.markdown.latex import FormulaError, prepare_latex
-from desktop_agent.markdown.typeset_formula import (
+from desktop_agent.markdown.latex import (
     COLOR,
     MARGIN,
+    FormulaError,
     LetterOutline,
     MissingLetters,
     TypesetAnswer,
     TypesetFormula,
+    prepare_latex,
 )
 
 # One em, and the margin, in SVG pixels.

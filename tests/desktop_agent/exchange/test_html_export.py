@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from desktop_agent.exchange import html_export
 from desktop_agent.exchange.html_export import write_html
-from desktop_agent.markdown.typeset_formula import TypesetFormula
+from desktop_agent.markdown.latex import TypesetFormula
 from desktop_agent.processes.worker import WorkerFailed, WorkerFailure
 from desktop_agent.types.blocks import (
     Base64Source,

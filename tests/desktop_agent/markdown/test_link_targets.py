@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from markdown_it.common.normalize_url import normalizeLink, validateLink
 
 from desktop_agent.markdown.link_targets import safe_target
-from desktop_agent.markdown.rules import is_valid_target, normalize_target
+from desktop_agent.markdown.parser import is_valid_target, normalize_target
 
 _SIGNS = [*"a/?#@:[]()*~\\^{|_-+.;&=$,!'\" \t\nés\0。"]
 _WORDS = ["http://", "HTTPS://", "//", "example.org", "EXAMPLE", "xn--a", "ſ", "::1", "80", "%20", "%", ".."]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from markdown_it.common.utils import unescapeAll
 
 from desktop_agent.markdown.long_text import PIECE
-from desktop_agent.markdown.rules import MATH_OPENING, end_mark, math_source
+from desktop_agent.markdown.parser import MATH_OPENING, end_mark, math_source
 from ui.transcript.markdown.elements import Leaf
 
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")

@@ -10,8 +10,7 @@ from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token
 
 from desktop_agent.markdown.long_text import split_long_text
-from desktop_agent.markdown.parser import make_parser
-from desktop_agent.markdown.rules import FOOTNOTES_KEY, DepthLimitedParser
+from desktop_agent.markdown.parser import FOOTNOTES_KEY, DepthLimitedParser, make_parser
 from ui.transcript.markdown.elements import (
     CarriedBlock,
     Container,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import TypeVar
 
-from desktop_agent.markdown.rules import FOOTNOTES_KEY, MATH_OPENING
+from desktop_agent.markdown.parser import FOOTNOTES_KEY, MATH_OPENING
 from ui.transcript.markdown.open_blocks import end_of_fence
 from ui.transcript.markdown.parser import References, parse_blocks
 from ui.transcript.markdown.stream import MarkdownStream, line_offset

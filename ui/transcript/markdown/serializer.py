@@ -8,7 +8,7 @@ from itertools import product
 from typing import Literal
 
 from desktop_agent.markdown.link_targets import find_urls
-from desktop_agent.markdown.rules import FOOTNOTES_KEY
+from desktop_agent.markdown.parser import FOOTNOTES_KEY
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.inline import (
     FOOTNOTE_TARGET,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from desktop_agent.markdown.long_text import PIECE, split_long_text
-from desktop_agent.markdown.rules import FIRST_BAR, FOOTNOTES_KEY, MAX_LABEL_LENGTH
+from desktop_agent.markdown.parser import FIRST_BAR, FOOTNOTES_KEY, MAX_LABEL_LENGTH
 from ui.transcript.markdown.elements import CarriedBlock, Leaf, TableRow, TopLevelBlock
 from ui.transcript.markdown.open_blocks import OpenFence, OpenFormula, displayed_tail, open_fence
 from ui.transcript.markdown.parser import References, parse_blocks

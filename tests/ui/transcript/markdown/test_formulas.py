@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.markdown import rules
+from desktop_agent.markdown import parser
 from desktop_agent.markdown.parser import make_parser
 from ui.transcript.markdown.stream import parse_leaves
 
@@ -126,12 +126,12 @@ def test_a_formula_ends_with_what_it_stands_in():
 @pytest.mark.parametrize("opening", ["\\[\n", "\\begin{align}\n", "$$ a\n", "> \\[\n", "- \\[\n"])
 def test_thousands_of_formulas_without_end_are_looked_for_once(opening, monkeypatch):
     marks = []
-    is_found = rules.end_mark
+    is_found = parser.end_mark
 
     def counted(mark):
         marks.append(mark)
         return is_found(mark)
 
-    monkeypatch.setattr(rules, "end_mark", counted)
+    monkeypatch.setattr(parser, "end_mark", counted)
     parse_leaves(opening * 500)
     assert len(marks) < 4000

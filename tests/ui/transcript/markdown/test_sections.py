@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.markdown.rules import FOOTNOTES_KEY, MATH_OPENING
+from desktop_agent.markdown.parser import FOOTNOTES_KEY, MATH_OPENING
 from tests.frame.examples import examples
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.markdown import sections as sections_module

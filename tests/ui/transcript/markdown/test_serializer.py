@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.markdown.rules import FOOTNOTES_KEY
+from desktop_agent.markdown.parser import FOOTNOTES_KEY
 from tests.frame.examples import examples
 from ui.transcript.markdown import serializer as written_module
 from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, make_slicer, parse_inline, slice_utf16

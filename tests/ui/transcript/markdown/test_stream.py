@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.markdown.long_text import PIECE
-from desktop_agent.markdown.rules import FOOTNOTES_KEY
+from desktop_agent.markdown.parser import FOOTNOTES_KEY
 from tests.frame.examples import examples
 from tests.frame.selection import few
 from tests.ui.transcript.random_markdown import Reader, cut_up, markdown
@@ -75,14 +75,14 @@ def test_a_stream_shows_the_same_as_the_whole_text_block_by_block(text, sizes, l
 def small_pieces():
     """Let a paragraph count as long from 30 characters on."""
     with pytest.MonkeyPatch.context() as patch:
-        rules, stream, long_text = (
-            "desktop_agent.markdown.rules",
+        parser, stream, long_text = (
+            "desktop_agent.markdown.parser",
             "ui.transcript.markdown.stream",
             "desktop_agent.markdown.long_text",
         )
-        for module in (long_text, stream, rules):
+        for module in (long_text, stream, parser):
             patch.setattr(f"{module}.PIECE", 30)
-        for module in (stream, rules):
+        for module in (stream, parser):
             patch.setattr(f"{module}.FIRST_BAR", 12)
         patch.setattr(f"{long_text}._LONGEST_CLUSTER", 8)
         patch.setattr(f"{long_text}._MAX_MARKS", 6)

@@ -6,8 +6,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import table as library_table
 
-from desktop_agent.markdown import rules
-from desktop_agent.markdown.rules import table
+from desktop_agent.markdown import parser
+from desktop_agent.markdown.parser import table
 from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
 
 _PARSER = MarkdownIt("commonmark").enable("table")
@@ -34,9 +34,9 @@ def test_a_bar_alone_is_a_row():
 
 def test_the_head_of_an_open_table_is_taken_apart_once(monkeypatch):
     texts = []
-    original = rules._split_cells
-    rules._parse_head.cache_clear()
-    monkeypatch.setattr(rules, "_split_cells", lambda text: texts.append(text) or original(text))
+    original = parser._split_cells
+    parser._parse_head.cache_clear()
+    monkeypatch.setattr(parser, "_split_cells", lambda text: texts.append(text) or original(text))
     stream = MarkdownStream()
     stream.append("| first | second |\n|---|---|\n")
     for number in range(50):

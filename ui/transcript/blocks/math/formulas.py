@@ -12,10 +12,10 @@ from PySide6.QtCore import QByteArray, QObject, QRectF, QTimer
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage, QPainter, QPainterPath, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from desktop_agent.markdown.latex import FormulaError
-from desktop_agent.markdown.typeset_formula import (
+from desktop_agent.markdown.latex import (
     COLOR,
     MARGIN,
+    FormulaError,
     LetterOutline,
     MissingLetters,
     TypesetAnswer,

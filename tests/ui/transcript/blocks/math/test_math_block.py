@@ -14,8 +14,15 @@ from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.markdown.latex import MAX_LATEX_LENGTH, FormulaError, chemistry_to_latex, prepare_latex
-from desktop_agent.markdown.typeset_formula import COLOR, TypesetAnswer, TypesetFormula
+from desktop_agent.markdown.latex import (
+    COLOR,
+    MAX_LATEX_LENGTH,
+    FormulaError,
+    TypesetAnswer,
+    TypesetFormula,
+    chemistry_to_latex,
+    prepare_latex,
+)
 from desktop_agent.processes.worker import Worker
 from desktop_agent.types.messages import Message
 from tests.fakes.transcript_feed import NoPictures
