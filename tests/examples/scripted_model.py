@@ -2,7 +2,7 @@
 
 import re
 
-from desktop_agent.providers.demo.script import Break, Call, ReceivedRequest, Say, Script, Step, Think
+from desktop_agent.providers.demo.scripted_model import Break, Call, ReceivedRequest, Say, Script, Step, Think
 
 _SUM = re.compile(r"(\d+) ([+-]) (\d+)")
 _STORY = "Once upon a time. " * 2000

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from desktop_agent.providers.demo.chat_completions import ChatWriter, TimedFrame, answer_request
 from desktop_agent.providers.demo.http import Request
-from desktop_agent.providers.demo.script import ReceivedRequest
+from desktop_agent.providers.demo.scripted_model import ReceivedRequest
 from desktop_agent.providers.demo.server import AnswerRequest, DemoServer
 
 

@@ -16,7 +16,7 @@ from desktop_agent.providers.demo.chat_completions import (
     require_model,
 )
 from desktop_agent.providers.demo.http import RequestError
-from desktop_agent.providers.demo.script import (
+from desktop_agent.providers.demo.scripted_model import (
     FAST_PACE,
     MODEL,
     Break,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from desktop_agent.providers.demo.chat_completions import ChatWriter, TimedFrame, bad_request
 from desktop_agent.providers.demo.http import RequestError
-from desktop_agent.providers.demo.script import AnsweredCall, Json, ReceivedPicture, ReceivedRequest
+from desktop_agent.providers.demo.scripted_model import AnsweredCall, Json, ReceivedPicture, ReceivedRequest
 from desktop_agent.types.providers import Dialect
 from tests.fakes.seals import Prefix
 

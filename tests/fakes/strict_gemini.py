@@ -14,7 +14,7 @@ from desktop_agent.providers.demo.chat_completions import (
     picture_from_url,
 )
 from desktop_agent.providers.demo.http import RequestError
-from desktop_agent.providers.demo.script import (
+from desktop_agent.providers.demo.scripted_model import (
     FAST_PACE,
     MODEL,
     Break,

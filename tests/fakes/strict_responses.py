@@ -16,7 +16,7 @@ from desktop_agent.providers.demo.chat_completions import (
     require_model,
 )
 from desktop_agent.providers.demo.http import RequestError
-from desktop_agent.providers.demo.script import FAST_PACE, MODEL, Break, Call, Json, Say, Think, split_pieces
+from desktop_agent.providers.demo.scripted_model import FAST_PACE, MODEL, Break, Call, Json, Say, Think, split_pieces
 from tests.fakes import seals
 from tests.fakes.seals import sign
 from tests.fakes.strict_dialect import (

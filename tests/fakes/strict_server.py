@@ -11,7 +11,7 @@ from typing import Any
 from desktop_agent.providers.demo import chat_completions as chat
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.http import Request, RequestError
-from desktop_agent.providers.demo.script import MODEL, ReceivedRequest, Script
+from desktop_agent.providers.demo.scripted_model import MODEL, ReceivedRequest, Script
 from desktop_agent.types.providers import Dialect, Endpoint
 from tests.fakes.recording_server import RecordingServer, RequestRecord
 from tests.fakes.strict_anthropic import AnthropicWriter, read_anthropic_request

@@ -17,7 +17,7 @@ from typing import Any, cast
 from desktop_agent.data_files import load_table
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.http import Request, RequestError
-from desktop_agent.providers.demo.script import (
+from desktop_agent.providers.demo.scripted_model import (
     FAST_PACE,
     MODEL,
     AnsweredCall,

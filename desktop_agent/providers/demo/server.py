@@ -16,7 +16,7 @@ from desktop_agent.providers.demo.http import (
     stream_chunk,
     stream_head,
 )
-from desktop_agent.providers.demo.script import Json
+from desktop_agent.providers.demo.scripted_model import Json
 
 AnswerRequest: TypeAlias = Callable[[Request], Awaitable[ChatWriter | Json]]
 

@@ -6,8 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from desktop_agent.providers.demo.script import Call, ReceivedRequest
-from desktop_agent.providers.demo.scripted_model import play
+from desktop_agent.providers.demo.scripted_model import Call, ReceivedRequest, play
 from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL
 from tests.fakes.qt_loop import until
 from ui.shell.conversation_page import DEMO_STARTERS, StarterMessages

@@ -14,7 +14,7 @@ from PIL import Image
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.http import Request
-from desktop_agent.providers.demo.script import Call, ReceivedRequest, Script
+from desktop_agent.providers.demo.scripted_model import Call, ReceivedRequest, Script
 from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.blocks import JsonObject, Outcome, Text, Thinking, ToolResult, ToolUse

@@ -14,7 +14,7 @@ from PIL import Image
 
 from desktop_agent.agent.tool_calls.tool_results import with_edit_note
 from desktop_agent.providers.demo import scripted_model
-from desktop_agent.providers.demo.script import split_pieces
+from desktop_agent.providers.demo.scripted_model import split_pieces
 from desktop_agent.providers.demo.server import DemoServer
 from desktop_agent.types.blocks import Text, ToolResult
 from tests.fakes.listening import cancel_after, record_bound_sockets
