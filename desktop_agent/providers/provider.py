@@ -247,8 +247,6 @@ class Failover:
     def __init__(
         self, providers: tuple[Provider, ...], addresses: tuple[str, ...], health: AddressHealth | None = None
     ) -> None:
-        if not providers or len(providers) != len(addresses):
-            raise ValueError("as many addresses as providers, and at least one")
         self._providers = providers
         self._names = tuple(_display_address(address) for address in addresses)
         self._health = health or AddressHealth(len(providers))

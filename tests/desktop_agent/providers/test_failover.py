@@ -246,13 +246,6 @@ async def test_counting_and_caching_go_where_the_conversation_is() -> None:
     assert (first.asked, second.asked) == (0, 2)
 
 
-def test_addresses_and_providers_belong_together() -> None:
-    with pytest.raises(ValueError, match="as many"):
-        Failover((ScriptedProvider(),), ())
-    with pytest.raises(ValueError, match="at least one"):
-        Failover((), ())
-
-
 # With real adapters over real sockets
 
 
