@@ -9,10 +9,10 @@ import logging
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 import h11
 import httpcore
@@ -55,14 +55,6 @@ class ReadLimits:
 
     def _seconds_until(self, until: float) -> float:
         return until - asyncio.get_running_loop().time()
-
-
-class ResponseBody(Protocol):
-    """The bytes of an answer."""
-
-    limits: ReadLimits
-
-    def __aiter__(self) -> AsyncIterator[bytes]: ...
 
 
 def fast_body(response: httpx.Response) -> "ChunkedBody | None":
@@ -222,6 +214,9 @@ class ChunkedBody:
     def _hand_to_library(self, rest: bytes) -> None:
         self._machine.receive_data(rest)
         self._is_handed_over = True
+
+
+ResponseBody: TypeAlias = HttpxBody | ChunkedBody
 
 
 def _read_equal_chunks(data: bytes, position: int, header: int, size: int, pieces: list[bytes]) -> int:

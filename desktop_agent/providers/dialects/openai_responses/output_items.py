@@ -1,7 +1,7 @@
 """Read one output item of the Responses API: messages, reasoning, calls, and steps of the server's own."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from desktop_agent.data_files import load_table
 from desktop_agent.providers.part_builder import PartBuilder
@@ -71,23 +71,13 @@ OUTPUT_ORDER = "output_order"
 """In an answer's details: the ids of its items in their order, if they arrived in another one."""
 
 
-class ItemReader(Protocol):
-    """Reads one output item."""
+def item_reader_for(kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> "ItemReader":
+    """Return the reader for an item of this type; `number` is that of its first part.
 
-    def feed(self, event: str, data: dict[str, Any]) -> None:
-        """Read an event of this item, named without `response.`; irrelevant events are ignored."""
-        ...
-
-    def finish(self, item: dict[str, Any] | None, *, cut: bool) -> None:
-        """End the item. `item` is its final form, which is kept and counts; None: the server never sent it.
-
-        `cut`: the whole answer was cut before this item was done.
-        """
-        ...
-
-
-def item_reader_for(kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> ItemReader:
-    """Return the reader for an item of this type; `number` is that of its first part."""
+    A reader gets each event of its item, named without `response.`, and ignores those that are irrelevant. `finish`
+    ends the item. It takes its final form, which is kept and counts; None: the server never sent it. `cut`: the whole
+    answer was cut before this item was done.
+    """
     match kind:
         case "message":
             return MessageReader(item, number, builder)
@@ -367,6 +357,9 @@ class ServerStepReader:
         """Keep the final item."""
         if item is not None:
             self._builder.add_block(parse_step(item), self._number)
+
+
+ItemReader: TypeAlias = MessageReader | ReasoningReader | ToolCallReader | ServerStepReader
 
 
 def _missing_text(pieces: list[str], whole: str) -> str:
