@@ -236,6 +236,9 @@ _ORDINARY_URL = re.compile(
 )
 
 
+_normalize_unusual = lru_cache(maxsize=1024)(normalizeLink)
+
+
 def normalize_target(target: str) -> str:
     """Return what the library's `normalizeLink` returns, faster for ordinary URLs."""
     return target if _ORDINARY_URL.match(target) else _normalize_unusual(target)
@@ -244,11 +247,6 @@ def normalize_target(target: str) -> str:
 def is_valid_target(target: str) -> bool:
     """Return what the library's `validateLink` returns, faster for web URLs."""
     return target.startswith(("https://", "http://")) or validateLink(target)
-
-
-@lru_cache(maxsize=1024)
-def _normalize_unusual(target: str) -> str:
-    return normalizeLink(target)
 
 
 FIRST_BAR = 2000

@@ -81,8 +81,8 @@ async def fetch_release(feed: str, *, timeouts: "FetchTimeouts | None" = None) -
     from desktop_agent.network.fetch import FetchTimeouts
 
     limits = timeouts or FetchTimeouts(total=_TOTAL_SECONDS)
-    url = parse_feed_url(feed)
-    if url is None:
+    url = parse_web_url(feed)
+    if url is None or (url.scheme != "https" and not is_loopback(url_host(url))):
         raise FetchFailed(Sentence("This build has an unusable address for new versions."))
     host = url_host(url)
     try:
@@ -94,13 +94,6 @@ async def fetch_release(feed: str, *, timeouts: "FetchTimeouts | None" = None) -
     if release is None:
         raise FetchFailed(Sentence("The answer of “{host}” does not describe a version.", {"host": host}))
     return release
-
-
-def parse_feed_url(feed: str) -> "httpx.URL | None":
-    """Return the parsed address of a feed; None where it may not be fetched. Imports httpx."""
-    url = parse_web_url(feed)
-    is_safe = url is not None and (url.scheme == "https" or is_loopback(url_host(url)))
-    return url if is_safe else None
 
 
 async def _fetch(url: "httpx.URL", limits: "FetchTimeouts") -> bytes:

@@ -59,10 +59,9 @@ def _create_context(file: str | None, folder: str | None) -> ssl.SSLContext:
         import truststore
 
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return ssl.create_default_context(cafile=next(filter(os.path.isfile, SYSTEM_BUNDLES), None) or _mozilla_bundle())
+    bundle = next(filter(os.path.isfile, SYSTEM_BUNDLES), None)
+    if bundle is None:
+        import certifi
 
-
-def _mozilla_bundle() -> str:
-    import certifi
-
-    return certifi.where()
+        bundle = certifi.where()
+    return ssl.create_default_context(cafile=bundle)

@@ -18,10 +18,6 @@ from desktop_agent.types.tool_calls import Decision, OfferedTool
 Approver = Literal["always", "never", "wait"] | Callable[[Any], Awaitable[Decision]]
 
 
-def _from_environment(name: str) -> str:
-    return os.environ.get(name, "")
-
-
 class OptionValues(TypedDict, total=False):
     """Keyword arguments of AgentOptions: lists where it has tuples, a plain string as the key."""
 
@@ -68,8 +64,8 @@ class AgentOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True)
 
     dialect: Dialect = "openai-chat"
-    model: str = Field(default_factory=lambda: _from_environment(MODEL_VARIABLE), min_length=1)
-    base_url: str = Field(default_factory=lambda: _from_environment(BASE_URL_VARIABLE))
+    model: str = Field(default_factory=lambda: os.environ.get(MODEL_VARIABLE, ""), min_length=1)
+    base_url: str = Field(default_factory=lambda: os.environ.get(BASE_URL_VARIABLE, ""))
     mirrors: tuple[str, ...] = ()
     api_key: SecretStr | None = None
     system_prompt: str | None = None
@@ -126,7 +122,8 @@ class AgentOptions(BaseModel):
         """`api_key`, or else DESKTOP_AGENT_API_KEY: only for a server that the caller or the environment names."""
         if self.api_key is not None or not (self.base_url or "dialect" in self.model_fields_set):
             return self.api_key
-        return SecretStr(_from_environment(API_KEY_VARIABLE)) if _from_environment(API_KEY_VARIABLE) else None
+        key = os.environ.get(API_KEY_VARIABLE)
+        return SecretStr(key) if key else None
 
     @property
     def run_config(self) -> ProviderConfig:
@@ -172,7 +169,8 @@ class AgentOptions(BaseModel):
             raise ValueError("ask_user and mode_requests are tools of the runtime: they need auto_execute_tools=True.")
         for tool in self.tools:
             if not all(hasattr(tool, part) for part in ("name", "schema", "run")):
-                raise ValueError(f"{_quoted_name(tool)} is not a tool: make it one with @tool.")
+                name = getattr(tool, "__name__", type(tool).__name__)
+                raise ValueError(f"“{name}” is not a tool: make it one with @tool.")
         _check_names("tools and specialists", [tool.name for tool in self.tools] + [s.name for s in self.specialists])
         _check_names("modes", [mode.name for mode in self.modes])
         _check_names("policies", [policy.id for policy in self.policies])
@@ -350,10 +348,6 @@ def _check_names(kind: str, names: Iterable[str]) -> None:
         if name in seen:
             raise ValueError(f"{kind}: “{name}” is there twice.")
         seen.add(name)
-
-
-def _quoted_name(tool: object) -> str:
-    return f"“{getattr(tool, '__name__', type(tool).__name__)}”"
 
 
 def _stricter_limits(first: Limits, second: Limits) -> Limits:

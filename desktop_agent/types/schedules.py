@@ -28,12 +28,6 @@ ScheduleTarget = Literal["new", "same"]
 """Whether each run begins a conversation of its own, or all go on in one."""
 
 
-def _local_minute(value: datetime) -> datetime:
-    if value.tzinfo is not None:
-        raise ValueError("a time of the wall clock has no time zone")
-    return min(value.replace(second=0, microsecond=0, fold=0), LAST_TIME)
-
-
 class Once(FrozenModel):
     """Once, at a time of the wall clock."""
 
@@ -43,7 +37,9 @@ class Once(FrozenModel):
     @field_validator("at")
     @classmethod
     def _check_at(cls, value: datetime) -> datetime:
-        return _local_minute(value)
+        if value.tzinfo is not None:
+            raise ValueError("a time of the wall clock has no time zone")
+        return min(value.replace(second=0, microsecond=0, fold=0), LAST_TIME)
 
 
 class Weekly(FrozenModel):

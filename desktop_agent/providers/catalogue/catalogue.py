@@ -6,7 +6,7 @@ vendors' published rules, and `ESTIMATE_MARGIN` says how far off they may be.
 
 import asyncio
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -195,16 +195,6 @@ _HEADER = 4 * 48 * 1024
 _DEFAULT_SIZE = (1024, 1024)
 
 
-@dataclass(frozen=True, slots=True)
-class _ImageTokenRule:
-    """How a vendor counts pictures: in squares of `square` pixels after scaling down to `edge`, `most` at most."""
-
-    square: int
-    edge: int
-    most: int
-    low_detail: int | None = None
-
-
 @cache
 def _estimates() -> dict[str, Any]:
     """Return the table of estimates.toml; read with the first estimate."""
@@ -253,16 +243,16 @@ def image_token_count(image: Image, vendor: str = "", useful_edge: int | None = 
     table = _estimates()
     if vendor in table["per_image"]:
         return table["per_image"][vendor]
-    rule = _ImageTokenRule(**table["images"].get(vendor, table["images"]["other"]))
-    if rule.low_detail is not None and image.detail is ImageDetail.LOW:
-        return rule.low_detail
+    rule: dict[str, int] = table["images"].get(vendor, table["images"]["other"])
+    if image.detail is ImageDetail.LOW and "low_detail" in rule:
+        return rule["low_detail"]
     width, height = _image_size(image.source) or _DEFAULT_SIZE
-    scale = min(1.0, (useful_edge or rule.edge) / max(width, height))
-    across, down = (math.ceil(edge * scale / rule.square) for edge in (width, height))
-    return min(across * down, rule.most)
+    scale = min(1.0, (useful_edge or rule["edge"]) / max(width, height))
+    across, down = (math.ceil(edge * scale / rule["square"]) for edge in (width, height))
+    return min(across * down, rule["most"])
 
 
-def _weights_and_images(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
+def _weights_and_images(blocks: Iterable[Block | Json]) -> Iterator[float | Image]:
     """Yield the tokens of each text, and the pictures, which count differently for each vendor."""
     for block in blocks:
         match block:
@@ -275,14 +265,11 @@ def _weights_and_images(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
             case ToolUse():
                 yield text_token_count(block.name) + text_token_count(block.malformed or dumps(block.input))
             case ToolResult():
-                for part in block.content:
-                    yield part if isinstance(part, Image) else text_token_count(_text_of(part))
+                yield from _weights_and_images(block.content)
+            case Json():
+                yield text_token_count(dumps(block.value))
             case ServerStep() | Unknown():
                 yield text_token_count(dumps(block.raw))
-
-
-def _text_of(part: Text | Json) -> str | bytes:
-    return part.text if isinstance(part, Text) else dumps(part.value)
 
 
 def _image_size(source: ImageSource) -> tuple[int, int] | None:

@@ -165,14 +165,12 @@ def _answered_calls(messages: list[Json]) -> Iterator[AnsweredCall]:
     """Match calls with their results by id, in the order of the results."""
     calls: dict[str, Json] = {}
     for message in messages:
-        calls |= {str(call.get("id")): as_object(call.get("function")) for call in _calls(message)}
-        if message.get("role") == "tool":
+        if message.get("role") == "assistant":
+            entries = as_objects(message.get("tool_calls"))
+            calls |= {str(call.get("id")): as_object(call.get("function")) for call in entries}
+        elif message.get("role") == "tool":
             call = calls.get(str(message.get("tool_call_id")), {})
             yield AnsweredCall(str(call.get("name", "")), parse_arguments(call.get("arguments")), _text(message))
-
-
-def _calls(message: Json) -> list[Json]:
-    return as_objects(message.get("tool_calls")) if message.get("role") == "assistant" else []
 
 
 def _check_results(messages: list[Json]) -> None:
@@ -239,7 +237,10 @@ class ChatWriter:
         if thought := self._joined(Think):
             message["reasoning_content"] = thought
         if self.calls:
-            message["tool_calls"] = [_whole_call(call) for call in self.calls]
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_json}}
+                for call in self.calls
+            ]
         choice = {"index": 0, "message": message, "finish_reason": self._finish_reason, "logprobs": None}
         return {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
 
@@ -303,10 +304,6 @@ class ChatWriter:
             "total_tokens": self.question.tokens + self.written,
             "completion_tokens_details": {"reasoning_tokens": self.thought},
         }
-
-
-def _whole_call(step: Call) -> dict[str, Any]:
-    return {"id": step.id, "type": "function", "function": {"name": step.name, "arguments": step.arguments_json}}
 
 
 def _piece_count(step: Step) -> int:

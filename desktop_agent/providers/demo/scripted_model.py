@@ -18,10 +18,6 @@ FAST_PACE = 0.015
 SLOW_PACE = 0.020
 
 
-def _new_call_id() -> str:
-    return f"call_{secrets.token_hex(8)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Think:
     """Streams reasoning."""
@@ -43,7 +39,7 @@ class Call:
 
     name: str
     arguments: dict[str, Any]
-    id: str = field(default_factory=_new_call_id)
+    id: str = field(default_factory=lambda: f"call_{secrets.token_hex(8)}")
 
     @property
     def arguments_json(self) -> str:

@@ -167,7 +167,8 @@ async def _read_batches(
                 yield _read_events(decoder.finish(), opened)
     except asyncio.CancelledError:
         # After a stop, what was received is still shown: some of it may be pending.
-        yield _release_pending(opened, state, decoder)
+        _read_rest(decoder, opened)
+        yield _broken_off_events(opened, state)
         raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
@@ -316,12 +317,6 @@ def _read_rest(decoder: SseDecoder, opened: OpenedStream) -> None:
     """Read what was complete when the body was cut, but was pending in case more would follow."""
     with suppress(UnreadableAnswer):  # one event is too large
         _read_frames(decoder.finish(is_cut=True), opened)
-
-
-def _release_pending(opened: OpenedStream, state: ProviderState, decoder: SseDecoder) -> list[ProviderEvent]:
-    """Return what was pending."""
-    _read_rest(decoder, opened)
-    return _broken_off_events(opened, state)
 
 
 def _broken_off_events(opened: OpenedStream, state: ProviderState) -> list[ProviderEvent]:

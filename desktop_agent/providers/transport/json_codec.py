@@ -88,7 +88,7 @@ def loads(data: bytes) -> Any:
 def loads_lenient(text: str) -> Any:
     """Parse with the lenient reader alone: exact integers of any size up to Python's own limit. Raises ValueError."""
     try:
-        return json.loads(text, strict=False, parse_constant=_no_constant)
+        return json.loads(text, strict=False, parse_constant=lambda _: None)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -184,10 +184,6 @@ def _is_too_deep(value: Any) -> bool:
         if not level:
             return False
     return True
-
-
-def _no_constant(_: str) -> None:
-    return None
 
 
 def _refuse_constant(name: str) -> None:

@@ -48,7 +48,6 @@ from desktop_agent.types.errors import (
     InvalidRequest,
     NotFound,
     PermissionRefused,
-    ProviderError,
     Sentence,
     UnreadableAnswer,
 )
@@ -223,14 +222,6 @@ class PromptCaches:
             _log.info("a kept prompt was not deleted (%s); it ends by itself", error.kind)
 
 
-def is_cache_missing(error: ProviderError) -> bool:
-    """Whether a request may have been refused because its cached prompt is gone.
-
-    An expired one is reported as missing, as not permitted, or as a bad argument.
-    """
-    return isinstance(error, (InvalidRequest, NotFound, PermissionRefused)) and error.status in (400, 403, 404)
-
-
 def _digest(model: str, fields: JsonObject, size: int) -> str:
     digest = PrefixDigest(model)
     for name in _PREFIX_FIELDS:
@@ -348,8 +339,9 @@ class Gemini(ServerAdapter):
         fields, prefix = self._caches.shortened(bare_model_name(request.model), body.fields)
         try:
             return await self._send(request, url, fields)
-        except ProviderError as error:
-            if prefix is None or not is_cache_missing(error):
+        except (InvalidRequest, NotFound, PermissionRefused) as error:
+            # An expired prompt is reported as missing, as not permitted, or as a bad argument.
+            if prefix is None or error.status not in (400, 403, 404):
                 raise
         _log.info("the server refused a kept prompt; asking once more without it")
         answer = await self._send(request, url, body.fields)

@@ -170,9 +170,10 @@ class PartReader:
         signature = part.get("thoughtSignature")
         if not isinstance(signature, str) or not signature:
             signature = None
-        if _is_empty_call(part.get("functionCall")):
-            part = {name: value for name, value in part.items() if name != "functionCall"}
         call, text = part.get("functionCall"), part.get("text")
+        if is_object(call) and not any(call.values()):  # the placeholder that gateways write beside a text
+            part = {name: value for name, value in part.items() if name != "functionCall"}
+            call = None
         if is_object(call) or is_array(call):
             for entry in call if is_array(call) else [call]:
                 self._call(entry if is_object(entry) else {"args": entry}, signature)
@@ -255,11 +256,6 @@ class PartReader:
             self._builder.end_calls(index=index)
         else:
             self._call_id = own
-
-
-def _is_empty_call(call: Any) -> bool:
-    """Whether this is the placeholder that gateways write beside a text."""
-    return is_object(call) and not any(call.values())
 
 
 def _parse_block(part: dict[str, Any]) -> ServerStep | Image | Unknown:

@@ -66,7 +66,8 @@ class OpenAIChat(OpenAIServer):
             except InvalidRequest as error:
                 if error.status not in (400, 422):
                     raise
-                if _lacks_reasoning(error) and not recipient.wants_reasoning:
+                # Kimi requires the reasoning of earlier calls, and so does DeepSeek behind other addresses.
+                if REPLAYED_REASONING in error_words(error) and not recipient.wants_reasoning:
                     recipient = replace(recipient, wants_reasoning=True)
                     _log.info("the server wants the reasoning of earlier calls back; asking once more with it")
                 elif not is_dropped and (named := refused_fields(error, body)):
@@ -80,11 +81,6 @@ class OpenAIChat(OpenAIServer):
             if recipient.wants_reasoning:
                 self._wanting_reasoning |= {model}
             return answer, body
-
-
-def _lacks_reasoning(error: ProviderError) -> bool:
-    """Whether a server requires the reasoning of earlier calls: Kimi, and DeepSeek behind other addresses."""
-    return REPLAYED_REASONING in error_words(error)
 
 
 _JSON_BY_SCHEMA = f"{JSON_ONLY} It must fit this JSON schema: {{schema}}"

@@ -74,7 +74,8 @@ def add_reasoning_fields(
     """Add to an assistant message the reasoning that its server must get back."""
     match quirks.replay:
         case "reasoning_content" | "reasoning":
-            text = "".join(thought.text for thought in thoughts if _is_shown(thought))
+            shown = ("reasoning_content", "reasoning")
+            text = "".join(thought.text for thought in thoughts if thought.metadata.get("field") in shown)
             # DeepSeek refuses a turn with calls that lacks the field, even an empty one.
             if (calls or not quirks.replay_on_calls_only) and (text or quirks.replay_on_calls_only):
                 message[quirks.replay] = text
@@ -117,10 +118,6 @@ def content_parts(blocks: tuple[Block, ...], thoughts: list[Thinking], provider:
             state = {name: value for name, value in block.metadata.items() if name in ("signature", "closed")}
             parts.append({"type": "thinking", "thinking": [{"type": "text", "text": block.text}], **state})
     return parts
-
-
-def _is_shown(thought: Thinking) -> bool:
-    return thought.metadata.get("field") in ("reasoning_content", "reasoning")
 
 
 def _add_merged(message: dict[str, Any], name: str, thoughts: list[Thinking], merge: Any) -> None:

@@ -160,7 +160,8 @@ class FrameReader(BaseFrameReader):
 
     def _read_object(self, name: str, data: dict[str, Any]) -> None:
         is_error = error_responses.has_error(data.get("error"))
-        if is_error or name == "error" or data.get("object") == "error" or _is_detail_only(data):
+        is_detail_only = "detail" in data and "choices" not in data
+        if is_error or name == "error" or data.get("object") == "error" or is_detail_only:
             self._fail(data)
         if self.failure is None or "choices" in data:
             # Even with an error, nothing that was received is dropped.
@@ -445,7 +446,3 @@ def _only_text(data: Any) -> str | None:
     except (KeyError, IndexError, TypeError, AttributeError):
         pass
     return None
-
-
-def _is_detail_only(data: dict[str, Any]) -> bool:
-    return "detail" in data and "choices" not in data

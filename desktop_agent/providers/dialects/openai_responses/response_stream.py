@@ -206,8 +206,7 @@ def _order_number(index: int, count: int) -> int:
 
 
 def _kind(item: dict[str, Any]) -> str:
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else ""
+    return text_in(item, "type")
 
 
 def _kind_group(kind: str) -> str:
