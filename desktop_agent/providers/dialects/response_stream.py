@@ -80,7 +80,6 @@ class BaseFrameReader(ABC):
         self.recognised = False
         self._builder = builder
         self._headers = headers
-        self._is_over = False
 
     @property
     @abstractmethod
@@ -101,16 +100,9 @@ class BaseFrameReader(ABC):
     def read(self, frame: Frame) -> bool:
         """Read one frame. Return whether it is one more piece of a text, with nothing else in it."""
 
-    def end(self) -> bool:
-        """End the builder with the server's reason, corrected by the content. False the second time."""
-        if self._is_over:
-            return False
-        self._is_over = True
-        self._end()
-        return True
-
     @abstractmethod
-    def _end(self) -> None: ...
+    def end(self) -> None:
+        """End the builder with the server's reason, corrected by the content."""
 
     def error_from(self, data: Any) -> ProviderError:
         """Return the error that the server wrote into the stream, without the key."""
@@ -240,8 +232,8 @@ def _final_stream_events(
         return _broken_off_events(opened, state)
     if damaged:
         opened.builder.note_adjustment(_damaged_sentence(damaged))
-    if opened.reader.end():
-        state.conversation_turns += 1
+    opened.reader.end()
+    state.conversation_turns += 1
     return [_add_usage(event, opened.pricing, state) for event in opened.builder.take_events()]
 
 

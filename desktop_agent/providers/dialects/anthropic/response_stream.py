@@ -334,7 +334,8 @@ class FrameReader(BaseFrameReader):
             self._fail(data)
         return is_next
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the builder with the server's reason, corrected by the content."""
         raw = self._reason
         reason = StopReason.END_TURN if raw is None else stop_reason_for(raw)
         self._blocks.end()

@@ -111,7 +111,8 @@ class FrameReader(BaseFrameReader):
     def usage_so_far(self) -> Usage | None:
         return parse_usage(self._usage) if self._usage else None
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the builder with the server's reason, corrected by the content."""
         citations = self._parts.close(self._grounding)
         for step in self._grounding.steps():
             self._builder.add_block(step)

@@ -191,7 +191,8 @@ class FrameReader(BaseFrameReader):
     def has_ended(self) -> bool:
         return self.done or (self.finish is not None and not self._is_on_every_chunk)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the builder with the server's reason, corrected by the content."""
         raw = self.finish
         reason = StopReason.END_TURN if raw is None else stop_reason_for(raw)
         if self._refused and reason is StopReason.END_TURN:

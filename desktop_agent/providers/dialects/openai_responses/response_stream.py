@@ -297,7 +297,8 @@ class ResponsesReader(BaseFrameReader):
     def has_ended(self) -> bool:
         return self.done
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the builder with the server's reason, corrected by the content."""
         if not self._ending:
             self._finish_items([], was_cut=False)
         reason, raw = self._reason()

@@ -79,7 +79,7 @@ class Plain(BaseFrameReader):
         self.has_finished = self.has_ended or self.has_finished or "finish" in data
         return False
 
-    def _end(self) -> None:
+    def end(self) -> None:
         self._builder.end(StopReason.END_TURN, "end")
 
 

@@ -53,8 +53,7 @@ def read_events(data: bytes) -> tuple[list[ProviderEvent], ProviderError | None]
             builder.close_parts()
             return builder.take_events(), reader.failure
     assert reader.has_finished
-    assert reader.end()
-    assert not reader.end()
+    reader.end()
     return builder.take_events(), None
 
 
