@@ -104,7 +104,6 @@ class _BorrowedGlyph(SimpleGlyph):
         self._advance: int = round(outline.advance * units)
 
     def advance(self, nextchr: SimpleGlyph | None = None) -> int:
-        """Return the advance in font units."""
         del nextchr
         return self._advance
 

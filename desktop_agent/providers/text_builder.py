@@ -233,12 +233,10 @@ class TextBuilder:
 
     @property
     def has_repeated(self) -> bool:
-        """Whether the server repeated its text."""
         return self._repeated is not None and self._repeated.has_repeats
 
     @property
     def thinking_field(self) -> Any:
-        """Return the `field` of the open block's metadata, or None."""
         return None if self._metadata is None else self._metadata.get("field")
 
     def text(self, piece: str) -> None:

@@ -69,7 +69,6 @@ class MessageOutline:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether the person wrote it."""
         return self.role is Role.USER and not self.is_injected
 
     @property

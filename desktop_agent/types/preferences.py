@@ -188,7 +188,6 @@ class ModelPreferences(_Section):
 
     @property
     def default_reasoning(self) -> Reasoning | None:
-        """The reasoning of a new conversation."""
         match self.reasoning:
             case "default":
                 return None
@@ -199,7 +198,6 @@ class ModelPreferences(_Section):
 
     @property
     def prompt_caching(self) -> PromptCaching:
-        """The caching of requests."""
         return PromptCaching(enabled=self.caching, lifetime=self.cache_lifetime)
 
 
@@ -253,7 +251,6 @@ class NetworkPreferences(_Section):
 
     @property
     def timeouts(self) -> Timeouts:
-        """The time limits of requests."""
         return Timeouts(
             connect=self.connect_timeout,
             headers=self.headers_timeout or None,

@@ -111,7 +111,6 @@ class UsageReport:
 
     @property
     def total(self) -> UsageFigures:
-        """Return all rows together."""
         return sum((row.figures for row in self.rows), NO_USAGE)
 
 
@@ -138,7 +137,6 @@ class BudgetState:
 
     @property
     def is_near(self) -> bool:
-        """Return whether the person is to be warned."""
         return self.share >= WARNING_SHARE
 
 

@@ -256,12 +256,10 @@ class ChatWriter:
 
     @property
     def written(self) -> int:
-        """Return the number of pieces."""
         return sum(_piece_count(step) for step in self.script)
 
     @property
     def thought(self) -> int:
-        """Return how many of the pieces are reasoning."""
         return sum(_piece_count(step) for step in self.script if isinstance(step, Think))
 
     @property

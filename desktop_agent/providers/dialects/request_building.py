@@ -229,7 +229,6 @@ class PrefixDigest:
 
     @property
     def value(self) -> str:
-        """Return the digest of everything added so far."""
         return self._hash.hexdigest()
 
 

@@ -307,7 +307,6 @@ class _RequestProgress:
         self.limits_headers = False
 
     def done(self) -> None:
-        """Record that all of it was written."""
         self.is_done = True
         headers_deadline, total = asyncio.get_running_loop().time() + self._headers, self.timer.when()
         if total is None or headers_deadline < total:

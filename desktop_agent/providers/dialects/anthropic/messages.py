@@ -56,7 +56,6 @@ class Section:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the answer is complete."""
         return self.answer is not None and self.answer.state is MessageState.COMPLETE
 
     @property

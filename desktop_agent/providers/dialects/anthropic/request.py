@@ -77,7 +77,6 @@ class RequestBody:
 
     @property
     def count_fields(self) -> dict[str, Any]:
-        """Return the fields for counting tokens."""
         return {name: value for name, value in self.fields.items() if name in _COUNTED}
 
     @property
