@@ -56,21 +56,13 @@ def _require_public(host: str, address: str, allowed: frozenset[str]) -> None:
         raise PrivateHost(host, address)
 
 
-class _WrappingBackend(httpcore.AsyncNetworkBackend):
-    def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
-        self.inner = inner
-
-    async def sleep(self, seconds: float) -> None:
-        await self.inner.sleep(seconds)
-
-
-class CheckedBackend(_WrappingBackend):
+class CheckedBackend(httpcore.AsyncNetworkBackend):
     """Connects only to addresses that it has checked. `allowed` hosts may have a private address."""
 
     def __init__(
         self, inner: httpcore.AsyncNetworkBackend, allowed: frozenset[str], resolve: Resolver = resolve_host
     ) -> None:
-        super().__init__(inner)
+        self.inner = inner
         self._allowed = allowed
         self._resolve = resolve
 
@@ -139,12 +131,15 @@ def _check_first_bytes(stream: httpcore.AsyncNetworkStream) -> httpcore.AsyncNet
     return stream
 
 
-class ClosingBackend(_WrappingBackend):
+class ClosingBackend(httpcore.AsyncNetworkBackend):
     """Opens connections as `inner` does, and closes those whose TLS handshake is given up."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkBackend) -> None:
+        self._inner = inner
 
     async def connect_tcp(self, host: str, port: int, *arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:
         """Connect. The stream stays the library's own object: httpx_transport checks its class."""
-        stream = _check_first_bytes(await self.inner.connect_tcp(host, port, *arguments, **options))
+        stream = _check_first_bytes(await self._inner.connect_tcp(host, port, *arguments, **options))
         start_tls = stream.start_tls
 
         async def closing(*arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:

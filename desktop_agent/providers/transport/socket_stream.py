@@ -62,10 +62,6 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectError(str(error)) from error
         return stream
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait so long."""
-        await asyncio.sleep(seconds)
-
 
 async def _connect_first(host: str, port: int, local_address: str | None, interval: float) -> "SocketStream":
     """Connect. Raises OSError, and a group of them if the host has several addresses."""
