@@ -375,13 +375,9 @@ def _origin(address: str) -> str:
     return f"{scheme}://{parts.hostname or ''}:{port}"
 
 
-def _load_endpoints() -> tuple[tuple[Endpoint, ...], tuple[Endpoint, ...]]:
-    table = load_table(__name__, "endpoints.toml")
-    local = tuple(Endpoint(**values, kind="local") for values in table["local"])
-    return local, tuple(Endpoint(**values, kind="cloud", needs_key=True) for values in table["cloud"])
-
-
-LOCAL_SERVERS, CLOUD_PROVIDERS = _load_endpoints()
+_ENDPOINTS = load_table(__name__, "endpoints.toml")
+LOCAL_SERVERS = tuple(Endpoint(**values, kind="local") for values in _ENDPOINTS["local"])
+CLOUD_PROVIDERS = tuple(Endpoint(**values, kind="cloud", needs_key=True) for values in _ENDPOINTS["cloud"])
 
 
 DEMO_ENDPOINT, DEMO_MODEL = "demo", "demo"

@@ -269,9 +269,7 @@ class HttpClient:
         async with self._opening:
             if self._client is None:
                 # Importing and loading certificates take tens of milliseconds: not on the loop.
-                client = await asyncio.get_running_loop().run_in_executor(None, _make_client, self._read_interval)
-                self._client = client
-                return client
+                self._client = await asyncio.to_thread(_make_client, self._read_interval)
             return self._client
 
 

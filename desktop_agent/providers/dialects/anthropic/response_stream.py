@@ -167,11 +167,13 @@ class _BlockReader:
         self._started = 0
         self._open: dict[int, _OpenBlock] = {}
 
-    def end_empty_calls(self) -> None:
-        """End calls that were stopped without input: an error follows, so their input is empty."""
+    def end_stopped_calls(self, *kinds: str) -> None:
+        """End the calls that were stopped without a whole input, of these kinds."""
         for index, block in list(self._open.items()):
-            if block.kind == _EMPTY_CALL:
-                self._emit_call(index, block)
+            if block.kind in kinds:
+                del self._open[index]
+                self._builder.end_calls(index=index, number=block.number)
+                self._builder.end_item(block.number)
 
     def end(self) -> None:
         """End the answer: blocks that were not stopped are whole, except calls without all of their input."""
@@ -181,7 +183,7 @@ class _BlockReader:
 
     def start(self, index: int, raw: dict[str, Any]) -> None:
         """Start a block; `raw` is the content of its start."""
-        self._end_stopped_calls()
+        self.end_stopped_calls(_EMPTY_CALL, _BROKEN_CALL)
         before = self._open.get(index)
         if before is not None and (before.kind != "tool_use" or before.has_input_in_start):
             self.stop(index)
@@ -207,17 +209,6 @@ class _BlockReader:
             extras = {key: value for key, value in raw.items() if key not in _CALL_FIELDS and value is not None}
             if extras:
                 self._builder.calls.attach_metadata(call_id, extras)
-
-    def _end_stopped_calls(self) -> None:
-        """End calls that were stopped: another block begins."""
-        for index, block in list(self._open.items()):
-            if block.kind in (_EMPTY_CALL, _BROKEN_CALL):
-                self._emit_call(index, block)
-
-    def _emit_call(self, index: int, block: _OpenBlock) -> None:
-        del self._open[index]
-        self._builder.end_calls(index=index, number=block.number)
-        self._builder.end_item(block.number)
 
     def add_delta(self, index: int, delta: dict[str, Any]) -> None:
         """Add what the fast path did not handle. A piece of another type than its block is read by its own type."""
@@ -373,7 +364,7 @@ class FrameReader(BaseFrameReader):
 
     def _fail(self, data: Any) -> None:
         if self.failure is None:
-            self._blocks.end_empty_calls()
+            self._blocks.end_stopped_calls(_EMPTY_CALL)  # an error follows, so their input is empty
         super()._fail(data)
 
     def _read_start(self, message: dict[str, Any]) -> None:
