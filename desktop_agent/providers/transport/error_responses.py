@@ -5,7 +5,7 @@ a message never decides anything.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -58,42 +58,19 @@ _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _FIELD_OF_A_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
-_ErrorClass = type[ProviderError]
-_ErrorRow = tuple[_ErrorClass, frozenset[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _ErrorCodes:
-    """The tables of error_codes.toml. Numbers are strings there, as TOML's keys are."""
-
-    specific: tuple[_ErrorRow, ...]
-    general: tuple[_ErrorRow, ...]
-    zai: Mapping[str, _ErrorClass]
-    minimax: Mapping[str, str]
-    statuses: Mapping[str, _ErrorClass]
-
-
 @cache
-def _error_codes() -> _ErrorCodes:
-    data = load_table(__name__, "error_codes.toml")
-
-    def rows(name: str) -> tuple[_ErrorRow, ...]:
-        return tuple((getattr(errors, row["error"]), frozenset(row["words"])) for row in data[name])
-
-    def classes(name: str) -> dict[str, _ErrorClass]:
-        return {code: getattr(errors, error) for code, error in data[name].items()}
-
-    return _ErrorCodes(rows("specific"), rows("general"), classes("zai"), data["minimax"], classes("statuses"))
+def _error_codes() -> dict[str, Any]:
+    """Return the tables of error_codes.toml. Numbers are strings there, as TOML's keys are."""
+    return load_table(__name__, "error_codes.toml")
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """The content of an error body. `param` is the field that it complains about, if it names one."""
+    """The content of an error body."""
 
     message: str = ""
     words: frozenset[str] = frozenset()
     code: int | None = None
-    param: str = ""
     retry_after: float | None = None
     request_id: str | None = None
 
@@ -263,12 +240,12 @@ def _find_error(data: dict[str, Any], levels: int) -> ErrorBody:
 def _parse_minimax(status: dict[str, Any]) -> ErrorBody:
     code = status.get("status_code")
     return _parse_flat(
-        {**status, "code": _error_codes().minimax.get(str(code)) if isinstance(code, int) else None}, ErrorBody()
+        {**status, "code": _error_codes()["minimax"].get(str(code)) if isinstance(code, int) else None}, ErrorBody()
     )
 
 
 def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
-    """Parse one level: {message, type, code, status, param, detail, details}."""
+    """Parse one level: {message, type, code, status, detail, details}."""
     reasons = objects_in(data, "details")
     # Anthropic adds a finer word to its general one.
     finer = object_in(data, "details").get("error_code")
@@ -280,14 +257,12 @@ def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
         finer,
     ]
     message = next(filter(None, map(data.get, _MESSAGE_FIELDS)), None) or _fastapi_detail(data.get("detail"))
-    param = data.get("param")
     return ErrorBody(
         message=repair_text(message if isinstance(message, str) else dumps(message).decode())
         if message
         else inner.message,
         words=inner.words | {word.lower() for word in named if isinstance(word, str)} | _daily_quota_words(reasons),
         code=_http_status(data.get("code")) or _http_status(data.get("status")) or inner.code,
-        param=param if isinstance(param, str) else "",
         retry_after=next(filter(None, (_duration(reason.get("retryDelay")) for reason in reasons)), None),
     )
 
@@ -314,16 +289,20 @@ def _http_status(value: Any) -> int | None:
     return value if isinstance(value, int) and 400 <= value <= 599 else None
 
 
-def _error_class(words: Iterable[str], status: int | None) -> _ErrorClass:
-    codes, named = _error_codes(), frozenset(words)
-    if len(named) == 1 and (by_number := codes.zai.get(next(iter(named)))) is not None:
+def _error_class(words: frozenset[str], status: int | None) -> type[ProviderError]:
+    return getattr(errors, _error_name(words, status))
+
+
+def _error_name(words: frozenset[str], status: int | None) -> str:
+    codes = _error_codes()
+    if len(words) == 1 and (by_number := codes["zai"].get(next(iter(words)))) is not None:
         return by_number
-    for error, row in codes.specific:
-        if named & row:
-            return error
+    for row in codes["specific"]:
+        if not words.isdisjoint(row["words"]):
+            return row["error"]
     if status is not None:
-        return codes.statuses.get(str(status), InvalidRequest if status < 500 else ServerFailed)
-    return next((error for error, row in codes.general if named & row), ServerFailed)
+        return codes["statuses"].get(str(status), "InvalidRequest" if status < 500 else "ServerFailed")
+    return next((row["error"] for row in codes["general"] if not words.isdisjoint(row["words"])), "ServerFailed")
 
 
 def _is_retryable(kind: type[ProviderError], status: int, wish: str) -> bool:
