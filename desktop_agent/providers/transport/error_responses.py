@@ -19,7 +19,7 @@ from desktop_agent.providers.transport.json_codec import (
     dumps,
     is_array,
     is_object,
-    loads,
+    loads_or_none,
     object_in,
     objects_in,
     repair_text,
@@ -139,10 +139,7 @@ def is_bare_error(data: Any) -> bool:
 
 def error_from_listing(body: bytes) -> ProviderError:
     """Return the error for a success status without a list of models: what it reports, or that it is unreadable."""
-    try:
-        data = loads(body)
-    except ValueError:
-        data = None
+    data = loads_or_none(body)
     entry: Any = data[0] if is_array(data) and data else data
     if is_object(entry) and has_error(entry.get("error")):
         return error_from_stream(entry, {})
@@ -198,10 +195,7 @@ def parse_error_body(body: bytes) -> ErrorBody:
         decoder = SseDecoder()
         frames = [*decoder.feed(body), *decoder.finish()]
         return next((parse_error(data) for _, data in frames if is_object(data)), ErrorBody())
-    try:
-        return parse_error(loads(body)) if body.strip() else ErrorBody()
-    except ValueError:
-        return ErrorBody()
+    return parse_error(loads_or_none(body))
 
 
 def parse_error(data: Any, levels: int = _MAX_ERROR_LEVELS) -> ErrorBody:
@@ -230,32 +224,22 @@ def _find_error(data: dict[str, Any], levels: int) -> ErrorBody:
         inner = parse_error(error, levels - 1)
         return inner if inner.message else _parse_flat(data, inner)
     if isinstance(error, str) and error:
-        return _parse_flat({**data, "message": error}, ErrorBody())
+        return _parse_flat({**data, "message": error})
     entries = objects_in(data, "errors")
-    return _parse_flat(
-        data, _parse_flat(entries[0], ErrorBody()) if entries else _parse_minimax(object_in(data, "base_resp"))
-    )
+    return _parse_flat(data, _parse_flat(entries[0]) if entries else _parse_minimax(object_in(data, "base_resp")))
 
 
 def _parse_minimax(status: dict[str, Any]) -> ErrorBody:
     code = status.get("status_code")
-    return _parse_flat(
-        {**status, "code": _error_codes()["minimax"].get(str(code)) if isinstance(code, int) else None}, ErrorBody()
-    )
+    return _parse_flat({**status, "code": _error_codes()["minimax"].get(str(code)) if isinstance(code, int) else None})
 
 
-def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
+def _parse_flat(data: dict[str, Any], inner: ErrorBody = ErrorBody()) -> ErrorBody:
     """Parse one level: {message, type, code, status, detail, details}."""
     reasons = objects_in(data, "details")
     # Anthropic adds a finer word to its general one.
     finer = object_in(data, "details").get("error_code")
-    named = [
-        data.get("code"),
-        data.get("type"),
-        data.get("status"),
-        *(reason.get("reason") for reason in reasons),
-        finer,
-    ]
+    named = [*map(data.get, ("code", "type", "status")), *(reason.get("reason") for reason in reasons), finer]
     message = next(filter(None, map(data.get, _MESSAGE_FIELDS)), None) or _fastapi_detail(data.get("detail"))
     return ErrorBody(
         message=repair_text(message if isinstance(message, str) else dumps(message).decode())

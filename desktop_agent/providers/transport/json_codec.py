@@ -6,6 +6,7 @@ Half of a surrogate pair may arrive alone (cut deltas, broken escapes); it is re
 import json
 import math
 import re
+from datetime import datetime
 from typing import Any, TypeGuard
 
 import orjson
@@ -73,6 +74,14 @@ def read_count(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
+def read_time(value: Any) -> datetime | None:
+    """Return a time in ISO 8601; None for everything else."""
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
 def loads(data: bytes) -> Any:
     """Parse one document. Raises ValueError.
 
@@ -83,6 +92,14 @@ def loads(data: bytes) -> Any:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         return loads_lenient(data.decode("utf-8", "replace"))
+
+
+def loads_or_none(data: bytes) -> Any:
+    """Parse one document; None for what is no JSON."""
+    try:
+        return loads(data)
+    except ValueError:
+        return None
 
 
 def loads_lenient(text: str) -> Any:

@@ -7,7 +7,6 @@ in an adjustment.
 import base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -22,10 +21,11 @@ from desktop_agent.providers.transport.json_codec import (
     flag_in,
     is_array,
     is_object,
-    loads,
+    loads_or_none,
     object_in,
     objects_in,
     read_count,
+    read_time,
     repair_text,
     text_in,
 )
@@ -71,20 +71,17 @@ async def fetch_models(exchange: Callable[[str], Awaitable[bytes]]) -> tuple[Mod
 
 def parse_model(entry: dict[str, Any]) -> ModelInfo:
     """Parse one entry of the listing."""
-    title = entry.get("display_name")
+    title, retires = entry.get("display_name"), read_time(entry.get("retires_at"))
     return ModelInfo(
         id=repair_text(entry["id"]),
         title=repair_text(title) if isinstance(title, str) and title and title != entry["id"] else None,
         capabilities=_capabilities(entry),
-        retires=_parse_day(entry.get("retires_at")),
+        retires=None if retires is None else retires.date(),
     )
 
 
 def _parse_page(body: bytes) -> dict[str, Any]:
-    try:
-        data = loads(body)
-    except ValueError:
-        data = None
+    data = loads_or_none(body)
     if is_object(data) and is_array(data.get("data")) and not has_error(data.get("error")):
         return data
     raise error_from_listing(body)
@@ -123,13 +120,6 @@ def _modes(thinking: dict[str, Any], effort: dict[str, Any]) -> frozenset[Reason
 
 def _supported(data: dict[str, Any], name: str) -> bool | None:
     return flag_in(object_in(data, name), "supported")
-
-
-def _parse_day(value: Any) -> date | None:
-    try:
-        return datetime.fromisoformat(value).date() if isinstance(value, str) else None
-    except ValueError:
-        return None
 
 
 _USUAL_EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "max")

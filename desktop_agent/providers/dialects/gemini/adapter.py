@@ -10,7 +10,6 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from time import monotonic
 from typing import Any
@@ -37,8 +36,10 @@ from desktop_agent.providers.transport.json_codec import (
     dumps,
     is_object,
     loads,
+    loads_or_none,
     object_in,
     objects_in,
+    read_time,
     repair_text,
 )
 from desktop_agent.types.blocks import JsonObject
@@ -76,10 +77,7 @@ async def fetch_models(fetch: FetchPage) -> tuple[ModelInfo, ...]:
 
 
 def _parse_page(body: bytes) -> dict[str, Any]:
-    try:
-        data = loads(body)
-    except ValueError:
-        data = None
+    data = loads_or_none(body)
     # A server without any model sends an empty object.
     is_page = is_object(data) and (not data or bool({"models", "nextPageToken"} & data.keys()))
     if not is_object(data) or not is_page or has_error(data.get("error")):
@@ -232,22 +230,12 @@ def _digest(model: str, fields: JsonObject, size: int) -> str:
 
 
 def _parse_cached_prompt(body: bytes) -> CachedPrompt:
-    try:
-        data = loads(body)
-    except ValueError:
-        data = None
+    data = loads_or_none(body)
     description: JsonObject = data if is_object(data) else {}
     name, tokens = description.get("name"), object_in(description, "usageMetadata").get("totalTokenCount")
     if not isinstance(name, str) or not name.startswith("cachedContents/"):
         raise not_a_model_server_error({}, body[:200].decode("utf-8", "replace"))
-    return CachedPrompt(name, tokens if type(tokens) is int else None, _parse_time(description.get("expireTime")))
-
-
-def _parse_time(value: Any) -> datetime | None:
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
+    return CachedPrompt(name, tokens if type(tokens) is int else None, read_time(description.get("expireTime")))
 
 
 _DEFAULT_VERSION = "/v1beta"  # has the newest fields
