@@ -135,10 +135,6 @@ class PartBuilder:
         fragment["name"] = self.tool_names.get(fields["name"] or "", fields["name"])
         self._out.extend(self.calls.add_fragment(**fragment))
 
-    def attach_call_state(self, call_id: str | None, **metadata: Any) -> None:
-        """Attach replay state to one call; its block is placed right before the call."""
-        self.calls.attach_state(call_id, metadata)
-
     def end_calls(self, *, cut: bool = False, index: int | None = None, number: int = 0) -> int:
         """Yield the open calls, or the one with this index, and return how many: for dialects that end them singly.
 

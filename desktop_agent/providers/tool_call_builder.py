@@ -215,7 +215,7 @@ class ToolCallBuilder:
         return text in candidates or (expected is not None and expected in map(loads_object, candidates))
 
     def attach_state(self, wire_id: str | None, state: JsonObject) -> None:
-        """Attach replay state to the call with this id, or to the last one."""
+        """Attach replay state, of which a block is placed right before the call, to this call or the last one."""
         call = self._by_wire_id.get(wire_id or "") or self._last
         if call is not None:
             call.state = {**(call.state or {}), **state}

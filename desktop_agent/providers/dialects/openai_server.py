@@ -74,10 +74,6 @@ class OpenAIServer(ServerAdapter):
         # Fields that the server refused, by model.
         self._refused: dict[str, frozenset[str]] = {}
 
-    @property
-    def quirks(self) -> ServerQuirks:
-        return self._quirks
-
     def _parse_root(self, base_url: str) -> str:
         return api_root(base_url, self._quirks.usual_path)
 

@@ -165,13 +165,14 @@ async def _read_batches(
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
     failure = _stream_end_error(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
-    yield _final_stream_events(opened, state, damaged=decoder.bad_events, failed=failure is not None)
     if failure is not None:
+        yield _broken_off_events(opened, state)
         # Not chained, and without the last bytes: an echoed key must not appear in a traceback.
         chunk = b""
         failure.__context__ = None
         failure.request_id = failure.request_id and answer.redact_key(failure.request_id)
         raise failure
+    yield _whole_answer_events(opened, state, decoder.bad_events)
     yield (Done(),)
 
 
@@ -225,11 +226,7 @@ def key_header(api_key: SecretStr | None, name: str = "Authorization") -> Secret
     return SecretHeader.bearer(key) if name == "Authorization" else SecretHeader(name, key)
 
 
-def _final_stream_events(
-    opened: OpenedStream, state: ProviderState, *, damaged: int, failed: bool
-) -> list[ProviderEvent]:
-    if failed:
-        return _broken_off_events(opened, state)
+def _whole_answer_events(opened: OpenedStream, state: ProviderState, damaged: int) -> list[ProviderEvent]:
     if damaged:
         opened.builder.note_adjustment(_damaged_sentence(damaged))
     opened.reader.end()

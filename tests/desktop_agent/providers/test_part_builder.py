@@ -290,7 +290,7 @@ def test_the_state_of_a_call_stands_right_before_it() -> None:
     parts.main.text("a")
     for call_id in ("c", "d"):
         parts.add_call_fragment(index=len(call_id), id=call_id, name="f", arguments="{}")
-    parts.attach_call_state("d", field="x", half="\ud83d")
+    parts.calls.attach_state("d", {"field": "x", "half": "\ud83d"})
     parts.take_events()
     assert parts.end_calls() == 2
     first, second = (ToolUse(id=call_id, name="f", input={}) for call_id in ("c", "d"))

@@ -23,7 +23,7 @@ def test_every_preset_is_understood() -> None:
         assert catalogue_vendor(endpoint.dialect, endpoint.base_url) == endpoint.id
         if endpoint.dialect == "openai-chat":
             assert isinstance(provider, OpenAIChat)
-            assert provider.quirks.family == endpoint.id
+            assert provider._quirks.family == endpoint.id
 
 
 def test_presets_can_be_told_apart_and_keep_keys_safe() -> None:

@@ -251,7 +251,7 @@ class PartReader:
             # Only ids that the server gave go back to it.
             self._builder.calls.attach_metadata(None, {"id": own})
         if signature is not None:
-            self._builder.attach_call_state(None, thoughtSignature=signature, on="functionCall")
+            self._builder.calls.attach_state(None, {"thoughtSignature": signature, "on": "functionCall"})
         if own is None:
             self._builder.end_calls(index=index)
         else:

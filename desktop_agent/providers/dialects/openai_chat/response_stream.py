@@ -382,7 +382,7 @@ class FrameReader(BaseFrameReader):
         self._function(_function_of(call), index=known_index, call_id=call_id, list_number=number)
         extra = call.get("extra_content")
         if extra and is_object(extra):
-            self._builder.attach_call_state(call_id, field="extra_content", extra_content=extra)
+            self._builder.calls.attach_state(call_id, {"field": "extra_content", "extra_content": extra})
 
     def _function(
         self, function: dict[str, Any], *, index: int | None, call_id: str | None, list_number: int | None = None

@@ -45,7 +45,6 @@ class Slot:
     `call_id` is empty if it is no call, or its call's id is not known yet; `end` is the item as its end event had it.
     """
 
-    place: int
     number: int
     kind: str
     reader: ItemReader
@@ -129,7 +128,7 @@ class Slots:
         """Open a new slot."""
         count = len(self._all)
         number = _order_number(count if index is None else index, count)
-        slot = Slot(count, number, kind, item_reader_for(kind, dict(item), number, self._builder))
+        slot = Slot(number, kind, item_reader_for(kind, dict(item), number, self._builder))
         self._with_call_id(slot, item)
         is_next = not self._all or number > self._all[-1].number
         self._is_in_order = self._is_in_order and is_next and not self._open_count

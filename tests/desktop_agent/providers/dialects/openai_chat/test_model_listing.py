@@ -134,10 +134,10 @@ async def test_vllm_is_recognised_by_its_listing(http: HttpClient) -> None:
     async with serving({"/v1/models": listed(entry)}) as server:
         adapter = OpenAIChat(base_url=server.url, http=http)
         (model,) = await adapter.list_models()
-        assert adapter.quirks.family == "vllm"
+        assert adapter._quirks.family == "vllm"
         fixed = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES["stranger"])
         await fixed.list_models()
-        assert fixed.quirks.family == "stranger"
+        assert fixed._quirks.family == "stranger"
     assert model.capabilities.context_window == 32_768
 
 
