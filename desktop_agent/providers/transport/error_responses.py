@@ -247,7 +247,7 @@ def _parse_flat(data: dict[str, Any], inner: ErrorBody = ErrorBody()) -> ErrorBo
         else inner.message,
         words=inner.words | {word.lower() for word in named if isinstance(word, str)} | _daily_quota_words(reasons),
         code=_http_status(data.get("code")) or _http_status(data.get("status")) or inner.code,
-        retry_after=next(filter(None, (_duration(reason.get("retryDelay")) for reason in reasons)), None),
+        retry_after=next(filter(None, (_duration(reason.get("retryDelay")) for reason in reasons)), inner.retry_after),
     )
 
 

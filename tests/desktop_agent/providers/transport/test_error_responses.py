@@ -133,6 +133,11 @@ def test_google_says_it_in_the_body() -> None:
     assert error_from_status(429, {}, json.dumps(body).encode()).retry_after == 12.5
 
 
+def test_a_delay_of_google_counts_without_a_message() -> None:
+    body = {"error": {"code": 429, "details": [{"retryDelay": "7s"}]}}
+    assert error_from_status(429, {}, json.dumps(body).encode()).retry_after == 7
+
+
 @pytest.mark.parametrize(("header", "retry"), [("true", True), ("false", False)])
 def test_the_server_may_decide_about_retries(header: str, retry: bool) -> None:
     assert error_from_status(400, {"x-should-retry": header}, b"").retryable is retry
