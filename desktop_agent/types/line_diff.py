@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 MAX_LINES = 10_000
@@ -159,17 +161,9 @@ def _collapse_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[Dif
         if line.kind != "same":
             for j in range(max(0, i - context), min(len(lines), i + context + 1)):
                 near[j] = True
-    skipped = 0
-    for is_near, line in zip(near, lines, strict=True):
-        if not is_near:
-            skipped += 1
-            continue
-        if skipped:
-            yield DiffLine("gap", str(skipped))
-        skipped = 0
-        yield line
-    if skipped:
-        yield DiffLine("gap", str(skipped))
+    for is_near, neighbours in groupby(zip(near, lines, strict=True), key=itemgetter(0)):
+        run = [line for _, line in neighbours]
+        yield from run if is_near else (DiffLine("gap", str(len(run))),)
 
 
 def _matches(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:

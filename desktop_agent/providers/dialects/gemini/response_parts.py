@@ -27,8 +27,7 @@ _Span = tuple[int, int, str]
 class Grounding:
     """Collects what the chunks of one answer report about sources. Chunks repeat it or bring it in parts."""
 
-    def __init__(self, provider: str) -> None:
-        self._provider = provider
+    def __init__(self) -> None:
         self._search: dict[str, Any] = {}
         self._pages: dict[str, Any] = {}
         self._sources: list[dict[str, Any]] = []
@@ -59,12 +58,12 @@ class Grounding:
         if queries or "searchEntryPoint" in self._search:
             raw = {"groundingMetadata": repair_json(self._search)}
             text = repair_text("\n".join(queries))
-            steps.append(ServerStep(provider=self._provider, name="google_search", text=text, raw=raw))
+            steps.append(ServerStep(provider=PROVIDER, name="google_search", text=text, raw=raw))
         if self._pages:
             read = [entry.get("retrievedUrl") for entry in objects_in(self._pages, "urlMetadata")]
             raw = {"urlContextMetadata": repair_json(self._pages)}
             text = repair_text("\n".join(url for url in read if isinstance(url, str)))
-            steps.append(ServerStep(provider=self._provider, name="url_context", text=text, raw=raw))
+            steps.append(ServerStep(provider=PROVIDER, name="url_context", text=text, raw=raw))
         return steps
 
     def _supported_citations(self) -> list[tuple[_Span | None, Citation]]:

@@ -7,7 +7,7 @@ Without `alt=sse` the same chunks come in one JSON array, which is read too.
 from collections.abc import Mapping
 from typing import Any
 
-from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER, Grounding, PartReader
+from desktop_agent.providers.dialects.gemini.response_parts import Grounding, PartReader
 from desktop_agent.providers.dialects.response_stream import (
     BaseFrameReader,
     failure_for,
@@ -67,7 +67,7 @@ class FrameReader(BaseFrameReader):
         super().__init__(builder, headers)
         self.finish: str | None = None
         self._parts = PartReader(builder)
-        self._grounding = Grounding(PROVIDER)
+        self._grounding = Grounding()
         self._blocked: dict[str, Any] = {}
         self._message: str | None = None
         self._token: str | None = None

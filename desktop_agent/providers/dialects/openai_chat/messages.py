@@ -218,13 +218,12 @@ class _HistoryEncoder:
             parts = ""
         if not parts and not calls:
             return
-        ids = CallIds(quirks.call_ids)
         encoded: dict[str, Any] = {"role": "assistant", "content": parts}
         if calls:
             encoded["content"] = parts or (None if quirks.null_content else "")
             encoded["tool_calls"] = [
                 {
-                    "id": ids.of(call),
+                    "id": call_id(call, quirks.call_ids),
                     "type": "function",
                     "function": {
                         "name": wire_name(call.name),
@@ -243,7 +242,7 @@ class _HistoryEncoder:
         for call in calls:
             result = results.get(call.id)
             content = result_text(result) if result is not None else NO_RESULT
-            self._out.append({"role": "tool", "tool_call_id": ids.of(call), "content": content})
+            self._out.append({"role": "tool", "tool_call_id": call_id(call, quirks.call_ids), "content": content})
             images += self._result_images(call.name, result)
         if images:
             self._out.append({"role": "user", "content": images})
@@ -340,22 +339,16 @@ def result_text(result: ToolResult) -> str:
     return f"[{result.outcome.value}] {text}".rstrip() if result.is_error else text
 
 
-class CallIds:
-    """Ids for one server: unchanged if valid, else derived from themselves, the same in every request.
+def call_id(call: ToolUse, shape: Literal["any", "forty", "nine"]) -> str:
+    """Return the id of a call and of its tool message: unchanged if valid, else derived from itself, always the same.
 
     Some Mistral models accept exactly nine letters and digits; OpenAI accepts at most forty characters.
     """
-
-    def __init__(self, shape: Literal["any", "forty", "nine"]) -> None:
-        self._shape = shape
-
-    def of(self, call: ToolUse) -> str:
-        """Return the id of a call and of its tool message."""
-        if self._shape == "nine" and not _NINE_CHARACTERS.fullmatch(call.id):
-            return hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
-        if self._shape == "forty" and not 0 < len(call.id) <= 40:
-            return "call_" + hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-        return call.id
+    if shape == "nine" and not _NINE_CHARACTERS.fullmatch(call.id):
+        return hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+    if shape == "forty" and not 0 < len(call.id) <= 40:
+        return "call_" + hashlib.sha256(call.id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return call.id
 
 
 def arguments_text(call: ToolUse, provider: str) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from desktop_agent.providers.dialects.openai_chat.messages import (
-    CallIds,
     arguments_text,
+    call_id,
     image_url,
     part_text,
     result_text,
@@ -270,7 +270,7 @@ class _HistoryEncoder:
         self._items += pictures
 
     def _call_id(self, call: ToolUse) -> str:
-        return CallIds(self._recipient.quirks.call_ids).of(call)
+        return call_id(call, self._recipient.quirks.call_ids)
 
 
 def _in_output_order(message: Message) -> Message:
