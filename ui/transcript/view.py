@@ -47,8 +47,13 @@ from ui.transcript.rows.render_context import (
 )
 from ui.transcript.style import RenderStyle
 from ui.transcript.viewport.in_place_editor import InPlaceEditor
-from ui.transcript.viewport.message_place import MessagePlace
-from ui.transcript.viewport.positions import ReadingPosition, current_row, paint_link_focus, scroll_to_text
+from ui.transcript.viewport.positions import (
+    MessagePlace,
+    ReadingPosition,
+    current_row,
+    paint_link_focus,
+    scroll_to_text,
+)
 from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import TextPosition
