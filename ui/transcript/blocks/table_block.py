@@ -31,7 +31,7 @@ class TableColumns:
     def __init__(self, count: int) -> None:
         self.count = count
         self.scrolled = 0
-        self._pieces: list[TableBlock] = []
+        self.pieces: list[TableBlock] = []
         self._needs: list[list[float]] = []
         self._needs_before: list[list[float]] = [[0.0] * count]
         self._natural = [0.0] * count
@@ -43,40 +43,35 @@ class TableColumns:
     def set_style(self, style: RenderStyle) -> None:
         """Set the style; another style drops all measured widths."""
         if self._style not in (None, style):
-            for piece in self._pieces:
-                piece.invalidate_widths()
-                piece.forget()
-            self._needs = [[0.0] * self.count for _ in self._pieces]
-            self._needs_before = [[0.0] * self.count for _ in range(len(self._pieces) + 1)]
+            for piece in self.pieces:
+                piece.forget_widths()
+            self._needs = [[0.0] * self.count for _ in self.pieces]
+            self._needs_before = [[0.0] * self.count for _ in range(len(self.pieces) + 1)]
             self._natural, self._distributed = self._needs_before[-1], None
         self._style = style
 
-    def measure(self, style: RenderStyle) -> None:
-        """Measure the piece with the head, which may be far outside the viewport."""
-        self._pieces[0].measure(style)
-
     def add(self, piece: "TableBlock") -> int:
         """Append a piece and return its number."""
-        if self._pieces:
+        if self.pieces:
             # It is no longer the last one, so it loses its lower edge.
-            self._pieces[-1].is_laid_out = False
-        self._pieces.append(piece)
+            self.pieces[-1].is_laid_out = False
+        self.pieces.append(piece)
         self._needs.append([0.0] * self.count)
         self._needs_before.append(self._needs_before[-1])
-        return len(self._pieces) - 1
+        return len(self.pieces) - 1
 
     def truncate(self, count: int) -> None:
         """Keep only the first pieces."""
-        if count >= len(self._pieces):
+        if count >= len(self.pieces):
             return
-        del self._pieces[count:], self._needs[count:], self._needs_before[count + 1 :]
-        if self._pieces:
-            self._pieces[-1].is_laid_out = False
+        del self.pieces[count:], self._needs[count:], self._needs_before[count + 1 :]
+        if self.pieces:
+            self.pieces[-1].is_laid_out = False
         self._widen()
 
     def is_last(self, number: int) -> bool:
         """Return whether the table ends with this piece."""
-        return number == len(self._pieces) - 1
+        return number == len(self.pieces) - 1
 
     def set_wanted_widths(self, number: int, needs: list[float]) -> None:
         """Set the wanted widths of a piece; if they change the columns, all pieces are laid out again."""
@@ -91,7 +86,7 @@ class TableColumns:
         if self._natural == self._needs_before[-1]:
             return
         self._natural, self._distributed = self._needs_before[-1], None
-        for piece in self._pieces:
+        for piece in self.pieces:
             piece.forget()
 
     def widths(self, room: int, style: RenderStyle) -> list[int]:
@@ -157,7 +152,8 @@ class TableBlock(Block):
         self.columns = columns or TableColumns(len(leaf.aligns))
         self.number = self.columns.add(self)
         self.cells = TableCells(leaf, references)
-        self._layouts = TableCellLayouts(self.cells, InlineFormulas(math, self._reset))
+        self._formulas = InlineFormulas(math, self._reset)
+        self._layouts = TableCellLayouts(self.cells, self._formulas)
         self.tops: list[int] = [0]
         self.widths: list[int] = []
         self.width = 0
@@ -165,21 +161,16 @@ class TableBlock(Block):
 
     @property
     def leaf(self) -> Leaf:
-        """Return the rows as they were written."""
         return self.cells.leaf
 
     def set_leaf(self, leaf: Leaf) -> None:
         """Replace the rows by the same ones with more text, or with more rows below."""
         unchanged = self.cells.set_leaf(leaf)
         self._layouts.truncate(unchanged)
-        self.dirty_from = self.dirty_top(unchanged)
+        # The rounded corners above the first new row disappear.
+        self.dirty_from = max(0, self.tops[min(unchanged, len(self.tops) - 1)] - _CORNER)
         del self.tops[unchanged + 1 :]
         self.is_laid_out = False
-
-    def dirty_top(self, row: int | None = None) -> int:
-        """Return the y from which to repaint a table that continues with this row: its rounded corners disappear."""
-        last = len(self.tops) - 1
-        return max(0, self.tops[last if row is None else min(row, last)] - _CORNER)
 
     def refresh_references(self) -> bool:
         """Parse again after a link definition arrived, if a cell could use one."""
@@ -190,8 +181,7 @@ class TableBlock(Block):
 
     def _reset(self) -> None:
         self.cells.reset()
-        self._layouts.truncate(0)
-        self.forget()
+        self.forget_widths()
 
     def forget(self) -> None:
         """Drop the layout, keep the text."""
@@ -199,9 +189,10 @@ class TableBlock(Block):
         self.tops, self.widths = [0], []
         self.is_laid_out, self.dirty_from = False, 0
 
-    def invalidate_widths(self) -> None:
-        """Drop the measured widths."""
-        self._layouts.invalidate_widths()
+    def forget_widths(self) -> None:
+        """Drop the layout and the measured widths."""
+        self._layouts.truncate(0)
+        self.forget()
 
     def measure(self, style: RenderStyle) -> None:
         """Report the wanted widths of the cells."""
@@ -215,7 +206,8 @@ class TableBlock(Block):
         count = len(self.leaf.cells)
         lines = count
         if self.number:
-            self.columns.measure(style)
+            # The piece with the head may be far outside the viewport.
+            self.columns.pieces[0].measure(style)
             self.measure(style)
             widths = self.columns.widths(width - 1, style)
             lines = sum(self._layouts.estimate_line_count(row, widths, style) for row in range(count))
@@ -285,7 +277,8 @@ class TableBlock(Block):
             if lefts[column] > self.columns.scrolled + self.width:
                 break
             if context.selection:
-                part, offset = self.cells.selected_part(row, column, offset, context.selection)
+                part = self.cells.selected_part(row, column, offset, context.selection)
+                offset += self.cells.size_of(row, column) + 1
             origin = QPointF(lefts[column] + style.px(10), top + style.px(6))
             self.text_layout(row, column, style).draw(painter, style, origin, "text", part)
 
@@ -408,7 +401,7 @@ class TableBlock(Block):
         link, hit = self.link_at(point), self._layout_at(point)
         if link:
             return link_tooltip(link)
-        return self._layouts.tooltip_at(*hit) if hit else ""
+        return self._formulas.tooltip_at(*hit) if hit else ""
 
     def scroll_horizontally(self, pixels: int) -> bool:
         """Scroll if the columns do not fit."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 from math import ceil
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 
 from desktop_agent.markdown.long_text import PIECE
@@ -53,7 +53,6 @@ class TableCells:
 
     @property
     def has_head(self) -> bool:
-        """Return whether the first row is the head of the table."""
         return self.leaf.separator is None
 
     def is_head(self, row: int) -> bool:
@@ -126,9 +125,9 @@ class TableCells:
 
     def _line_between(self, row: int, column: int, offset: int, selection: TextRange) -> Line:
         line = self.line(row, column)
-        if selection[0] <= offset and offset + self._size_of(row, column) <= selection[1]:
+        if selection[0] <= offset and offset + self.size_of(row, column) <= selection[1]:
             return line
-        part, _ = self.selected_part(row, column, offset, selection)
+        part = self.selected_part(row, column, offset, selection)
         return slice_line(line, *part) if part else Line("")
 
     def selected(self, start: int, end: int) -> Iterator[tuple[int, int, TextRange]]:
@@ -138,19 +137,18 @@ class TableCells:
                 return
             first = max(0, bisect_right(starts, start - offset) - 1)
             for column in range(first, min(bisect_right(starts, end - offset), len(starts) - 1)):
-                part, _ = self.selected_part(row, column, offset + starts[column], (start, end))
+                part = self.selected_part(row, column, offset + starts[column], (start, end))
                 if part:
                     yield row, column, part
 
-    def selected_part(self, row: int, column: int, offset: int, selection: TextRange) -> tuple[TextRange | None, int]:
-        """Return the selected part of the cell at `offset`, in offsets of its line, and the offset of the next cell."""
+    def selected_part(self, row: int, column: int, offset: int, selection: TextRange) -> TextRange | None:
+        """Return the selected part of the cell at `offset`, in offsets of its line."""
         line = self.line(row, column)
-        size = self._size_of(row, column)
-        start, end = max(0, selection[0] - offset), min(size, selection[1] - offset)
-        part = (line.from_plain(start), line.from_plain(end)) if end > start else None
-        return part, offset + size + 1
+        start, end = max(0, selection[0] - offset), min(self.size_of(row, column), selection[1] - offset)
+        return (line.from_plain(start), line.from_plain(end)) if end > start else None
 
-    def _size_of(self, row: int, column: int) -> int:
+    def size_of(self, row: int, column: int) -> int:
+        """Return the length of a cell."""
         starts = self._starts_of(row)
         return starts[column + 1] - starts[column] - 1
 
@@ -249,10 +247,6 @@ class TableCellLayouts:
         del self._needs[count:]
         self._layouts = {position: layout for position, layout in self._layouts.items() if position[0] < count}
 
-    def invalidate_widths(self) -> None:
-        """Drop the measured widths."""
-        self._needs = []
-
     def forget(self) -> None:
         """Drop the layouts, and formulas that are still rendering."""
         self._layouts = {}
@@ -312,10 +306,6 @@ class TableCellLayouts:
             layout = TextLayout(line, self._font(row, style), style, room, style.line, align=align, objects=objects)
             self._layouts[row, column] = layout
         return layout
-
-    def tooltip_at(self, text_layout: TextLayout, point: QPoint) -> str:
-        """Return the tooltip of a formula in a cell."""
-        return self._formulas.tooltip_at(text_layout, point)
 
 
 def _is_plain(cell: str) -> bool:
