@@ -83,6 +83,8 @@ class Block:
     """Whether it is as wide as the row, whatever the margins at its sides."""
     group_name = ""
     """Its name for assistive technology, where it has buttons and no text of its own."""
+    _controls: Sequence[Control] = ()
+    _subject = ""
 
     def set_gap(self, style: RenderStyle, pixels: float, *, is_fixed: bool = False) -> None:
         """Set the space above it, in pixels at 100 %. A compact view makes it smaller unless it is fixed."""
@@ -119,7 +121,7 @@ class Block:
 
     def subject(self) -> str:
         """Return what its buttons are about, in a few words: assistive technology reads it after their names."""
-        return ""
+        return self._subject
 
     def plain(self) -> str:
         """Return the text to copy, which may be empty."""
@@ -177,7 +179,7 @@ class Block:
 
     def controls(self) -> Sequence[Control]:
         """Return the buttons and links that can be pressed."""
-        return ()
+        return self._controls
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
         """Return the entries of the context menu at a point, besides those that every text has."""

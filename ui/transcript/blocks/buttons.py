@@ -86,11 +86,11 @@ class ButtonRowBlock(Block):
     def __init__(self, buttons: Sequence[Button], subject: str = "") -> None:
         self._subject = subject
         self._buttons = buttons
-        self._controls: list[Control] = []
 
     def layout(self, width: int, style: RenderStyle) -> int:
         """Place the buttons side by side, on several lines when the column is narrow."""
-        self._controls, self.is_laid_out = [], True
+        self.is_laid_out = True
+        self._controls = []
         x, y, height = 0, 0, style.px(30)
         for button in self._buttons:
             button_width = framed_button_width(style, button.text)
@@ -104,14 +104,6 @@ class ButtonRowBlock(Block):
         """Paint the buttons; the primary one is filled."""
         for button, control in zip(self._buttons, self._controls, strict=True):
             paint_framed_button(context, control, button.text, primary=button.primary)
-
-    def controls(self) -> Sequence[Control]:
-        """Return the buttons."""
-        return self._controls
-
-    def subject(self) -> str:
-        """Return what they are about."""
-        return self._subject
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,6 @@ class ThumbnailsBlock(ItemListBlock):
         self._names = [show_hidden(" ".join((image.name or "").split())) for image in images]
         self._load, self._open, self._changed = load, open_image, changed
         self._boxes: list[QRect] = []
-        self._controls: list[Control] = []
         self._sizes: list[QSize] = []
 
     def _size(self, index: int, width: int, style: RenderStyle) -> QSize:
@@ -150,10 +149,6 @@ class ThumbnailsBlock(ItemListBlock):
         """Return the names."""
         return join_names(self._words())
 
-    def controls(self) -> Sequence[Control]:
-        """Return the controls that open the images."""
-        return self._controls
-
     def image_at(self, point: QPoint) -> ViewableImage | None:
         """Return the image at a point, if it can be decoded here."""
         for image, box in zip(self._images, self._boxes, strict=True):
@@ -189,7 +184,6 @@ class RemoteImageBlock(Block):
         self._width = 0
         self._callbacks = callbacks if image.target.lower().startswith(("http://", "https://")) else None
         self._height = 0
-        self._controls: list[Control] = []
         self._buttons: list[Button] = []
         self._error: TextLayout | None = None
         self._picture: QRect | None = None
@@ -245,7 +239,7 @@ class RemoteImageBlock(Block):
     def layout(self, width: int, style: RenderStyle) -> int:
         """Lay out the placeholder or the image."""
         self.is_laid_out, self.dirty_from = True, 0
-        self._controls, self._buttons, self._error, self._picture = [], [], None, None
+        self._buttons, self._error, self._picture = [], None, None
         remote = self._remote()
         size = _image_size(remote, width, style)
         if size:
@@ -260,6 +254,7 @@ class RemoteImageBlock(Block):
 
     def _layout_box(self, remote: RemoteImageState, style: RenderStyle) -> None:
         buttons = self._buttons = self._make_buttons(remote)
+        self._controls = []
         if remote.progress is LoadState.FAILED:
             words = str(join_remedy(Sentence(remote.sentence), Sentence(remote.remedy))).strip()
             room = self._width - style.px(60)
@@ -356,10 +351,6 @@ class RemoteImageBlock(Block):
         """Return the whole address with hidden characters spelled out."""
         del point
         return link_tooltip(self._image.target)
-
-    def controls(self) -> Sequence[Control]:
-        """Return the buttons, or the control that opens the image."""
-        return self._controls
 
     def image_at(self, point: QPoint) -> InMemoryImage | None:
         """Return the image, once it is loaded."""

@@ -104,10 +104,6 @@ class MessageFooter(Block):
             if isinstance(part, MessageCommand)
         ]
 
-    def subject(self) -> str:
-        """Return how the message begins."""
-        return self._subject
-
     def tooltip_at(self, point: QPoint) -> str:
         """Return what the button under the point does, and why it cannot be pressed."""
         buttons = (part for part, box in self._placed if isinstance(part, MessageCommand) and box.contains(point))

@@ -79,7 +79,6 @@ class SourcesBlock(ItemListBlock):
         self._shown = sources if show_all is None else sources[:_SHOWN_AT_FIRST]
         self._open = open_
         self._show_all = show_all
-        self._controls: list[Control] = []
         self._rects: list[QRect] = []
         self._line = 0
         self._width = 0
@@ -97,7 +96,8 @@ class SourcesBlock(ItemListBlock):
     def layout(self, width: int, style: RenderStyle) -> int:
         """Lay out a heading and a line for each source."""
         line = self._line = self._line_height(style)
-        self._width, self.is_laid_out, self._controls = width, True, []
+        self._width, self.is_laid_out = width, True
+        self._controls = []
         metrics = QFontMetricsF(style.small)
         self._rects = [QRect(0, 0, min(width, int(metrics.horizontalAdvance(_heading())) + style.px(2)), line)]
         for row, source in enumerate(self._shown, 1):
@@ -156,10 +156,6 @@ class SourcesBlock(ItemListBlock):
         for control in self._controls:
             if context.focused == control.name:
                 paint_focus_ring(painter, style, control.box.adjusted(-4, 0, 4, 0))
-
-    def controls(self) -> Sequence[Control]:
-        """Return the links of the sources, and the button that shows all."""
-        return self._controls
 
     def link_at(self, point: QPoint) -> str:
         """Return the target of the link at a point."""
