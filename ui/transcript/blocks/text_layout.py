@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import ceil
@@ -31,11 +31,6 @@ class InlineObject:
 
 InlineObjects = Mapping[int, InlineObject]
 """Keyed by the offset of their OBJECT in the text of the line."""
-
-
-def formula_sources(line: Line, font: QFont, style: RenderStyle, width: float) -> InlineObjects:
-    """Return the formulas of a line as objects that show their source."""
-    return {formula.start: formula_source_object(formula.source, font, style, width) for formula in line.formulas()}
 
 
 def formula_source_object(
@@ -115,7 +110,7 @@ _OPTIONS = _options()
 
 
 class TextLayout:
-    """A laid-out line of text. Offsets are UTF-16 units of the line. Without objects, formulas are shown as source."""
+    """A laid-out line of text. Offsets are UTF-16 units of the line. Formulas are among its objects."""
 
     __slots__ = (
         "_chips",
@@ -152,7 +147,7 @@ class TextLayout:
         self._is_bidirectional: bool | None = None
         self.objects: InlineObjects = {}
         if OBJECT in text:
-            self.objects = objects or formula_sources(line, font, style, width)
+            self.objects = objects or {}
             text = text.replace(OBJECT, _PLACEHOLDER)
         layout = self._layout = QTextLayout(text, font)
         self.is_right_to_left = not line.text.isascii() and is_right_to_left(line.text)
@@ -398,11 +393,6 @@ def is_right_to_left(text: str) -> bool:
         if direction in {"L", "R", "AL"}:
             return direction != "L"
     return False
-
-
-def make_format_ranges(flow_ranges: Sequence[tuple[int, int, QTextCharFormat]]) -> FormatRanges:
-    """Build format ranges from plain numbers."""
-    return [make_format_range(start, length, text_format) for start, length, text_format in flow_ranges]
 
 
 def _selection_formats(selection: tuple[int, int], style: RenderStyle) -> FormatRanges:

@@ -56,7 +56,6 @@ class CodeLines:
 
     @property
     def size(self) -> int:
-        """Return the length of the text."""
         return self._starts[-1] - 1
 
     def lines_between(self, first: int, last: int) -> str:
@@ -80,7 +79,8 @@ class CodeLines:
         old += [[] for _ in range(len(old), len(words))]
         changed = [index for index, (new, before) in enumerate(zip(words, old, strict=True), first) if new != before]
         for index in changed:
-            self._on_highlighted(index)
+            if line := self._cached_line(index):
+                line.set_words(self.words_of(index))
         return changed[0] if changed else None
 
     def append(self, text: str) -> int:
@@ -94,7 +94,9 @@ class CodeLines:
             self._starts.append(self._starts[-1] + utf16_length(line) + 1)
         added = range(first, len(self._lines))
         self._longest = max(self._longest, *added, key=lambda index: len(self._lines[index]))
-        self._on_line_grown(first, head)
+        if grown := self._cached_line(first):
+            grown.append(self._lines[first], head)
+        self.rows.line_changed(first)
         return first
 
     def line_span(self, offset: int) -> TextRange:
@@ -120,15 +122,6 @@ class CodeLines:
     def top(self, index: int) -> int:
         """Return the y of a line."""
         return self._line_height * (self.rows.top(index) if self.wraps else index)
-
-    def _on_highlighted(self, index: int) -> None:
-        if line := self._cached_line(index):
-            line.set_words(self.words_of(index))
-
-    def _on_line_grown(self, index: int, more: str) -> None:
-        if line := self._cached_line(index):
-            line.append(self._lines[index], more)
-        self.rows.line_changed(index)
 
     def _cached_line(self, index: int) -> CodeLine | None:
         return self._laid_out.get(index) or self.rows.counting.get(index)
@@ -195,11 +188,12 @@ class CodeLines:
                 area = QRect(clip.left(), self.top(index), clip.width(), self.top(index + 1) - self.top(index))
                 painter.fillRect(area, style.color(colour))
             part = self._range_in_line(index, selection) or (0, 0)
-            for piece in line.pieces_in(self._visible_area(index, clip)):
-                first, end = line.span(piece.number)
+            for number in line.pieces_in(self._visible_area(index, clip)):
+                first, end = line.span(number)
                 selected = max(part[0], first) - first, min(part[1], end) - first
-                origin = QPointF(piece.left - self._scrolled, self.top(index) + piece.row * self._line_height)
-                line.piece(piece.number).draw(painter, origin, selected if selected[0] < selected[1] else None, marked)
+                row, left = line.position_of(number)
+                origin = QPointF(left - self._scrolled, self.top(index) + row * self._line_height)
+                line.piece(number).draw(painter, origin, selected if selected[0] < selected[1] else None, marked)
             if not self.wraps:
                 self._widen(index, style)
 

@@ -8,6 +8,7 @@ from itertools import accumulate
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout, QTextLine, QTextOption
 
+from ui.style.text_display import make_format_range
 from ui.transcript.blocks.block import TextRange
 from ui.transcript.blocks.code.highlighter_protocol import StyledWord
 from ui.transcript.blocks.code.line_breaking import (
@@ -19,7 +20,7 @@ from ui.transcript.blocks.code.line_breaking import (
     spell_out_line,
     stable_count,
 )
-from ui.transcript.blocks.text_layout import cursor_x, has_right_to_left, make_format_ranges
+from ui.transcript.blocks.text_layout import cursor_x, has_right_to_left
 from ui.transcript.markdown.text_units import Utf16Offsets
 from ui.transcript.style import RenderStyle, WordFormats
 
@@ -51,7 +52,7 @@ class LinePiece:
         """Paint the piece with a part of it marked."""
         if part and self.shown:
             part = self.shown.to_shown(part[0]), self.shown.to_shown(part[1])
-        self.layout.draw(painter, origin, make_format_ranges([(part[0], part[1] - part[0], marked)]) if part else [])
+        self.layout.draw(painter, origin, [make_format_range(part[0], part[1] - part[0], marked)] if part else [])
 
 
 def layout_piece(
@@ -66,7 +67,7 @@ def layout_piece(
     if shown:
         formats = _display_formats(shown, formats, style)
     if formats:
-        layout.setFormats(make_format_ranges(formats))
+        layout.setFormats([make_format_range(*span) for span in formats])
     layout.setCacheEnabled(True)
     layout.beginLayout()
     line = layout.createLine()
@@ -112,15 +113,6 @@ class VisibleArea:
     last_row: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedPiece:
-    """A piece by number, with its row and its left edge."""
-
-    number: int
-    row: int
-    left: float
-
-
 class CodeLine:
     """The base class of wrapped and unwrapped lines. Offsets are UTF-16 units, but `starts` count characters."""
 
@@ -151,13 +143,13 @@ class CodeLine:
     def size(self) -> int:
         return self._units.size
 
-    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
-        """Yield the pieces that overlap an area, from the left or from the top."""
+    def pieces_in(self, area: VisibleArea) -> Iterator[int]:
+        """Yield the numbers of the pieces that overlap an area, from the left or from the top."""
         raise NotImplementedError
 
     def visible_range(self, area: VisibleArea) -> TextRange:
         """Return the range from the first to the last offset of the pieces in an area."""
-        numbers = [piece.number for piece in self.pieces_in(area)]
+        numbers = list(self.pieces_in(area))
         return (self.span(numbers[0])[0], self.span(numbers[-1])[1]) if numbers else (0, 0)
 
     def position_of(self, number: int) -> tuple[int, float]:
@@ -283,12 +275,12 @@ class UnwrappedLine(CodeLine):
     def _number_at(self, x: float) -> int:
         return max(0, min(bisect_right(self.edges, x) - 1, len(self.starts) - 1))
 
-    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
+    def pieces_in(self, area: VisibleArea) -> Iterator[int]:
         """Yield the pieces in an area, laid out one by one."""
         number = self._number_at(area.left)
         while number < len(self.starts) and (number == 0 or self.edges[number] <= area.right):
             self.piece(number)
-            yield PlacedPiece(number, 0, self.edges[number])
+            yield number
             number += 1
 
     def visible_range(self, area: VisibleArea) -> TextRange:
@@ -352,11 +344,10 @@ class WrappedLine(CodeLine):
         self._wrapper.wrap_until(offset)
         return super().number_at(offset)
 
-    def pieces_in(self, area: VisibleArea) -> Iterator[PlacedPiece]:
+    def pieces_in(self, area: VisibleArea) -> Iterator[int]:
         """Yield one piece for each row."""
         self._wrapper.wrap_rows(area.last_row + 1)
-        for number in range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1):
-            yield PlacedPiece(number, number, 0.0)
+        yield from range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1)
 
     def position_of(self, number: int) -> tuple[int, float]:
         """Return the row and its left edge."""
