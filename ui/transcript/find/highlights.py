@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from PySide6.QtCore import QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from ui.transcript.blocks.block import Block, TextRange
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, TextRange
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.find.matches import Query
@@ -29,9 +29,6 @@ _LOOKBACK = 12
 _MAX_KEPT_TEXTS = 8
 """Long texts in the cache."""
 
-_END = 1 << 28
-"""UTF-16 units: beyond the end of any text."""
-
 
 class _LongText:
     """The text of a code block, and the offsets of its parts, computed on demand."""
@@ -39,12 +36,12 @@ class _LongText:
     def __init__(self, block: CodeBlock) -> None:
         self.block = block
         self.text = searchable_text_of(block)
-        self._last = block.paragraph_at(_END)
+        self._last = block.paragraph_at(WHOLE_TEXT[1])
         self._starts = [0]
 
     def is_of(self, block: CodeBlock) -> bool:
         """Return whether this is still the text of the block; joining the lines of a long one costs a frame."""
-        return self.block is block and self._last == block.paragraph_at(_END)
+        return self.block is block and self._last == block.paragraph_at(WHOLE_TEXT[1])
 
     def number_at(self, position: int) -> int:
         """Return the number of the part at an offset."""
@@ -114,7 +111,7 @@ class VisibleText:
 
     def _text(self, row: Row, index: int, block: CodeBlock) -> _LongText:
         key = (row.item.id, index)
-        if block.paragraph_at(_END)[1] <= _SHORT_TEXT:
+        if block.paragraph_at(WHOLE_TEXT[1])[1] <= _SHORT_TEXT:
             return _LongText(block)
         known = self._long.get(key)
         if known is None or not known.is_of(block):
@@ -165,9 +162,6 @@ _FEW_MATCHES = 30
 _FAR_AWAY = 1 << 20
 """Pixels left and right of every line, so that the nearest offset is an end of the line."""
 
-_ALL_TEXT: TextRange = (0, 1 << 28)
-"""UTF-16 units: longer than any text, so that its length need not be known."""
-
 
 class MatchHighlights:
     """The visible matches of one query, cached as long as the text is the same."""
@@ -211,7 +205,7 @@ def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Seq
     """Return the parts of a text run in the clip; all of it for a few matches."""
     block, box = row.blocks[text_run.first], row.stack.block_box(text_run.first)
     if count < _FEW_MATCHES:
-        return [_ALL_TEXT] if count else []
+        return [WHOLE_TEXT] if count else []
     if isinstance(block, CodeBlock) and block.is_laid_out:
         start = text_run.starts[0]
         return [(start + first, start + end) for first, end in block.visible_ranges(clip.translated(-box.topLeft()))]
@@ -226,7 +220,7 @@ def _visible_ranges(row: Row, text_run: TextRun, clip: QRect, count: int) -> Seq
 def _visible_ranges_of_block(row: Row, index: int, clip: QRect) -> Sequence[TextRange]:
     block, box = row.blocks[index], row.stack.block_box(index)
     if not block.is_laid_out:
-        return [_ALL_TEXT]
+        return [WHOLE_TEXT]
     corners = (QPoint(x, y - box.top()) for y in (clip.top(), clip.bottom()) for x in (-_FAR_AWAY, _FAR_AWAY))
     ends = [block.offset_at(corner) for corner in corners]
     first, last = min(ends), max(ends)
