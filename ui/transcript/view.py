@@ -103,9 +103,10 @@ class TranscriptView(QAbstractScrollArea):
         # Rows are laid out from the left, also where the window is mirrored; a text keeps the direction of its words.
         self.viewport().setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.row_viewport = RowViewport(self.viewport(), RowList(Transcript(), self._render_context, 100, 100))
-        self.scroller = ScrollController(self.row_viewport, self.verticalScrollBar(), self)
+        self.jump_button = JumpButton(style, self.viewport(), self)
+        self.scroller = ScrollController(self.row_viewport, self.verticalScrollBar(), self.jump_button, self)
         self._reading_position = ReadingPosition(self.row_viewport)
-        self._links = LinkNavigator(self.row_viewport, self.scroller, self)
+        self._links = LinkNavigator(self.row_viewport, self.scroller, self.link_activated.emit)
         self._pointer = MouseHandler(self.row_viewport, self.scroller.scroll_by, self._links, self)
         self._wheel = WheelHandler(self.row_viewport, self.scroller.scroll_by, self.zoom_requested.emit)
         self._keyboard = KeyboardHandler(self.row_viewport, self.scroller, self.copy, self._links.follow)
@@ -119,7 +120,6 @@ class TranscriptView(QAbstractScrollArea):
         self.context_menu = ContextMenu(self.row_viewport, self._links, self._copier, select_all, find, caret_box)
         self._copy_note = CopyProgressNote(style, self.viewport(), self)
         self.finder = Finder(self.row_viewport, self.scroller, self)
-        self.jump_button = self.scroller.overlay = JumpButton(style, self.viewport(), self)
         self.in_place_editor = InPlaceEditor(
             self.row_viewport, self.scroller, self._wheel.handle, self._rebuild_row, self
         )
@@ -152,7 +152,6 @@ class TranscriptView(QAbstractScrollArea):
 
     def _connect(self) -> None:
         signals = self._signals
-        self._links.opened.connect(self.link_activated)
         self._copier.progress.connect(self._copy_note.show_message)
         signals.code_copied.connect(self._copier.copy)
         signals.details_copied.connect(self._copier.copy)
@@ -161,9 +160,6 @@ class TranscriptView(QAbstractScrollArea):
         signals.copy_requested.connect(self.context_menu.copy_message)
         signals.alternatives_requested.connect(partial(self.context_menu.popup_alternatives, self))
         signals.action_refused.connect(self.show_refusal)
-        self.scroller.following_changed.connect(self.jump_button.setHidden)
-        self.scroller.new_count_changed.connect(self.jump_button.set_count)
-        self.jump_button.clicked.connect(self.scroller.scroll_to_end)
         self._themes.changed.connect(self._on_theme)
         # Not a bound method of this view: it could no longer be called when `destroyed` is emitted.
         self.destroyed.connect(self._job_queue.close)
@@ -177,7 +173,6 @@ class TranscriptView(QAbstractScrollArea):
         self.row_viewport.hovered = self.row_viewport.focused = (-1, "")
         self.row_viewport.rows = RowList(transcript, context, self._column_width(), self.viewport().height())
         self.accessible_tree.clear()
-        self.jump_button.set_count(0)
         self.scroller.show_rows()
         self.finder.rows_shown()
 

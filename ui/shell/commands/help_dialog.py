@@ -182,7 +182,7 @@ class HelpDialog(QDialog):
         self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(guide,))]))
         self.guide.scroller.scroll_to_start()
         # The guide does not grow, so no jump button is needed.
-        self.guide.scroller.following_changed.disconnect(self.guide.jump_button.setHidden)
+        self.guide.scroller.offers_jump = False
         self.guide.jump_button.hide()
         self.guide.link_activated.connect(opener.open_link)
         opener.failed.connect(self._show_problem)

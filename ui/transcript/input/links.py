@@ -1,9 +1,9 @@
 """Follow links: to the browser, or from a footnote's sign to its text and back."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
+from PySide6.QtCore import QCoreApplication, QPoint
 
 from desktop_agent.markdown.link_targets import safe_target
 from ui.transcript.blocks.table_block import TableBlock
@@ -25,15 +25,13 @@ _MAX_BACK_POSITIONS = 100
 """Visited footnotes that are remembered."""
 
 
-class LinkNavigator(QObject):
-    """Follows links; `opened` carries a web or mail address, and never anything else."""
+class LinkNavigator:
+    """Follows links; `open_address` gets a web or mail address, and never anything else."""
 
-    opened = Signal(str)
-
-    def __init__(self, viewport: RowViewport, scroller: ScrollController, parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(self, viewport: RowViewport, scroller: ScrollController, open_address: Callable[[str], None]) -> None:
         self._viewport = viewport
         self._scroller = scroller
+        self._open_address = open_address
         # The number of the reference that the person came from, by item and label.
         self._back_positions: OrderedDict[tuple[str, str], int] = OrderedDict()
 
@@ -46,7 +44,7 @@ class LinkNavigator(QObject):
         elif href.startswith(BACK_TARGET):
             self._go_back(index, href[len(BACK_TARGET) :])
         elif target := safe_target(href):
-            self.opened.emit(target)
+            self._open_address(target)
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return the tooltip at a point of the viewport: the whole target of a link, or the text of a footnote."""

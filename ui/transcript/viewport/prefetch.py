@@ -1,8 +1,9 @@
 """Parse and lay out rows near the viewport between frames, so that scrolling finds them ready."""
 
+from collections.abc import Callable
 from time import perf_counter
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from ui.transcript.viewport.row_list import RowList
@@ -93,14 +94,15 @@ def read_ahead(rows: RowList, until: float) -> bool:
 
 
 class Prefetcher(QObject):
-    """Parses and lays out what is visible, then what is near, in slices between frames."""
+    """Parses and lays out what is visible, then what is near, in slices between frames.
 
-    moved = Signal()
-    """Emitted when heights near the viewport changed."""
+    `on_moved` is called when heights near the viewport changed.
+    """
 
-    def __init__(self, viewport: RowViewport, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, on_moved: Callable[[], None], parent: QObject) -> None:
         super().__init__(parent)
         self._viewport = viewport
+        self._on_moved = on_moved
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._on_timer)
         self._is_prefetched = True
@@ -143,11 +145,11 @@ class Prefetcher(QObject):
             read_in_view(rows, until)
             layout_in_view(rows, until + _LAYOUT_SECONDS)
             self._viewport.widget.update()
-            self.moved.emit()
+            self._on_moved()
         elif is_held:
             return
         elif (not self._is_prefetched and prefetch_rows(rows, until)) or read_ahead(rows, until):
-            self.moved.emit()
+            self._on_moved()
         else:
             self._is_prefetched = True
             self._timer.stop()

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from desktop_agent.conversation.items import Added, Change, Prepended, Removed, ThinkingItem, Updated
+from ui.transcript.overlays import JumpButton
 from ui.transcript.rows.row import UNFOLDED_KEY
 from ui.transcript.viewport.prefetch import Prefetcher
 from ui.transcript.viewport.row_list import RowList
@@ -16,24 +17,21 @@ from ui.transcript.viewport.viewport import RowViewport
 class ScrollController(QObject):
     """Follows the end until the person scrolls up; then what they see stays where it is, to the pixel."""
 
-    following_changed = Signal(bool)
-    new_count_changed = Signal(int)
     start_neared = Signal()
     """The beginning of what is loaded is near."""
     moved = Signal()
     """Rows may be elsewhere in the viewport."""
 
-    def __init__(self, viewport: RowViewport, bar: QScrollBar, parent: QObject) -> None:
+    def __init__(self, viewport: RowViewport, bar: QScrollBar, jump_button: JumpButton, parent: QObject) -> None:
         super().__init__(parent)
         self._viewport = viewport
         self._bar = bar
+        self._jump_button = jump_button
+        self.offers_jump = True
+        """Whether the button is there while the end is out of sight: what never grows needs none."""
+        jump_button.clicked.connect(self.scroll_to_end)
         self._is_syncing = False
-        self._new_count = 0
-        self._was_following = True
-        self._prefetcher = Prefetcher(viewport, self)
-        self._prefetcher.moved.connect(self._sync_scroll_bar)
-        self.overlay: QWidget | None = None
-        """A sibling of the viewport that lies over its lower end while it is visible."""
+        self._prefetcher = Prefetcher(viewport, self._sync_scroll_bar, self)
 
     @property
     def is_near_start(self) -> bool:
@@ -113,7 +111,8 @@ class ScrollController(QObject):
             case Added(index):
                 rows.insert(index)
                 self._viewport.apply_change(change)
-                self._count(1)
+                if not rows.following:
+                    self._jump_button.set_count(self._jump_button.count + 1)
                 return index, 0
             case Prepended(count):
                 rows.prepend(count)
@@ -222,27 +221,18 @@ class ScrollController(QObject):
         self.moved.emit()
         self._prefetcher.start()
         if rows.following:
-            self._count(-self._new_count)
-        if rows.following != self._was_following:
-            self._was_following = rows.following
-            self.following_changed.emit(rows.following)
+            self._jump_button.set_count(0)
+        self._jump_button.setHidden(rows.following or not self.offers_jump)
         if self.is_near_start:
             self.start_neared.emit()
-
-    def _count(self, more: int) -> None:
-        if more > 0 and self._rows.following:
-            return
-        if more:
-            self._new_count += more
-            self.new_count_changed.emit(self._new_count)
 
     def _blit(self, shift: int) -> None:
         if not shift:
             return
         widget, moved = self._widget, self._widget.rect()
-        # Where another widget lies over it, Qt would paint everything anew instead of moving it.
-        if self.overlay is not None and self.overlay.isVisible():
-            moved.setBottom(self.overlay.y() - widget.y() - 1)
+        # Where the button lies over it, Qt would paint everything anew instead of moving it.
+        if self._jump_button.isVisible():
+            moved.setBottom(self._jump_button.y() - widget.y() - 1)
         if abs(shift) >= moved.height():
             widget.update()
             return

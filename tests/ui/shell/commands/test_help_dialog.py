@@ -127,6 +127,17 @@ def test_a_page_or_folder_that_nothing_opens_is_said_in_the_window_of_the_help(o
     on_screen(work)
 
 
+def test_the_guide_has_no_button_that_jumps_to_its_end(on_screen):
+    async def work(screen):
+        screen.action("Help").trigger()
+        guide = screen.find(HelpDialog, "Help").guide
+        guide.scroller.scroll_by(50)
+        assert not guide.row_viewport.rows.following
+        assert guide.jump_button.isHidden()
+
+    on_screen(work)
+
+
 def test_every_action_with_keys_is_listed_once(qtbot):
     window = QWidget()
     qtbot.addWidget(window)

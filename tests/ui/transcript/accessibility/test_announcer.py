@@ -19,6 +19,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta
 from tests.fakes.transcript_feed import Feed
 from ui.transcript.accessibility.tree import Announcer
+from ui.transcript.overlays import JumpButton
 from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.viewport import RowViewport
@@ -34,7 +35,8 @@ class Listener:
         self.transcript = Transcript()
         self.feed = Feed(self.transcript)
         self.viewport = RowViewport(self.widget, RowList(self.transcript, render_context, 600, 400))
-        self.scroller = ScrollController(self.viewport, self.bar, self.widget)
+        jump_button = JumpButton(render_context.style, self.widget, self.widget)
+        self.scroller = ScrollController(self.viewport, self.bar, jump_button, self.widget)
         self.announcer = Announcer(lambda words, urgent: self.heard.append((words, urgent)), lambda: self.listening)
 
     def send(self, *events):
