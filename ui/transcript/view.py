@@ -97,9 +97,10 @@ class TranscriptView(QAbstractScrollArea):
         style = RenderStyle(themes.theme, themes.zoom, themes.reading)
         thumbnails, highlighter = ThumbnailCache(pictures, self._job_queue), Highlighter(self._job_queue, self)
         self.remote_images = RemoteImages(self)
-        self._render_context = RenderContext(style, self._signals, thumbnails, highlighter, remote=self.remote_images)
-        self._render_context.formulas, self._render_context.diagrams = FormulaCache(self._job_queue), DiagramCache()
-        self._render_context.seconds = SecondTimer(self)
+        formulas, diagrams, seconds = FormulaCache(self._job_queue), DiagramCache(), SecondTimer(self)
+        self._render_context = RenderContext(
+            style, signals, thumbnails, highlighter, formulas, self.remote_images, diagrams, seconds
+        )
         # Rows are laid out from the left, also where the window is mirrored; a text keeps the direction of its words.
         self.viewport().setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.row_viewport = RowViewport(self.viewport(), RowList(Transcript(), self._render_context, 100, 100))
@@ -126,8 +127,6 @@ class TranscriptView(QAbstractScrollArea):
         self.in_place_editor.stackUnder(self.jump_button)
         self.accessible_tree = _make_tree(self, self._links)
         self._notifier = AccessibilityNotifier(self.accessible_tree)
-        self.caret.moved.connect(self._on_caret_moved)
-        self.caret.toggled.connect(self._on_caret_moved)
         self._announcer = Announcer(self._notifier.announce, QAccessible.isActive)
         self._set_up()
         self._connect()
@@ -153,6 +152,8 @@ class TranscriptView(QAbstractScrollArea):
     def _connect(self) -> None:
         signals = self._signals
         self._copier.progress.connect(self._copy_note.show_message)
+        self.caret.moved.connect(self._on_caret_moved)
+        self.caret.toggled.connect(self._on_caret_moved)
         signals.code_copied.connect(self._copier.copy)
         signals.details_copied.connect(self._copier.copy)
         signals.changed.connect(self._on_row_changed)
@@ -243,9 +244,8 @@ class TranscriptView(QAbstractScrollArea):
         if self._pointer:
             self._pointer.stop()
         self._render_context.highlighter.stop()
-        if self._render_context.diagrams and self._render_context.seconds:
-            self._render_context.diagrams.close()
-            self._render_context.seconds.stop()
+        self._render_context.diagrams.close()
+        self._render_context.seconds.stop()
         self._job_queue.close()
 
     def _column_width(self) -> int:

@@ -4,8 +4,10 @@ from tests.fakes.transcript_feed import NoPictures
 from ui.style.theme import LIGHT
 from ui.transcript import clipboard
 from ui.transcript.blocks.code.highlighter import Highlighter
-from ui.transcript.blocks.image_store import ThumbnailCache
-from ui.transcript.rows.render_context import RenderContext, RowSignals
+from ui.transcript.blocks.diagram_renderer import DiagramCache
+from ui.transcript.blocks.image_store import RemoteImages, ThumbnailCache
+from ui.transcript.blocks.math.formulas import FormulaCache
+from ui.transcript.rows.render_context import RenderContext, RowSignals, SecondTimer
 from ui.transcript.style import RenderStyle
 from ui.transcript.workers import JobQueue
 
@@ -21,6 +23,11 @@ def render_context(qapp, tmp_path):
     """Return what a row works with, without a view."""
     job_queue, signals = JobQueue(), RowSignals()
     highlighter = Highlighter(job_queue, signals)
-    yield RenderContext(RenderStyle(LIGHT, 100), signals, ThumbnailCache(NoPictures(tmp_path), job_queue), highlighter)
+    formulas, diagrams, seconds = FormulaCache(job_queue), DiagramCache(), SecondTimer(signals)
+    thumbnails, remote = ThumbnailCache(NoPictures(tmp_path), job_queue), RemoteImages(signals)
+    style = RenderStyle(LIGHT, 100)
+    yield RenderContext(style, signals, thumbnails, highlighter, formulas, remote, diagrams, seconds)
     highlighter.stop()
+    diagrams.close()
+    seconds.stop()
     job_queue.close()

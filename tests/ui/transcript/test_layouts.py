@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -43,7 +44,8 @@ def drawing(qtbot):
 @pytest.fixture
 def view(drawing):
     """A view in which formulas stay their sources."""
-    drawing._render_context.formulas = None
+    never = SimpleNamespace(get=lambda request, on_ready: None, cancel_all=lambda: None)
+    drawing._render_context.formulas = never
     return drawing
 
 

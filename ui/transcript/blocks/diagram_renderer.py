@@ -155,8 +155,8 @@ class _RenderAttempt:
 class DiagramCache:
     """Diagrams in a bounded cache; missing ones are rendered in a worker."""
 
-    def __init__(self, renderer: DiagramRenderer | None = None) -> None:
-        self._renderer = renderer
+    def __init__(self) -> None:
+        self._renderer = find_renderer()
         self._job_queue = JobQueue()
         self._cache: OrderedDict[DiagramRequest, RenderedDiagram] = OrderedDict()
         self._pixels = 0
@@ -172,8 +172,6 @@ class DiagramCache:
 
     def draw(self, request: DiagramRequest, then: Callable[[RenderedDiagram | DiagramError], None]) -> None:
         """Render a diagram and pass it to `then`. Requests of the same source in other colours or sizes are stopped."""
-        if self._renderer is None:
-            self._renderer = find_renderer()
         renderer = self._renderer
         for outdated in [
             pending for pending in self._attempts if pending.source == request.source and pending != request
@@ -197,13 +195,11 @@ class DiagramCache:
         """Stop rendering; callbacks get the reason STOPPED."""
         if attempt := self._attempts.pop(request, None):
             attempt.is_stopped = True
-        if self._renderer:
-            self._renderer.stop(request)
+        self._renderer.stop(request)
 
     def close(self) -> None:
         """Stop everything and wait for the process to end."""
-        if self._renderer:
-            self._renderer.close()
+        self._renderer.close()
         self._job_queue.close()
 
     def _cache_error(self, attempt: _RenderAttempt, error: DiagramError) -> DiagramError:

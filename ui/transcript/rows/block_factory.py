@@ -36,8 +36,8 @@ class BlockFactory:
         self.item_id = item_id
         self.references: References = {}
         self._color, self._font = color, font
-        formulas, arrived = render_context.formulas, partial(render_context.signals.content_arrived.emit, item_id)
-        self._math = MathCallbacks(formulas.get, arrived) if formulas else None
+        arrived = partial(render_context.signals.content_arrived.emit, item_id)
+        self._math = MathCallbacks(render_context.formulas.get, arrived)
 
     def block(self, leaf: Leaf, before: Block | None = None, *, is_open: bool = False) -> Block:
         """Make the block for a leaf that follows the block `before`."""

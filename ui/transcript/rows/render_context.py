@@ -161,11 +161,11 @@ class RenderContext:
     signals: RowSignals
     thumbnails: ThumbnailCache
     highlighter: Highlighter
+    formulas: FormulaCache
+    remote: RemoteImages
+    diagrams: DiagramCache
+    seconds: SecondTimer
     choices: ViewChoices = field(default_factory=ViewChoices)
-    formulas: FormulaCache | None = None
-    remote: RemoteImages | None = None
-    diagrams: DiagramCache | None = None
-    seconds: SecondTimer | None = None
     large: LargeBlockCache = field(default_factory=LargeBlockCache)
     items: Iterable[Item] = ()
     """The items of the transcript."""
@@ -202,7 +202,7 @@ class RenderContext:
     ) -> CodeBlock:
         """Make a code block; code of a diagram language can show its diagram."""
         language = info.split(maxsplit=1)[0].lower() if info.strip() else ""
-        if self.diagrams is None or language not in DIAGRAM_LANGUAGES:
+        if language not in DIAGRAM_LANGUAGES:
             return CodeBlock(text, info, callbacks, is_open=is_open)
         shown = self.choices.get(item_id, f"diagram {text}", default=False)
         drawing = DiagramCallbacks(
@@ -214,10 +214,8 @@ class RenderContext:
         block = DiagramBlock(text, info, callbacks, drawing, is_open=is_open)
         return block
 
-    def remote_image_callbacks(self, item_id: str) -> RemoteImageCallbacks | None:
+    def remote_image_callbacks(self, item_id: str) -> RemoteImageCallbacks:
         """Return the callbacks of a block that shows an image of the web."""
-        if self.remote is None:
-            return None
         arrived = partial(self.signals.content_arrived.emit, item_id)
         return RemoteImageCallbacks(self.remote, self.thumbnails.get, self.signals.image_opened.emit, arrived)
 

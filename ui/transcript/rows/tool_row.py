@@ -190,14 +190,12 @@ class ToolRow(Row):
 
     def _start_timer(self) -> None:
         seconds = self.render_context.seconds
-        starts = seconds.starts if seconds else dict[str, float]()
         if self._call.state is not CallState.RUNNING or is_waiting_for_answer(self._call):
             self._since = None
-            starts.pop(self.item.id, None)
+            seconds.starts.pop(self.item.id, None)
         elif self._since is None:
-            self._since = starts.setdefault(self.item.id, monotonic())
-            if seconds:
-                seconds.subscribe(self._on_second)
+            self._since = seconds.starts.setdefault(self.item.id, monotonic())
+            seconds.subscribe(self._on_second)
 
     def _on_second(self) -> bool:
         head = self.blocks[0] if self.blocks else None

@@ -61,7 +61,6 @@ class RowList:
 
     def __init__(self, transcript: Transcript, render_context: RenderContext, width: int, view: int) -> None:
         self.transcript = transcript
-        self.render_context = render_context
         self.width, self.view = width, view
         self.following = True
         self.padding = 0
@@ -74,8 +73,7 @@ class RowList:
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._anchor = ScrollAnchor()
         self._released_at = 0
-        self._measure(render_context)
-        _cancel_renders(render_context)
+        self._use(render_context)
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -144,15 +142,16 @@ class RowList:
         rows = {index: row for index in kept if isinstance(row := self.existing_row(index), AnswerRow | ThinkingRow)}
         for row in rows.values():
             row.restyle(width)
-        self.render_context = render_context
-        self._measure(render_context)
         self._rows.clear()
-        _cancel_renders(render_context)
+        self._use(render_context)
         self._rows.update(rows)
         for index in rows:
             self.remeasure_row(index)
 
-    def _measure(self, render_context: RenderContext) -> None:
+    def _use(self, render_context: RenderContext) -> None:
+        self.render_context = render_context
+        # The rows shown until now wait for these.
+        render_context.formulas.cancel_all()
         # Computed once for a style: each frame uses them often.
         self.margin = render_context.style.px(16)
         """The space above the first and below the last row."""
@@ -353,12 +352,6 @@ class RowList:
             row.stack.has_lazy_section_between(top - y, top + self.view - y)
             for _, row, y in self.between(top, top + self.view)
         )
-
-
-def _cancel_renders(render_context: RenderContext) -> None:
-    """Cancel what the rows shown until now wait for."""
-    if render_context.formulas:
-        render_context.formulas.cancel_all()
 
 
 def index_after(index: int, changes: Sequence[Change]) -> int | None:
