@@ -28,12 +28,9 @@ def split_sections(text: str) -> list[tuple[int, int]]:
     return _between([end for end in _section_ends(text) if end is not None], text)
 
 
-def definitions_of(text: str, parts: Sequence[tuple[int, int]] | None = None) -> References:
-    """Return all link and footnote definitions of a text; only sections that may have one are parsed.
-
-    `parts` are its sections, if they are known.
-    """
-    return run_to_end(_definitions_in_steps(text, split_sections(text) if parts is None else parts))
+def definitions_of(text: str, parts: Sequence[tuple[int, int]]) -> References:
+    """Return the link and footnote definitions in these sections; only those that may have one are parsed."""
+    return run_to_end(_definitions_in_steps(text, parts))
 
 
 Sections = tuple[list[tuple[int, int]], References]

@@ -34,28 +34,6 @@ _ELEMENT = re.compile(r"\A<(p|h[1-6])>(.*)</\1>\Z", re.DOTALL)
 _HEADING = re.compile(r"\A#{1,6} ")
 
 
-def iter_extracts(
-    blocks: Sequence[Block], start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None
-) -> Iterator[CopyExtract]:
-    """Yield what is copied between two positions, block by block; later changes of the blocks do not matter.
-
-    Whenever parsing took a while, EMPTY_EXTRACT is yielded.
-    A part of a single block is copied by itself: a word of an item is no item, and code has no fence.
-    """
-    last = min(end[0] if end else len(blocks), len(blocks) - 1)
-    continues = start[0] <= last and blocks[start[0]].separator is not None
-    parts: list[tuple[Block, int, int]] = []
-    for index in range(start[0], last + 1):
-        first = start[1] if index == start[0] else 0
-        stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
-        block = blocks[index]
-        is_whole = (first, stop) == WHOLE_TEXT
-        detached = block.detached() if isinstance(block, LazySection) and is_whole else [block]
-        parts += [(part, first, stop) for part in detached]
-    is_alone = end is not None and start[0] == end[0]
-    return _extract_steps(parts, _table_head_above(blocks, start[0]) if continues else "", is_alone=is_alone)
-
-
 def _extract_steps(parts: list[tuple[Block, int, int]], above: str, *, is_alone: bool) -> Iterator[CopyExtract]:
     before: Block | None = None
     for part, first, stop in parts:
@@ -276,17 +254,29 @@ class Row:
         return ()
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
-        """Yield what is copied between two positions, block by block."""
-        return iter_extracts(self.blocks, start, end)
+        """Yield what is copied between two positions, block by block; later changes of the blocks do not matter.
+
+        Whenever parsing took a while, EMPTY_EXTRACT is yielded.
+        A part of a single block is copied by itself: a word of an item is no item, and code has no fence.
+        """
+        blocks = self.blocks
+        last = min(end[0] if end else len(blocks), len(blocks) - 1)
+        continues = start[0] <= last and blocks[start[0]].separator is not None
+        parts: list[tuple[Block, int, int]] = []
+        for index in range(start[0], last + 1):
+            first = start[1] if index == start[0] else 0
+            stop = end[1] if end and index == end[0] else WHOLE_TEXT[1]
+            block = blocks[index]
+            is_whole = (first, stop) == WHOLE_TEXT
+            detached = block.detached() if isinstance(block, LazySection) and is_whole else [block]
+            parts += [(part, first, stop) for part in detached]
+        is_alone = end is not None and start[0] == end[0]
+        return _extract_steps(parts, _table_head_above(blocks, start[0]) if continues else "", is_alone=is_alone)
 
     def whole(self, index: int) -> tuple[int, int]:
         """Return the first and last piece of the paragraph that a block belongs to; a table has no paragraphs."""
         if isinstance(self.blocks[index], TableBlock):
             return index, index
-        return self.pieces(index)
-
-    def pieces(self, index: int) -> tuple[int, int]:
-        """Return the first and last piece of the paragraph, or of the table, that a block belongs to."""
         first, last = _first_piece(self.blocks, index), index
         while last + 1 < len(self.blocks) and self.blocks[last + 1].separator is not None:
             last += 1

@@ -36,7 +36,7 @@ def test_sections_say_the_same_as_the_whole_text(text, least):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sections_module, "SECTION", least)
         sections = split_sections(text)
-        definitions = definitions_of(text)
+        definitions = definitions_of(text, sections)
         assert run_to_end(split_in_steps(text)) == (sections, definitions)
     assert "".join(text[start:end] for start, end in sections) == text
     assert all(end - start >= least for start, end in sections[:-1])
@@ -71,7 +71,7 @@ def test_only_sections_that_may_hold_a_definition_are_parsed(monkeypatch):
     monkeypatch.setattr(
         sections_module, "parse_blocks", lambda part, *rest: parsed.append(len(part)) or outline(part, *rest)
     )
-    assert names(definitions_of(text)) == {"A": "/url"}
+    assert names(definitions_of(text, split_sections(text))) == {"A": "/url"}
     assert len(parsed) == 1
 
 
