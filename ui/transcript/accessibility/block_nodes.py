@@ -82,13 +82,9 @@ class BlockNode(AccessibleNode):
         position = self.context.actions.caret()
         return position is not None and (position.row, position.block) == (self._index(), self._number)
 
-    def has_focus(self, name: str) -> bool:
-        """Return whether a link or button of this name has the focus."""
-        return self.context.viewport.focused == (self._index(), f"{self._number}/{name}")
-
-    def focus_child(self, name: str) -> None:
-        """Focus the link or button of this name."""
-        self.context.actions.focus(self._index(), f"{self._number}/{name}")
+    def target(self, name: str) -> tuple[int, str]:
+        """Return the link or button of this name, as in `RowViewport.focused`."""
+        return self._index(), f"{self._number}/{name}"
 
     def level(self) -> int:
         """Return the level of a heading, or 0."""
@@ -142,11 +138,11 @@ class FocusStopNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """Return whether Tab stopped here."""
-        return self._block_node.has_focus(self.stop_name)
+        return self.context.viewport.focused == self._block_node.target(self.stop_name)
 
     def focus(self) -> Callable[[], None]:
         """Return the callback that focuses it."""
-        return partial(self._block_node.focus_child, self.stop_name)
+        return lambda: self.context.actions.focus(*self._block_node.target(self.stop_name))
 
 
 class LinkNode(FocusStopNode):

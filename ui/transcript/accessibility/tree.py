@@ -52,7 +52,6 @@ class RowNode(AccessibleNode):
     def __init__(self, tree: "AccessibleTree", item_id: str, index: int) -> None:
         super().__init__(tree.view, tree.context, QAccessible.Role.ListItem)
         self.item_id = item_id
-        self._tree = tree
         self._index = index
         self._text = AccessibleText(tree.context, self.index)
         self._blocks: dict[int, BlockNode] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from math import ceil
-from typing import Any, cast
+from typing import Any
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QTimer
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage, QPainter, QPainterPath, QPixmap
@@ -47,8 +47,8 @@ OnReady = Callable[[], Notify | None]
 
 @dataclass(slots=True, eq=False)
 class _QueuedRender:
-    name: Hashable
-    job: Callable[[], Any]
+    name: "_Key"
+    job: Callable[[], "_Result"]
     since: int
     """The tick of the request."""
     tickets: "list[RenderTicket]" = field(default_factory=list["RenderTicket"])
@@ -78,11 +78,11 @@ class RenderTicket:
 class RenderQueue(QObject):
     """Jobs waiting for the worker. `keep` is called with the name and the result of each job before anything else."""
 
-    def __init__(self, job_queue: JobQueue, keep: Callable[[Hashable, Any], None]) -> None:
+    def __init__(self, job_queue: JobQueue, keep: Callable[["_Key", "_Result"], None]) -> None:
         super().__init__(job_queue)
         self._job_queue = job_queue
         self._store_result = keep
-        self._queued: dict[Hashable, _QueuedRender] = {}
+        self._queued: dict[_Key, _QueuedRender] = {}
         self._ticks = 1
         self._ready_listeners: list[OnReady] = []
         self._notified = 0
@@ -91,7 +91,7 @@ class RenderQueue(QObject):
         job_queue.closing.connect(self._stop)
         self._stopped = False
 
-    def add(self, name: Hashable, job: Callable[[], Any], on_ready: OnReady) -> RenderTicket:
+    def add(self, name: "_Key", job: Callable[[], "_Result"], on_ready: OnReady) -> RenderTicket:
         """Run the job when its turn comes."""
         queued = self._queued.get(name)
         if queued is None:
@@ -166,7 +166,7 @@ class RenderQueue(QObject):
                 render.is_running = True
                 self._job_queue.submit(_priority(render), render.job, partial(self._on_result, render))
 
-    def _on_result(self, queued: _QueuedRender, result: Any) -> None:
+    def _on_result(self, queued: _QueuedRender, result: "_Result") -> None:
         self._queued.pop(queued.name, None)
         queued.is_done = True
         self._store_result(queued.name, result)
@@ -326,7 +326,7 @@ class FormulaCache:
         self.worker = Worker(task, list[TypesetAnswer], _LIMITS, timeout=_TIMEOUT, attempts=2)
         job_queue.closing.connect(self.worker.close)
         self._job_queue = job_queue
-        self._render_queue = RenderQueue(job_queue, self._on_rendered)
+        self._render_queue = RenderQueue(job_queue, self._cache_formula)
         self._typeset_formulas: OrderedDict[tuple[str, bool], TypesetFormula | FormulaError] = OrderedDict()
         self._svg_length = 0
         self._pixmaps: OrderedDict[_Key, RenderedFormula] = OrderedDict()
@@ -354,10 +354,8 @@ class FormulaCache:
         """Cancel all requests, because other rows are shown."""
         self._render_queue.clear()
 
-    def _on_rendered(self, name: Hashable, result: object) -> None:
-        self._cache_formula(cast("_Key", name), *cast("_Result", result))
-
-    def _cache_formula(self, key: _Key, typeset_formula: TypesetFormula | FormulaError, image: QImage | None) -> None:
+    def _cache_formula(self, key: _Key, result: _Result) -> None:
+        typeset_formula, image = result
         name = (key[0].latex, key[0].display)
         if name not in self._typeset_formulas:
             self._typeset_formulas[name] = typeset_formula
