@@ -78,7 +78,23 @@ def module_faults(source: Source) -> Iterator[str]:
             yield f"{source.path}: {word} is no name: say what is in it"
 
 
-def node_faults(source: Source) -> Iterator[str]:
+def documented(found: list[Source]) -> dict[str, set[str]]:
+    """The methods with a docstring of each class, with those that it inherits from classes of these files."""
+    classes = [node for source in found for node in source.nodes if isinstance(node, ast.ClassDef)]
+    own: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    for cls in classes:
+        methods = (method for method in cls.body if isinstance(method, Function) and ast.get_docstring(method))
+        own.setdefault(cls.name, set()).update(method.name for method in methods)
+        bases.setdefault(cls.name, set()).update(ast.unparse(base).rpartition(".")[2] for base in cls.bases)
+
+    def inherited(name: str) -> set[str]:
+        return own.get(name, set()).union(*map(inherited, bases.get(name, set()) - {name}))
+
+    return {name: inherited(name) for name in own}
+
+
+def node_faults(source: Source, documented_methods: dict[str, set[str]]) -> Iterator[str]:
     """Functions, classes and calls in a file."""
     for node in source.nodes:
         where = f"{source.path}:{getattr(node, 'lineno', 0)}"
@@ -88,14 +104,19 @@ def node_faults(source: Source) -> Iterator[str]:
             if length(node) > CLASS_LINES:
                 yield f"{where}: {node.name} has {length(node)} lines, at most {CLASS_LINES}"
             yield from (
-                f"{source.path}:{method.lineno}: {node.name}.{method.name} has no docstring" for method in bare(node)
+                f"{source.path}:{method.lineno}: {node.name}.{method.name} has no docstring"
+                for method in bare(node)
+                if method.name not in documented_methods[node.name]
             )
         elif isinstance(node, ast.Call) and (fault := forbidden_call(node, source.path)):
             yield f"{where}: {fault}"
 
 
 def bare(cls: ast.ClassDef) -> Iterator[Function]:
-    """Public methods without a docstring, except those whose name says all: Qt overrides and one-line properties."""
+    """Public methods without a docstring, except those whose name says all: Qt overrides and one-line properties.
+
+    One that overrides a method with a docstring inherits it.
+    """
     if cls.name.startswith("_"):
         return
     for method in cls.body:
@@ -145,7 +166,8 @@ def faults(root: Path) -> list[str]:
 
 def faults_of(found: list[Source]) -> list[str]:
     """Everything wrong in these files."""
-    wrong = [fault for source in found for fault in (*module_faults(source), *node_faults(source))]
+    methods = documented(found)
+    wrong = [fault for source in found for fault in (*module_faults(source), *node_faults(source, methods))]
     return wrong + list(folder_faults(found))
 
 

@@ -31,6 +31,10 @@ FINE = {
     "a full function": ("ui/a.py", "def f():\n" + "    x = 1\n" * 49),
     "the loop before all others": ("ui/shell/startup_window.py", "loop.exec()\n"),
     "an asyncio sleep": ("ui/a.py", "async def f():\n    await asyncio.sleep(1)\n"),
+    "an override of what has a docstring": (
+        "ui/a.py",
+        'class B:\n    def f(self):\n        """Say."""\n\n\nclass C(B):\n    def f(self):\n        return g()\n',
+    ),
     "words in a text": ("ui/a.py", "'print(), time.sleep() and .exec()'\n"),
 }
 
