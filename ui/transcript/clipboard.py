@@ -183,7 +183,6 @@ class _OpenElement:
 
     @property
     def all_end(self) -> str:
-        """Return the tags that close the container and its list."""
         return f"{self.end}</{self.list_tag}>" if self.list_tag else self.end
 
 

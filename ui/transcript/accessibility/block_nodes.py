@@ -87,12 +87,10 @@ class BlockNode(AccessibleNode):
         return self._index(), f"{self._number}/{name}"
 
     def level(self) -> int:
-        """Return the level of a heading, or 0."""
         block = self.block()
         return block.leaf.level if isinstance(block, MarkdownTextBlock) and self.role == _Role.Heading else 0
 
     def box(self) -> QRect:
-        """Return the box in the viewport."""
         return self.context.block_box(self._index(), self._number)
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
@@ -137,11 +135,9 @@ class FocusStopNode(AccessibleNode):
         self.stop_name = stop_name
 
     def has_keyboard_focus(self) -> bool:
-        """Return whether Tab stopped here."""
         return self.context.viewport.focused == self._block_node.target(self.stop_name)
 
     def focus(self) -> Callable[[], None]:
-        """Return the callback that focuses it."""
         return lambda: self.context.actions.focus(*self._block_node.target(self.stop_name))
 
 
@@ -153,19 +149,15 @@ class LinkNode(FocusStopNode):
         super().__init__(above, block_node, _Role.Link, self._link.name)
 
     def name(self) -> str:
-        """Return the words of the link."""
         return self._link.words
 
     def description(self) -> str:
-        """Return the target."""
         return "" if self._link.target.startswith("#") else link_tooltip(self._link.target)
 
     def box(self) -> QRect:
-        """Return the box in the viewport."""
         return self._block_node.boxes_of(self._link.start, self._link.end)
 
     def press(self) -> Callable[[], None]:
-        """Return the callback that follows the link."""
         return partial(self._block_node.open_link, self._link.target)
 
 
@@ -193,17 +185,14 @@ class ButtonNode(FocusStopNode):
         return control.refusal or block.subject() if control and block else ""
 
     def is_disabled(self) -> bool:
-        """Return whether it cannot be pressed now."""
         control = self._control()
         return control is not None and bool(control.refusal)
 
     def box(self) -> QRect:
-        """Return the box in the viewport."""
         control = self._control()
         return control.box.translated(self._block_node.box().topLeft()) if control else QRect()
 
     def press(self) -> Callable[[], None] | None:
-        """Return what pressing it does."""
         control = self._control()
         return control.press if control else None
 
@@ -216,11 +205,9 @@ class TableRowNode(AccessibleNode):
         self._block_node, self._number = block_node, number
 
     def name(self) -> str:
-        """Return the text of all cells."""
         return join_names(cell.name() for cell in self.child_nodes())
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
-        """Return the cells."""
         table = self._block_node.table()
         if table is None or self._number >= len(table.leaf.cells):
             return ()
@@ -231,7 +218,6 @@ class TableRowNode(AccessibleNode):
         ]
 
     def box(self) -> QRect:
-        """Return the bounding box of the cells."""
         box = QRect()
         for cell in self.child_nodes():
             box = box.united(cell.box())
@@ -254,11 +240,9 @@ class CellNode(AccessibleNode):
         return table.cells.line(row, column), table.cells.offset_of(row, column)
 
     def name(self) -> str:
-        """Return the text."""
         return self._line()[0].plain()
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
-        """Return the links."""
         line, start = self._line()
         return [
             self.child("link", number, partial(LinkNode, self, self._block_node, link, start))
@@ -266,7 +250,6 @@ class CellNode(AccessibleNode):
         ]
 
     def box(self) -> QRect:
-        """Return the box of the text in the viewport."""
         line, start = self._line()
         return self._block_node.boxes_of(start, start + max(1, len(line.plain())))
 

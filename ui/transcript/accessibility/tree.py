@@ -65,12 +65,10 @@ class RowNode(AccessibleNode):
         return self._index
 
     def name(self) -> str:
-        """Return the label of the row."""
         row = self.context.row(self.index())
         return row.label if row else ""
 
     def text(self) -> AccessibleText:
-        """Return the text of the row."""
         return self._text
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
@@ -78,12 +76,10 @@ class RowNode(AccessibleNode):
         return [self.child_node(number) for number in range(self.child_count())]
 
     def child_count(self) -> int:
-        """Return the number of blocks."""
         row = self.context.row(self.index())
         return len(row.blocks) if row else 0
 
     def child_node(self, index: int) -> BlockNode:
-        """Return the node of one block."""
         node = self._blocks.get(index)
         if node is None:
             node = self._blocks[index] = BlockNode(self, self.context, self.index, index)
@@ -96,15 +92,12 @@ class RowNode(AccessibleNode):
         self._blocks = {}
 
     def box(self) -> QRect:
-        """Return the box in the viewport."""
         return self.context.row_box(self.index())
 
     def has_keyboard_focus(self) -> bool:
-        """Return whether the message has the focus."""
         return self.context.viewport.focused == (self.index(), "")
 
     def focus(self) -> Callable[[], None]:
-        """Return the callback that focuses the message."""
         return lambda: self.context.actions.focus(self.index(), "")
 
 

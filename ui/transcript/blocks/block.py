@@ -57,7 +57,6 @@ class PaintContext:
 
     @property
     def ratio(self) -> float:
-        """Return the number of device pixels per pixel."""
         return self.painter.device().devicePixelRatio()
 
 
@@ -208,7 +207,6 @@ class ItemListBlock(Block):
         raise NotImplementedError
 
     def plain(self) -> str:
-        """Return one line for each item."""
         return "\n".join(self.item_texts())
 
     def selected_items(self, start: int, end: int) -> list[int]:
@@ -239,7 +237,6 @@ class ItemListBlock(Block):
         return list(self._spans())[number][is_behind]
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """Return the whole rectangle of each touched item."""
         rects = self.item_rects()
         touched = [rects[index] for index in self.selected_items(start, end)]
         return [QRectF(box) for index, box in enumerate(touched) if box not in touched[:index]]
@@ -253,12 +250,10 @@ class ItemListBlock(Block):
         return None
 
     def caret_stop_at(self, offset: int) -> int:
-        """Return the next edge of an item."""
         edges = [edge for span in self._spans() for edge in span]
         return next((edge for edge in edges if edge >= offset), edges[-1] if edges else 0)
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """Return the item at an offset."""
         return next((span for span in self._spans() if offset <= span[1]), WHOLE_TEXT)
 
 

@@ -101,7 +101,6 @@ class ButtonRowBlock(Block):
         return y + height
 
     def paint(self, context: PaintContext) -> None:
-        """Paint the buttons; the primary one is filled."""
         for button, control in zip(self._buttons, self._controls, strict=True):
             paint_framed_button(context, control, button.text, primary=button.primary)
 
@@ -153,14 +152,12 @@ class HeaderBlock(Block):
             self.header, self.is_laid_out = head, False
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
         self._width, self._height, self._style, self.is_laid_out = width, style.px(26), style, True
         self._shows_state_words = True
         self._action = self._layout_action(style)
         return self._height
 
     def natural_width(self) -> int:
-        """Return the width of icon, title, chevron and state."""
         style, head = self._style, self.header
         if style is None or head.action:
             return super().natural_width()
@@ -184,7 +181,6 @@ class HeaderBlock(Block):
         return _text_width(style.small, self.header.state) if self._shows_state_words else 0
 
     def paint(self, context: PaintContext) -> None:
-        """Paint from left to right."""
         painter, style, head = context.painter, context.style, self.header
         hovered = bool(head.control) and context.hovered == head.control
         color = "text" if hovered else head.color
@@ -224,11 +220,9 @@ class HeaderBlock(Block):
         return (self._height - size) // 2
 
     def subject(self) -> str:
-        """Return the title."""
         return self.header.title
 
     def spoken_text(self) -> str:
-        """Return title and state."""
         return join_names(part for part in (self.header.title, self.header.state) if part)
 
     def controls(self) -> Sequence[Control]:

@@ -121,7 +121,6 @@ class DiagramBlock(CodeBlock):
         return height
 
     def header_height(self, style: RenderStyle) -> int:
-        """Return the height of the header with its note."""
         message = diagram_error_sentence(self._error) if self._error else ""
         if self._pending_request:
             message = QCoreApplication.translate("Transcript", "Drawing…")
@@ -198,7 +197,6 @@ class DiagramBlock(CodeBlock):
         self._callbacks.on_changed()
 
     def paint(self, context: PaintContext) -> None:
-        """Paint the box, the header and the note, then the code or the diagram."""
         if self._diagram:
             self.paint_box(context, self._box.bottom() + 1 + context.style.px(14))
             self._paint_picture(context, self._diagram)

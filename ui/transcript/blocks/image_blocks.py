@@ -60,7 +60,6 @@ class ThumbnailsBlock(ItemListBlock):
         return _fit_size(natural_size, width, style.px(MAX_THUMBNAIL_HEIGHT if len(self._images) == 1 else 160))
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
         return self._arrange(width, style)
 
     def layout(self, width: int, style: RenderStyle) -> int:
@@ -123,7 +122,6 @@ class ThumbnailsBlock(ItemListBlock):
             context.style.draw_text(context.painter, inner, text, "muted", elide=Qt.TextElideMode.ElideMiddle)
 
     def natural_width(self) -> int:
-        """Return the right edge of the rightmost image."""
         return max((box.right() + 1 for box in self._boxes), default=0)
 
     def item_texts(self) -> Sequence[str]:
@@ -131,7 +129,6 @@ class ThumbnailsBlock(ItemListBlock):
         return [f"[{words}]" for words in self._words()]
 
     def item_rects(self) -> Sequence[QRect]:
-        """Return the rectangles of the images."""
         return self._boxes
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
@@ -146,7 +143,6 @@ class ThumbnailsBlock(ItemListBlock):
         return [named.format(name) if name else unnamed for name in self._names]
 
     def spoken_text(self) -> str:
-        """Return the names."""
         return join_names(self._words())
 
     def image_at(self, point: QPoint) -> ViewableImage | None:
@@ -157,7 +153,6 @@ class ThumbnailsBlock(ItemListBlock):
         return None
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        """Return the entry that opens the image at the point."""
         words = QCoreApplication.translate("Transcript", "Open image")
         return [MenuAction(words, control.press) for control in self._controls if control.box.contains(point)]
 
@@ -195,7 +190,6 @@ class RemoteImageBlock(Block):
         return show_hidden(self._image.label or QCoreApplication.translate("Transcript", "Picture"))
 
     def plain(self) -> str:
-        """Return description and address."""
         return f"{self._image.label} ({self._image.target})" if self._image.label else self._image.target
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
@@ -215,11 +209,9 @@ class RemoteImageBlock(Block):
         return 0 if point.x() < self._width / 2 else utf16_length(self.plain())
 
     def caret_stop_at(self, offset: int) -> int:
-        """Return the start or the end of the text."""
         return utf16_length(self.plain()) if offset else 0
 
     def natural_width(self) -> int:
-        """Return the width of the placeholder or the image."""
         return self._width
 
     def _remote(self) -> RemoteImageState:
@@ -237,7 +229,6 @@ class RemoteImageBlock(Block):
         return size.height() if size else style.px(54)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Lay out the placeholder or the image."""
         self.is_laid_out, self.dirty_from = True, 0
         self._buttons, self._error, self._picture = [], None, None
         remote = self._remote()
@@ -283,7 +274,6 @@ class RemoteImageBlock(Block):
         return [Button(translate("Transcript", "Load image"), partial(pictures.load, target))]
 
     def paint(self, context: PaintContext) -> None:
-        """Paint the image or the placeholder."""
         picture = self._remote().picture
         if self._picture and picture:
             self._paint_picture(context, picture, self._picture)
@@ -337,7 +327,6 @@ class RemoteImageBlock(Block):
         return origin
 
     def spoken_text(self) -> str:
-        """Return description, host and error."""
         remote = self._remote()
         words = QCoreApplication.translate("Transcript", "Image: {0}").format(self.label())
         return join_names(part for part in (words, self._displayed_host(), remote.sentence) if part)
@@ -357,7 +346,6 @@ class RemoteImageBlock(Block):
         return self._remote().picture if self._picture and self._picture.contains(point) else None
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        """Return the actions of its buttons."""
         del point
         open_label = QCoreApplication.translate("Transcript", "Open image")
         return [MenuAction(open_label if self._picture else control.name, control.press) for control in self._controls]

@@ -89,7 +89,6 @@ class MessageFooter(Block):
             x += part_width
 
     def paint(self, context: PaintContext) -> None:
-        """Paint what is visible now."""
         for part, box in self._placed:
             if isinstance(part, str):
                 context.style.draw_text(context.painter, box, part, "muted", align=Qt.AlignmentFlag.AlignCenter)

@@ -89,7 +89,6 @@ class SourcesBlock(ItemListBlock):
         return len(sources) > _SHOWN_AT_FIRST + 1
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
         del width
         return self._line_height(style) * (1 + len(self._shown) + (self._show_all is not None))
 
@@ -113,7 +112,6 @@ class SourcesBlock(ItemListBlock):
         return self.estimate(width, style)
 
     def item_texts(self) -> Sequence[str]:
-        """Return the heading and all sources."""
         return [_heading(), *(source.text for source in self._sources)]
 
     def item_rects(self) -> Sequence[QRect]:
@@ -128,7 +126,6 @@ class SourcesBlock(ItemListBlock):
         return sources_markdown(sources, has_heading=has_heading)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """Return a heading and a numbered list."""
         if self.is_within_item(start, end):
             return super().html(start, end)
         has_heading, sources = self._selected_parts(start, end)
@@ -141,7 +138,6 @@ class SourcesBlock(ItemListBlock):
         return 0 in selected, [self._sources[number - 1] for number in selected if number]
 
     def paint(self, context: PaintContext) -> None:
-        """Paint from top to bottom."""
         painter, style = context.painter, context.style
         selected = self.selected_items(*context.selection) if context.selection else []
         for box in self.boxes(*context.selection) if context.selection else ():
@@ -158,7 +154,6 @@ class SourcesBlock(ItemListBlock):
                 paint_focus_ring(painter, style, control.box.adjusted(-4, 0, 4, 0))
 
     def link_at(self, point: QPoint) -> str:
-        """Return the target of the link at a point."""
         lines = zip(self._shown, self._rects[1:], strict=False)
         return next((source.url for source, box in lines if box.contains(point)), "")
 
@@ -169,7 +164,6 @@ class SourcesBlock(ItemListBlock):
         return f"{link_tooltip(url)} ({ascii_host})" if host != ascii_host else ""
 
     def spoken_text(self) -> str:
-        """Return all sources."""
         return "\n".join([_heading(), *(source.name for source in self._sources)])
 
     def _paint_source(self, context: PaintContext, source: CitedSource, top: int, *, is_selected: bool) -> None:

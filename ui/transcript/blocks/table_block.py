@@ -184,7 +184,6 @@ class TableBlock(Block):
         self.forget_widths()
 
     def forget(self) -> None:
-        """Drop the layout, keep the text."""
         self._layouts.forget()
         self.tops, self.widths = [0], []
         self.is_laid_out, self.dirty_from = False, 0
@@ -231,7 +230,6 @@ class TableBlock(Block):
         return self.tops[-1] + (2 if self.columns.is_last(self.number) else 0)
 
     def paint(self, context: PaintContext) -> None:
-        """Paint the frame, the head, the rows inside the clip, and the selection."""
         painter, style = context.painter, context.style
         # Pieces have straight sides where they touch.
         top = 0.5 if self.cells.has_head else -2.0 * _CORNER
@@ -291,7 +289,6 @@ class TableBlock(Block):
         return max(0, min(bisect_right(self.columns.lefts, x) - 1, len(self.widths) - 1))
 
     def plain(self) -> str:
-        """Return tabs between cells, and one row on each line."""
         return self.cells.plain()
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
@@ -335,7 +332,6 @@ class TableBlock(Block):
         return table_html(self.leaf.aligns, [cells for _, cells in parts], has_head=has_head)
 
     def offset_at(self, point: QPoint) -> int:
-        """Return the nearest offset in the cell at the point."""
         if not self.laid_out_style or not self.widths:
             return 0
         row, column, cell_point = self._cell_at(point, self.laid_out_style)
@@ -369,7 +365,6 @@ class TableBlock(Block):
         return QRectF(left, self.tops[row], right - left, self.tops[row + 1] - self.tops[row])
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
-        """Return the caret in its cell."""
         style, cell = self.laid_out_style, self.cells.cell_at(offset)
         if not style or not self.widths or not cell:
             return None
@@ -382,7 +377,6 @@ class TableBlock(Block):
         return QPointF(left + style.px(10), self.tops[row] + style.px(6))
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """Return the cell at an offset."""
         return self.cells.span_at(offset)
 
     def _layout_at(self, point: QPoint) -> tuple[TextLayout, QPoint] | None:
@@ -392,7 +386,6 @@ class TableBlock(Block):
         return self.text_layout(row, column, self.laid_out_style), cell_point
 
     def link_at(self, point: QPoint) -> str:
-        """Return the target of the link at a point."""
         hit = self._layout_at(point)
         return hit[0].link_at(hit[1].x(), hit[1].y()) if hit else ""
 
@@ -404,5 +397,4 @@ class TableBlock(Block):
         return self._formulas.tooltip_at(*hit) if hit else ""
 
     def scroll_horizontally(self, pixels: int) -> bool:
-        """Scroll if the columns do not fit."""
         return bool(self.widths) and self.columns.scroll(pixels, self.width - 1)

@@ -49,7 +49,6 @@ class TextBlock(Block):
         return self._line or Line("")
 
     def plain(self) -> str:
-        """Return the text without markup."""
         return self.line().plain()
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
@@ -58,7 +57,6 @@ class TextBlock(Block):
         return line_to_markdown(line, line.from_plain(start), line.from_plain(end)).strip(" ")
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """Return a paragraph."""
         line = self.line()
         return f"<p>{line_to_html(line, line.from_plain(start), line.from_plain(end))}</p>"
 
@@ -80,7 +78,6 @@ class TextBlock(Block):
         return self.line()
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Break the text into lines."""
         font = self.font(style)
         line = self._drawn_line()
         objects = None
@@ -103,7 +100,6 @@ class TextBlock(Block):
         return self._text_layout.first_baseline if self._text_layout else QFontMetricsF(self.font(style)).ascent()
 
     def forget(self) -> None:
-        """Drop the layout, keep the text."""
         self._text_layout, self._previous_layout, self.is_laid_out = None, None, False
         if self._formulas:
             self._formulas.forget()
@@ -114,7 +110,6 @@ class TextBlock(Block):
         self._text_layout, self.is_laid_out = None, False
 
     def paint(self, context: PaintContext) -> None:
-        """Paint the lines inside the clip."""
         if self._text_layout:
             line, clip, selection = self._text_layout.line, QRectF(context.clip), context.selection
             if selection:
@@ -129,12 +124,10 @@ class TextBlock(Block):
         return self._formulas.tooltip_at(self._text_layout, point) if self._formulas and self._text_layout else ""
 
     def offset_at(self, point: QPoint) -> int:
-        """Return the offset in the plain text nearest to a point."""
         layout = self._text_layout
         return layout.line.to_plain(layout.offset_at(point.x(), point.y())) if layout else 0
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """Return the rectangles of a part of the text, line by line."""
         if not self._text_layout:
             return []
         line, end = self._text_layout.line, min(end, self._text_end(self._text_layout))
@@ -150,7 +143,6 @@ class TextBlock(Block):
         return text_layout.plain_length
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
-        """Return the caret at an offset."""
         return self._text_layout.caret_rect_at(self._text_layout.line.from_plain(offset)) if self._text_layout else None
 
     def caret_stop_at(self, offset: int) -> int:
@@ -159,11 +151,9 @@ class TextBlock(Block):
         return line.to_plain(line.from_plain(offset)) if OBJECT in line.text else offset
 
     def link_at(self, point: QPoint) -> str:
-        """Return the target of the link at a point."""
         return self._text_layout.link_at(point.x(), point.y()) if self._text_layout else ""
 
     def natural_width(self) -> int:
-        """Return the width of the longest line."""
         return int(self._text_layout.width) + 1 if self._text_layout else 0
 
 
@@ -184,7 +174,6 @@ class MarkdownTextBlock(TextBlock):
         self._references = references
 
     def line(self) -> Line:
-        """Return the parsed text."""
         if self._line is None:
             self._line = _with_back_link(parse_inline(self.leaf.text, self._references), self.leaf.back)
         return self._line
@@ -203,7 +192,6 @@ class MarkdownTextBlock(TextBlock):
         return len(self.leaf.text)
 
     def font(self, style: RenderStyle) -> QFont:
-        """Return the font, which headings have of their own."""
         return style.heading(self.leaf.level) if self.leaf.kind == "heading" else super().font(style)
 
     def set_leaf(self, leaf: Leaf) -> None:
@@ -219,7 +207,6 @@ class MarkdownTextBlock(TextBlock):
         return prefix + super().markdown(start, end)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """Return a paragraph or a heading."""
         tag = f"h{self.leaf.level}" if self.leaf.kind == "heading" else "p"
         return f"<{tag}>{super().html(start, min(end, utf16_length(self.plain())))[3:-4]}</{tag}>"
 
@@ -246,11 +233,9 @@ class _DrawnLine(Line):
     marks: tuple[int, ...] = ()
 
     def to_plain(self, offset: int) -> int:
-        """Return the offset without the marks before it."""
         return offset - bisect_left(self.marks, offset)
 
     def from_plain(self, offset: int) -> int:
-        """Return the offset with the marks before it."""
         # A mark precedes an offset if fewer characters precede the mark than the offset.
         return offset + bisect_right([mark - index for index, mark in enumerate(self.marks)], offset)
 
@@ -278,16 +263,13 @@ class RuleBlock(Block):
         self._width = 0
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
         self.is_laid_out, self._width = True, width
         return self.estimate(width, style)
 
     def paint(self, context: PaintContext) -> None:
-        """Paint a line of one pixel."""
         context.painter.fillRect(QRect(0, context.style.px(4), self._width, 1), context.style.color("border"))
 
     def plain(self) -> str:
-        """Return the rule as in Markdown."""
         return "---"
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
@@ -296,7 +278,6 @@ class RuleBlock(Block):
         return RULE_TEXT
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """Return a rule element."""
         del start, end
         return "<hr>"
 

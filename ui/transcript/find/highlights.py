@@ -44,7 +44,6 @@ class _LongText:
         return self.block is block and self._last == block.paragraph_at(WHOLE_TEXT[1])
 
     def number_at(self, position: int) -> int:
-        """Return the number of the part at an offset."""
         if self.text.isascii():
             return min(position, max(0, len(self.text) - 1)) // _PART_LENGTH
         while self._starts[-1] <= position and len(self._starts) * _PART_LENGTH < len(self.text):
@@ -52,7 +51,6 @@ class _LongText:
         return bisect_right(self._starts, position) - 1
 
     def start_of(self, number: int) -> int:
-        """Return the offset of a part."""
         return number * _PART_LENGTH if self.text.isascii() else self._starts[number]
 
     def _add_start(self) -> None:

@@ -325,7 +325,6 @@ class SplittingSection(LazySection):
         return [LazySection(self._text[start:end], self._factory, self._replace) for start, end in parts]
 
     def iter_blocks(self) -> Iterator[Block | None]:
-        """Yield the blocks of all sections."""
         for _ in self._splitting:
             yield None
         for section in self._sections():
@@ -334,7 +333,6 @@ class SplittingSection(LazySection):
                 yield None
 
     def blocks(self) -> list[Block]:
-        """Return the blocks of all sections at once."""
         return [block for block in self.iter_blocks() if block]
 
     def detached(self) -> list[Block]:

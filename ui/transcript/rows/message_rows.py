@@ -51,13 +51,11 @@ class AnswerRow(Row):
         return len(self.blocks) if self._answer.finished else self._body.closed
 
     def build(self) -> None:
-        """Make all blocks."""
         self._body, self._has_end = MarkdownBody(self), False
         self._body.show(str(self._answer.text), finished=self._answer.finished)
         self._add_end()
 
     def refresh(self, what: str) -> int:
-        """Show the text that arrived."""
         del what
         first = self._body.show(str(self._answer.text), finished=self._answer.finished)
         self._add_end()
@@ -107,12 +105,10 @@ class PictureRow(Row):
         return QCoreApplication.translate("Transcript", "Assistant said")
 
     def build(self) -> None:
-        """Make its block."""
         for block in self.render_context.image_blocks((self._picture.image,), self.item.id):
             self.add(block)
 
     def source(self) -> str:
-        """Return the picture as Markdown."""
         images = self.render_context.image_blocks((self._picture.image,), self.item.id)
         return "\n\n".join(block.markdown() for block in images)
 
@@ -142,14 +138,12 @@ class ThinkingRow(Row):
         return not self._thinking.finished
 
     def build(self) -> None:
-        """Make the header, and the text when it is unfolded."""
         self.stack.set_block(0, HeaderBlock(self._header(), self._toggle))
         self._body = None
         if self.unfolded:
             self._show_text()
 
     def refresh(self, what: str) -> int:
-        """Show the text that arrived, or fold."""
         head = self.blocks[0]
         before = head.is_laid_out
         if isinstance(head, HeaderBlock):
@@ -184,13 +178,11 @@ class ThinkingRow(Row):
         return Header(title, icon="thought", is_open=self.unfolded, control=control)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """Paint a quiet bar beside the text."""
         top = self.stack.above + style.px(30)
         if self.body_bottom > top:
             painter.fillRect(QRect(style.px(7), top, style.px(2), self.body_bottom - top), style.color("border"))
 
     def source(self) -> str:
-        """Return the Markdown as the model wrote it."""
         return str(self._thinking.text)
 
     def spoken_text(self) -> str:
@@ -335,7 +327,6 @@ class UserRow(Row):
             block.forget()
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """Paint the bubble."""
         if self.render_context.is_edited(self._message):
             return
         stack, pad = self.stack, self._pad_x

@@ -44,7 +44,6 @@ class NoticeRow(Row):
         return False
 
     def build(self) -> None:
-        """Make the sentence, the remedy, the buttons, and what can be unfolded."""
         notice = self._notice
         self.add(TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text"))
         # In one block: after another failure the block of the buttons keeps its number, and Retry the focus.
@@ -82,7 +81,6 @@ class NoticeRow(Row):
             MarkdownBody(self, len(self.blocks), "muted", SMALL).show(text, finished=True)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """Paint the box and its icon."""
         px = style.px
         is_error = self._notice.level == "error"
         box = QRectF(0.5, self._outer_gap + 0.5, self.stack.width - 1, self.stack.height - 2 * self._outer_gap - 1)
@@ -119,7 +117,6 @@ class UnknownRow(Row):
         return QCoreApplication.translate("Transcript", "Unknown content")
 
     def build(self) -> None:
-        """Make the sentence and the code block."""
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
         words = QCoreApplication.translate(
             "Transcript", "This version cannot show this content. It is saved unchanged."

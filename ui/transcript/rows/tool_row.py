@@ -164,7 +164,6 @@ class ToolRow(Row):
         return self._call.state is CallState.WAITING
 
     def build(self) -> None:
-        """Make the whole card anew."""
         self._live, self.is_preparing = None, False
         self._start_timer()
         head = call_header(self._call, self._since, unfolded=self.unfolded)
@@ -352,7 +351,6 @@ class ToolRow(Row):
         self._is_pressed = self.is_preparing
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
-        """Paint the card."""
         px, gap = style.px, style.gap
         box = QRectF(0.5, gap(6) + 0.5, self.stack.width - 1, self.body_bottom + px(10) - gap(6) - 1)
         waits = self._call.state is CallState.WAITING or is_waiting_for_answer(self._call)

@@ -100,7 +100,6 @@ class RowList:
 
     @property
     def top(self) -> int:
-        """The y of the viewport's upper edge."""
         return self.bottom if self.following else min(self.bottom, max(0, self._anchor_top() + self._anchor.offset))
 
     def _anchor_top(self) -> int:

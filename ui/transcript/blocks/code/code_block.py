@@ -242,7 +242,6 @@ class CodeBlock(Block):
         return style.px(34) + len(self._lines) * style.mono_line + style.px(12)
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Place the buttons and lay out the lines."""
         is_new = width != self._width or not self._buttons.controls
         self._width, self._pad = width, style.px(14)
         self._header_height = self.header_height(style)
@@ -260,7 +259,6 @@ class CodeBlock(Block):
         return style.px(34)
 
     def forget(self) -> None:
-        """Drop the layouts of lines and buttons."""
         self._lines.forget()
         self._highlighting.forget()
         self._buttons.clear()
@@ -308,7 +306,6 @@ class CodeBlock(Block):
         self._callbacks.on_changed()
 
     def paint(self, context: PaintContext) -> None:
-        """Paint the box, the header and the lines inside the clip."""
         painter, style = context.painter, context.style
         height = self._header_height + self._lines.height + style.px(12)
         self.paint_box(context, height)
@@ -331,15 +328,12 @@ class CodeBlock(Block):
             self._buttons.paint(context, self._pad, title)
 
     def controls(self) -> Sequence[Control]:
-        """Return the buttons of the header."""
         return self._buttons.controls
 
     def subject(self) -> str:
-        """Return the beginning of the code."""
         return self._lines.beginning(_MAX_SUBJECT)
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        """Return the actions of the buttons."""
         del point
         words = QCoreApplication.translate("Transcript", "Copy code")
         others = self._header_buttons()[1:]
@@ -350,7 +344,6 @@ class CodeBlock(Block):
         return self._lines.text
 
     def plain(self) -> str:
-        """Return the code."""
         return self.text
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
@@ -358,7 +351,6 @@ class CodeBlock(Block):
         return code_markdown(slice_utf16(self.text, start, end), self.info)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """Return the code with its line ends."""
         return code_html(slice_utf16(self.text, start, end), self.language)
 
     def _continue_counting(self) -> None:
@@ -379,7 +371,6 @@ class CodeBlock(Block):
         self._continue_counting()
 
     def offset_at(self, point: QPoint) -> int:
-        """Return the nearest offset."""
         return self._after_lookup(self._lines.offset_at(point.x() - self._pad, point.y() - self._header_height))
 
     def _after_lookup(self, result: _Result) -> _Result:
@@ -389,12 +380,10 @@ class CodeBlock(Block):
         return result
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
-        """Return the rectangles of a part of the code."""
         boxes = self._lines.boxes((start, end))
         return self._after_lookup([box.translated(self._pad, self._header_height) for box in boxes])
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
-        """Return the caret in its line."""
         return self._after_lookup(self._lines.caret_rect_at(offset).translated(self._pad, self._header_height))
 
     def caret_stop_at(self, offset: int) -> int:
@@ -409,7 +398,6 @@ class CodeBlock(Block):
         return list(self._lines.visible_ranges(inner.translated(-self._pad, -self._header_height)))
 
     def paragraph_at(self, offset: int) -> TextRange:
-        """Return the line at an offset."""
         return self._lines.line_span(offset)
 
     def scroll_horizontally(self, pixels: int) -> bool:

@@ -331,7 +331,6 @@ class LineWrapper:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether all rows are known."""
         return self._offset >= len(self._line)
 
     @property

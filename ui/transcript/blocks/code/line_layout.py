@@ -292,11 +292,9 @@ class UnwrappedLine(CodeLine):
         return max(start, self.offset_at(area.left, 0) - 1), min(end, self.offset_at(area.right, 0) + 1)
 
     def position_of(self, number: int) -> tuple[int, float]:
-        """Return row 0 and the left edge."""
         return 0, self.edges[number]
 
     def offset_at(self, x: float, row: int) -> int:
-        """Return the offset nearest to an x."""
         del row
         number = self._number_at(x)
         return self.span(number)[0] + self.piece(number).offset_at(x - self.edges[number])
@@ -339,18 +337,15 @@ class WrappedLine(CodeLine):
         return self._wrapper.count
 
     def number_at(self, offset: int) -> int:
-        """Return the row that contains an offset."""
         # There are never more characters than units.
         self._wrapper.wrap_until(offset)
         return super().number_at(offset)
 
     def pieces_in(self, area: VisibleArea) -> Iterator[int]:
-        """Yield one piece for each row."""
         self._wrapper.wrap_rows(area.last_row + 1)
         yield from range(max(0, area.first_row), min(area.last_row, len(self.starts) - 1) + 1)
 
     def position_of(self, number: int) -> tuple[int, float]:
-        """Return the row and its left edge."""
         return number, 0.0
 
     def offset_at(self, x: float, row: int) -> int:

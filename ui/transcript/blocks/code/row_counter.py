@@ -118,7 +118,6 @@ class RowCounter:
 
     @property
     def is_estimate_wrong(self) -> bool:
-        """Return whether an estimate is known to be wrong."""
         return bool(self._new_counts or self.underestimated_lines())
 
     def underestimated_lines(self) -> list[int]:

@@ -48,23 +48,19 @@ class OutputTailBlock(Block):
             self._lines.words, self.is_laid_out = words, False
 
     def estimate(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
         del width
         return len(self._lines) * style.mono_line
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Return the exact height."""
         self._width, self.is_laid_out = width, True
         self._lines.layout(width, style)
         return self._lines.height
 
     def forget(self) -> None:
-        """Drop the layout, keep the text."""
         self._lines.forget()
         self.is_laid_out = False
 
     def paint(self, context: PaintContext) -> None:
-        """Paint the lines."""
         painter = context.painter
         painter.save()
         painter.setClipRect(QRect(0, 0, self._width, self._lines.height), Qt.ClipOperation.IntersectClip)
@@ -72,7 +68,6 @@ class OutputTailBlock(Block):
         painter.restore()
 
     def plain(self) -> str:
-        """Return the lines."""
         return self._lines.text
 
 

@@ -209,7 +209,6 @@ class MathBlock(Block):
         return f"{_OPENING}{self.text}{_CLOSING}"
 
     def spoken_text(self) -> str:
-        """Return the source, announced as a formula."""
         return QCoreApplication.translate("Transcript", "Formula: {0}").format(self.text)
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
@@ -218,7 +217,6 @@ class MathBlock(Block):
         return math_markdown(self.text) if not start and end >= utf16_length(plain) else slice_utf16(plain, start, end)
 
     def html(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
-        """Return the source as HTML."""
         plain = self.plain()
         return math_html(self.text if not start and end >= utf16_length(plain) else slice_utf16(plain, start, end))
 
@@ -286,7 +284,6 @@ class MathBlock(Block):
         return height
 
     def forget(self) -> None:
-        """Drop the layout, keep the text."""
         self._cancel_request()
         self._formula = self._source = self._error_layout = None
         self.is_laid_out = False
