@@ -45,7 +45,7 @@ def test_a_frozen_program_starts_itself(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/opt/desktop-agent/desktop-agent")
     expected = ["/opt/desktop-agent/desktop-agent", CHILD, "worker"]
     assert worker_command() == expected
-    diagram = DiagramRenderer(sys.executable)._worker(None)
+    diagram = DiagramRenderer(sys.executable).make_worker()
     assert diagram._command[:3] == expected
 
 

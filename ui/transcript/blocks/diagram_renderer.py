@@ -4,7 +4,7 @@ import sys
 from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 
@@ -64,29 +64,25 @@ class DiagramRequest:
 
 @dataclass(slots=True)
 class DiagramRenderer:
-    """Renders in the calling thread; `stop` ends a rendering from any thread.
+    """Renders in the calling thread, in a worker that another thread may close.
 
     `python` is None if the interpreter has no renderer, which the extra "diagrams" installs.
     """
 
     python: str | None = None
     timeout: float = TIMEOUT
-    _workers: dict[DiagramRequest, Worker[DiagramAnswer]] = field(
-        default_factory=dict["DiagramRequest", Worker[DiagramAnswer]]
-    )
-    """The worker of each request that is being rendered, and a closed one for each that was stopped before."""
-    _closed: bool = False
 
-    def draw(self, request: DiagramRequest) -> bytes | DiagramError:
+    def make_worker(self) -> Worker[DiagramAnswer]:
+        """Return a worker for one diagram alone: its process takes 100 MB."""
+        task, command = "ui.transcript.blocks.diagram_worker:draw", [self.python or "", *worker_command()[1:]]
+        return Worker(task, list[DiagramAnswer], _LIMITS, timeout=self.timeout, command=command)
+
+    def draw(self, request: DiagramRequest, worker: Worker[DiagramAnswer]) -> bytes | DiagramError:
         """Return the PNG. Takes about a second."""
         if self.python is None:
             return DiagramError(DiagramErrorReason.NOT_INSTALLED)
         if len(request.source) > MAX_SOURCE_LENGTH:
             return DiagramError(DiagramErrorReason.TOO_LONG)
-        worker = self._worker(request)
-        # Check this after the worker is registered: `close` closes only registered workers.
-        if self._closed:
-            worker.close()
         try:
             answer = worker.ask(request.source, dict(request.colors), request.scale)
             png = b64decode(answer.png)
@@ -96,28 +92,7 @@ class DiagramRenderer:
             return DiagramError(DiagramErrorReason.BROKE)
         finally:
             worker.close()
-            self._workers.pop(request, None)
         return png if png.startswith(b"\x89PNG") else DiagramError(DiagramErrorReason.WRONG, answer.error)
-
-    def stop(self, request: DiagramRequest) -> None:
-        """Stop rendering, or do not start."""
-        self._worker(request).close()
-
-    def resume(self, request: DiagramRequest) -> None:
-        """Allow a request that was stopped before."""
-        self._workers.pop(request, None)
-
-    def close(self) -> None:
-        """Stop everything; nothing is rendered any more."""
-        self._closed = True
-        for worker in list(self._workers.values()):
-            worker.close()
-
-    def _worker(self, request: DiagramRequest) -> Worker[DiagramAnswer]:
-        """Return the worker for this request alone: its process takes 100 MB."""
-        task, command = "ui.transcript.blocks.diagram_worker:draw", [self.python or "", *worker_command()[1:]]
-        worker = Worker(task, list[DiagramAnswer], _LIMITS, timeout=self.timeout, command=command)
-        return self._workers.setdefault(request, worker)
 
 
 def find_renderer() -> DiagramRenderer:
@@ -149,7 +124,13 @@ class _RenderAttempt:
     """One attempt at a request: a repeated request after a stop is another attempt."""
 
     request: DiagramRequest
+    worker: Worker[DiagramAnswer]
     is_stopped: bool = False
+
+    def stop(self) -> None:
+        """Stop rendering, or do not start."""
+        self.is_stopped = True
+        self.worker.close()
 
 
 class DiagramCache:
@@ -172,14 +153,12 @@ class DiagramCache:
 
     def draw(self, request: DiagramRequest, then: Callable[[RenderedDiagram | DiagramError], None]) -> None:
         """Render a diagram and pass it to `then`. Requests of the same source in other colours or sizes are stopped."""
-        renderer = self._renderer
         for outdated in [
             pending for pending in self._attempts if pending.source == request.source and pending != request
         ]:
             self.stop(outdated)
-        if request not in self._attempts:
-            renderer.resume(request)
-        attempt = self._attempts.setdefault(request, _RenderAttempt(request))
+        renderer = self._renderer
+        attempt = self._attempts.setdefault(request, _RenderAttempt(request, renderer.make_worker()))
 
         def on_rendered(result: tuple[bytes, QImage] | DiagramError) -> None:
             if self._attempts.get(request) is attempt:
@@ -194,12 +173,12 @@ class DiagramCache:
     def stop(self, request: DiagramRequest) -> None:
         """Stop rendering; callbacks get the reason STOPPED."""
         if attempt := self._attempts.pop(request, None):
-            attempt.is_stopped = True
-        self._renderer.stop(request)
+            attempt.stop()
 
     def close(self) -> None:
         """Stop everything and wait for the process to end."""
-        self._renderer.close()
+        for attempt in self._attempts.values():
+            attempt.stop()
         self._job_queue.close()
 
     def _cache_error(self, attempt: _RenderAttempt, error: DiagramError) -> DiagramError:
@@ -254,7 +233,7 @@ def make_request(source: str, theme: Theme, scale: float) -> DiagramRequest:
 def _render_job(renderer: DiagramRenderer, attempt: _RenderAttempt) -> tuple[bytes, QImage] | DiagramError:
     if attempt.is_stopped:
         return DiagramError(DiagramErrorReason.STOPPED)
-    result = renderer.draw(attempt.request)
+    result = renderer.draw(attempt.request, attempt.worker)
     if isinstance(result, DiagramError):
         return result
     image = QImage.fromData(result)

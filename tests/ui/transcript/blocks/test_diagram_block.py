@@ -110,7 +110,8 @@ def test_what_cannot_be_drawn_says_why_above_its_source(harness):
 def test_stop_ends_it(harness):
     block = harness.notify("```mermaid\nhang\n```")
     harness.press("Show diagram")
-    harness.bot.waitUntil(lambda: bool(harness.view._render_context.diagrams._renderer._workers))
+    (attempt,) = harness.view._render_context.diagrams._attempts.values()
+    harness.bot.waitUntil(lambda: bool(attempt.worker.started))
     harness.press("Stop drawing")
     harness.bot.waitUntil(lambda: not harness.view._render_context.diagrams._job_queue.is_busy)
     assert block._error is None
@@ -148,15 +149,13 @@ class Scripted(DiagramRenderer):
 
     def __init__(self, *answers):
         super().__init__("python")
-        self.answers, self.asked, self.stopped = list(answers), [], []
+        self.answers, self.asked, self.workers = list(answers), [], []
 
-    def draw(self, sketch):
+    def draw(self, sketch, worker):
         self.asked.append(sketch)
+        self.workers.append(worker)
         answer = self.answers.pop(0)
         return answer() if callable(answer) else answer
-
-    def stop(self, sketch):
-        self.stopped.append(sketch)
 
 
 def failed(harness, block):
@@ -224,7 +223,7 @@ def test_the_old_one_is_stopped_when_another_is_awaited(harness):
     light, dark = harness.themes.theme, DARK
     harness.themes.use(dark, 100)
     harness.view.grab()
-    assert renderer.stopped == renderer.asked[:1]
+    assert [worker._is_closed for worker in renderer.workers] == [True]
     # Back again, before the one that was ended has gone: what it says is not the answer to the second question.
     harness.themes.use(light, 100)
     harness.view.grab()

@@ -31,6 +31,10 @@ def sketch(source, scale=1.0):
     return DiagramRequest(source, (("background", "#fff"),), scale)
 
 
+def draw(renderer, request):
+    return renderer.draw(request, renderer.make_worker())
+
+
 def children():
     processes = []
     for child in psutil.Process().children(recursive=True):
@@ -41,27 +45,27 @@ def children():
 
 
 def test_it_is_drawn_at_the_wanted_scale_without_what_lies_elsewhere(python):
-    picture = DiagramRenderer(python).draw(sketch("flowchart", 2.0))
+    picture = draw(DiagramRenderer(python), sketch("flowchart", 2.0))
     assert isinstance(picture, bytes), picture
     assert picture[16:24] == (600).to_bytes(4, "big") + (400).to_bytes(4, "big")
     assert not children()
 
 
 def test_a_huge_one_is_drawn_smaller(python):
-    picture = DiagramRenderer(python).draw(sketch("flowchart", 500.0))
+    picture = draw(DiagramRenderer(python), sketch("flowchart", 500.0))
     width, height = (int.from_bytes(picture[start : start + 4], "big") for start in (16, 20))
     assert width * height <= 16_100_000
 
 
 def test_what_is_wrong_is_said(python):
-    error = DiagramRenderer(python).draw(sketch("wrong"))
+    error = draw(DiagramRenderer(python), sketch("wrong"))
     assert error.reason is DiagramErrorReason.WRONG
     assert "Parse error on line 2" in error.message
 
 
 @pytest.mark.parametrize("source", ["program", "file /tmp/never-written-by-a-diagram"])
 def test_it_reaches_nothing(python, source):
-    assert DiagramRenderer(python).draw(sketch(source)).reason is DiagramErrorReason.WRONG
+    assert draw(DiagramRenderer(python), sketch(source)).reason is DiagramErrorReason.WRONG
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,9 @@ def test_it_changes_no_file(python, tmp_path, statement):
     old.write_text("kept")
     empty.mkdir()
     stat = old.stat()
-    error = DiagramRenderer(python).draw(sketch("do " + statement.format(old=str(old), new=str(new), empty=str(empty))))
+    error = draw(
+        DiagramRenderer(python), sketch("do " + statement.format(old=str(old), new=str(new), empty=str(empty)))
+    )
     assert error.reason is DiagramErrorReason.WRONG
     assert error.message != "it was done"
     assert sorted(tmp_path.iterdir()) == [empty, old]
@@ -99,13 +105,13 @@ def test_it_changes_no_file(python, tmp_path, statement):
 
 
 def test_it_may_read(python):
-    assert DiagramRenderer(python).draw(sketch("do os.close(os.open('/', os.O_RDONLY))")).message == "it was done"
+    assert draw(DiagramRenderer(python), sketch("do os.close(os.open('/', os.O_RDONLY))")).message == "it was done"
 
 
 def test_it_reaches_no_network(python):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
-        error = DiagramRenderer(python).draw(sketch(f"socket {server.getsockname()[1]}"))
+        error = draw(DiagramRenderer(python), sketch(f"socket {server.getsockname()[1]}"))
         assert error.reason is DiagramErrorReason.WRONG
         with pytest.raises(BlockingIOError):
             server.accept()
@@ -113,53 +119,49 @@ def test_it_reaches_no_network(python):
 
 def test_it_knows_nothing_of_the_environment(python, monkeypatch):
     monkeypatch.setenv("STAND_IN_SECRET", "sk-secret")
-    assert DiagramRenderer(python).draw(sketch("secret")).message == "nothing of yours"
+    assert draw(DiagramRenderer(python), sketch("secret")).message == "nothing of yours"
 
 
 @pytest.mark.parametrize("source", ["die", "flood", "memory"])
 def test_nonsense_is_no_diagram(python, source):
-    assert DiagramRenderer(python).draw(sketch(source)).reason is DiagramErrorReason.BROKE
+    assert draw(DiagramRenderer(python), sketch(source)).reason is DiagramErrorReason.BROKE
 
 
 def test_it_ends_in_time(python):
-    assert DiagramRenderer(python, timeout=0.5).draw(sketch("hang")).reason is DiagramErrorReason.TOO_SLOW
+    assert draw(DiagramRenderer(python, timeout=0.5), sketch("hang")).reason is DiagramErrorReason.TOO_SLOW
     assert not children()
 
 
-@pytest.mark.parametrize("end", ["stop", "close"])
-def test_it_can_be_ended(python, end):
+def test_it_can_be_ended(python):
     renderer, request, errors = DiagramRenderer(python), sketch("hang"), []
-    thread = threading.Thread(target=lambda: errors.append(renderer.draw(request)))
+    worker = renderer.make_worker()
+    thread = threading.Thread(target=lambda: errors.append(renderer.draw(request, worker)))
     thread.start()
     while not children():
         pass
-    renderer.close() if end == "close" else renderer.stop(request)
+    worker.close()
     thread.join(10)
     assert [error.reason for error in errors] == [DiagramErrorReason.STOPPED]
     assert not children()
-    if end == "close":
-        assert renderer.draw(sketch("flowchart")).reason is DiagramErrorReason.STOPPED
-    else:
-        assert isinstance(renderer.draw(sketch("flowchart")), bytes)
+    assert isinstance(draw(renderer, sketch("flowchart")), bytes)
 
 
 def test_what_was_stopped_before_its_turn_is_not_begun(python):
-    renderer, request = DiagramRenderer(python), sketch("hang")
-    renderer.stop(request)
-    assert renderer.draw(request).reason is DiagramErrorReason.STOPPED
-    renderer.stop(sketch("flowchart"))
-    renderer.resume(sketch("flowchart"))
-    assert isinstance(renderer.draw(sketch("flowchart")), bytes)
+    renderer = DiagramRenderer(python)
+    worker = renderer.make_worker()
+    worker.close()
+    assert renderer.draw(sketch("hang"), worker).reason is DiagramErrorReason.STOPPED
+    assert not worker.started
 
 
 def test_without_it_nothing_is_started(monkeypatch):
     monkeypatch.setattr(diagram_renderer, "find_spec", lambda name: None)
-    assert find_renderer().draw(sketch("flowchart")) == DiagramError(DiagramErrorReason.NOT_INSTALLED)
+    assert draw(find_renderer(), sketch("flowchart")) == DiagramError(DiagramErrorReason.NOT_INSTALLED)
     monkeypatch.setattr(diagram_renderer, "find_spec", lambda name: object())
     assert find_renderer().python == sys.executable
-    assert DiagramRenderer("/no/such/python").draw(sketch("x")).reason is DiagramErrorReason.BROKE
+    assert draw(DiagramRenderer("/no/such/python"), sketch("x")).reason is DiagramErrorReason.BROKE
     assert (
-        DiagramRenderer("/no/such/python").draw(sketch("x" * (MAX_SOURCE_LENGTH + 1))).reason
+        draw(DiagramRenderer("/no/such/python"), sketch("x" * (MAX_SOURCE_LENGTH + 1))).reason
         is DiagramErrorReason.TOO_LONG
     )
 
@@ -169,5 +171,5 @@ def test_without_it_nothing_is_started(monkeypatch):
 def test_the_installed_renderer_draws_diagrams():
     for source in ("flowchart TD\n A[Start] --> B{ok?}", "sequenceDiagram\n A->>B: hi", "classDiagram\n A <|-- B"):
         for theme in (LIGHT, DARK):
-            assert isinstance(find_renderer().draw(make_request(source, theme, 1.0)), bytes)
-    assert find_renderer().draw(sketch("flowchart TD\n A[ -->")).reason is DiagramErrorReason.WRONG
+            assert isinstance(draw(find_renderer(), make_request(source, theme, 1.0)), bytes)
+    assert draw(find_renderer(), sketch("flowchart TD\n A[ -->")).reason is DiagramErrorReason.WRONG
