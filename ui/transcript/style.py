@@ -60,6 +60,12 @@ class RenderStyle:
             color = self._colors[name] = QColor(name if name.startswith("#") else getattr(self.theme, name))
         return color
 
+    def faded(self, name: str, opacity: float) -> QColor:
+        """Return a colour of the theme with an opacity from 0 to 1."""
+        color = QColor(self.color(name))
+        color.setAlphaF(opacity)
+        return color
+
     def heading(self, level: int) -> QFont:
         """Return the font of a heading of level 1 to 6."""
         font = self._headings.get(level)
@@ -127,7 +133,7 @@ class RenderStyle:
         if style & SpanStyle.LINK:
             text_format.setForeground(self.color("link"))
             text_format.setFontUnderline(True)
-            text_format.setUnderlineColor(_faded_color(self.color("link")))
+            text_format.setUnderlineColor(self.faded("link", 0.45))
         elif style & SpanStyle.IMAGE:
             text_format.setForeground(self.color("muted"))
         return text_format
@@ -138,12 +144,6 @@ class RenderStyle:
         metrics = QFontMetricsF(font)
         min_height = font.pointSizeF() * 1.34 * (1.04 if self.reading.is_compact else 1.18)
         return round(max(metrics.height(), min_height) * factor)
-
-
-def _faded_color(color: QColor) -> QColor:
-    faded = QColor(color)
-    faded.setAlphaF(0.45)
-    return faded
 
 
 SYNTAX_COLORS = {

@@ -13,8 +13,8 @@ from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import RuleBlock, TextBlock
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
-from ui.transcript.rows.block_factory import LazySection
-from ui.transcript.rows.row import MAX_SPOKEN, Row, RowSelection
+from ui.transcript.rows.block_factory import MAX_SPOKEN, LazySection
+from ui.transcript.rows.row import Row, RowSelection
 from ui.transcript.rows.row_factory import make_row
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport

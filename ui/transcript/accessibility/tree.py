@@ -37,7 +37,8 @@ from ui.transcript.accessibility.block_nodes import BlockNode
 from ui.transcript.accessibility.nodes import AccessibleNode, AccessibleNodeInterface, child_at
 from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText, ViewActions
 from ui.transcript.blocks.block import BlockReplacement
-from ui.transcript.rows.row import MAX_SPOKEN, Row
+from ui.transcript.rows.block_factory import MAX_SPOKEN
+from ui.transcript.rows.row import Row
 from ui.transcript.viewport.row_list import RowList, index_after
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport

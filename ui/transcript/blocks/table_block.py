@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QLinearGradient, QPainterPath
+from PySide6.QtGui import QLinearGradient, QPainterPath
 
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
 from ui.transcript.blocks.math.formulas import MathCallbacks
@@ -253,8 +253,7 @@ class TableBlock(Block):
 
     def _paint_fades(self, context: PaintContext) -> None:
         room, scrolled, fade_width = self.width - 1, self.columns.scrolled, context.style.px(_FADE)
-        clear = QColor(context.style.color("window"))
-        clear.setAlpha(0)
+        clear = context.style.faded("window", 0)
         edges = ((0, fade_width, scrolled > 0), (room, room - fade_width, scrolled < self.columns.max_scroll(room)))
         for edge, inner, continues in edges:
             if continues:

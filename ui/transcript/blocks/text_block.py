@@ -92,12 +92,14 @@ class TextBlock(Block):
 
     def first_line(self, style: RenderStyle) -> QRect:
         """Return the place for a marker beside the first line, which formulas may have moved down."""
-        middle = self._text_layout.first_middle if self._text_layout else style.line / 2
-        return QRect(0, round(middle - style.line / 2), 0, style.line)
+        line = self._text_layout.first_line if self._text_layout else None
+        top = line.y() + (line.height() - style.line) / 2 if line else 0
+        return QRect(0, round(top), 0, style.line)
 
     def first_baseline(self, style: RenderStyle) -> float:
         """Return the y of the baseline of the first line, and of a marker beside it."""
-        return self._text_layout.first_baseline if self._text_layout else QFontMetricsF(self.font(style)).ascent()
+        line = self._text_layout.first_line if self._text_layout else None
+        return line.y() + line.ascent() if line else QFontMetricsF(self.font(style)).ascent()
 
     def forget(self) -> None:
         self._text_layout, self._previous_layout, self.is_laid_out = None, None, False

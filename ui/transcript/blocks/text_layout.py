@@ -49,16 +49,12 @@ def formula_source_object(
 
 def code_chip_color(style: RenderStyle) -> QColor:
     """Return the background colour of code in a line."""
-    color = QColor(style.color("text"))
-    color.setAlphaF(0.075)
-    return color
+    return style.faded("text", 0.075)
 
 
 def selection_overlay_color(style: RenderStyle) -> QColor:
     """Return the colour that covers a selected image."""
-    color = QColor(style.color("selection"))
-    color.setAlphaF(0.5)
-    return color
+    return style.faded("selection", 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +210,8 @@ class TextLayout:
         return above, max(advance + ceil(max(0, over)), ceil(under))
 
     @property
-    def first_middle(self) -> float:
-        """Return the y of the middle of the letters of the first line."""
-        line = self._layout.lineAt(0)
-        return line.y() + line.height() / 2
-
-    @property
-    def first_baseline(self) -> float:
-        """Return the y of the baseline of the first line."""
-        line = self._layout.lineAt(0)
-        return line.y() + line.ascent()
+    def first_line(self) -> QTextLine:
+        return self._layout.lineAt(0)
 
     def object_boxes(self) -> dict[int, QRectF]:
         """Return the rectangles of the objects by offset."""

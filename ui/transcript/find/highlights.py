@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
 from PySide6.QtCore import QPoint, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QPainter, QPen
 
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, TextRange
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -293,8 +293,7 @@ def _paint_boxes(
 
 
 def _outline_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
-    color = QColor(style.color("warning"))
-    color.setAlphaF(1 if is_current else 0.35)
+    color = style.faded("warning", 1 if is_current else 0.35)
     painter.setPen(QPen(color, style.px(2) if is_current else 1))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     margin = 0 if is_current else 0.5

@@ -109,24 +109,15 @@ def close_last_leaf(tail: tuple[Leaf, ...]) -> tuple[Leaf, ...]:
 def split_tables(leaves: Iterable[Leaf]) -> Iterator[Leaf]:
     """Split tables into pieces of a few rows; only the first piece has the head and no separator."""
     for leaf in leaves:
-        count = rows_per_piece(leaf)
+        count = max(1, _CELLS_PER_PIECE // max(1, len(leaf.aligns)))
         if leaf.kind != "table" or len(leaf.cells) <= count:
             yield leaf
             continue
         yield replace(leaf, cells=leaf.cells[:count])
-        rest = _continued_leaf(leaf)
+        containers = tuple(replace(container, marker="") for container in leaf.containers)
+        rest = replace(leaf, containers=containers, separator="\n", starts=False)
         for start in range(count, len(leaf.cells), count):
             yield replace(rest, cells=leaf.cells[start : start + count])
-
-
-def rows_per_piece(table: Leaf) -> int:
-    """Return how many rows a piece of a table has."""
-    return max(1, _CELLS_PER_PIECE // max(1, len(table.aligns)))
-
-
-def _continued_leaf(leaf: Leaf) -> Leaf:
-    containers = tuple(replace(container, marker="") for container in leaf.containers)
-    return replace(leaf, containers=containers, separator="\n", starts=False)
 
 
 def grow_table(pieces: list[Leaf], rows: tuple[TableRow, ...], replaced: int) -> tuple[int, list[Leaf]]:
@@ -153,7 +144,8 @@ _SHORT_SECTION = SECTION + SECTION // 2
 _READ_AT_ONCE, _READ_IN_TIME = 14_000, 4_000
 """Characters of blocks that are made at once without and with a time limit."""
 
-_MAX_SPOKEN = 20_000
+MAX_SPOKEN = 20_000
+"""Characters of a row that assistive technology gets; more would stall the bus."""
 
 ReplaceBlock = Callable[[Block, list[Block]], None]
 """Replaces a block by several."""
@@ -281,9 +273,9 @@ class LazySection(Block):
 
     def spoken_text(self) -> str:
         """Return the beginning of the text."""
-        if len(self._text) <= _MAX_SPOKEN:
+        if len(self._text) <= MAX_SPOKEN:
             return self.plain()
-        beginning = self._text[self._at : self._at + _MAX_SPOKEN]
+        beginning = self._text[self._at : self._at + MAX_SPOKEN]
         return joined_text(LazySection(beginning, self._factory, self._replace).blocks())
 
 

@@ -14,6 +14,7 @@ from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderB
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
 from ui.transcript.markdown.inline import Line
+from ui.transcript.rows.call_arguments import MAX_SUMMARY_LENGTH
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row
@@ -125,8 +126,7 @@ class UnknownRow(Row):
         self.add(CodeBlock(text, "json", self.render_context.code_callbacks(self.item.id, "wrap")), 6)
 
 
-_MAX_SUMMARY_LENGTH = 110
-_MAX_NAME_LENGTH = _MAX_SUMMARY_LENGTH * 3
+_MAX_NAME_LENGTH = MAX_SUMMARY_LENGTH * 3
 
 
 class ServerStepRow(Row):
@@ -156,13 +156,13 @@ class ServerStepRow(Row):
         """Make all blocks: the item never changes."""
         text = self._step.text.strip()
         title = self._title or QCoreApplication.translate("Transcript", "Server step")
-        short = one_line(text, _MAX_SUMMARY_LENGTH * 3)
-        if len(short) <= _MAX_SUMMARY_LENGTH and len(text) <= _MAX_SUMMARY_LENGTH * 3:
+        short = one_line(text, MAX_SUMMARY_LENGTH * 3)
+        if len(short) <= MAX_SUMMARY_LENGTH and len(text) <= MAX_SUMMARY_LENGTH * 3:
             self.add(HeaderBlock(Header(title, icon="globe")))
         else:
             control = QCoreApplication.translate("Transcript", "Show details")
             self.add(HeaderBlock(Header(title, icon="globe", is_open=self.unfolded, control=control), self._toggle))
-            short = short[: _MAX_SUMMARY_LENGTH - 1] + "…"
+            short = short[: MAX_SUMMARY_LENGTH - 1] + "…"
         if text and self.unfolded:
             self.add(CodeBlock(text, "", self.render_context.code_callbacks(self.item.id, "wrap")), 2)
         elif text:

@@ -25,7 +25,7 @@ from ui.transcript.blocks.text_block import paint_containers
 from ui.transcript.clipboard import EMPTY_EXTRACT, CopiedBlock, CopyExtract
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
-from ui.transcript.rows.block_factory import LazySection
+from ui.transcript.rows.block_factory import MAX_SPOKEN, LazySection
 from ui.transcript.rows.block_stack import BlockStack
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.style import RenderStyle
@@ -99,9 +99,6 @@ def _first_piece(blocks: Sequence[Block], index: int) -> int:
 
 
 _OVERHANG = 5
-MAX_SPOKEN = 20_000
-"""Characters of a row that assistive technology gets; more would stall the bus."""
-
 UNFOLDED_KEY = "unfolded"
 """The name of the choice to unfold a row."""
 

@@ -26,6 +26,7 @@ from ui.transcript.blocks.code.terminal_output import (
     terminal_text,
 )
 from ui.transcript.blocks.text_block import CallSummaryBlock, TextBlock
+from ui.transcript.rows.block_factory import MAX_SPOKEN
 from ui.transcript.rows.call_arguments import (
     MAX_SUMMARY_LENGTH,
     arguments_json,
@@ -37,7 +38,7 @@ from ui.transcript.rows.call_arguments import (
     write_json,
 )
 from ui.transcript.rows.render_context import RenderContext
-from ui.transcript.rows.row import MAX_SPOKEN, Row
+from ui.transcript.rows.row import Row
 from ui.transcript.style import RenderStyle
 
 _MAX_NAME_LENGTH = 200

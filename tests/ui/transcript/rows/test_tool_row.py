@@ -15,7 +15,7 @@ from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.terminal_output import OutputBlock, OutputTailBlock
 from ui.transcript.blocks.text_block import TextBlock
 from ui.transcript.rows import tool_row
-from ui.transcript.rows.row import MAX_SPOKEN
+from ui.transcript.rows.block_factory import MAX_SPOKEN
 from ui.transcript.view import TranscriptView
 
 MANY = [{"a": number, "b": "漢"} for number in range(4000)]
