@@ -23,7 +23,7 @@ from desktop_agent.conversation.transcript import Transcript
 from ui.style.controls import announce
 from ui.style.text import plain_tooltip
 from ui.style.theme import ThemeSource
-from ui.transcript.accessibility.text import ViewActions
+from ui.transcript.accessibility.text import AccessibilityContext
 from ui.transcript.accessibility.tree import AccessibilityNotifier, AccessibleTree, Announcer
 from ui.transcript.blocks.code.highlighter import Highlighter
 from ui.transcript.blocks.diagram_renderer import DiagramCache
@@ -47,13 +47,7 @@ from ui.transcript.rows.render_context import (
 )
 from ui.transcript.style import RenderStyle
 from ui.transcript.viewport.in_place_editor import InPlaceEditor
-from ui.transcript.viewport.positions import (
-    MessagePlace,
-    ReadingPosition,
-    current_row,
-    paint_link_focus,
-    scroll_to_text,
-)
+from ui.transcript.viewport.positions import MessagePlace, ReadingPosition, current_row, paint_link_focus
 from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import TextPosition
@@ -359,9 +353,8 @@ class TranscriptView(QAbstractScrollArea):
 
 
 def _make_tree(view: TranscriptView, links: LinkNavigator) -> AccessibleTree:
-    show = partial(scroll_to_text, view.row_viewport, view.scroller)
-    actions = ViewActions(lambda: view.caret.position, view.caret.move_to, show, links.follow, view.focus_part)
+    context = AccessibilityContext(view.row_viewport, view.scroller, view.caret, links.follow, view.focus_part)
     bar = view.verticalScrollBar()
     # The bar lies in a frame, which is its parent.
     widgets: list[QWidget] = [view.in_place_editor, view.jump_button, bar.parentWidget() or bar]
-    return AccessibleTree(view, view.row_viewport, widgets, actions)
+    return AccessibleTree(view, widgets, context)

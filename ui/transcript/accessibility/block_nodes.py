@@ -79,7 +79,7 @@ class BlockNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """Return whether the caret is in this block."""
-        position = self.context.actions.caret()
+        position = self.context.caret.position
         return position is not None and (position.row, position.block) == (self._index(), self._number)
 
     def target(self, name: str) -> tuple[int, str]:
@@ -115,7 +115,7 @@ class BlockNode(AccessibleNode):
 
     def open_link(self, target: str) -> None:
         """Follow a link."""
-        self.context.actions.open_link(target, self._index())
+        self.context.open_link(target, self._index())
 
     def boxes_of(self, start: int, end: int) -> QRect:
         """Return the bounding box of a part of the text, in the viewport."""
@@ -138,7 +138,7 @@ class FocusStopNode(AccessibleNode):
         return self.context.viewport.focused == self._block_node.target(self.stop_name)
 
     def focus(self) -> Callable[[], None]:
-        return lambda: self.context.actions.focus(*self._block_node.target(self.stop_name))
+        return lambda: self.context.focus(*self._block_node.target(self.stop_name))
 
 
 class LinkNode(FocusStopNode):

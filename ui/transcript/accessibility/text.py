@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QAccessibleTextInterface
@@ -11,11 +10,14 @@ from ui.transcript.blocks.block import Block, Control
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import RuleBlock, TextBlock
+from ui.transcript.input.caret import Caret
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.block_factory import MAX_SPOKEN, LazySection
-from ui.transcript.rows.row import Row, RowSelection
+from ui.transcript.rows.row import Row
 from ui.transcript.rows.row_factory import make_row
+from ui.transcript.viewport.positions import scroll_to_text
+from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
@@ -25,24 +27,22 @@ _KEPT_ROWS = 48
 """Rows off the screen that were made for reading."""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewActions:
-    """What assistive technology can do in the view."""
-
-    caret: Callable[[], TextPosition | None]
-    set_caret: Callable[[TextPosition], None]
-    show: Callable[[int, RowSelection], None]
-    open_link: Callable[[str, int], None]
-    focus: Callable[[int, str], None]
-    """Focus a message, or the link or control in it that has this key."""
-
-
 class AccessibilityContext:
-    """Gives accessible nodes their rows. Rows off the screen are made for that, and only their buttons are laid out."""
+    """Gives accessible nodes their rows. Rows off the screen are made for that, and only their buttons are laid out.
 
-    def __init__(self, viewport: RowViewport, actions: ViewActions) -> None:
-        self.viewport = viewport
-        self.actions = actions
+    `focus` focuses a message, or the link or control in it that has this key.
+    """
+
+    def __init__(
+        self,
+        viewport: RowViewport,
+        scroller: ScrollController,
+        caret: Caret,
+        open_link: Callable[[str, int], None],
+        focus: Callable[[int, str], None],
+    ) -> None:
+        self.viewport, self.scroller, self.caret = viewport, scroller, caret
+        self.open_link, self.focus = open_link, focus
         self._detached_rows: OrderedDict[str, Row] = OrderedDict()
 
     def row(self, index: int) -> Row | None:
@@ -166,11 +166,11 @@ class AccessibleText(QAccessibleTextInterface):
         return slice_utf16(text, max(0, startOffset), endOffset if endOffset >= 0 else utf16_length(text))
 
     def cursorPosition(self) -> int:
-        return self._offset_of(self._context.actions.caret())
+        return self._offset_of(self._context.caret.position)
 
     def setCursorPosition(self, position: int, /) -> None:
         if target := self._position_of(position):
-            self._context.actions.set_caret(target)
+            self._context.caret.move_to(target)
 
     def selectionCount(self) -> int:
         return 0
@@ -206,9 +206,10 @@ class AccessibleText(QAccessibleTextInterface):
 
     def scrollToSubstring(self, startIndex: int, endIndex: int, /) -> None:  # noqa: N803
         del endIndex
+        context = self._context
         if target := self._position_of(startIndex):
-            block, offset = target.block, target.offset
-            self._context.actions.show(target.row, ((block, offset), (block, offset + 1)))
+            part = (target.block, target.offset), (target.block, target.offset + 1)
+            scroll_to_text(context.viewport, context.scroller, target.row, part)
 
 
 def _text_of(block: Block) -> str:

@@ -35,13 +35,12 @@ from desktop_agent.conversation.transcript import Transcript
 from ui.style.text import labelled
 from ui.transcript.accessibility.block_nodes import BlockNode
 from ui.transcript.accessibility.nodes import AccessibleNode, AccessibleNodeInterface, child_at
-from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText, ViewActions
+from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText
 from ui.transcript.blocks.block import BlockReplacement
 from ui.transcript.rows.block_factory import MAX_SPOKEN
 from ui.transcript.rows.row import Row
 from ui.transcript.viewport.row_list import RowList, index_after
 from ui.transcript.viewport.selection import TextPosition
-from ui.transcript.viewport.viewport import RowViewport
 
 _KEPT_NODES = 600
 """Row nodes kept at once; the least recently used ones are deleted."""
@@ -99,21 +98,21 @@ class RowNode(AccessibleNode):
         return self.context.viewport.focused == (self.index(), "")
 
     def focus(self) -> Callable[[], None]:
-        return lambda: self.context.actions.focus(self.index(), "")
+        return lambda: self.context.focus(self.index(), "")
 
 
 class AccessibleTree(QObject):
     """The accessible children of one view: all rows, then its visible child widgets."""
 
-    def __init__(self, view: QWidget, viewport: RowViewport, widgets: list[QWidget], actions: ViewActions) -> None:
+    def __init__(self, view: QWidget, widgets: list[QWidget], context: AccessibilityContext) -> None:
         super().__init__(view)
         self.view = view
-        self.viewport = viewport
-        self.context = AccessibilityContext(viewport, actions)
+        self.viewport = context.viewport
+        self.context = context
         self.interface: QAccessibleInterface | None = None
         self._widgets = widgets
         self._rows: OrderedDict[str, RowNode] = OrderedDict()
-        viewport.on_replaced.append(self._on_replaced)
+        self.viewport.on_replaced.append(self._on_replaced)
         _install_factory()
 
     def visible_widgets(self) -> list[QWidget]:
@@ -192,7 +191,7 @@ class _AccessibleTreeInterface(QAccessibleWidget):
         return QAccessible.queryAccessibleInterface(node) if node and node.box().contains(point) else None
 
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        position = self._tree.context.actions.caret()
+        position = self._tree.context.caret.position
         node = self._tree.row_node(position.row if position else self._tree.viewport.focused[0])
         focused = node.child_node(position.block) if node and position else node
         return QAccessible.queryAccessibleInterface(focused) if focused else None
