@@ -98,25 +98,25 @@ def _field_texts(model: type[BaseModel]) -> Iterator[str]:
 
 
 def _window_strings(window: Parsed) -> Iterator[SourceString]:
+    wrappers = {path: _wrappers_of(tree) for path, tree in window.items()}
     for path, tree in window.items():
-        reader = _Reader(path, tree)
+        reader = _Reader(path, wrappers[path] | _imported_wrappers(tree, wrappers))
         reader.visit(tree)
         yield from reader.strings
 
 
 class _Reader(ast.NodeVisitor):
-    """Reads the calls of one module. Functions of one line that call `translate` with their argument count too."""
+    """Reads the calls of one module. Functions of one line that call `translate` with their argument count too.
 
-    def __init__(self, path: str, tree: ast.Module) -> None:
+    `wrappers` are the contexts of those functions.
+    """
+
+    def __init__(self, path: str, wrappers: dict[str, str]) -> None:
         self.strings: list[SourceString] = []
         self._path = path
         self._classes: list[str] = []
         self._constants: list[dict[str, str]] = []
-        self._wrappers = {
-            node.name: context
-            for node in tree.body
-            if isinstance(node, ast.FunctionDef) and (context := _wrapped_context(node))
-        }
+        self._wrappers = wrappers
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._classes.append(node.name)
@@ -165,6 +165,20 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node, ast.Name) and self._constants:
             return self._constants[-1].get(node.id)
         return None
+
+
+def _wrappers_of(tree: ast.Module) -> dict[str, str]:
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return {node.name: context for node in functions if (context := _wrapped_context(node))}
+
+
+def _imported_wrappers(tree: ast.Module, wrappers: dict[str, dict[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            known = wrappers.get(f"{node.module.replace('.', '/')}.py", {})
+            found |= {name.name: known[name.name] for name in node.names if name.name in known}
+    return found
 
 
 def _wrapped_context(node: ast.FunctionDef) -> str:

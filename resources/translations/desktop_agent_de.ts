@@ -12904,12 +12904,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Neu generieren</translation>
     </message>
     <message>
-        <source>Regenerate this answer with…</source>
-        <translation>Diese Antwort neu generieren mit…</translation>
-    </message>
-    <message>
         <source>Regenerate this answer</source>
         <translation>Diese Antwort neu generieren</translation>
+    </message>
+    <message>
+        <source>Regenerate this answer with…</source>
+        <translation>Diese Antwort neu generieren mit…</translation>
     </message>
     <message>
         <source>Continue after your message</source>
@@ -13028,12 +13028,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Einzelheiten kopieren</translation>
     </message>
     <message>
-        <source>Show details</source>
-        <translation>Einzelheiten anzeigen</translation>
-    </message>
-    <message>
         <source>Details</source>
         <translation>Einzelheiten</translation>
+    </message>
+    <message>
+        <source>Show details</source>
+        <translation>Einzelheiten anzeigen</translation>
     </message>
     <message>
         <source>Retry</source>

@@ -12903,12 +12903,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>重新生成</translation>
     </message>
     <message>
-        <source>Regenerate this answer with…</source>
-        <translation>使用其他设置重新生成此回答…</translation>
-    </message>
-    <message>
         <source>Regenerate this answer</source>
         <translation>重新生成此回答</translation>
+    </message>
+    <message>
+        <source>Regenerate this answer with…</source>
+        <translation>使用其他设置重新生成此回答…</translation>
     </message>
     <message>
         <source>Continue after your message</source>
@@ -13027,12 +13027,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>复制详细信息</translation>
     </message>
     <message>
-        <source>Show details</source>
-        <translation>显示详细信息</translation>
-    </message>
-    <message>
         <source>Details</source>
         <translation>详细信息</translation>
+    </message>
+    <message>
+        <source>Show details</source>
+        <translation>显示详细信息</translation>
     </message>
     <message>
         <source>Retry</source>

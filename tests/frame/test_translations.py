@@ -121,7 +121,7 @@ def test_every_kind_of_string_is_found() -> None:
     assert len(found) > 2_000
     for string in (
         SourceString("SendStopButton", "Send"),  # tr
-        SourceString("Transcript", "Copied."),  # translate
+        SourceString("Transcript", "Copied."),  # a function of another module that calls translate
         SourceString("ConversationMenu", "Pin"),  # translate, with a context from a variable
         SourceString("ToolLabels", "Only reads"),  # a function of its module that calls translate
         SourceString("dates", "{0} {1}", "a date and a time of day"),  # with a comment

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from html import escape
 from time import perf_counter
 
-from PySide6.QtCore import QCoreApplication, QMimeData, QObject, QTimer, Signal
+from PySide6.QtCore import QMimeData, QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QImage
 
 from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS
 from ui.transcript.markdown.elements import Container
+from ui.transcript.words import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +406,6 @@ class ClipboardWriter(QObject):
         for _ in self._steps:
             if perf_counter() > until:
                 self._is_slow = True
-                words = QCoreApplication.translate("Transcript", "Copying… {0} messages so far.")
-                self.progress.emit(words.format(self._done))
+                self.progress.emit(tr("Copying… {0} messages so far.").format(self._done))
                 return
         self.stop()

@@ -2,12 +2,13 @@
 conversation.
 """
 
-from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QEnterEvent, QFont, QFontMetrics, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.transcript.blocks.buttons import paint_focus_ring
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 _CENTERED = Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
 
@@ -32,8 +33,8 @@ def paint_empty_hint(viewport: QWidget, style: RenderStyle, *, by_tab: bool) -> 
 
 def lay_out_empty_hint(room: QRect, style: RenderStyle) -> list[tuple[str, QRect, QFont, str]]:
     """Return the lines of the hint that fit into `room`: text, place, font and the name of a colour."""
-    greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
-    hint = QCoreApplication.translate("Transcript", "Write a message below. You can paste or drop pictures and files.")
+    greeting = tr("What can I do for you?")
+    hint = tr("Write a message below. You can paste or drop pictures and files.")
     gap, used = style.px(12), 0
     fitting: list[tuple[str, QRect, QFont, str]] = []
     for text, font, color in ((greeting, style.heading(2), "text"), (hint, style.body, "muted")):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRect
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QAccessible
 
 from ui.style.text import join_names
@@ -18,6 +18,7 @@ from ui.transcript.blocks.text_block import MarkdownTextBlock, RuleBlock, TextBl
 from ui.transcript.markdown.inline import Line
 from ui.transcript.markdown.misleading_links import link_tooltip
 from ui.transcript.viewport.positions import Link, links_of
+from ui.transcript.words import tr
 
 _Role = QAccessible.Role
 _CONTAINER_ROLES = {"item": _Role.ListItem, "quote": _Role.BlockQuote, "footnote": _Role.Note}
@@ -68,7 +69,7 @@ class BlockNode(AccessibleNode):
         if self.role in {_Role.Separator, _Role.Grouping}:
             return block.group_name if block else ""
         if block is None or isinstance(block, TableBlock):
-            return QCoreApplication.translate("Transcript", "Table") if block else ""
+            return tr("Table") if block else ""
         marker = block.containers[-1].marker if block.containers else ""
         words = block.spoken_text()
         return f"{marker} {words}" if marker and words else words

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from weakref import ref
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect
+from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -41,6 +41,7 @@ from ui.transcript.rows.block_factory import MAX_SPOKEN
 from ui.transcript.rows.row import Row
 from ui.transcript.viewport.row_list import RowList, index_after
 from ui.transcript.viewport.selection import TextPosition
+from ui.transcript.words import tr
 
 _KEPT_NODES = 600
 """Row nodes kept at once; the least recently used ones are deleted."""
@@ -319,5 +320,5 @@ def _announcement_for(row: Row, item: Item) -> str:
     first = row.blocks[0].spoken_text() if row.blocks else ""
     if first and isinstance(item, ToolCallItem):
         # The label and the first block both contain the title.
-        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(first)
+        return tr("Tool call: {0}").format(first)
     return labelled(row.label, first) if first else row.label

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QPainter
 
 from ui.style.text import format_number, show_hidden
@@ -27,6 +27,7 @@ from ui.transcript.blocks.text_layout import TextLayout, selection_overlay_color
 from ui.transcript.markdown.inline import Line
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 _MAX_MESSAGE_LENGTH = 300
 _ERROR_PREFIX = re.compile(r"^(?:Mermaid rendering failed:|\w*Error:)\s*")
@@ -34,30 +35,24 @@ _ERROR_PREFIX = re.compile(r"^(?:Mermaid rendering failed:|\w*Error:)\s*")
 
 def diagram_error_sentence(error: DiagramError) -> str:
     """Return the sentence for an error."""
-    translate = QCoreApplication.translate
     match error.reason:
         case DiagramErrorReason.NOT_INSTALLED:
-            words = translate(
-                "Transcript",
+            words = tr(
                 "Diagrams are drawn by an optional part that is not installed here. "
-                "Install the program with it: {0}. Until then the source is shown.",
+                "Install the program with it: {0}. Until then the source is shown."
             )
             return words.format('pip install "desktop-agent[diagrams]"')
         case DiagramErrorReason.TOO_LONG:
-            words = translate("Transcript", "This diagram is too long to be drawn: more than {0} characters.")
+            words = tr("This diagram is too long to be drawn: more than {0} characters.")
             return words.format(format_number(MAX_SOURCE_LENGTH))
         case DiagramErrorReason.TOO_SLOW:
-            return translate("Transcript", "Drawing took too long and was stopped. A smaller diagram may work.")
+            return tr("Drawing took too long and was stopped. A smaller diagram may work.")
         case DiagramErrorReason.WRONG:
-            words = translate(
-                "Transcript",
-                "This diagram cannot be drawn: {0}. Ask the model to correct it, or correct the source yourself.",
-            )
-            return words.format(_shorten_message(error.message))
+            return tr(
+                "This diagram cannot be drawn: {0}. Ask the model to correct it, or correct the source yourself."
+            ).format(_shorten_message(error.message))
         case _:
-            return translate(
-                "Transcript", "Drawing stopped early, perhaps because memory ran out. A smaller diagram may work."
-            )
+            return tr("Drawing stopped early, perhaps because memory ran out. A smaller diagram may work.")
 
 
 def _shorten_message(words: str) -> str:
@@ -66,7 +61,7 @@ def _shorten_message(words: str) -> str:
     # Further lines draw the location of the error as text.
     first = words.strip().partition("\n")[0]
     line = " ".join(show_hidden(first[:_MAX_MESSAGE_LENGTH]).split()).rstrip(".:")
-    return line or QCoreApplication.translate("Transcript", "no reason was given")
+    return line or tr("no reason was given")
 
 
 DIAGRAM_LANGUAGES = {"mermaid", "mmd"}
@@ -123,7 +118,7 @@ class DiagramBlock(CodeBlock):
     def header_height(self, style: RenderStyle) -> int:
         message = diagram_error_sentence(self._error) if self._error else ""
         if self._pending_request:
-            message = QCoreApplication.translate("Transcript", "Drawing…")
+            message = tr("Drawing…")
         self._note = None
         if message:
             self._note = TextLayout(
@@ -171,17 +166,16 @@ class DiagramBlock(CodeBlock):
         return QRect(QPoint((self._width - size.width()) // 2, self._header_height + style.px(6)), size)
 
     def _header_buttons(self) -> list[Button]:
-        translate = QCoreApplication.translate
         buttons = super()._header_buttons()
         if self.is_open:
             return buttons
         if self._pending_request:
-            words, press = translate("Transcript", "Stop drawing"), self._stop_rendering
+            words, press = tr("Stop drawing"), self._stop_rendering
         elif self._diagram:
-            words, press = translate("Transcript", "Show source"), partial(self._choose, is_wanted=False)
+            words, press = tr("Show source"), partial(self._choose, is_wanted=False)
             buttons = [button for button in buttons if button.press != self._toggle_wrap]
         else:
-            words, press = translate("Transcript", "Show diagram"), partial(self._choose, is_wanted=True)
+            words, press = tr("Show diagram"), partial(self._choose, is_wanted=True)
         return [*buttons, Button(words, press)]
 
     def _stop_rendering(self) -> None:
@@ -240,4 +234,4 @@ class DiagramBlock(CodeBlock):
 
 
 def _open_label() -> str:
-    return QCoreApplication.translate("Transcript", "Open diagram")
+    return tr("Open diagram")

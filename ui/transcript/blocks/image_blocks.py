@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from html import escape
 
-from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl
 from PySide6.QtGui import QPainter, QPainterPath, QPen, QPixmap
 
 from desktop_agent.markdown.link_targets import safe_target
@@ -27,6 +27,7 @@ from ui.transcript.markdown.inline import LINE_BREAK, Line, RemoteImage, parse_i
 from ui.transcript.markdown.misleading_links import display_host, link_tooltip
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 MAX_THUMBNAIL_HEIGHT = 320
 """Pixels at 100 %."""
@@ -66,7 +67,7 @@ class ThumbnailsBlock(ItemListBlock):
         """Place the images side by side, on several lines if needed."""
         self.is_laid_out = True
         height = self._arrange(width, style)
-        words = QCoreApplication.translate("Transcript", "Open image: {0}")
+        words = tr("Open image: {0}")
         parts = enumerate(zip(self._images, self._names, self._boxes, strict=True), start=1)
         self._controls = [
             Control(words.format(name or number), box, partial(self._open, image))
@@ -116,8 +117,8 @@ class ThumbnailsBlock(ItemListBlock):
             return
         context.painter.fillRect(box, context.style.color("hover"))
         if is_loaded:
-            name = self._names[number] or QCoreApplication.translate("Transcript", "Picture")
-            text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
+            name = self._names[number] or tr("Picture")
+            text = tr("{0} cannot be shown").format(name)
             inner = box.adjusted(context.style.px(10), 0, -context.style.px(10), 0)
             context.style.draw_text(context.painter, inner, text, "muted", elide=Qt.TextElideMode.ElideMiddle)
 
@@ -138,9 +139,7 @@ class ThumbnailsBlock(ItemListBlock):
         return text if is_text else super().markdown(start, end)
 
     def _words(self) -> list[str]:
-        named = QCoreApplication.translate("Transcript", "Image: {0}")
-        unnamed = QCoreApplication.translate("Transcript", "Image")
-        return [named.format(name) if name else unnamed for name in self._names]
+        return [tr("Image: {0}").format(name) if name else tr("Image") for name in self._names]
 
     def spoken_text(self) -> str:
         return join_names(self._words())
@@ -153,7 +152,7 @@ class ThumbnailsBlock(ItemListBlock):
         return None
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        words = QCoreApplication.translate("Transcript", "Open image")
+        words = tr("Open image")
         return [MenuAction(words, control.press) for control in self._controls if control.box.contains(point)]
 
 
@@ -187,7 +186,7 @@ class RemoteImageBlock(Block):
 
     def label(self) -> str:
         """Return the description of the image with hidden characters spelled out."""
-        return show_hidden(self._image.label or QCoreApplication.translate("Transcript", "Picture"))
+        return show_hidden(self._image.label or tr("Picture"))
 
     def plain(self) -> str:
         return f"{self._image.label} ({self._image.target})" if self._image.label else self._image.target
@@ -236,8 +235,7 @@ class RemoteImageBlock(Block):
         if size:
             self._width, self._height = size.width(), size.height()
             self._picture = QRect(QPoint(0, 0), size)
-            name = QCoreApplication.translate("Transcript", "Open image: {0}").format(self.label())
-            self._controls = [Control(name, self._picture, self._open_image)]
+            self._controls = [Control(tr("Open image: {0}").format(self.label()), self._picture, self._open_image)]
         else:
             self._width, self._height = min(width, style.px(520)), style.px(54)
             self._layout_box(remote, style)
@@ -261,17 +259,16 @@ class RemoteImageBlock(Block):
             x += box.width() + style.px(8)
 
     def _make_buttons(self, remote: RemoteImageState) -> list[Button]:
-        translate = QCoreApplication.translate
         if self._callbacks is None:
             return []
         pictures, target = self._callbacks.pictures, self._image.target
         if remote.progress is LoadState.LOADING:
-            return [Button(translate("Transcript", "Stop loading"), partial(pictures.cancel, target))]
+            return [Button(tr("Stop loading"), partial(pictures.cancel, target))]
         if remote.progress is LoadState.FAILED and remote.may_insist:
-            return [Button(translate("Transcript", "Load anyway"), partial(pictures.load, target, insists=True))]
+            return [Button(tr("Load anyway"), partial(pictures.load, target, insists=True))]
         if remote.progress is LoadState.FAILED:
-            return [Button(translate("Transcript", "Try again"), partial(pictures.load, target))]
-        return [Button(translate("Transcript", "Load image"), partial(pictures.load, target))]
+            return [Button(tr("Try again"), partial(pictures.load, target))]
+        return [Button(tr("Load image"), partial(pictures.load, target))]
 
     def paint(self, context: PaintContext) -> None:
         picture = self._remote().picture
@@ -295,7 +292,7 @@ class RemoteImageBlock(Block):
         else:
             painter.fillRect(box, context.style.color("hover"))
         if is_loaded and picture is None:
-            words = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(self.label())
+            words = tr("{0} cannot be shown").format(self.label())
             context.style.draw_text(painter, box, words, "muted", align=Qt.AlignmentFlag.AlignCenter)
         painter.restore()
         if self._controls and context.focused == self._controls[0].name:
@@ -323,12 +320,12 @@ class RemoteImageBlock(Block):
         host = QUrl(self._image.target).host() if self._callbacks else ""
         origin = display_host(host) if host else link_tooltip(self._image.target)
         if self._remote().progress is LoadState.LOADING:
-            return QCoreApplication.translate("Transcript", "Loading from {0}…").format(origin)
+            return tr("Loading from {0}…").format(origin)
         return origin
 
     def spoken_text(self) -> str:
         remote = self._remote()
-        words = QCoreApplication.translate("Transcript", "Image: {0}").format(self.label())
+        words = tr("Image: {0}").format(self.label())
         return join_names(part for part in (words, self._displayed_host(), remote.sentence) if part)
 
     def link_at(self, point: QPoint) -> str:
@@ -347,7 +344,7 @@ class RemoteImageBlock(Block):
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
         del point
-        open_label = QCoreApplication.translate("Transcript", "Open image")
+        open_label = tr("Open image")
         return [MenuAction(open_label if self._picture else control.name, control.press) for control in self._controls]
 
     def _open_image(self) -> None:

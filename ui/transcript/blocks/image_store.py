@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QBuffer, QCoreApplication, QObject, QSize, Signal
+from PySide6.QtCore import QBuffer, QObject, QSize, Signal
 from PySide6.QtGui import QImage, QImageIOHandler, QImageReader, QPixmap
 
 from desktop_agent.types.blocks import Base64Source, StoredSource, UrlSource
 from ui.style.image_reader import image_reader
+from ui.transcript.words import tr
 from ui.transcript.workers import JobQueue
 
 _MAX_THUMBNAIL_BYTES = 64 * 1024 * 1024
@@ -239,9 +240,8 @@ class RemoteImages(QObject):
             return
         size = encoded_image_size(data)
         if size.isEmpty():
-            translate = QCoreApplication.translate
-            sentence = translate("Transcript", "This picture is damaged: its size cannot be read.")
-            remedy = translate("Transcript", "Try again, or open its address in a browser.")
+            sentence = tr("This picture is damaged: its size cannot be read.")
+            remedy = tr("Try again, or open its address in a browser.")
             self._set(address, RemoteImageState(LoadState.FAILED, None, sentence, remedy))
         else:
             self._set(address, RemoteImageState(LoadState.LOADED, InMemoryImage(address, name, data), size=size))

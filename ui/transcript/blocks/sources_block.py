@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt, QUrl
+from PySide6.QtCore import QPoint, QRect, Qt, QUrl
 from PySide6.QtGui import QFont, QFontMetricsF
 
 from desktop_agent.types.blocks import Citation
@@ -16,6 +16,7 @@ from ui.transcript.markdown.misleading_links import display_host, link_tooltip
 from ui.transcript.markdown.serializer import line_to_html, line_to_markdown
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 _MAX_TITLE_LENGTH = 300
 _SHOWN_AT_FIRST = 5
@@ -33,7 +34,7 @@ class CitedSource:
     @property
     def name(self) -> str:
         """Return the name of the control."""
-        words = QCoreApplication.translate("Transcript", "Source {0}: {1}").format(self.number, self.title)
+        words = tr("Source {0}: {1}").format(self.number, self.title)
         return f"{words}, {self.host}" if self.host and self.host != self.title else words
 
     @property
@@ -200,11 +201,11 @@ class SourcesBlock(ItemListBlock):
         return style.line_of(style.small) + style.px(4)
 
     def _show_all_label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Show all {0} sources").format(len(self._sources))
+        return tr("Show all {0} sources").format(len(self._sources))
 
 
 def _heading() -> str:
-    return QCoreApplication.translate("Transcript", "Sources")
+    return tr("Sources")
 
 
 def _safe_url(url: str) -> str:

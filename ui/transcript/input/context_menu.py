@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt, QTimer
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -34,6 +34,7 @@ from ui.transcript.viewport.selection import (
     selection_extracts,
 )
 from ui.transcript.viewport.viewport import Hit, RowViewport
+from ui.transcript.words import tr
 
 _MAX_TITLE_LENGTH = 60
 """Characters of a menu's title."""
@@ -69,7 +70,7 @@ def make_menu(parent: QWidget, sections: Sequence[MenuSection]) -> QMenu:
     menu.setToolTipsVisible(True)
     title = next((section.title for section in sections if section.title), "")
     menu.setTitle(title)
-    menu.setAccessibleName(QCoreApplication.translate("Transcript", "Menu: {0}").format(title))
+    menu.setAccessibleName(tr("Menu: {0}").format(title))
     _fill(menu, sections)
     return menu
 
@@ -227,22 +228,20 @@ class ContextMenu:
         if hit:
             yield from self._link_sections(hit)
             yield from self._block_sections(hit)
-        translate = QCoreApplication.translate
         selected = not self._viewport.selection.is_empty
         copy_markdown = partial(self.copy, markdown=True) if selected else None
         yield MenuSection(
-            translate("Transcript", "Selection") if selected else "",
+            tr("Selection") if selected else "",
             [
-                MenuEntry(translate("Transcript", "&Copy"), self.copy if selected else None, _COPY_KEY),
-                MenuEntry(translate("Transcript", "Copy as &Markdown"), copy_markdown),
-                MenuEntry(translate("Transcript", "Select &all"), self._select_all if row else None, _SELECT_ALL_KEY),
+                MenuEntry(tr("&Copy"), self.copy if selected else None, _COPY_KEY),
+                MenuEntry(tr("Copy as &Markdown"), copy_markdown),
+                MenuEntry(tr("Select &all"), self._select_all if row else None, _SELECT_ALL_KEY),
             ],
         )
         if row:
             commands = self._commands(row)
             yield self._message_section(row, [command for command in commands if not command.is_destructive])
-            words = translate("Transcript", "Fi&nd in conversation")
-            yield MenuSection("", [MenuEntry(words, self._find, _FIND_KEY)])
+            yield MenuSection("", [MenuEntry(tr("Fi&nd in conversation"), self._find, _FIND_KEY)])
             if destructive := [command for command in commands if command.is_destructive]:
                 yield MenuSection("", list(self._command_entries(destructive, row)))
 
@@ -289,7 +288,7 @@ class ContextMenu:
 
     def confirm_copy(self) -> None:
         """Show that something was copied, where its button cannot show that."""
-        self.show_message(QCoreApplication.translate("Transcript", "Copied."), _CONFIRMATION_MS)
+        self.show_message(tr("Copied."), _CONFIRMATION_MS)
 
     def _first_row(self, last: int) -> int:
         first = last
@@ -308,7 +307,7 @@ class ContextMenu:
         self._newest_copier().copy_markdown("\n\n".join(texts))
 
     def _message_section(self, row: Row, commands: Sequence[MessageCommand]) -> MenuSection:
-        translate, copier = QCoreApplication.translate, self._newest_copier
+        copier = self._newest_copier
         # Reasoning and calls are copied by themselves only.
         copy = next((command for command in commands if command.name == copy_name() and row.is_copied), None)
         run, keys = (copy.run, copy.keys) if copy else (lambda: copier().copy_steps(row.extracts()), None)
@@ -316,9 +315,9 @@ class ContextMenu:
             row.label,
             [
                 *self._command_entries(commands, row),
-                MenuEntry(translate("Transcript", "Copy m&essage"), run, keys),
-                MenuEntry(translate("Transcript", "Copy message as Mar&kdown"), partial(self._copy_markdown, row)),
-                MenuEntry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
+                MenuEntry(tr("Copy m&essage"), run, keys),
+                MenuEntry(tr("Copy message as Mar&kdown"), partial(self._copy_markdown, row)),
+                MenuEntry(tr("Copy con&versation as Markdown"), self.copy_all),
                 *self._link_entries(row.item.message_id),
                 *map(_entry_for, row.actions()),
             ],
@@ -326,38 +325,35 @@ class ContextMenu:
 
     def _link_entries(self, message_id: str) -> list[MenuEntry]:
         link = self.message_link(message_id)
-        words = QCoreApplication.translate("Transcript", "Copy link to t&his message")
-        return [MenuEntry(words, lambda: self._newest_copier().copy(link))] if link else []
+        return [MenuEntry(tr("Copy link to t&his message"), lambda: self._newest_copier().copy(link))] if link else []
 
     def _link_sections(self, hit: Hit) -> Iterator[MenuSection]:
-        translate, link = QCoreApplication.translate, hit.link
+        link = hit.link
         follow = partial(self._links.follow, link, hit.row)
         if target := safe_target(link):
-            title = translate("Transcript", "Link to {0}").format(link_tooltip(target))
-            copy = MenuEntry(translate("Transcript", "Copy &link"), lambda: self._newest_copier().copy(target))
-            yield MenuSection(title, [MenuEntry(translate("Transcript", "&Open link"), follow), copy])
+            title = tr("Link to {0}").format(link_tooltip(target))
+            copy = MenuEntry(tr("Copy &link"), lambda: self._newest_copier().copy(target))
+            yield MenuSection(title, [MenuEntry(tr("&Open link"), follow), copy])
         elif link:
-            back, forth = translate("Transcript", "&Back to the text"), translate("Transcript", "&Go to footnote")
-            words = back if link.startswith(BACK_TARGET) else forth
-            yield MenuSection(translate("Transcript", "Footnote"), [MenuEntry(words, follow)])
+            words = tr("&Back to the text") if link.startswith(BACK_TARGET) else tr("&Go to footnote")
+            yield MenuSection(tr("Footnote"), [MenuEntry(words, follow)])
 
     def _block_sections(self, hit: Hit) -> Iterator[MenuSection]:
         entries = [_entry_for(action) for action in hit.block.actions(hit.point)]
         if isinstance(hit.block, TableBlock):
             entries += self._table_entries(hit)
         elif isinstance(hit.block, MathBlock):
-            words, text = QCoreApplication.translate("Transcript", "Copy &formula as LaTeX"), hit.block.text
+            words, text = tr("Copy &formula as LaTeX"), hit.block.text
             entries.append(MenuEntry(words, lambda: self._newest_copier().copy(text)))
         elif isinstance(hit.block, RemoteImageBlock | ThumbnailsBlock):
             picture = hit.block.image_at(hit.point)
             if picture is not None:
-                words = QCoreApplication.translate("Transcript", "Copy &image")
-                entries.append(MenuEntry(words, partial(self._copy_image, picture)))
+                entries.append(MenuEntry(tr("Copy &image"), partial(self._copy_image, picture)))
         if entries:
             yield MenuSection(_block_name(hit.block), entries)
 
     def _table_entries(self, hit: Hit) -> list[MenuEntry]:
-        blocks, translate = self._viewport.rows.row(hit.row).blocks, QCoreApplication.translate
+        blocks = self._viewport.rows.row(hit.row).blocks
 
         def copy_markdown() -> None:
             pieces = table_pieces_at(blocks, hit.block_index)
@@ -368,8 +364,8 @@ class ContextMenu:
             self._newest_copier().copy(table_to_csv([row for piece in pieces for row in piece.cell_texts()]))
 
         return [
-            MenuEntry(translate("Transcript", "Copy &table as Markdown"), copy_markdown),
-            MenuEntry(translate("Transcript", "Copy table as C&SV"), copy_csv),
+            MenuEntry(tr("Copy &table as Markdown"), copy_markdown),
+            MenuEntry(tr("Copy table as C&SV"), copy_csv),
         ]
 
     def _copy_image(self, picture: ViewableImage) -> None:
@@ -386,9 +382,7 @@ class ContextMenu:
         if not image.isNull():
             self._copier.copy_image(image)
             return
-        words = QCoreApplication.translate(
-            "Transcript", "This picture was not copied: it is damaged or too large. Open it to see the reason."
-        )
+        words = tr("This picture was not copied: it is damaged or too large. Open it to see the reason.")
         self.show_message(words, _FAILURE_MS)
 
     def show_message(self, words: str, duration_ms: int = _FAILURE_MS) -> None:
@@ -419,13 +413,12 @@ def _submenu_for(group: AlternativeGroup, message_id: str) -> MenuEntry:
 
 
 def _block_name(block: Block) -> str:
-    translate = QCoreApplication.translate
     if isinstance(block, CodeBlock):
         return block.label
     if isinstance(block, TableBlock):
-        return translate("Transcript", "Table")
+        return tr("Table")
     if isinstance(block, MathBlock):
-        return translate("Transcript", "Formula")
+        return tr("Formula")
     if isinstance(block, RemoteImageBlock | ThumbnailsBlock):
-        return translate("Transcript", "Image")
+        return tr("Image")
     return ""

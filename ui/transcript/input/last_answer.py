@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from PySide6.QtCore import QCoreApplication
-
 from desktop_agent.conversation.items import AnswerItem, PictureItem
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.input.context_menu import ContextMenu
 from ui.transcript.rows.message_actions import carrier_of
 from ui.transcript.rows.row import read_block
 from ui.transcript.viewport.viewport import RowViewport
+from ui.transcript.words import tr
 
 _SEARCHED_ITEMS = 200
 """Items from the end that are searched for code."""
@@ -39,7 +38,7 @@ class LastAnswer:
         items, index = self._viewport.rows.transcript, next(self._rows_of_answers(), None)
         carrier = None if index is None else carrier_of(items, index)
         if carrier is None:
-            self._menu.show_message(QCoreApplication.translate("Transcript", "There is no answer yet."))
+            self._menu.show_message(tr("There is no answer yet."))
         else:
             self._menu.copy_message(items[carrier].id)
 
@@ -47,7 +46,7 @@ class LastAnswer:
         """Copy the text of the last code block as its button does."""
         block = self._last_code_block()
         if block is None:
-            self._menu.show_message(QCoreApplication.translate("Transcript", "There is no code block yet."))
+            self._menu.show_message(tr("There is no code block yet."))
         else:
             self._viewport.rows.render_context.signals.code_copied.emit(block.text)
             self._menu.confirm_copy()

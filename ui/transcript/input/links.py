@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from PySide6.QtCore import QCoreApplication, QPoint
+from PySide6.QtCore import QPoint
 
 from desktop_agent.markdown.link_targets import safe_target
 from ui.transcript.blocks.table_block import TableBlock
@@ -17,6 +17,7 @@ from ui.transcript.rows.row import Row
 from ui.transcript.viewport.positions import scroll_to_text
 from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.viewport import RowViewport
+from ui.transcript.words import tr
 
 _MAX_TOOLTIP_LENGTH = 400
 """Characters of a footnote in a tooltip."""
@@ -53,7 +54,7 @@ class LinkNavigator:
             return ""
         link = hit.link
         if link.startswith(BACK_TARGET):
-            return QCoreApplication.translate("Transcript", "Back to the text")
+            return tr("Back to the text")
         if link.startswith(FOOTNOTE_TARGET):
             return self._footnote_text(self._viewport.rows.row(hit.row), link[len(FOOTNOTE_TARGET) :])
         return hit.block.tooltip_at(hit.point) or (link_tooltip(link) if link else "")

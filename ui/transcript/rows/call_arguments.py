@@ -6,12 +6,11 @@ from itertools import islice
 from pathlib import PurePath
 from typing import cast
 
-from PySide6.QtCore import QCoreApplication
-
 from desktop_agent.conversation.file_changes import FileChange, changed_file, file_changes
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Outcome
 from ui.style.text import one_line, replace_hidden, truncate
+from ui.transcript.words import tr
 
 MAX_SUMMARY_LENGTH = 110
 """Characters of the arguments on one line."""
@@ -31,7 +30,7 @@ def changes_summary(call: ToolCallItem, arguments: dict[str, object]) -> str:
         changes = file_changes(call.name, arguments, call.changed_lines)
     parts = [_change_summary(change, call) for change in changes if change is not None]
     if parts and call.changed_nothing:
-        parts.append(QCoreApplication.translate("Transcript", "nothing changed"))
+        parts.append(tr("nothing changed"))
     return truncate(one_line(" · ".join(parts), MAX_SUMMARY_LENGTH * 3), MAX_SUMMARY_LENGTH)
 
 
@@ -52,7 +51,7 @@ def todos_summary(name: str, arguments: dict[str, object]) -> str:
     todos = [cast("dict[str, object]", item) for item in cast("list[object]", items) if isinstance(item, dict)]
     done = sum(todo.get("state") == "done" for todo in todos)
     started = [str(todo.get("text", "")) for todo in todos if todo.get("state") == "started"]
-    words = QCoreApplication.translate("Transcript", "{0} of {1} done").format(done, len(todos))
+    words = tr("{0} of {1} done").format(done, len(todos))
     return truncate(one_line(" · ".join((words, *started[:1])), MAX_SUMMARY_LENGTH * 3), MAX_SUMMARY_LENGTH)
 
 

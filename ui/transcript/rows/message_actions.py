@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
-from PySide6.QtCore import QCoreApplication
-
 from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.items import AnswerItem, Item, NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
@@ -18,6 +16,7 @@ from ui.transcript.blocks.message_footer import MessageCommand, MessageFooter
 from ui.transcript.rows.notice_rows import remedy_label
 from ui.transcript.rows.render_context import MessageActions, RenderContext
 from ui.transcript.rows.row import Row
+from ui.transcript.words import tr
 
 _MAX_SUBJECT = 80
 """Characters of the message that assistive technology reads after the name of a button."""
@@ -131,12 +130,12 @@ def _versions_at(items: Transcript, index: int, actions: MessageActions) -> Vers
 
 def regenerate_with() -> str:
     """Return the name of the button that opens the menu of alternatives."""
-    return QCoreApplication.translate("Transcript", "Regenerate with…")
+    return tr("Regenerate with…")
 
 
 def copy_name() -> str:
     """Return the name of the button that copies the message."""
-    return QCoreApplication.translate("Transcript", "Copy")
+    return tr("Copy")
 
 
 class _Commands:
@@ -152,8 +151,7 @@ class _Commands:
         message, versions = self._message, self._message.versions
         version_parts: list[MessageCommand | str] = list(self._version_commands())
         if versions is not None:
-            words = QCoreApplication.translate("Transcript", "{0} of {1}")
-            version_parts.insert(1, words.format(versions.index + 1, len(versions.ids)))
+            version_parts.insert(1, tr("{0} of {1}").format(versions.index + 1, len(versions.ids)))
         if message.is_prompt:
             return MessageFooter(self._branch_commands(), [*self._message_commands(), *version_parts], message.subject)
         return MessageFooter([*version_parts, *self._message_commands()], self._branch_commands(), message.subject)
@@ -163,33 +161,29 @@ class _Commands:
         return [*self._message_commands(), *self._version_commands(), *self._branch_commands()]
 
     def _message_commands(self) -> Sequence[MessageCommand]:
-        translate, signals, message = QCoreApplication.translate, self._signals, self._message
+        signals, message = self._signals, self._message
         copy = partial(signals.copy_requested.emit, message.item_id)
         branch = partial(signals.branch_requested.emit, message.message_id)
         delete = partial(signals.delete_requested.emit, message.message_id)
         copying, branching, deleting = self._names(
-            (translate("Transcript", "Copy your message"), translate("Transcript", "Copy this answer")),
-            (translate("Transcript", "Branch from your message"), translate("Transcript", "Branch from this answer")),
-            (translate("Transcript", "Delete your message…"), translate("Transcript", "Delete this answer…")),
+            (tr("Copy your message"), tr("Copy this answer")),
+            (tr("Branch from your message"), tr("Branch from this answer")),
+            (tr("Delete your message…"), tr("Delete this answer…")),
         )
         commands = [
             MessageCommand(copy_name(), copy, "copy", "C", accessible_name=copying),
-            self._command(translate("Transcript", "Branch from here"), branching, branch, "branch", "B"),
-            replace(
-                self._command(translate("Transcript", "Delete…"), deleting, delete, "trash", "Del"), is_destructive=True
-            ),
+            self._command(tr("Branch from here"), branching, branch, "branch", "B"),
+            replace(self._command(tr("Delete…"), deleting, delete, "trash", "Del"), is_destructive=True),
         ]
         if message.is_prompt:
-            edit, editing = translate("Transcript", "Edit"), translate("Transcript", "Edit your message")
+            edit, editing = tr("Edit"), tr("Edit your message")
             run = partial(signals.edit_requested.emit, message.message_id)
             return [self._command(edit, editing, run, "pencil", "E"), *self._continue_commands(), *commands]
-        regenerate = translate("Transcript", "Regenerate")
         anew = partial(signals.regenerate_requested.emit, message.message_id)
         choose = partial(signals.alternatives_requested.emit, message.item_id)
-        choosing = translate("Transcript", "Regenerate this answer with…")
         commands[1:1] = [
-            self._command(regenerate, translate("Transcript", "Regenerate this answer"), anew, "refresh", "R"),
-            self._command(regenerate_with(), choosing, choose, "chevron-down", "Shift+R"),
+            self._command(tr("Regenerate"), tr("Regenerate this answer"), anew, "refresh", "R"),
+            self._command(regenerate_with(), tr("Regenerate this answer with…"), choose, "chevron-down", "Shift+R"),
             *self._continue_commands(),
         ]
         return commands
@@ -198,11 +192,9 @@ class _Commands:
         """Return what the button of the notice below the message does, if that offers to continue."""
         if self._message.offer is None:
             return []
-        translate, action = QCoreApplication.translate, self._message.offer[1]
+        action = self._message.offer[1]
         run = partial(self._signals.remedy_requested.emit, *self._message.offer)
-        (continuing,) = self._names(
-            (translate("Transcript", "Continue after your message"), translate("Transcript", "Continue this answer"))
-        )
+        (continuing,) = self._names((tr("Continue after your message"), tr("Continue this answer")))
         return [self._command(remedy_label(action), continuing, run, "play", "G")]
 
     def _names(self, *pairs: tuple[str, str]) -> Sequence[str]:
@@ -210,21 +202,15 @@ class _Commands:
         return [of_prompt if self._message.is_prompt else of_answer for of_prompt, of_answer in pairs]
 
     def _version_commands(self) -> Sequence[MessageCommand]:
-        versions, translate = self._message.versions, QCoreApplication.translate
+        versions = self._message.versions
         if versions is None:
             return []
-        first = translate("Transcript", "This is the first version.")
-        last = translate("Transcript", "This is the newest version.")
-        back, forth = translate("Transcript", "Previous version"), translate("Transcript", "Next version")
+        first = tr("This is the first version.")
+        last = tr("This is the newest version.")
+        back, forth = tr("Previous version"), tr("Next version")
         going_back, going_forth = self._names(
-            (
-                translate("Transcript", "Previous version of your message"),
-                translate("Transcript", "Previous version of this answer"),
-            ),
-            (
-                translate("Transcript", "Next version of your message"),
-                translate("Transcript", "Next version of this answer"),
-            ),
+            (tr("Previous version of your message"), tr("Previous version of this answer")),
+            (tr("Next version of your message"), tr("Next version of this answer")),
         )
         return [
             self._show_version((back, going_back), versions.neighbour(-1), "chevron-left", "Alt+Left", otherwise=first),
@@ -234,8 +220,7 @@ class _Commands:
         ]
 
     def _branch_commands(self) -> Sequence[MessageCommand]:
-        words = QCoreApplication.translate("Transcript", "Show what followed")
-        return [self._show_version((words, ""), id_) for id_ in self._message.following[-1:]]
+        return [self._show_version((tr("Show what followed"), ""), id_) for id_ in self._message.following[-1:]]
 
     def _show_version(
         self, names: tuple[str, str], message_id: str | None, icon: str = "", keys: str = "", otherwise: str = ""
@@ -264,5 +249,5 @@ class _Commands:
 def _refusal_of(actions: MessageActions | None) -> str:
     if actions is None:
         return ""
-    working = QCoreApplication.translate("Transcript", "The model is still working. Wait, or press Stop first.")
+    working = tr("The model is still working. Wait, or press Stop first.")
     return actions.refusal or (working if actions.is_working else "")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRect
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import AnswerItem, PictureItem, ThinkingItem, UserItem
@@ -25,6 +25,7 @@ from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import UNFOLDED_KEY, Row
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 
 class AnswerRow(Row):
@@ -39,7 +40,7 @@ class AnswerRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Assistant said")
+        return tr("Assistant said")
 
     @property
     def is_open(self) -> bool:
@@ -78,7 +79,7 @@ class AnswerRow(Row):
             opened = self.render_context.signals.link_activated.emit
             self.add(SourcesBlock(sources, opened, self._show_sources if is_folded else None), 14)
         if self._answer.interrupted:
-            self.add(TextBlock(Line(QCoreApplication.translate("Transcript", "Not finished")), SMALL, "muted"), 8)
+            self.add(TextBlock(Line(tr("Not finished")), SMALL, "muted"), 8)
 
     def _show_sources(self) -> None:
         self.render_context.choices.set(self.item.id, "sources", True)
@@ -102,7 +103,7 @@ class PictureRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Assistant said")
+        return tr("Assistant said")
 
     def build(self) -> None:
         for block in self.render_context.image_blocks((self._picture.image,), self.item.id):
@@ -128,7 +129,7 @@ class ThinkingRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Thinking")
+        return tr("Thinking")
 
     @property
     def is_open(self) -> bool:
@@ -169,13 +170,12 @@ class ThinkingRow(Row):
     def _header(self) -> Header:
         seconds = self._thinking.seconds
         if not self._thinking.finished:
-            title = QCoreApplication.translate("Transcript", "Thinking…")
+            title = tr("Thinking…")
         elif seconds is None:
-            title = QCoreApplication.translate("Transcript", "Thought")
+            title = tr("Thought")
         else:
-            title = QCoreApplication.translate("Transcript", "Thought for {0}").format(duration_text(seconds))
-        control = QCoreApplication.translate("Transcript", "Show thinking")
-        return Header(title, icon="thought", is_open=self.unfolded, control=control)
+            title = tr("Thought for {0}").format(duration_text(seconds))
+        return Header(title, icon="thought", is_open=self.unfolded, control=tr("Show thinking"))
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         top = self.stack.above + style.px(30)
@@ -194,8 +194,8 @@ def duration_text(seconds: float) -> str:
     """Return how long something took, in whole seconds."""
     minutes, rest = divmod(max(1, round(seconds)), 60)
     if not minutes:
-        return QCoreApplication.translate("Transcript", "{0} s").format(rest)
-    return QCoreApplication.translate("Transcript", "{0} min {1} s").format(minutes, rest)
+        return tr("{0} s").format(rest)
+    return tr("{0} min {1} s").format(minutes, rest)
 
 
 _GAP_BELOW_EDITOR = 16
@@ -248,7 +248,7 @@ class UserRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "You said")
+        return tr("You said")
 
     def build(self) -> None:
         """Put the images above the text, as most messengers do."""
@@ -295,7 +295,7 @@ class UserRow(Row):
     def _attached_header(attached: AttachedText, *, is_open: bool) -> Header:
         title, text = show_hidden(attached.title), attached.text
         size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        control = QCoreApplication.translate("Transcript", "Show “{0}”").format(title)
+        control = tr("Show “{0}”").format(title)
         return Header(f"{title} · {format_bytes(size)}", "document", "text", is_open=is_open, control=control)
 
     def restore_footer(self) -> None:
@@ -305,7 +305,7 @@ class UserRow(Row):
 
     def actions(self) -> Sequence[MenuAction]:
         """Offer to undo the changes since this message."""
-        words = QCoreApplication.translate("Transcript", "Undo all changes since this message…")
+        words = tr("Undo all changes since this message…")
         return (MenuAction(words, partial(self.render_context.signals.undo_since_requested.emit, self.item.id)),)
 
     def set_width(self, width: int) -> None:

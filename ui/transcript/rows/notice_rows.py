@@ -3,7 +3,7 @@
 import json
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRectF
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
@@ -19,6 +19,7 @@ from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 
 class NoticeRow(Row):
@@ -38,8 +39,8 @@ class NoticeRow(Row):
     def label(self) -> str:
         """The accessible name."""
         if self._notice.level == "error":
-            return QCoreApplication.translate("Transcript", "Error")
-        return QCoreApplication.translate("Transcript", "Notice")
+            return tr("Error")
+        return tr("Notice")
 
     def _is_unfolded_by_default(self) -> bool:
         return False
@@ -48,7 +49,7 @@ class NoticeRow(Row):
         notice = self._notice
         self.add(TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text"))
         # In one block: after another failure the block of the buttons keeps its number, and Retry the focus.
-        failures = QCoreApplication.translate("Transcript", "Failed {0} times.").format(notice.times)
+        failures = tr("Failed {0} times.").format(notice.times)
         remedy = translate_sentence(notice.remedy) if notice.remedy else ""
         if words := join_sentences((failures if notice.times > 1 else "", remedy)):
             self.add(TextBlock(Line(words), SMALL, "muted"), 2, is_fixed=False)
@@ -58,11 +59,9 @@ class NoticeRow(Row):
             buttons.append(Button(label, partial(signals.remedy_requested.emit, notice.id, notice.action)))
         # Changes of a single call are redone on its card.
         if notice.can_be_redone and not self._is_of_one_call():
-            words = QCoreApplication.translate("Transcript", "Redo")
-            buttons.append(Button(words, partial(signals.redo_requested.emit, notice.id)))
+            buttons.append(Button(tr("Redo"), partial(signals.redo_requested.emit, notice.id)))
         if notice.detail:
-            words = QCoreApplication.translate("Transcript", "Copy details")
-            buttons.append(Button(words, partial(signals.details_copied.emit, notice.detail)))
+            buttons.append(Button(tr("Copy details"), partial(signals.details_copied.emit, notice.detail)))
         if buttons:
             self.add(ButtonRowBlock(buttons), 10, is_fixed=False)
         if notice.folded:
@@ -74,9 +73,7 @@ class NoticeRow(Row):
         return len(redos) == 1 or any(redos <= call.redos.keys() for call in calls)
 
     def _add_folded(self) -> None:
-        words = QCoreApplication.translate("Transcript", "Show details")
-        title = QCoreApplication.translate("Transcript", "Details")
-        self.add(HeaderBlock(Header(title, is_open=self.unfolded, control=words), self._toggle), 2)
+        self.add(HeaderBlock(Header(tr("Details"), is_open=self.unfolded, control=tr("Show details")), self._toggle), 2)
         if self.unfolded:
             text = "\n".join(map(translated, self._notice.folded))
             MarkdownBody(self, len(self.blocks), "muted", SMALL).show(text, finished=True)
@@ -95,13 +92,12 @@ class NoticeRow(Row):
 
 def remedy_label(action: RemedyAction) -> str:
     """Return the label of the button in the current language, or "" where there is none."""
-    translate = QCoreApplication.translate
     labels = {
-        RemedyAction.RETRY: translate("Transcript", "Retry"),
-        RemedyAction.OPEN_SETTINGS: translate("Transcript", "Open settings"),
-        RemedyAction.CONTINUE: translate("Transcript", "Continue"),
-        RemedyAction.GO_ON: translate("Transcript", "Ask anyway"),
-        RemedyAction.CHOOSE_MODEL: translate("Transcript", "Choose model"),
+        RemedyAction.RETRY: tr("Retry"),
+        RemedyAction.OPEN_SETTINGS: tr("Open settings"),
+        RemedyAction.CONTINUE: tr("Continue"),
+        RemedyAction.GO_ON: tr("Ask anyway"),
+        RemedyAction.CHOOSE_MODEL: tr("Choose model"),
     }
     return labels.get(action, "")
 
@@ -115,14 +111,11 @@ class UnknownRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Unknown content")
+        return tr("Unknown content")
 
     def build(self) -> None:
         text = json.dumps(self._unknown.raw, ensure_ascii=False, indent=2, default=str)
-        words = QCoreApplication.translate(
-            "Transcript", "This version cannot show this content. It is saved unchanged."
-        )
-        self.add(TextBlock(Line(words), SMALL, "muted"))
+        self.add(TextBlock(Line(tr("This version cannot show this content. It is saved unchanged.")), SMALL, "muted"))
         self.add(CodeBlock(text, "json", self.render_context.code_callbacks(self.item.id, "wrap")), 6)
 
 
@@ -143,7 +136,7 @@ class ServerStepRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Server step: {0}").format(self._title)
+        return tr("Server step: {0}").format(self._title)
 
     @property
     def _title(self) -> str:
@@ -155,12 +148,12 @@ class ServerStepRow(Row):
     def build(self) -> None:
         """Make all blocks: the item never changes."""
         text = self._step.text.strip()
-        title = self._title or QCoreApplication.translate("Transcript", "Server step")
+        title = self._title or tr("Server step")
         short = one_line(text, MAX_SUMMARY_LENGTH * 3)
         if len(short) <= MAX_SUMMARY_LENGTH and len(text) <= MAX_SUMMARY_LENGTH * 3:
             self.add(HeaderBlock(Header(title, icon="globe")))
         else:
-            control = QCoreApplication.translate("Transcript", "Show details")
+            control = tr("Show details")
             self.add(HeaderBlock(Header(title, icon="globe", is_open=self.unfolded, control=control), self._toggle))
             short = short[: MAX_SUMMARY_LENGTH - 1] + "…"
         if text and self.unfolded:

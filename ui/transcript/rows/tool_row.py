@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
 
-from PySide6.QtCore import QCoreApplication, QRectF
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.file_changes import FileChange, file_changes
@@ -40,6 +40,7 @@ from ui.transcript.rows.call_arguments import (
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 _MAX_NAME_LENGTH = 200
 _ASK_TOOL = "ask_user"
@@ -55,16 +56,16 @@ def call_header(call: ToolCallItem, since: float | None, *, unfolded: bool) -> H
     if call.state is not CallState.ENDED:
         word, icon, color = _running_states()[CallState.WAITING if is_waiting_for_answer(call) else call.state]
         if since is not None and (passed := int(monotonic() - since)) >= _TIME_SHOWN_AFTER:
-            word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, passed)
+            word = tr("{0} · {1} s").format(word, passed)
     elif call.is_undone:
         # Not the icon of the button beside it.
-        word, icon, color = QCoreApplication.translate("Transcript", "Undone"), "check", "muted"
+        word, icon, color = tr("Undone"), "check", "muted"
     else:
         word, icon, color = _outcomes()[call.outcome or Outcome.UNKNOWN]
         if call.seconds is not None and call.seconds >= 0.95:
-            word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
+            word = tr("{0} · {1} s").format(word, f"{call.seconds:.0f}")
     return Header(
-        one_line(tool_title(call.name), _MAX_NAME_LENGTH) or QCoreApplication.translate("Transcript", "tool"),
+        one_line(tool_title(call.name), _MAX_NAME_LENGTH) or tr("tool"),
         icon=tool_icon(call.name),
         strong=True,
         color="text",
@@ -72,7 +73,7 @@ def call_header(call: ToolCallItem, since: float | None, *, unfolded: bool) -> H
         state_icon=icon,
         state_color=color,
         is_open=unfolded,
-        control=QCoreApplication.translate("Transcript", "Show details"),
+        control=tr("Show details"),
         action=_undo_label(call),
         action_icon="undo" if call.can_be_undone else "redo",
     )
@@ -85,32 +86,30 @@ def is_waiting_for_answer(call: ToolCallItem) -> bool:
 
 def _undo_label(call: ToolCallItem) -> str:
     if call.can_be_undone:
-        return QCoreApplication.translate("Transcript", "Undo")
-    return QCoreApplication.translate("Transcript", "Redo") if call.can_be_redone else ""
+        return tr("Undo")
+    return tr("Redo") if call.can_be_redone else ""
 
 
 # Word, icon and colour: many people cannot tell the state by its colour alone.
 def _running_states() -> dict[CallState, tuple[str, str, str]]:
-    translate = QCoreApplication.translate
     return {
-        CallState.WRITING: (translate("Transcript", "Writing"), "pencil", "muted"),
-        CallState.PENDING: (translate("Transcript", "Pending"), "more", "muted"),
-        CallState.WAITING: (translate("Transcript", "Waiting for you"), "eye", "warning"),
-        CallState.RUNNING: (translate("Transcript", "Running"), "play", "accent"),
+        CallState.WRITING: (tr("Writing"), "pencil", "muted"),
+        CallState.PENDING: (tr("Pending"), "more", "muted"),
+        CallState.WAITING: (tr("Waiting for you"), "eye", "warning"),
+        CallState.RUNNING: (tr("Running"), "play", "accent"),
     }
 
 
 def _outcomes() -> dict[Outcome, tuple[str, str, str]]:
-    translate = QCoreApplication.translate
     return {
         # Success is not highlighted.
-        Outcome.SUCCEEDED: (translate("Transcript", "Done"), "check", "muted"),
-        Outcome.FAILED: (translate("Transcript", "Failed"), "error", "danger"),
-        Outcome.DENIED: (translate("Transcript", "Denied"), "close", "danger"),
-        Outcome.CANCELLED: (translate("Transcript", "Cancelled"), "stop", "muted"),
-        Outcome.TIMED_OUT: (translate("Transcript", "Timed out"), "warning", "warning"),
-        Outcome.LIMIT: (translate("Transcript", "Limit reached"), "warning", "warning"),
-        Outcome.UNKNOWN: (translate("Transcript", "Unknown"), "info", "warning"),
+        Outcome.SUCCEEDED: (tr("Done"), "check", "muted"),
+        Outcome.FAILED: (tr("Failed"), "error", "danger"),
+        Outcome.DENIED: (tr("Denied"), "close", "danger"),
+        Outcome.CANCELLED: (tr("Cancelled"), "stop", "muted"),
+        Outcome.TIMED_OUT: (tr("Timed out"), "warning", "warning"),
+        Outcome.LIMIT: (tr("Limit reached"), "warning", "warning"),
+        Outcome.UNKNOWN: (tr("Unknown"), "info", "warning"),
     }
 
 
@@ -153,9 +152,7 @@ class ToolRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(
-            one_line(tool_title(self._call.name), _MAX_NAME_LENGTH)
-        )
+        return tr("Tool call: {0}").format(one_line(tool_title(self._call.name), _MAX_NAME_LENGTH))
 
     @property
     def is_open(self) -> bool:
@@ -177,8 +174,7 @@ class ToolRow(Row):
             self.add(block, 2 if isinstance(block, TextBlock) else 8, is_fixed=False)
         if self._call.state is CallState.WAITING and self._call.approval_id:
             review = partial(self.render_context.signals.approval_requested.emit, self._call.approval_id)
-            words = QCoreApplication.translate("Transcript", "Review")
-            self.add(ButtonRowBlock([Button(words, review, primary=True)], head.title), 8, is_fixed=False)
+            self.add(ButtonRowBlock([Button(tr("Review"), review, primary=True)], head.title), 8, is_fixed=False)
 
     def refresh(self, what: str) -> int:
         """Show new output in its block; any other change makes the card anew."""
@@ -210,9 +206,9 @@ class ToolRow(Row):
         """Offer to undo or redo the call, where that is possible."""
         actions: list[MenuAction] = []
         if self._call.can_be_undone:
-            actions.append(MenuAction(QCoreApplication.translate("Transcript", "Undo this call"), self._undo))
+            actions.append(MenuAction(tr("Undo this call"), self._undo))
         if self._call.can_be_redone:
-            actions.append(MenuAction(QCoreApplication.translate("Transcript", "Redo this call"), self._redo))
+            actions.append(MenuAction(tr("Redo this call"), self._redo))
         return actions
 
     @property
@@ -229,13 +225,12 @@ class ToolRow(Row):
         if not self.unfolded:
             summary = self._summary(arguments)
             if call.effective_input is not None and summary:
-                summary = QCoreApplication.translate("Transcript", "edited") + f" · {summary}"
+                summary = tr("edited") + f" · {summary}"
             return [CallSummaryBlock(summary)] if summary else []
         if not is_large(arguments):
             return self._argument_blocks(arguments)
         make = partial(self._json_block, arguments)
-        words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
-        return [self._large_block("arguments", arguments, make) or CallSummaryBlock(words)]
+        return [self._large_block("arguments", arguments, make) or CallSummaryBlock(tr("Preparing the arguments…"))]
 
     def _summary(self, arguments: dict[str, object]) -> str:
         """Return on one line what the call changes, or its arguments."""
@@ -249,15 +244,15 @@ class ToolRow(Row):
         command = arguments.get("command") if self._call.name == _COMMAND_TOOL else None
         if not isinstance(command, str):
             return [self._json_block(arguments)] if arguments else []
-        title = QCoreApplication.translate("Transcript", "command")
+        title = tr("command")
         block = CodeBlock(show_hidden(command), "sh", self._code_callbacks(title), title=title)
         others = {name: value for name, value in arguments.items() if name != "command"}
         return [block, self._json_block(others)] if others else [block]
 
     def _json_block(self, arguments: dict[str, object]) -> Block:
-        title = QCoreApplication.translate("Transcript", "arguments")
+        title = tr("arguments")
         if self._call.effective_input is not None:
-            title = QCoreApplication.translate("Transcript", "arguments, edited")
+            title = tr("arguments, edited")
         return CodeBlock(arguments_json(arguments), "json", self._code_callbacks(title), title=title)
 
     def _change_block(self, change: FileChange) -> Block:
@@ -269,7 +264,7 @@ class ToolRow(Row):
         call = self._call
         if not (call.steps and self.unfolded):
             return self._latest_output()
-        title = QCoreApplication.translate("Transcript", "steps")
+        title = tr("steps")
         steps = OutputBlock(*self._live_lines(), self._code_callbacks(title), title)
         return [steps, *(self._latest_output() if call.result else ())]
 
@@ -281,16 +276,15 @@ class ToolRow(Row):
                 return []
             if not self.unfolded:
                 return [OutputTailBlock(text, words)]
-            title = QCoreApplication.translate("Transcript", "output")
+            title = tr("output")
             return [OutputBlock(text, words, self._code_callbacks(title), title)]
         if not self.unfolded and call.outcome is Outcome.SUCCEEDED:
             return []
         if _is_large_result(call.result):
-            title = QCoreApplication.translate("Transcript", "result")
+            title = tr("result")
             whole = partial(_whole_block, call.result, self._code_callbacks(title), title)
             what, make = ("result", whole) if self.unfolded else ("tail", partial(_tail_block, call.result))
-            words = QCoreApplication.translate("Transcript", "Preparing the result…")
-            return [self._large_block(what, call.result, make) or CallSummaryBlock(words)]
+            return [self._large_block(what, call.result, make) or CallSummaryBlock(tr("Preparing the result…"))]
         text = _result_text(call.result).rstrip("\n")
         if not text.strip():
             return []
@@ -328,7 +322,7 @@ class ToolRow(Row):
 
         Long output is parsed a moment later.
         """
-        title = QCoreApplication.translate("Transcript", "result")
+        title = tr("result")
         if self._call.name == _READ_TOOL and self._call.outcome is Outcome.SUCCEEDED:
             language = language_of_file(self._effective_arguments)
             return CodeBlock(strip_commands(text), language, self._code_callbacks(title), title=title)
@@ -363,7 +357,7 @@ class ToolRow(Row):
         result = _result_text(self._call.result, MAX_SPOKEN) if self._call.result else ""
         summary = self._summary(self._effective_arguments)
         if self._call.effective_input is not None and summary:
-            summary = QCoreApplication.translate("Transcript", "arguments, edited") + f": {summary}"
+            summary = tr("arguments, edited") + f": {summary}"
         parts = [f"{head.title}, {head.state}", summary, result]
         return "\n".join(part for part in parts if part)
 
@@ -386,14 +380,13 @@ def _result_text(result: ToolResult, max_length: int | None = None) -> str:
 def _addressed_to_person(result: ToolResult, text: str) -> str:
     """Return the text with the runtime's words about the person in their language, and addressed to them."""
     if result.outcome is Outcome.DENIED and text == DENIED_BY_PERSON:
-        return QCoreApplication.translate("Transcript", "You denied this call.")
+        return tr("You denied this call.")
     if result.outcome is Outcome.DENIED and text.startswith(DENIED_SAYING):
-        words = QCoreApplication.translate("Transcript", "You denied this call and said: {0}")
-        return words.format(text.removeprefix(DENIED_SAYING))
+        return tr("You denied this call and said: {0}").format(text.removeprefix(DENIED_SAYING))
     if result.ran_with is None or not text.startswith(EDITED_BY_PERSON):
         return text
     # The card itself shows the new arguments.
-    words = QCoreApplication.translate("Transcript", "You changed the arguments of this call before it ran.")
+    words = tr("You changed the arguments of this call before it ran.")
     _, gap, answer = text.partition("\n\n")
     return f"{words}{gap}{answer}"
 

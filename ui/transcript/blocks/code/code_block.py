@@ -9,7 +9,7 @@ from functools import cache, partial
 from time import monotonic
 from typing import TypeVar
 
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt
 
 from resources import resource_path
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, MenuAction, PaintContext, TextRange
@@ -19,6 +19,7 @@ from ui.transcript.blocks.code.highlighter_protocol import MAX_TEXT_LENGTH, High
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.serializer import code_html, code_markdown
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 RequestHighlight = Callable[[str, str, Callable[[HighlightSlice], None]], None]
 """Requests the highlighting of a text in a language; the callback gets it in slices, now or later."""
@@ -212,8 +213,8 @@ class CodeBlock(Block):
         """The name for people: with the title, or the language."""
         words = self._title or self.language
         if not words:
-            return QCoreApplication.translate("Transcript", "Code")
-        return QCoreApplication.translate("Transcript", "Code: {0}").format(words)
+            return tr("Code")
+        return tr("Code: {0}").format(words)
 
     def append(self, text: str) -> None:
         """Append text."""
@@ -265,18 +266,16 @@ class CodeBlock(Block):
         self.is_laid_out = False
 
     def _header_buttons(self) -> list[Button]:
-        translate = QCoreApplication.translate
         is_copied = self._copied_at is not None
-        copy = translate("Transcript", "Copied") if is_copied else translate("Transcript", "Copy")
-        wrap = translate("Transcript", "No wrap") if self._lines.wraps else translate("Transcript", "Wrap")
+        copy = tr("Copied") if is_copied else tr("Copy")
+        wrap = tr("No wrap") if self._lines.wraps else tr("Wrap")
         buttons = [
-            Button(copy, self._copy, translate("Transcript", "Copy code"), "check" if is_copied else "copy"),
-            Button(wrap, self._toggle_wrap, translate("Transcript", "Wrap lines"), priority=0),
+            Button(copy, self._copy, tr("Copy code"), "check" if is_copied else "copy"),
+            Button(wrap, self._toggle_wrap, tr("Wrap lines"), priority=0),
         ]
         if save := self._callbacks.save:
-            name, words = translate("Transcript", "Save code as…"), translate("Transcript", "Save as…")
-            suggested = partial(suggest_file_name, self.language, self._title)
-            buttons.append(Button(words, lambda: save(suggested(), self.text), name, priority=1))
+            name, suggested = tr("Save code as…"), partial(suggest_file_name, self.language, self._title)
+            buttons.append(Button(tr("Save as…"), lambda: save(suggested(), self.text), name, priority=1))
         return buttons
 
     def _copy(self) -> None:
@@ -324,7 +323,7 @@ class CodeBlock(Block):
         box, style = QRectF(0.5, 0.5, self._width - 1, height - 1), context.style
         style.paint_box(context.painter, box, 8, "code_background", "border")
         if context.clip.top() < style.px(34):
-            title = self._title or self.language or QCoreApplication.translate("Transcript", "text")
+            title = self._title or self.language or tr("text")
             self._buttons.paint(context, self._pad, title)
 
     def controls(self) -> Sequence[Control]:
@@ -335,9 +334,8 @@ class CodeBlock(Block):
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
         del point
-        words = QCoreApplication.translate("Transcript", "Copy code")
         others = self._header_buttons()[1:]
-        return [MenuAction(words, self._copy), *(MenuAction(button.text, button.press) for button in others)]
+        return [MenuAction(tr("Copy code"), self._copy), *(MenuAction(button.text, button.press) for button in others)]
 
     @property
     def text(self) -> str:

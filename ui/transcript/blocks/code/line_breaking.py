@@ -9,13 +9,14 @@ from itertools import accumulate, groupby
 from math import ceil
 from time import perf_counter
 
-from PySide6.QtCore import QCoreApplication, QLocale
+from PySide6.QtCore import QLocale
 from PySide6.QtGui import QFont, QFontMetricsF
 
 from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS, find_deceptive
 from ui.style.text import code_point_text
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 _MAY_HIDE = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
 
@@ -129,7 +130,7 @@ def _label(code: str, start: int, end: int) -> str:
 
 def _join_labels(labels: list[str], count: int, *, has_more: bool) -> str:
     names = " ".join([*(label[1:-1] for label in labels), *(["…"] if has_more else [])])
-    return QCoreApplication.translate("Transcript", "⟨{0} × {1}⟩").format(names, QLocale().toString(count))
+    return tr("⟨{0} × {1}⟩").format(names, QLocale().toString(count))
 
 
 MAX_PIECE_LENGTH = 1000

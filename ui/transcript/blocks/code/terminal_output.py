@@ -4,7 +4,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QCoreApplication, QRect, Qt
+from PySide6.QtCore import QRect, Qt
 
 from ui.transcript.blocks.block import Block, PaintContext
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
@@ -12,6 +12,7 @@ from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.code.highlighter_protocol import StyledWord
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import BOLD, RenderStyle
+from ui.transcript.words import tr
 
 
 class OutputBlock(CodeBlock):
@@ -278,7 +279,7 @@ def _cut(line: _Line) -> _Line:
     if len(line.text) <= MAX_LINE_LENGTH:
         return line
     # Without a number, because it would change in every frame of a growing line.
-    notice = list(QCoreApplication.translate("Transcript", "… (this line is too long and was cut)"))
+    notice = list(tr("… (this line is too long and was cut)"))
     return _Line(line.longest, line.text[:MAX_LINE_LENGTH] + notice, line.ink[:MAX_LINE_LENGTH] + [""] * len(notice))
 
 

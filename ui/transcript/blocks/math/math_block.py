@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF, QPainter
 
 from desktop_agent.markdown.latex import MAX_LATEX_LENGTH, FormulaError
@@ -32,6 +32,7 @@ from ui.transcript.markdown.inline import LINE_BREAK, Line, Span, SpanStyle, sli
 from ui.transcript.markdown.serializer import math_html, math_markdown
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
+from ui.transcript.words import tr
 
 # The x-height of the font for formulas, in em.
 _X_HEIGHT = 0.467
@@ -55,26 +56,18 @@ def formula_em(font: QFont, style: RenderStyle) -> float:
 def formula_error_sentence(error: FormulaError) -> str:
     """Return the sentence for an error."""
     sentences = {
-        "long": QCoreApplication.translate("Transcript", "This formula is too long to be drawn."),
-        "deep": QCoreApplication.translate("Transcript", "This formula is nested too deeply to be drawn."),
-        "slow": QCoreApplication.translate("Transcript", "This formula takes too long to be drawn."),
-        "large": QCoreApplication.translate("Transcript", "This formula is too large to be drawn."),
-        "wide": QCoreApplication.translate("Transcript", "This formula is too wide for its line."),
-        "empty": QCoreApplication.translate("Transcript", "This formula is empty."),
-        "unknown": QCoreApplication.translate("Transcript", "This formula cannot be drawn: {0} is not known."),
-        "letter": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: it contains the character {0}."
-        ),
-        "twice": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: two superscripts or two subscripts follow each other."
-        ),
-        "unclosed": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: a bracket or a block is opened but not closed, or the reverse."
-        ),
-        "missing": QCoreApplication.translate(
-            "Transcript", "This formula cannot be drawn: something in it is missing."
-        ),
-        "other": QCoreApplication.translate("Transcript", "This formula cannot be drawn."),
+        "long": tr("This formula is too long to be drawn."),
+        "deep": tr("This formula is nested too deeply to be drawn."),
+        "slow": tr("This formula takes too long to be drawn."),
+        "large": tr("This formula is too large to be drawn."),
+        "wide": tr("This formula is too wide for its line."),
+        "empty": tr("This formula is empty."),
+        "unknown": tr("This formula cannot be drawn: {0} is not known."),
+        "letter": tr("This formula cannot be drawn: it contains the character {0}."),
+        "twice": tr("This formula cannot be drawn: two superscripts or two subscripts follow each other."),
+        "unclosed": tr("This formula cannot be drawn: a bracket or a block is opened but not closed, or the reverse."),
+        "missing": tr("This formula cannot be drawn: something in it is missing."),
+        "other": tr("This formula cannot be drawn."),
     }[error.cause]
     return sentences.format(show_hidden(error.detail))
 
@@ -209,7 +202,7 @@ class MathBlock(Block):
         return f"{_OPENING}{self.text}{_CLOSING}"
 
     def spoken_text(self) -> str:
-        return QCoreApplication.translate("Transcript", "Formula: {0}").format(self.text)
+        return tr("Formula: {0}").format(self.text)
 
     def markdown(self, start: int = 0, end: int = WHOLE_TEXT[1]) -> str:
         """Return the formula, or the selected part of its source."""
