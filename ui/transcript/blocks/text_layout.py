@@ -75,9 +75,7 @@ class _DrawSource:
 
 
 FormatRanges = list[QTextLayout.FormatRange]
-_LEFT = Qt.AlignmentFlag.AlignLeft
-_AUTO = Qt.LayoutDirection.LayoutDirectionAuto
-_WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+_LEFT, _CENTER, _RIGHT = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight
 _RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
@@ -92,37 +90,18 @@ _PLACEHOLDER = "\u00a0"
 _SPECIAL = SpanStyle.MATH | SpanStyle.FOOTNOTE | SpanStyle.HIDDEN | SpanStyle.NOTE
 
 
-def _options() -> dict[Qt.AlignmentFlag, QTextOption]:
-    options: dict[Qt.AlignmentFlag, QTextOption] = {}
-    for align in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight):
-        option = QTextOption(align)
-        option.setTextDirection(_AUTO)
-        option.setWrapMode(_WORDS)
-        options[align] = option
-    return options
+def _option(align: Qt.AlignmentFlag) -> QTextOption:
+    option = QTextOption(align)
+    option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    return option
 
 
-_OPTIONS = _options()
+_OPTIONS = {align: _option(align) for align in (_LEFT, _CENTER, _RIGHT)}
 
 
 class TextLayout:
     """A laid-out line of text. Offsets are UTF-16 units of the line. Formulas are among its objects."""
-
-    __slots__ = (
-        "_chips",
-        "_end_room",
-        "_is_bidirectional",
-        "_layout",
-        "height",
-        "is_right_to_left",
-        "length",
-        "line",
-        "objects",
-        "plain_length",
-        "starts",
-        "tops",
-        "width",
-    )
 
     def __init__(
         self,
@@ -132,7 +111,7 @@ class TextLayout:
         width: float,
         step: int,
         *,
-        align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+        align: Qt.AlignmentFlag = _LEFT,
         objects: InlineObjects | None = None,
     ) -> None:
         self.line = line
@@ -148,7 +127,7 @@ class TextLayout:
         layout = self._layout = QTextLayout(text, font)
         self.is_right_to_left = not line.text.isascii() and is_right_to_left(line.text)
         if self.is_right_to_left and align == _LEFT:
-            align = Qt.AlignmentFlag.AlignRight
+            align = _RIGHT
         layout.setTextOption(_OPTIONS[align])
         layout.setCacheEnabled(True)
         self._end_room = _CHIP_PADDING

@@ -15,7 +15,7 @@ from ui.transcript.blocks.text_block import RuleBlock, TextBlock
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.block_factory import LazySection
-from ui.transcript.rows.render_context import RenderContext, ViewChoices
+from ui.transcript.rows.render_context import ViewChoices
 from ui.transcript.rows.row import UNFOLDED_KEY, Row, RowSelection
 from ui.transcript.rows.row_factory import make_row
 from ui.transcript.viewport.row_list import RowList
@@ -49,11 +49,6 @@ class TextRun:
     def _position_of(self, offset: int) -> tuple[int, int]:
         number = bisect_right(self.starts, offset) - 1 if len(self.starts) > 1 else 0
         return self.first + number, offset - self.starts[number]
-
-
-def make_unfolded_row(item: Item, render_context: RenderContext) -> Row:
-    """Make a row with everything unfolded, for its text only: it has no width."""
-    return make_row(item, replace(render_context, choices=_AllUnfolded()), 0)
 
 
 def iter_text_runs(row: Row, first: int = 0) -> Iterator[TextRun]:
@@ -177,7 +172,8 @@ class SearchableTexts:
         elif cached is not None:
             yield from (text_run for text_run in cached if text_run.first >= first)
         else:
-            row = make_unfolded_row(item, self._rows.render_context)
+            # For its text only: it has no width.
+            row = make_row(item, replace(self._rows.render_context, choices=_AllUnfolded()), 0)
             if waits and row.is_preparing:
                 yield from self._wait_for(row)
             yield from self._read(row, first)

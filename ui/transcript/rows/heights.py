@@ -14,19 +14,6 @@ class Heights:
     In a new list all full chunks are one shared list, until a height in one of them changes.
     """
 
-    __slots__ = (
-        "_cached_first",
-        "_cached_tops",
-        "_chunks",
-        "_count",
-        "_default",
-        "_firsts",
-        "_shared_chunk",
-        "_sums",
-        "_tops",
-        "total",
-    )
-
     def __init__(self, count: int = 0, default: int = 0) -> None:
         self._default = default
         self._count, self.total = count, count * default
