@@ -55,6 +55,16 @@ def test_a_picture_arrives_later_and_is_then_there(tmp_path, workshop, qtbot):
     assert picture.toImage().pixelColor(5, 5) == QColor("#ff0000")
 
 
+def test_a_picture_that_several_wait_for_is_counted_once(tmp_path, workshop, qtbot):
+    thumbnails, calls = ThumbnailCache(NoPictures(tmp_path), workshop), []
+    source = stored(tmp_path, 400, 200)
+    # A block asks whenever it is painted.
+    for _ in range(5):
+        thumbnails.get(source, QSize(100, 50), lambda: calls.append(1))
+    qtbot.waitUntil(lambda: len(calls) == 5)
+    assert thumbnails._size == 100 * 50 * 4
+
+
 def test_a_missing_or_damaged_file_is_said_to_be_so(tmp_path, workshop, qtbot):
     thumbnails = ThumbnailCache(NoPictures(tmp_path), workshop)
     source = stored(tmp_path, 40, 20)

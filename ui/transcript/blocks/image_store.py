@@ -65,7 +65,9 @@ class ThumbnailCache:
         location = locate_image(source, self.pictures)
 
         def on_decoded(image: QImage) -> None:
-            self._cache_thumbnail(key, None if image.isNull() else QPixmap.fromImage(image))
+            # A block asks at every paint, and each of these calls comes here.
+            if key not in self._cache:
+                self._cache_thumbnail(key, None if image.isNull() else QPixmap.fromImage(image))
             then()
 
         self._job_queue.submit(("picture", *key), lambda: decode_image(location, size), on_decoded)
