@@ -31,8 +31,7 @@ def set_by_name(target: QObject, **values: str) -> None:
     """
     for name, value in values.items():
         if not target.setProperty(name, value):
-            message = f"{name}: {value}"
-            raise ValueError(message)
+            raise ValueError(f"{name}: {value}")
 
 
 def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel:

@@ -86,8 +86,7 @@ class CherryStudioReader(HistoryReader):
         topics = (object_of(topic) for topic in list_in(backup, "indexedDB", "topics"))
         topic = next((topic for topic in topics if topic.get("id") == conversation_id), None)
         if topic is None:
-            reason = "it is not in the newest backup"
-            raise NotReadable(reason)
+            raise NotReadable("it is not in the newest backup")
         messages = list_in(topic, "messages")
         ids = {block_id for message in messages for block_id in list_in(message, "blocks") if isinstance(block_id, str)}
         blocks = {text_in(block, "id"): object_of(block) for block in list_in(backup, "indexedDB", "message_blocks")}
@@ -101,8 +100,7 @@ class CherryStudioReader(HistoryReader):
         """Return the newest backup. Raises NotReadable."""
         path = self._newest_backup()
         if path is None:
-            reason = "there is no backup"
-            raise NotReadable(reason)
+            raise NotReadable("there is no backup")
         status = path.lstat()
         state = path, status.st_ino, status.st_size, status.st_mtime_ns
         if self._last is None or self._last[0] != state:
@@ -122,11 +120,9 @@ class CherryStudioReader(HistoryReader):
             EOFError,
             ValueError,
         ) as error:
-            reason = "the backup is damaged or of another kind"
-            raise NotReadable(reason) from error
+            raise NotReadable("the backup is damaged or of another kind") from error
         if len(data) > self._limits.document:
-            reason = "the backup is too large"
-            raise NotReadable(reason)
+            raise NotReadable("the backup is too large")
         return object_of(parse_json(data))
 
 

@@ -32,16 +32,14 @@ _SURROGATES = re.compile(
 def open_file(path: Path) -> BinaryIO:
     """Open an ordinary file. A link, a device, a pipe or a folder is refused. Raises NotReadable."""
     if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
-        reason = "it is a link"
-        raise NotReadable(reason)
+        raise NotReadable("it is a link")
     try:
         descriptor = os.open(path, _READ_ONLY)
     except (OSError, ValueError) as error:
         raise NotReadable(getattr(error, "strerror", None) or "it cannot be opened") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        reason = "it is no ordinary file"
-        raise NotReadable(reason)
+        raise NotReadable("it is no ordinary file")
     return os.fdopen(descriptor, "rb")
 
 
@@ -81,8 +79,7 @@ def locate(roots: Iterable[Path], conversation_id: str, suffixes: tuple[str, ...
     """Return the file that an id made by `file_id` names, and its root. No link is followed. Raises NotReadable."""
     parts = conversation_id.split("/")
     if any(part in {"", ".", ".."} or os.sep in part or ":" in part or "\0" in part for part in parts):
-        reason = "its id is no name of a file"
-        raise NotReadable(reason)
+        raise NotReadable("its id is no name of a file")
     for root in roots:
         folders = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts))]
         if any(folder.is_symlink() for folder in folders):
@@ -91,8 +88,7 @@ def locate(roots: Iterable[Path], conversation_id: str, suffixes: tuple[str, ...
             path = root.joinpath(*parts[:-1], parts[-1] + suffix)
             if os.path.lexists(path):
                 return path, root
-    reason = "it is not there any more"
-    raise NotReadable(reason)
+    raise NotReadable("it is not there any more")
 
 
 def file_id(root: Path, path: Path, suffix: str) -> str:
@@ -151,12 +147,10 @@ def read_document(path: Path, limits: Limits) -> Any:
     limits.pause()
     with open_file(path) as file:
         if os.fstat(file.fileno()).st_size > limits.document:
-            reason = "it is too large"
-            raise NotReadable(reason)
+            raise NotReadable("it is too large")
         value = parse_json(file.read(limits.document))
     if value is None:
-        reason = "it holds no JSON, or is nested too deep"
-        raise NotReadable(reason)
+        raise NotReadable("it holds no JSON, or is nested too deep")
     return value
 
 

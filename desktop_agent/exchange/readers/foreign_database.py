@@ -56,8 +56,7 @@ class ForeignDatabase:
                 self._pause()
                 self._remaining -= sum(len(value) for value in row if isinstance(value, str | bytes))
                 if self._remaining < 0:
-                    reason = "it is too large"
-                    raise NotReadable(reason)
+                    raise NotReadable("it is too large")
                 yield dict(zip(columns, row, strict=True))
 
     def _columns(self, table: str) -> set[str]:
@@ -75,8 +74,7 @@ def read_database(path: Path, limits: Limits, work: Callable[[ForeignDatabase], 
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if _stamps(path) == before:
                 words = _decode(error.object) if isinstance(error, UnicodeDecodeError) else str(error)
-                reason = f"its database is damaged ({words})"
-                raise NotReadable(reason) from None
+                raise NotReadable(f"its database is damaged ({words})") from None
             continue
         if _stamps(path) == before:
             return result
@@ -98,16 +96,14 @@ def _stamps(path: Path) -> _Stamps:
 def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
     with open_file(path) as file:
         if file.read(len(_HEADER)) != _HEADER:
-            reason = "it is no SQLite database"
-            raise NotReadable(reason)
+            raise NotReadable("it is no SQLite database")
     stamps = _stamps(path)
     if not any(stamp is not None and stamp[1] for stamp in stamps[1:]):
         with _connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", limits) as database:
             yield database
         return
     if sum(stamp[1] for stamp in stamps if stamp is not None) > limits.database_copy:
-        reason = "its program is running, and its database is too large to be copied"
-        raise NotReadable(reason)
+        raise NotReadable("its program is running, and its database is too large to be copied")
     if _shared.copies is not None:
         with _connect(f"{_shared.copies.copy_of(path, stamps, limits).as_uri()}?mode=rw", limits) as database:
             yield database

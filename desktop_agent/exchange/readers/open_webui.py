@@ -95,8 +95,7 @@ class OpenWebUiReader(HistoryReader):
                 chat = read_database(path, self._limits, lambda database: _read_chat(database, chat_id))
                 if chat is not None:
                     return chat
-        reason = "it is not there any more"
-        raise NotReadable(reason)
+        raise NotReadable("it is not there any more")
 
 
 def _overview(row: Row) -> Overview:

@@ -135,8 +135,7 @@ class OpencodeReader(HistoryReader):
                 session = read_database(location, self._limits, lambda database: _read_rows(database, session_id))
                 if session is not None:
                     return session
-        reason = "it is not there any more"
-        raise NotReadable(reason)
+        raise NotReadable("it is not there any more")
 
     def _read_files(self, session_id: str, report: ImportReport) -> tuple[Row, list[_Entry]]:
         storage, file_names = self._folder / "storage", {f"{session_id}.json"}
@@ -153,8 +152,7 @@ class OpencodeReader(HistoryReader):
                     else:
                         entries[file.parent.name].parts.append(value)
             return row, sorted(entries.values(), key=lambda entry: (_created(entry.info), entry.id))
-        reason = "it is not there any more"
-        raise NotReadable(reason)
+        raise NotReadable("it is not there any more")
 
     def _files_in(self, folder: Path, report: ImportReport) -> dict[Path, None]:
         """Return the files in a folder, by name. A link to a folder is not followed."""
