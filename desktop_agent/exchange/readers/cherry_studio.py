@@ -65,9 +65,7 @@ class CherryStudioReader(HistoryReader):
         ]
         return max(backups)[1] if backups else None
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
-        """Yield the topics with messages in the newest backup."""
-        self.report = ImportReport()
+    def _list(self) -> Iterator[FoundConversation]:
         try:
             backup = self._read_backup()
         except (NotReadable, OSError):

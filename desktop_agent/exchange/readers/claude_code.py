@@ -35,7 +35,13 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
     within_size,
 )
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Limits, ReadConversation
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Limits,
+    ReadConversation,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
@@ -77,9 +83,8 @@ class ClaudeCodeReader(HistoryReader):
         settings = self._machine.folder("XDG_CONFIG_HOME", ".config")
         return self._machine.home / ".claude" / "projects", settings / "claude" / "projects"
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
+    def _list(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder; those without a message, and subagents, are passed over."""
-        self.report = ImportReport()
         files = (
             (file_id(root, path, _SUFFIX), path)
             for root in self.locations()
@@ -96,7 +101,7 @@ class ClaudeCodeReader(HistoryReader):
             changed = modified_at(file)
             session.read(read_objects(file, self._limits, session.report))
         self._read_sidechains(session, path)
-        return ReadConversation(session.overview, session.tree, session.tail, changed)
+        return ReadConversation(session.head.titled_overview(), session.tree, session.tail, changed)
 
     def _read_sidechains(self, session: "_Session", path: Path) -> None:
         """Read the files of subagents, which lie in the session's own folder, before 2.1.233 beside the session."""
@@ -121,60 +126,53 @@ def _caller_in_description(path: Path, limits: Limits) -> str:
     return ""
 
 
-def _describe(session_id: str, file: BinaryIO) -> FoundConversation | None:
+def _describe(session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
     """Return what the list shows, from the beginning and the end of the file."""
     head = _Head()
     for entry in read_head_objects(file, _HEAD):
         if head.read(entry):
             break
-    changed, updated = modified_at(file), None
+    overview = head.overview
     for line in reversed(read_tail(file, _TAIL)):
-        if updated is None or b"-title" in line or b"agent-name" in line:
+        if overview.updated_at is None or b"-title" in line or b"agent-name" in line:
             entry = object_of(parse_json(line))
-            updated = updated or parse_time(entry.get("timestamp"))
+            overview.updated_at = overview.updated_at or parse_time(entry.get("timestamp"))
             head.read_title(entry, newest=True)
     if not head.has_message and fstat(file.fileno()).st_size <= _HEAD:
         return None
-    return FoundConversation(
-        id=session_id,
-        title=head.best_title,
-        created_at=head.created or changed,
-        updated_at=updated or changed,
-        workspace=head.workspace or None,
-        model=head.model or None,
-    )
+    return found_conversation(session_id, head.titled_overview(), changed)
 
 
 @dataclass(slots=True)
 class _Head:
     """What the first entries say of a session."""
 
-    created: datetime | None = None
-    workspace: str = ""
-    model: str = ""
+    overview: Overview = field(default_factory=Overview)
     prompt: str = ""
     has_message: bool = False
     titles: dict[str, str] = field(default_factory=dict[str, str])
     _newest: set[str] = field(default_factory=set[str])
 
-    @property
-    def best_title(self) -> str:
+    def titled_overview(self) -> Overview:
         named = next((self.titles[kind] for kind in _TITLES if kind in self.titles), "")
-        return named or short_title(self.prompt)
+        self.overview.title = named or short_title(self.prompt)
+        self.overview.title_is_automatic = "custom-title" not in self.titles
+        return self.overview
 
     def read(self, entry: dict[str, Any]) -> bool:
         """Read the next entry, and return whether all is known."""
-        self.created = self.created or parse_time(entry.get("timestamp"))
-        self.workspace = self.workspace or text_in(entry, "cwd")
+        overview = self.overview
+        overview.created_at = overview.created_at or parse_time(entry.get("timestamp"))
+        overview.workspace = overview.workspace or text_in(entry, "cwd")
         self.read_title(entry)
         if entry.get("type") == "assistant":
             self.has_message = True
-            self.model = self.model or text_in(entry, "message", "model").removeprefix("<synthetic>")
+            overview.model = overview.model or text_in(entry, "message", "model").removeprefix("<synthetic>")
         elif entry.get("type") == "user":
             self.has_message = True
             if not self.prompt and not entry.get("isMeta") and not entry.get("isCompactSummary"):
                 self.prompt = _first_text(object_in(entry, "message").get("content"))
-        return bool(self.prompt and self.created and self.model)
+        return bool(self.prompt and overview.created_at and overview.model)
 
     def read_title(self, entry: dict[str, Any], *, newest: bool = False) -> None:
         """Read a title; `newest`: the file is read from its end, so the first one of a kind counts."""
@@ -298,20 +296,12 @@ class _Session:
         self.agents: dict[str, str] = {}
         self.tail: str | None = None
         self._blocks = _BlockReader(limits, self.report)
-        self._head = _Head()
-        self._overview = Overview()
+        self.head = _Head()
         self._answers: dict[str, Draft] = {}
         self._calls = Calls(self.tree)
         self._callers_by_prompt: dict[str, Draft] = {}
         self._call_id: str | None = None
         self._time: datetime | None = None
-
-    @property
-    def overview(self) -> Overview:
-        self._overview.title, self._overview.workspace = self._head.best_title, self._head.workspace
-        self._overview.title_is_automatic = "custom-title" not in self._head.titles
-        self._overview.model = self._head.model
-        return self._overview
 
     def read(self, entries: Iterable[dict[str, Any]], call_id: str | None = None) -> None:
         """Read one file; `call_id` is of the call that a subagent works for, "" if that is unknown."""
@@ -323,7 +313,7 @@ class _Session:
     def _read_entry(self, entry: dict[str, Any]) -> None:
         kind, entry_id = text_in(entry, "type"), text_in(entry, "uuid")
         if kind in _TITLES:
-            self._head.read_title(entry)
+            self.head.read_title(entry)
         elif kind in {"user", "assistant"} and entry_id:
             self._read_message(entry, entry_id, kind)
         elif text_in(entry, "attachment", "type") == "queued_command" and entry_id:
@@ -340,8 +330,8 @@ class _Session:
             self.report.omit(Omission.REPEATED)
             return
         if not self._is_side(entry):
-            self._head.read(entry)
-            self._overview.note_time(self._time)
+            self.head.read(entry)
+            self.head.overview.note_time(self._time)
         (self._read_prompt if kind == "user" else self._read_answer)(entry, entry_id)
         if not self._is_side(entry):
             self.tail = entry_id

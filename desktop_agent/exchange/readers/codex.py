@@ -14,6 +14,7 @@ pull request 244 (2026-08-16, what of its session a rollout repeats; that sessio
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
@@ -97,15 +98,15 @@ class CodexReader(HistoryReader):
         """Return the folders of sessions and of archived ones."""
         return self._home / "sessions", self._home / "archived_sessions"
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
+    def _list(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder. Compressed ones, and subagents of sessions that are gone, are counted."""
-        self.report = ImportReport()
         names = self._names(self.report)
         files = list(self._files(self.report))
         threads = {thread for _, path in files for thread in _ID.findall(path.name)}
 
-        def describe(session_id: str, file: BinaryIO) -> FoundConversation | None:
-            return self._describe(session_id, file, names, threads)
+        def describe(session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
+            overview = self._overview(file, names, threads)
+            return None if overview is None else found_conversation(session_id, overview, changed)
 
         yield from describe_files(files, describe, self.report)
 
@@ -126,9 +127,7 @@ class CodexReader(HistoryReader):
             return {}
         return {text_in(entry, "id"): short_title(text_in(entry, "thread_name")) for entry in entries}
 
-    def _describe(
-        self, session_id: str, file: BinaryIO, names: dict[str, str], threads: set[str]
-    ) -> FoundConversation | None:
+    def _overview(self, file: BinaryIO, names: dict[str, str], threads: set[str]) -> Overview | None:
         overview, thread_id, prompt = Overview(), "", ""
         for entry in read_head_objects(file, _HEAD):
             kind, payload = _unwrap(entry)
@@ -145,11 +144,10 @@ class CodexReader(HistoryReader):
                 break
         if not prompt:
             return None
-        changed = modified_at(file)
         newest = (parse_time(object_of(parse_json(line)).get("timestamp")) for line in reversed(read_tail(file, _TAIL)))
         overview.title = names.get(thread_id) or short_title(prompt)
-        overview.updated_at = next((time for time in newest if time), changed)
-        return found_conversation(session_id, overview, changed)
+        overview.updated_at = next((time for time in newest if time), None)
+        return overview
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a session; turns that were rolled back, and subagents, are branches."""

@@ -182,10 +182,13 @@ def modified_at(file: BinaryIO) -> datetime:
 
 def describe_files(
     files: Iterable[tuple[str, Path]],
-    describe: Callable[[str, BinaryIO], FoundConversation | None],
+    describe: Callable[[str, BinaryIO, datetime], FoundConversation | None],
     report: ImportReport,
 ) -> Iterator[FoundConversation]:
-    """Yield what is found in each file, given with its id. An id counts once; what cannot be read is counted."""
+    """Yield what is found in each file, given with its id. An id counts once; what cannot be read is counted.
+
+    `describe` gets the id, the file, and when it was changed last.
+    """
     seen: set[str] = set()
     for conversation_id, path in files:
         if conversation_id in seen:
@@ -195,7 +198,7 @@ def describe_files(
             with open_file(path) as file:
                 # Before it is read: what is written meanwhile counts as a change.
                 state = _state_of(file)
-                conversation = describe(conversation_id, file)
+                conversation = describe(conversation_id, file, modified_at(file))
         except (NotReadable, OSError):
             report.omit(Omission.UNREADABLE_FILE)
             continue

@@ -18,6 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Self, TypeVar
 
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.files import NotReadable, open_file
 from desktop_agent.exchange.readers.reader import Limits
 
@@ -61,6 +62,15 @@ class ForeignDatabase:
 
     def _columns(self, table: str) -> set[str]:
         return {str(row[0]) for row in self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+
+
+def list_rows(path: Path, table: str, columns: tuple[str, ...], limits: Limits, report: ImportReport) -> list[Row]:
+    """Return the rows of a table: none where there is no database, or it cannot be read, which is counted."""
+    try:
+        return read_database(path, limits, lambda found: list(found.select(table, columns))) if path.exists() else []
+    except (NotReadable, OSError):
+        report.omit(Omission.UNREADABLE_FILE)
+        return []
 
 
 def read_database(path: Path, limits: Limits, work: Callable[[ForeignDatabase], Result]) -> Result:

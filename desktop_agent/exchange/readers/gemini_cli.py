@@ -41,6 +41,7 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     Machine,
     ReadConversation,
+    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
@@ -76,9 +77,8 @@ class GeminiCliReader(HistoryReader):
         """Return whether there is a chat of any project."""
         return any(self._files(ImportReport()))
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
+    def _list(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by project; those without a prompt are passed over."""
-        self.report = ImportReport()
         files = ((file_id(self._folder, path, path.suffix), path) for path in self._files(self.report))
         yield from describe_files(files, self._describe, self.report)
 
@@ -87,7 +87,7 @@ class GeminiCliReader(HistoryReader):
             if path.parent.name == "chats" and not (path.suffix == ".json" and path.with_suffix(".jsonl").exists()):
                 yield path
 
-    def _describe(self, session_id: str, file: BinaryIO) -> FoundConversation | None:
+    def _describe(self, session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
         log = _Log(ImportReport())
         is_whole = file.read(2).startswith(b"{\n")
         if is_whole:
@@ -100,25 +100,24 @@ class GeminiCliReader(HistoryReader):
         for line in [] if is_whole else read_tail(file, _TAIL):
             if line.startswith(b'{"$set"'):
                 log.read({"$set": {**object_in(parse_json(line), "$set"), "messages": None}})
-        changed = modified_at(file)
         if not log.prompt or log.overview.get("kind") == "subagent":
             return None
-        return FoundConversation(
-            id=session_id,
-            title=short_title(text_in(log.overview, "summary") or log.prompt),
-            created_at=parse_time(log.overview.get("startTime")) or changed,
-            updated_at=parse_time(log.overview.get("lastUpdated")) or changed,
-            workspace=self._workspace(session_id) or None,
-            model=log.model or None,
-        )
+        return found_conversation(session_id, self._overview(session_id, log), changed)
 
-    def _workspace(self, session_id: str) -> str:
-        """Return the folder of the project, which lies in a file beside the chats."""
-        try:
-            with open_file(self._folder / session_id.partition("/")[0] / ".project_root") as file:
-                return file.read(4096).decode("utf-8", "replace").strip()
-        except (NotReadable, OSError):
-            return ""
+    def _overview(self, session_id: str, log: "_Log") -> Overview:
+        """Return what is known of a session. The folder of its project lies in a file beside the chats."""
+        overview = Overview(
+            title=short_title(text_in(log.overview, "summary") or log.prompt),
+            created_at=parse_time(log.overview.get("startTime")),
+            updated_at=parse_time(log.overview.get("lastUpdated")),
+            model=log.model,
+        )
+        with (
+            suppress(NotReadable, OSError),
+            open_file(self._folder / session_id.partition("/")[0] / ".project_root") as file,
+        ):
+            overview.workspace = file.read(4096).decode("utf-8", "replace").strip()
+        return overview
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a session; what was rewound is a branch."""
@@ -130,15 +129,8 @@ class GeminiCliReader(HistoryReader):
             messages.add(*record)
         if session := _NOT_IN_NAMES.sub("_", text_in(log.overview, "sessionId")):
             self._read_agents(path.parent / session, messages, report)
-        overview = Overview(
-            title=short_title(text_in(log.overview, "summary") or log.prompt),
-            created_at=parse_time(log.overview.get("startTime")),
-            updated_at=parse_time(log.overview.get("lastUpdated")),
-            model=log.model,
-            workspace=self._workspace(conversation_id),
-        )
         head = messages.tails.get(log.last or "", log.last)
-        return ReadConversation(overview, messages.tree, head, changed)
+        return ReadConversation(self._overview(conversation_id, log), messages.tree, head, changed)
 
     def _read_log(self, path: Path, report: ImportReport) -> "tuple[_Log, datetime]":
         """Return the entries of a file, and when it was changed. Raises NotReadable and OSError."""

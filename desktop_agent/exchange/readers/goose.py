@@ -6,15 +6,15 @@ message.rs (contents of messages). From documentation alone: the places, `GOOSE_
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, tool_call
 from desktop_agent.exchange.readers.files import (
-    NotReadable,
     describe_files,
     file_id,
     locate,
@@ -25,7 +25,7 @@ from desktop_agent.exchange.readers.files import (
     read_objects,
     walk_files,
 )
-from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
+from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -42,8 +42,10 @@ from desktop_agent.types.messages import Role
 _PROGRAM = "goose"
 _SUFFIX = ".jsonl"
 _HEAD = 200_000
-_COLUMNS = ("id", "name", "description", "user_set_name", "session_type", "working_dir", "created_at", "updated_at")
-_MODEL_COLUMNS = ("model_config_json",)
+_COLUMNS = (
+    *("id", "name", "description", "user_set_name", "session_type", "working_dir", "created_at", "updated_at"),
+    "model_config_json",
+)
 _MESSAGE_COLUMNS = ("message_id", "id", "role", "content_json", "created_timestamp", "metadata_json")
 _OTHER_SESSIONS = {"sub_agent", "hidden"}
 """Kinds of sessions that no person had."""
@@ -75,39 +77,27 @@ class GooseReader(HistoryReader):
         """Return whether there is a folder of sessions."""
         return self._folder.is_dir()
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
+    def _list(self) -> Iterator[FoundConversation]:
         """Yield the sessions of the database, then older ones that are not in it."""
-        self.report = ImportReport()
-        rows: list[Row] = []
-        if self._database.exists():
-            try:
-                rows = read_database(
-                    self._database,
-                    self._limits,
-                    lambda database: list(database.select("sessions", _COLUMNS + _MODEL_COLUMNS)),
-                )
-            except (NotReadable, OSError):
-                self.report.omit(Omission.UNREADABLE_FILE)
+        rows = list_rows(self._database, "sessions", _COLUMNS, self._limits, self.report)
         for row in rows:
             if text_in(row, "session_type") in _OTHER_SESSIONS:
                 self.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
             yield found_conversation(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
-        files = ((file_id(self._folder, path, _SUFFIX), path) for path in self._files())
+        paths = walk_files(self._folder, 0, lambda name: name.endswith(_SUFFIX), self._limits, self.report)
+        files = ((file_id(self._folder, path, _SUFFIX), path) for path in paths)
         unknown = ((session_id, path) for session_id, path in files if session_id not in known)
         yield from describe_files(unknown, self._describe, self.report)
 
-    def _files(self) -> Iterator[Path]:
-        yield from walk_files(self._folder, 0, lambda name: name.endswith(_SUFFIX), self._limits, self.report)
-
-    def _describe(self, session_id: str, file: BinaryIO) -> FoundConversation | None:
+    def _describe(self, session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
         session = _Session(self._limits)
         for entry in read_head_objects(file, _HEAD):
             session.read_line(entry)
         if not len(session.tree):
             return None
-        session.overview.updated_at = changed = modified_at(file)
+        session.overview.updated_at = changed
         return found_conversation(session_id, session.overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
@@ -149,7 +139,7 @@ def _overview_of_row(row: Row) -> Overview:
 
 
 def _read_rows(database: ForeignDatabase, session_id: str) -> tuple[Row | None, list[dict[str, Any]]]:
-    row = next(database.select("sessions", _COLUMNS + _MODEL_COLUMNS, "WHERE id = ?", session_id), None)
+    row = next(database.select("sessions", _COLUMNS, "WHERE id = ?", session_id), None)
     messages = [
         {
             "id": text_in(message, "message_id") or f"message-{message['id']}",

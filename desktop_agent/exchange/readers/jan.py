@@ -6,12 +6,13 @@ the places, and `~/jan` before 0.6. A folder that a person chose is not found.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
 from desktop_agent.exchange.readers.files import (
     describe_files,
@@ -49,9 +50,7 @@ class JanReader(HistoryReader):
         folders = [folder / "Jan" / "data" / "threads" for folder in data]
         return tuple(dict.fromkeys([*folders, self._machine.home / "jan" / "threads"]))
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
-        """Yield the threads that have messages."""
-        self.report = ImportReport()
+    def _list(self) -> Iterator[FoundConversation]:
         files = (
             (path.parent.name, path)
             for root in self.locations()
@@ -60,9 +59,10 @@ class JanReader(HistoryReader):
         )
         yield from describe_files(files, self._describe, self.report)
 
-    def _describe(self, thread_id: str, file: BinaryIO) -> FoundConversation | None:
-        overview, changed = _overview(object_of(parse_json(file.read(self._limits.document)))), modified_at(file)
-        return found_conversation(thread_id, overview, changed)
+    def _describe(self, thread_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
+        return found_conversation(
+            thread_id, _overview(object_of(parse_json(file.read(self._limits.document)))), changed
+        )
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a thread."""

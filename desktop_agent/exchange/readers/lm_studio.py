@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
 from desktop_agent.exchange.readers.files import (
     describe_files,
@@ -54,9 +54,7 @@ class LmStudioReader(HistoryReader):
             self._machine.home / ".cache" / "lm-studio" / "conversations",
         )
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
-        """Yield the chats with a message, by folder."""
-        self.report = ImportReport()
+    def _list(self) -> Iterator[FoundConversation]:
         files = (
             (file_id(root, path, _SUFFIX), path)
             for root in self.locations()
@@ -64,15 +62,13 @@ class LmStudioReader(HistoryReader):
         )
         yield from describe_files(files, self._describe, self.report)
 
-    def _describe(self, chat_id: str, file: BinaryIO) -> FoundConversation | None:
+    def _describe(self, chat_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
         # One object over the whole file, with its name at the beginning and its model at the end.
         chat = object_of(parse_json(file.read(self._limits.document)))
         if not chat:
             self.report.omit(Omission.UNREADABLE_FILE)
         messages = list_in(chat, "messages")
-        overview, changed = _overview(chat), modified_at(file)
-        overview.updated_at = overview.updated_at or changed
-        return found_conversation(chat_id, overview, changed, len(messages)) if messages else None
+        return found_conversation(chat_id, _overview(chat), changed, len(messages)) if messages else None
 
     def _read(self, conversation_id: str) -> ReadConversation:
         """Return a chat with all versions of its messages."""

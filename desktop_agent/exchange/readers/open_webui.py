@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, parents_first
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
-from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
+from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
@@ -61,19 +61,10 @@ class OpenWebUiReader(HistoryReader):
         """Return whether one of the databases is there."""
         return any(path.is_file() for path in self.locations())
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
-        """Yield the chats of all databases."""
-        self.report = ImportReport()
+    def _list(self) -> Iterator[FoundConversation]:
         seen: set[str] = set()
         for path in self.locations():
-            if not path.exists():
-                continue
-            try:
-                rows = read_database(path, self._limits, lambda database: list(database.select("chat", _LIST_COLUMNS)))
-            except (NotReadable, OSError):
-                self.report.omit(Omission.UNREADABLE_FILE)
-                continue
-            for row in rows:
+            for row in list_rows(path, "chat", _LIST_COLUMNS, self._limits, self.report):
                 chat_id = text_in(row, "id")
                 if chat_id and chat_id not in seen:
                     seen.add(chat_id)

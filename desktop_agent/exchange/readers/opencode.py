@@ -26,7 +26,7 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
     within_size,
 )
-from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
+from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -79,9 +79,8 @@ class OpencodeReader(HistoryReader):
         """Return whether there is a database, or the folder of files."""
         return any(location.exists() for location in self.locations())
 
-    def list_conversations(self) -> Iterator[FoundConversation]:
+    def _list(self) -> Iterator[FoundConversation]:
         """Yield the sessions; those of subagents are counted and passed over."""
-        self.report = ImportReport()
         seen: set[str] = set()
         for row in self._sessions():
             session_id = text_in(row, "id")
@@ -97,13 +96,8 @@ class OpencodeReader(HistoryReader):
         for location in self.locations():
             if location.name == "storage":
                 yield from self._session_files()
-            elif location.exists():
-                try:
-                    yield from read_database(
-                        location, self._limits, lambda database: list(database.select("session", _SESSION_COLUMNS))
-                    )
-                except (NotReadable, OSError):
-                    self.report.omit(Omission.UNREADABLE_FILE)
+            else:
+                yield from list_rows(location, "session", _SESSION_COLUMNS, self._limits, self.report)
 
     def _session_files(self) -> Iterator[Row]:
         folder = self._folder / "storage" / "session"

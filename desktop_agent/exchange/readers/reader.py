@@ -102,7 +102,7 @@ def found_conversation(
         id=id_,
         title=overview.title,
         created_at=created,
-        updated_at=overview.updated_at or created,
+        updated_at=overview.updated_at or max(created, changed),
         workspace=overview.workspace or None,
         model=overview.model or None,
         message_count=message_count,
@@ -178,9 +178,13 @@ class HistoryReader(ABC):
         """Return whether one of the folders is there."""
         return any(folder.is_dir() for folder in self.locations())
 
-    @abstractmethod
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the conversations in any order, reading only the beginnings and ends of files."""
+        self.report = ImportReport()
+        yield from self._list()
+
+    @abstractmethod
+    def _list(self) -> Iterator[FoundConversation]: ...
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return one by its id. Raises HistoryUnreadable."""
