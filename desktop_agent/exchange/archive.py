@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO
 
 from desktop_agent.exchange.conversation_json import write_conversations
 from desktop_agent.exchange.import_report import ExchangeFailed
@@ -97,24 +97,34 @@ def _member(name: str, compression: int) -> zipfile.ZipInfo:
     return member
 
 
-class ImportFiles(Protocol):
+class ImportFiles:
     """The files of one import, by their names inside an archive or a folder. All methods raise ExchangeFailed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
     def sizes(self) -> dict[str, int]:
         """Return the names of all plain files and how many bytes they say they have."""
-        ...
+        raise NotImplementedError
 
     def open(self, name: str) -> IO[bytes]:
         """Open one of them. Reading raises OSError, and what `zipfile` and `zlib` raise for damaged ones."""
-        ...
+        raise NotImplementedError
 
     def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
         """Return why no conversations are found in these files, if they are damaged or locked. It reads all of them."""
-        ...
+        try:
+            for name in names:
+                with self.open(name) as file:
+                    # To the end, where an archive verifies its checksums.
+                    while file.read(_CHUNK):
+                        pass
+        except DAMAGE:
+            return _damaged(self._path)
+        return None
 
     def close(self) -> None:
         """Close what is open."""
-        ...
 
 
 def open_files(path: Path) -> ImportFiles:
@@ -138,10 +148,7 @@ def _unreadable(path: Path, error: OSError) -> ExchangeFailed:
     return ExchangeFailed(Sentence("“{path}” cannot be read: {why}.", values), "Check that it exists and can be read.")
 
 
-class _SingleFile:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
+class _SingleFile(ImportFiles):
     def sizes(self) -> dict[str, int]:
         try:
             return {self._path.name: self._path.stat().st_size}
@@ -154,18 +161,11 @@ class _SingleFile:
 
     def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
         # A zip that was not recognised as one has a damaged beginning.
-        is_damaged = self._path.suffix.lower() == ".zip" or not _can_be_read(self, names)
-        return _damaged(self._path) if is_damaged else None
-
-    def close(self) -> None:
-        pass
+        return _damaged(self._path) if self._path.suffix.lower() == ".zip" else super().explain(names)
 
 
-class _Folder:
+class _Folder(ImportFiles):
     """Plain files below a folder. Links are not followed, wherever they lead."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
     def sizes(self) -> dict[str, int]:
         sizes: dict[str, int] = {}
@@ -184,18 +184,12 @@ class _Folder:
         handle = os.open(self._path / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
         return os.fdopen(handle, "rb")
 
-    def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
-        return None if _can_be_read(self, names) else _damaged(self._path)
 
-    def close(self) -> None:
-        pass
-
-
-class _Zip:
+class _Zip(ImportFiles):
     """Members of an archive that are plain files; nothing is ever unpacked to the disk."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        super().__init__(path)
         if _directory_bytes(path) > MAX_DIRECTORY_BYTES:
             raise _too_large()
         try:
@@ -223,8 +217,8 @@ class _Zip:
         return self._archive.open(member)
 
     def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
-        if not _can_be_read(self, names):
-            return _damaged(self._path)
+        if (damaged := super().explain(names)) is not None:
+            return damaged
         values = {"path": str(self._path)}
         others = [member for member in self._archive.infolist() if member.filename not in self._members]
         if any(member.flag_bits & _IS_LOCKED for member in others):
@@ -247,18 +241,6 @@ def _is_plain_file(member: zipfile.ZipInfo) -> bool:
     kind = stat.S_IFMT(member.external_attr >> 16)
     is_readable = member.compress_type in _READABLE and not member.flag_bits & _IS_LOCKED
     return is_readable and kind in {0, stat.S_IFREG} and not member.is_dir()
-
-
-def _can_be_read(files: ImportFiles, names: Iterable[str]) -> bool:
-    """Return whether the files can be read to their ends, where an archive verifies their checksums."""
-    try:
-        for name in names:
-            with files.open(name) as file:
-                while file.read(_CHUNK):
-                    pass
-    except DAMAGE:
-        return False
-    return True
 
 
 def _damaged(path: Path, detail: str = "") -> ExchangeFailed:
