@@ -106,11 +106,10 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
     if not is_plain or tree.id.startswith(FOUND_PREFIX):
         return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
     tree = _change_notes(_with_plain_places(_with_zones(tree), report), _mark_note)
-    hidden = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
+    instructions = [node.message.blocks for node in tree.messages if node.message.role is Role.SYSTEM]
+    hidden = sum(not all(isinstance(block, Summary) for block in blocks) for blocks in instructions)
     if hidden:
-        report.add(
-            Sentence("Instructions that are in a conversation, and are not shown in it, were kept."), len(hidden)
-        )
+        report.add(Sentence("Instructions that are in a conversation, and are not shown in it, were kept."), hidden)
     return tree
 
 
@@ -130,11 +129,15 @@ def _change_notes(tree: ConversationTree, change: Callable[[Sentence], Sentence]
     """Return the tree with its adjustments changed."""
     if not any(node.message.adjustments for node in tree.messages):
         return tree
-    nodes: list[TreeMessage] = []
-    for node in tree.messages:
-        notes = tuple(map(change, node.message.adjustments))
-        nodes.append(node.model_copy(update={"message": node.message.model_copy(update={"adjustments": notes})}))
-    return tree.model_copy(update={"messages": tuple(nodes)})
+    messages = _updated_messages(tree, lambda message: {"adjustments": tuple(map(change, message.adjustments))})
+    return tree.model_copy(update={"messages": messages})
+
+
+def _updated_messages(
+    tree: ConversationTree, changes: Callable[[Message], dict[str, object]]
+) -> tuple[TreeMessage, ...]:
+    pairs = [(node, node.message.model_copy(update=changes(node.message))) for node in tree.messages]
+    return tuple(node.model_copy(update={"message": message}) for node, message in pairs)
 
 
 def _mark_note(note: Sentence) -> Sentence:
@@ -149,32 +152,17 @@ def _unmark_note(note: Sentence) -> Sentence:
 
 def _with_zones(tree: ConversationTree) -> ConversationTree:
     """Return the tree with every moment in a time zone: those that name none are in UTC."""
-    optional = [moment for moment in (tree.pinned_at, tree.archived_at) if moment is not None]
-    moments = (tree.created_at, tree.updated_at, *optional, *(node.message.created_at for node in tree.messages))
-    if all(moment.tzinfo is not None for moment in moments):
+    names = ("created_at", "updated_at", "pinned_at", "archived_at")
+    moments: dict[str, datetime] = {name: moment for name in names if (moment := getattr(tree, name)) is not None}
+    if all(moment.tzinfo for moment in (*moments.values(), *(node.message.created_at for node in tree.messages))):
         return tree
-    messages = [node.message for node in tree.messages]
-    zoned = [message.model_copy(update={"created_at": _zoned(message.created_at)}) for message in messages]
-    nodes = tuple(
-        node.model_copy(update={"message": message}) for node, message in zip(tree.messages, zoned, strict=True)
-    )
-    return tree.model_copy(
-        update={
-            "created_at": _zoned(tree.created_at),
-            "updated_at": _zoned(tree.updated_at),
-            "pinned_at": tree.pinned_at and _zoned(tree.pinned_at),
-            "archived_at": tree.archived_at and _zoned(tree.archived_at),
-            "messages": nodes,
-        }
-    )
+    messages = _updated_messages(tree, lambda message: {"created_at": _zoned(message.created_at)})
+    zoned = {name: _zoned(moment) for name, moment in moments.items()}
+    return tree.model_copy(update={**zoned, "messages": messages})
 
 
 def _zoned(moment: datetime) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-def _is_summary(message: Message) -> bool:
-    return all(isinstance(block, Summary) for block in message.blocks)
 
 
 def _read_partly(raw: dict[str, Any], report: ImportReport) -> ConversationTree | Skipped:
