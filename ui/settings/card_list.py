@@ -45,19 +45,17 @@ def _scroll_to(widget: QWidget) -> None:
 class Card(QFrame):
     """A card whose edit buttons are disabled while something else is being edited."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "card")
-        self._edit_buttons: tuple[QPushButton, ...] = ()
+    edit_buttons: Sequence[QPushButton] = ()
+    """The buttons that open an editor."""
 
-    def set_edit_buttons(self, *buttons: QPushButton) -> None:
-        """Set the buttons that open an editor."""
-        self._edit_buttons = buttons
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "card")
 
     def set_can_edit(self, *, can: bool) -> None:
         """Enable or disable the edit buttons."""
         words = QCoreApplication.translate("Cards", "Save or cancel your changes first")
-        for control in self._edit_buttons:
+        for control in self.edit_buttons:
             control.setEnabled(can)
             control.setToolTip("" if can else words)
 
@@ -66,22 +64,23 @@ class RemovalQuestion(ConfirmBar):
     """The question of a card before something is removed for good. The card places it and its `button`."""
 
     def __init__(
-        self, name: tuple[str, str], keep: tuple[str, str], confirm: tuple[str, str], kind: ButtonKind = "danger"
+        self,
+        question: str,
+        name: tuple[str, str],
+        keep: tuple[str, str],
+        confirm: tuple[str, str],
+        kind: ButtonKind = "danger",
     ) -> None:
         """The text and the accessible name of each button; `name` is that of the button that asks."""
         super().__init__(keep, confirm)
         self.button = button(name[0], self._ask, kind, name[1])
-        self._question = ""
+        self.question = question
         self.confirmed.connect(self._close)
         self.declined.connect(self._close)
 
-    def set_question(self, question: str) -> None:
-        """Set what to ask."""
-        self._question = question
-
     def _ask(self) -> None:
         self.button.setEnabled(False)
-        self.ask(self._question)
+        self.ask(self.question)
         scroll_into_view(self)
 
     def _close(self) -> None:
@@ -117,7 +116,8 @@ class CardList(QVBoxLayout):
         self.setSpacing(SPACE_S)
         self.panel: EditorFrame | None = None
         self._cards: Mapping[str, Card] = {}
-        self._replaced_key = ""
+        self.replaced_key = ""
+        """The key of the card that the open editor replaces."""
         self._focused_button: _ButtonPlace | None = None
         """The button that gets the focus back from its card."""
 
@@ -152,15 +152,11 @@ class CardList(QVBoxLayout):
 
     def open(self, panel: "EditorFrame", instead_of: str = "") -> None:
         """Open an editor in the place of a card, or under all of them."""
-        self.panel, self._replaced_key = panel, instead_of
+        self.panel, self.replaced_key = panel, instead_of
         self._update_layout()
         scroll_into_view(panel)
         self.panel_changed.emit()
         panel.start_editing()
-
-    def set_replaced_card(self, card: str) -> None:
-        """Set the card that the open editor replaces."""
-        self._replaced_key = card
 
     def close(self) -> None:
         """Close the editor."""
@@ -173,14 +169,14 @@ class CardList(QVBoxLayout):
     def _update_layout(self) -> None:
         index = 0
         for key, card in self._cards.items():
-            is_edited = self.panel is not None and key == self._replaced_key
+            is_edited = self.panel is not None and key == self.replaced_key
             if self.panel is not None and is_edited:
                 index = self._insert_at(index, self.panel)
             index = self._insert_at(index, card)
             card.setVisible(not is_edited)
             card.set_can_edit(can=self.panel is None)
         if self.panel is not None:
-            if self._replaced_key not in self._cards:
+            if self.replaced_key not in self._cards:
                 self._insert_at(index, self.panel)
             # The layout would show it later, and a hidden widget takes no focus.
             self.panel.show()
@@ -344,7 +340,7 @@ class ItemsForm(QWidget, Generic[T, E]):
         """Create the editor of an item, or of a new one that begins as `item` if `_edited_name` is empty."""
         raise NotImplementedError
 
-    def _create_card(self, item: T, index: int) -> Card:
+    def _create_card(self, item: T) -> Card:
         raise NotImplementedError
 
     def _update_editor(self, editor: E) -> None:
@@ -389,9 +385,9 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._close_editor()
         self._change_items((*self._items[:index], item, *self._items[index + 1 :]))
 
-    def _remove_item(self, index: int, words: str) -> None:
+    def _remove_item(self, item: T, words: str) -> None:
         """Remove an item, say so in these words, and offer to bring it back."""
-        item = self._items[index]
+        index = self._items.index(item)
         self._change_items((*self._items[:index], *self._items[index + 1 :]))
         self._undo.show_undo(words, partial(self._restore_item, index, item))
 
@@ -415,10 +411,10 @@ class ItemsForm(QWidget, Generic[T, E]):
 
     def _rebuild_cards(self) -> None:
         cards: dict[str, Card] = {}
-        for index, item in enumerate(self._items):
+        for item in self._items:
             # Keep unchanged cards, which may be asking a question.
-            is_same = self._card_items[index : index + 1] == (item,)
-            cards[item.name] = self._cards.card(item.name) if is_same else self._create_card(item, index)
+            is_same = item in self._card_items
+            cards[item.name] = self._cards.card(item.name) if is_same else self._create_card(item)
         self._card_items = self._items
         self._cards.show_cards(cards)
         self._update_buttons()

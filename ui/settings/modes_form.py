@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from PySide6.QtCore import Signal
-
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.preferences import MAX_MODES
 from ui.settings.card_list import Card, ItemsForm
@@ -21,22 +19,18 @@ MAX_RULES = 8
 class ModeCard(Card):
     """A mode: what happens unasked, its instructions and rules. Built-in ones cannot be edited."""
 
-    edit_pressed = Signal()
-    copy_pressed = Signal()
-    remove_pressed = Signal()
-
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Mode, page: "ModeSettings") -> None:
         super().__init__()
         title = mode_title(mode)
         self.setAccessibleName(self.tr("Mode {0}").format(title))
-        buttons = [button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))]
+        buttons = [button(self.tr("Copy"), partial(page.copy, mode), name=self.tr("Copy {0}").format(title))]
         if mode not in BUILT_IN_MODES:
             edit = self.tr("Edit {0}").format(title)
-            buttons.insert(0, button(self.tr("Edit"), self.edit_pressed.emit, name=edit))
-        self.set_edit_buttons(*buttons)
+            buttons.insert(0, button(self.tr("Edit"), partial(page.edit, mode.name), name=edit))
+        self.edit_buttons = tuple(buttons)
         if mode not in BUILT_IN_MODES:
             remove = self.tr("Remove {0}").format(title)
-            buttons.append(button(self.tr("Remove"), self.remove_pressed.emit, "danger", remove))
+            buttons.append(button(self.tr("Remove"), partial(page.remove, mode), "danger", remove))
         head = TextWithButtons(label(show_hidden(title), "strong", wrap=True), buttons)
         layout = vbox(head, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         layout.addWidget(label(mode_description(mode), "muted", wrap=True))
@@ -57,7 +51,7 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
         self._empty_note = label(
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )
-        self._built_in_cards = [ModeCard(mode) for mode in BUILT_IN_MODES]
+        self._built_in_cards = [ModeCard(mode, self) for mode in BUILT_IN_MODES]
         self._limit_note = label(
             self.tr("There can be {0} modes. Remove one first.").format(MAX_MODES), "muted", wrap=True
         )
@@ -94,16 +88,13 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
             return
         super()._save_item(item)
 
-    def _remove_mode(self, index: int) -> None:
+    def remove(self, mode: Mode) -> None:
+        """Remove a mode, and offer to bring it back."""
         words = self.tr("The mode “{0}” is removed. Conversations that used it now ask you more often.")
-        self._remove_item(index, words.format(self._items[index].title))
+        self._remove_item(mode, words.format(mode.title))
 
-    def _create_card(self, item: Mode, index: int) -> ModeCard:
-        card = ModeCard(item)
-        card.edit_pressed.connect(partial(self.edit, item.name))
-        card.copy_pressed.connect(partial(self.copy, item))
-        card.remove_pressed.connect(partial(self._remove_mode, index))
-        return card
+    def _create_card(self, item: Mode) -> ModeCard:
+        return ModeCard(item, self)
 
     def _update_buttons(self) -> None:
         is_full, is_writing = len(self._items) >= MAX_MODES, self._editor is not None
@@ -121,8 +112,6 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
         )
         foot = hbox(self._add, self._limit_note, spacing=SPACE_S, grow=self._limit_note)
         foot.addStretch(0)
-        for mode, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
-            card.copy_pressed.connect(partial(self.copy, mode))
         vbox(
             label(words, "muted", wrap=True),
             label(self.tr("Always there"), "strong"),

@@ -1,6 +1,6 @@
 """The pages of permissions: the rules, a dry run of them, and the audit log of decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
@@ -33,22 +33,18 @@ from ui.style.widgets import ComboBox, TextWithButtons
 
 
 class RuleCard(Card):
-    """A standing rule. `revoked`: the person revokes it."""
+    """A standing rule. `revoke` is called when the person revokes it."""
 
-    revoked = Signal()
-
-    def __init__(self, rule: RuleSummary) -> None:
+    def __init__(self, rule: RuleSummary, revoke: Callable[[], object]) -> None:
         super().__init__()
         words = translate_sentence(rule.words, show_hidden)
         question = RemovalQuestion(
+            self.tr("Revoke this rule? Other rules, or the mode, decide about such calls from then on."),
             (self.tr("Revoke"), self.tr("Revoke the rule: {0}").format(words)),
             (self.tr("Keep"), self.tr("Keep the rule: {0}").format(words)),
             (self.tr("Revoke"), self.tr("Really revoke the rule: {0}").format(words)),
         )
-        question.set_question(
-            self.tr("Revoke this rule? Other rules, or the mode, decide about such calls from then on.")
-        )
-        question.confirmed.connect(self.revoked)
+        question.confirmed.connect(revoke)
         title = QWidget()
         line = hbox(parent=title, spacing=SPACE_S, margins=0)
         line.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
@@ -195,9 +191,7 @@ class RuleSettings(QWidget):
         if card is not None:
             card.show_history(rule)
             return card
-        card = RuleCard(rule)
-        card.revoked.connect(partial(self.revoke_requested.emit, rule.rule_id))
-        return card
+        return RuleCard(rule, partial(self.revoke_requested.emit, rule.rule_id))
 
 
 _MAX_LINE_LENGTH = 200

@@ -177,7 +177,7 @@ class EndpointCard(QFrame):
             if stored
             else self.tr("Remove “{0}”? Conversations stay.")
         )
-        self._removal.set_question(words.format(self._endpoint.title))
+        self._removal.question = words.format(self._endpoint.title)
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """Show how a test or a change of key goes."""
@@ -198,18 +198,18 @@ class EndpointCard(QFrame):
 
     def _key_question(self) -> RemovalQuestion:
         title = self._endpoint.title
-        question = RemovalQuestion(
+        return RemovalQuestion(
+            self.tr("Remove the key of “{0}”? To use it again, enter the key anew.").format(title),
             (self.tr("Remove key"), self.tr("Remove key of {0}").format(title)),
             (self.tr("Keep"), self.tr("Keep the key of {0}").format(title)),
             (self.tr("Remove key"), self.tr("Really remove the key of {0}").format(title)),
             kind="",
         )
-        question.set_question(self.tr("Remove the key of “{0}”? To use it again, enter the key anew.").format(title))
-        return question
 
     def _server_question(self) -> RemovalQuestion:
         title = self._endpoint.title
         return RemovalQuestion(
+            "",
             (self.tr("Remove server"), self.tr("Remove server {0}").format(title)),
             (self.tr("Keep"), self.tr("Keep server {0}").format(title)),
             (self.tr("Remove server"), self.tr("Really remove server {0}").format(title)),

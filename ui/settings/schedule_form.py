@@ -24,24 +24,17 @@ from ui.style.widgets import ConfirmBar
 class ScheduleCard(Card):
     """A scheduled prompt: when it runs, how its last run ended, and what can be done with it."""
 
-    run_pressed = Signal()
-    pause_pressed = Signal()
-    edit_pressed = Signal()
-    open_pressed = Signal()
-    budgets_pressed = Signal()
-    delete_confirmed = Signal()
-
-    def __init__(self, item: ListedSchedule) -> None:
+    def __init__(self, item: ListedSchedule, page: "ScheduleForm") -> None:
         super().__init__()
         title = show_hidden(item.prompt.title)
         self.setAccessibleName(self.tr("Scheduled prompt {0}").format(title))
-        self._buttons = self._create_buttons(item, title)
+        self._buttons = self._create_buttons(item, title, page)
         self._confirm = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep {0}").format(title)),
             (self.tr("Delete"), self.tr("Really delete {0}").format(title)),
         )
         self._question = self.tr("Delete “{0}”? Its conversations stay.").format(title)
-        self._confirm.confirmed.connect(self.delete_confirmed)
+        self._confirm.confirmed.connect(partial(page.delete_requested.emit, item.prompt.id))
         self._confirm.declined.connect(self._keep)
         parts = [label(title, "strong", wrap=True), label(self._when(item), wrap=True)]
         if last := self._last(item):
@@ -50,27 +43,25 @@ class ScheduleCard(Card):
             parts.append(label(self._budget_words(item, translate_sentence(item.budget)), "warning", wrap=True))
         vbox(*parts, self._buttons, self._confirm, parent=self, spacing=SPACE_XS, margins=SPACE_M)
 
-    def _create_buttons(self, item: ListedSchedule, title: str) -> FlowRows:
-        names = {
-            "run": self.tr("Run {0} now").format(title),
-            "pause": (self.tr("Pause {0}") if item.prompt.is_on else self.tr("Resume {0}")).format(title),
-            "edit": self.tr("Edit {0}").format(title),
-            "open": self.tr("Open the conversation of {0}").format(title),
-            "delete": self.tr("Delete {0}").format(title),
-        }
-        run = button(self.tr("Run now"), self.run_pressed.emit, name=names["run"])
-        run.setEnabled(item.last_run is None or item.last_run.state == "ended")
-        pause_text = self.tr("Pause") if item.prompt.is_on else self.tr("Resume")
-        pause = button(pause_text, self.pause_pressed.emit, name=names["pause"])
-        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=names["edit"])
-        self.set_edit_buttons(edit)
+    def _create_buttons(self, item: ListedSchedule, title: str, page: "ScheduleForm") -> FlowRows:
+        prompt, last = item.prompt, item.last_run
+        start = partial(page.run_requested.emit, prompt.id)
+        run = button(self.tr("Run now"), start, name=self.tr("Run {0} now").format(title))
+        run.setEnabled(last is None or last.state == "ended")
+        words, name = self.tr("Resume"), self.tr("Resume {0}")
+        if prompt.is_on:
+            words, name = self.tr("Pause"), self.tr("Pause {0}")
+        pause = button(words, partial(page.switched.emit, prompt.id, not prompt.is_on), name=name.format(title))
+        edit = button(self.tr("Edit"), partial(page.edit, prompt.id), name=self.tr("Edit {0}").format(title))
+        self.edit_buttons = (edit,)
         buttons = [run, pause, edit]
-        if item.last_run is not None and item.last_run.conversation_id and item.last_run.result != "refused":
-            open_last = self.open_pressed.emit
-            buttons.append(button(self.tr("Open conversation"), open_last, name=names["open"]))
+        if last is not None and last.conversation_id and last.result != "refused":
+            open_last = partial(page.open_requested.emit, last.conversation_id)
+            name = self.tr("Open the conversation of {0}").format(title)
+            buttons.append(button(self.tr("Open conversation"), open_last, name=name))
         if item.budget is not None:
-            buttons.append(button(self.tr("Usage and budgets"), self.budgets_pressed.emit))
-        self._delete = button(self.tr("Delete…"), self._ask, "danger", names["delete"])
+            buttons.append(button(self.tr("Usage and budgets"), page.budgets_requested.emit))
+        self._delete = button(self.tr("Delete…"), self._ask, "danger", self.tr("Delete {0}").format(title))
         return FlowRows((*buttons, self._delete))
 
     def _ask(self) -> None:
@@ -162,14 +153,5 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         self.saved.emit(item)
         self._add.setFocus()
 
-    def _create_card(self, item: ListedSchedule, index: int) -> ScheduleCard:
-        del index
-        card, prompt = ScheduleCard(item), item.prompt
-        card.run_pressed.connect(partial(self.run_requested.emit, prompt.id))
-        card.pause_pressed.connect(partial(self.switched.emit, prompt.id, not prompt.is_on))
-        card.edit_pressed.connect(partial(self.edit, prompt.id))
-        card.budgets_pressed.connect(self.budgets_requested)
-        card.delete_confirmed.connect(partial(self.delete_requested.emit, prompt.id))
-        if item.last_run is not None:
-            card.open_pressed.connect(partial(self.open_requested.emit, item.last_run.conversation_id))
-        return card
+    def _create_card(self, item: ListedSchedule) -> ScheduleCard:
+        return ScheduleCard(item, self)

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Signal
-
 from desktop_agent.types.policies import Specialist
 from ui.bridge.model_servers import ModelGroup
 from ui.settings.card_list import Card, ItemsForm
@@ -23,16 +21,14 @@ _MOST_SHOWN = 300
 class SpecialistCard(Card):
     """A specialist: its description, tools and budget."""
 
-    edit_pressed = Signal()
-    remove_pressed = Signal()
-
-    def __init__(self, specialist: Specialist) -> None:
+    def __init__(self, specialist: Specialist, page: "SpecialistSettings") -> None:
         super().__init__()
         name = specialist.name
         self.setAccessibleName(self.tr("Specialist {0}").format(name))
-        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
-        self.set_edit_buttons(edit)
-        remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(name))
+        edit = button(self.tr("Edit"), partial(page.edit, name), name=self.tr("Edit {0}").format(name))
+        self.edit_buttons = (edit,)
+        remove_name = self.tr("Remove {0}").format(name)
+        remove = button(self.tr("Remove"), partial(page.remove, specialist), "danger", remove_name)
         head = TextWithButtons(label(show_hidden(name), "strong", wrap=True), (edit, remove))
         description = label(one_line(specialist.description, _MOST_SHOWN), wrap=True)
         details = label(self._details(specialist), "muted", wrap=True)
@@ -88,12 +84,10 @@ class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
         taken = frozenset((*(specialist.name for specialist in self._items), *tools, *RESERVED_NAMES))
         editor.show_tools(self._tools, taken - {self._edited_name})
 
-    def _remove_specialist(self, index: int) -> None:
+    def remove(self, specialist: Specialist) -> None:
+        """Remove a specialist, and offer to bring it back."""
         words = self.tr("The specialist “{0}” is removed. No conversation uses it from its next prompt on.")
-        self._remove_item(index, words.format(self._items[index].name))
+        self._remove_item(specialist, words.format(specialist.name))
 
-    def _create_card(self, item: Specialist, index: int) -> SpecialistCard:
-        card = SpecialistCard(item)
-        card.edit_pressed.connect(partial(self.edit, item.name))
-        card.remove_pressed.connect(partial(self._remove_specialist, index))
-        return card
+    def _create_card(self, item: Specialist) -> SpecialistCard:
+        return SpecialistCard(item, self)

@@ -12,7 +12,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from ui.bridge.permissions import RuleSummary
 from ui.settings import permissions
-from ui.settings.modes_form import ModeCard
+from ui.settings.modes_form import ModeCard, ModeSettings
 from ui.settings.permissions import RuleSettings
 from ui.style.theme import ThemeSource
 
@@ -136,15 +136,19 @@ def test_a_tag_is_as_high_as_its_words_and_has_the_colour_that_it_has_in_a_mode(
     assert [tag.property("tag") for tag in tags] == ["risk", "caution", "safe"]
     assert [tag.height() for tag in tags] == [tag.sizeHint().height() for tag in tags]
     mode = Mode(name="mine", title="Mine", rules=tuple(Rule(effect=effect, tool="read_file") for effect in effects))
-    card = ModeCard(mode)
-    driver.bot.addWidget(card)
+    page = ModeSettings()
+    card = ModeCard(mode, page)
+    for widget in (page, card):
+        driver.bot.addWidget(widget)
     in_modes = [label.property("tag") for label in card.findChildren(QLabel) if label.property("tag")]
     assert in_modes == ["risk", "caution", "safe"]
 
 
 def test_the_buttons_of_a_mode_are_below_its_name_where_there_is_no_room_beside_it(qtbot):
-    card = ModeCard(Mode(name="mine", title="Only the documents"))
-    qtbot.addWidget(card)
+    page = ModeSettings()
+    card = ModeCard(Mode(name="mine", title="Only the documents"), page)
+    for widget in (page, card):
+        qtbot.addWidget(widget)
     card.resize(260, 300)
     card.show()
     name = next(label for label in card.findChildren(QLabel) if label.text() == "Only the documents")

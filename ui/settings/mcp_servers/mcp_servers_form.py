@@ -67,7 +67,7 @@ class McpServersForm(QWidget):
             card.show_server(server)
         if self._editor is not None:
             # A new server got its id when it was saved.
-            self._card_list.set_replaced_card(self._editor.server_id)
+            self._card_list.replaced_key = self._editor.server_id
         self._card_list.show_cards(self._cards)
         if self._followed_id and self._followed_id not in self._cards:
             self._follow_log("")

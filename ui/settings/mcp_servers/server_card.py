@@ -154,12 +154,10 @@ class McpServerCard(Card):
         edit = partial(self.edit_pressed.emit, server.id)
         self._edit = button(self.tr("Edit"), edit, name=self.tr("Edit {0}").format(self._title))
         self._removal = RemovalQuestion(
+            self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title),
             (self.tr("Remove"), self.tr("Remove {0}").format(self._title)),
             (self.tr("Keep"), self.tr("Keep {0}").format(self._title)),
             (self.tr("Remove"), self.tr("Really remove {0}").format(self._title)),
-        )
-        self._removal.set_question(
-            self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title)
         )
         self.sign_in = SignInBar(themes, server, requests)
         self._layout = vbox(parent=self, spacing=SPACE_S, margins=SPACE_M)
@@ -296,7 +294,7 @@ class McpServerCard(Card):
         head = hbox(spacing=SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
-        self.set_edit_buttons(self._edit)
+        self.edit_buttons = (self._edit,)
         row = hbox(spacing=SPACE_S)
         row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self._edit)), 1)
         row.addWidget(self._removal.button, 0, Qt.AlignmentFlag.AlignTop)
