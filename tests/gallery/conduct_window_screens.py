@@ -174,7 +174,7 @@ async def settings_specialist_edited(desk: Desk) -> None:
     dialog = desk.settings.show()
     dialog.resize(860, 960)
     dialog.specialists.edit("reviewer")
-    dialog.specialists._editor._tools.set_tools(("read_file", "list_files", "linear__search"))
+    dialog.specialists.editor._tools.set_tools(("read_file", "list_files", "linear__search"))
 
 
 OWN_MODES = (
@@ -245,8 +245,8 @@ async def settings_mode_edited(desk: Desk) -> None:
     dialog = desk.settings.show()
     dialog.resize(860, 960)
     dialog.modes.edit("docs-only")
-    dialog.modes._editor._rules._open_editor(None)
-    rule = dialog.modes._editor._rules._editor
+    dialog.modes.editor._rules._open_editor(None)
+    rule = dialog.modes.editor._rules._editor
     rule._tools.select("run_command")
     rule._kind_menu.setCurrentIndex(3)
     rule._pattern.setText("git push")
@@ -259,7 +259,7 @@ async def settings_mode_wrong(desk: Desk) -> None:
     dialog = desk.settings.show()
     dialog.resize(860, 960)
     dialog.modes.copy(OWN_MODES[0])
-    dialog.modes._editor._title.widget.setText("")
-    dialog.modes._editor._name.widget.setText("Docs only")
-    dialog.modes._editor.save()
+    dialog.modes.editor._title.widget.setText("")
+    dialog.modes.editor._name.widget.setText("Docs only")
+    dialog.modes.editor.save()
     await asyncio.sleep(0.2)

@@ -8,13 +8,13 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ButtonKind, announce, button, label
-from ui.style.layouts import PartFocus, StickyFoot
+from ui.style.layouts import PartFocus, StickyFoot, scroll_area_of
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_M, SPACE_S
 from ui.style.widgets import ConfirmBar
@@ -26,11 +26,8 @@ def scroll_into_view(widget: QWidget) -> None:
 
 
 def _scroll_to(widget: QWidget) -> None:
-    area: QWidget | None = widget.parentWidget()
-    while area is not None and not isinstance(area, QScrollArea):
-        area = area.parentWidget()
-    page = area.widget() if isinstance(area, QScrollArea) else None
-    if page is None or not isinstance(area, QScrollArea):
+    area = scroll_area_of(widget)
+    if area is None or (page := area.widget()) is None:
         return
     layout = page.layout()
     if layout is not None:
@@ -323,18 +320,13 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._card_items: tuple[T, ...] = ()
         """The items that the cards show."""
         self._tools: tuple[ToolGroup, ...] = ()
-        self._editor: E | None = None
+        self.editor: E | None = None
         self._edited_name = ""
         self._undo = _UndoBar(self)
         self._cards = CardList()
         self._cards.panel_changed.connect(self._update_buttons)
         self._cards.panel_changed.connect(self.editor_changed)
         self._add = button(add_text, lambda: self._open_editor(None))
-
-    @property
-    def editor(self) -> E | None:
-        """The open editor."""
-        return self._editor
 
     def _create_editor(self, item: T | None) -> E:
         """Create the editor of an item, or of a new one that begins as `item` if `_edited_name` is empty."""
@@ -349,8 +341,8 @@ class ItemsForm(QWidget, Generic[T, E]):
 
     def _update_buttons(self) -> None:
         """Show “Add…” and the note of an empty list, but not below an open editor: its Save is the last button."""
-        self._add.setVisible(self._editor is None)
-        self._empty_note.setVisible(not self._items and self._editor is None)
+        self._add.setVisible(self.editor is None)
+        self._empty_note.setVisible(not self._items and self.editor is None)
 
     def show_items(self, items: Sequence[T]) -> None:
         """Show the person's items; an open editor stays."""
@@ -361,8 +353,8 @@ class ItemsForm(QWidget, Generic[T, E]):
     def show_tools(self, groups: Sequence[ToolGroup]) -> None:
         """Set the known tools."""
         self._tools = tuple(groups)
-        if self._editor is not None:
-            self._update_editor(self._editor)
+        if self.editor is not None:
+            self._update_editor(self.editor)
 
     def edit(self, name: str) -> None:
         """Edit an item."""
@@ -373,11 +365,11 @@ class ItemsForm(QWidget, Generic[T, E]):
         if self._cards.focus_panel():
             return
         self._edited_name = edited_name
-        self._editor = self._create_editor(item)
-        self._update_editor(self._editor)
-        self._editor.saved.connect(self._save_item)
-        self._editor.cancelled.connect(self._cancel_editing)
-        self._cards.open(self._editor, edited_name)
+        self.editor = self._create_editor(item)
+        self._update_editor(self.editor)
+        self.editor.saved.connect(self._save_item)
+        self.editor.cancelled.connect(self._cancel_editing)
+        self._cards.open(self.editor, edited_name)
 
     def _save_item(self, item: T) -> None:
         names = [known.name for known in self._items]
@@ -399,14 +391,14 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._items = items
         self._rebuild_cards()
         self.changed.emit(items)
-        (self._editor or self._add).setFocus()
+        (self.editor or self._add).setFocus()
 
     def _cancel_editing(self) -> None:
         self._close_editor()
         self._add.setFocus()
 
     def _close_editor(self) -> None:
-        self._editor = None
+        self.editor = None
         self._cards.close()
 
     def _rebuild_cards(self) -> None:
@@ -418,5 +410,5 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._card_items = self._items
         self._cards.show_cards(cards)
         self._update_buttons()
-        if self._editor is not None:
-            self._update_editor(self._editor)
+        if self.editor is not None:
+            self._update_editor(self.editor)

@@ -97,7 +97,7 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
         return ModeCard(item, self)
 
     def _update_buttons(self) -> None:
-        is_full, is_writing = len(self._items) >= MAX_MODES, self._editor is not None
+        is_full, is_writing = len(self._items) >= MAX_MODES, self.editor is not None
         self._add.setEnabled(not is_full)
         self._add.setVisible(not is_writing)
         self._limit_note.setVisible(is_full)

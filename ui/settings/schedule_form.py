@@ -133,8 +133,8 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """Set the models to choose from."""
         self._models = tuple(groups)
-        if self._editor is not None:
-            self._editor.show_models(self._models)
+        if self.editor is not None:
+            self.editor.show_models(self._models)
 
     def _create_editor(self, item: ListedSchedule | None) -> ScheduleEditor:
         editor = ScheduleEditor(None if item is None else item.prompt, self._modes)
@@ -146,7 +146,7 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
 
     def _update_buttons(self) -> None:
         super()._update_buttons()
-        self._foot.setVisible(self._editor is None)
+        self._foot.setVisible(self.editor is None)
 
     def _save_item(self, item: object) -> None:
         self._close_editor()

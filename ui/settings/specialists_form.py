@@ -71,8 +71,8 @@ class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
         """Set the models to choose from."""
         self._models = tuple(groups)
-        if self._editor is not None:
-            self._editor.show_models(self._models)
+        if self.editor is not None:
+            self.editor.show_models(self._models)
 
     def _create_editor(self, item: Specialist | None) -> SpecialistEditor:
         editor = SpecialistEditor(item)

@@ -245,6 +245,14 @@ _FOOT_SHARE = 4
 """A foot floats only if the scroll area is more than this many times as high."""
 
 
+def scroll_area_of(widget: QWidget) -> QScrollArea | None:
+    """Return the scroll area that a widget is in."""
+    area = widget.parentWidget()
+    while area is not None and not isinstance(area, QScrollArea):
+        area = area.parentWidget()
+    return area
+
+
 class FocusFollower(QObject):
     """Scrolls an area to what gets the keyboard from code or assistive technology. Qt does so for Tab alone."""
 
@@ -295,10 +303,7 @@ class StickyFoot(QFrame):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        area: QWidget | None = self._frame
-        while area is not None and not isinstance(area, QScrollArea):
-            area = area.parentWidget()
-        if self._area is None and isinstance(area, QScrollArea):
+        if self._area is None and (area := scroll_area_of(self)) is not None:
             self._area = area
             bar = area.verticalScrollBar()
             bar.valueChanged.connect(self._float)

@@ -7,21 +7,13 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QComboBox,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
-    QScrollArea,
-    QSizePolicy,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect, is_loopback
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
+from ui.style.layouts import scroll_area_of
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, pixmap
 from ui.style.widgets import ComboBox
@@ -56,7 +48,7 @@ class StatusLine(QWidget):
     def __init__(self, themes: ThemeSource, *, reserved_lines: int = 0) -> None:
         super().__init__()
         self._themes = themes
-        self._state = Status.IDLE
+        self.state = Status.IDLE
         self._reserved_lines = reserved_lines
         policy = self.sizePolicy()
         policy.setRetainSizeWhenHidden(reserved_lines > 0)
@@ -73,16 +65,12 @@ class StatusLine(QWidget):
         self.hide()
 
     @property
-    def state(self) -> Status:
-        return self._state
-
-    @property
     def text(self) -> str:
         return self._text.text()
 
     def show_state(self, state: Status, sentence: Sentence | str = "", remedy: Sentence | None = None) -> None:
         """Show a state; the remedy follows the sentence."""
-        self._state = state
+        self.state = state
         # The pressed button must not move from under the pointer because a longer sentence goes.
         self.setMinimumHeight(self.height() if state is Status.BUSY and self.isVisible() else 0)
         words = sentence if isinstance(sentence, str) else translate_sentence(sentence)
@@ -100,17 +88,14 @@ class StatusLine(QWidget):
 
     def _scroll_into_sight(self) -> None:
         """Scroll to this line if it is below the fold and the focus is beside it: the person waits for what it says."""
-        parent, focused = self.parentWidget(), QApplication.focusWidget()
-        area: QWidget | None = parent
-        while area is not None and not isinstance(area, QScrollArea):
-            area = area.parentWidget()
+        parent, focused, area = self.parentWidget(), QApplication.focusWidget(), scroll_area_of(self)
         is_beside = parent is not None and focused is not None and parent.isAncestorOf(focused)
-        if is_beside and isinstance(area, QScrollArea) and self.isVisible():
+        if is_beside and area is not None and self.isVisible():
             area.ensureWidgetVisible(self, 0, SPACE_S)
 
     def _draw(self) -> None:
         theme = self._themes.theme
-        name = _ICONS.get(self._state)
+        name = _ICONS.get(self.state)
         self._text.setMinimumHeight(self._reserved_lines * self._text.fontMetrics().lineSpacing())
         self._icon.setVisible(name is not None)
         if name is not None:
@@ -118,7 +103,7 @@ class StatusLine(QWidget):
             self._text.ensurePolished()
             self._icon.setFixedHeight(self._text.fontMetrics().height())
             colours = {Status.OK: theme.success, Status.ERROR: theme.danger, Status.NO_KEYRING: theme.warning}
-            colour = colours.get(self._state, theme.muted)
+            colour = colours.get(self.state, theme.muted)
             ratio = 2 if self.devicePixelRatioF() > 1 else 1
             self._icon.setPixmap(pixmap(name, colour, 16, ratio))
 

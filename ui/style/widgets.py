@@ -186,12 +186,12 @@ class WrappedChoice(QWidget):
         self._choice = choice
         choice.setAccessibleName(words)
         choice.setProperty("beside", "true")
-        self._text = words
-        self._words = label(escape_mnemonics(words), wrap=True)
+        self.words = words
+        self._label = label(escape_mnemonics(words), wrap=True)
         # Otherwise it would be read as a text of its own, after the button that has its words already.
-        self._words.setBuddy(choice)
-        row = hbox(choice, self._words, parent=self, spacing=0, margins=0, grow=self._words)
-        for widget in (choice, self._words):
+        self._label.setBuddy(choice)
+        row = hbox(choice, self._label, parent=self, spacing=0, margins=0, grow=self._label)
+        for widget in (choice, self._label):
             row.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
 
     def describe(self, description: str) -> None:
@@ -199,11 +199,6 @@ class WrappedChoice(QWidget):
         self.setToolTip(plain_tooltip(description))
         for part in (self, self._choice):
             part.setAccessibleDescription(description)
-
-    @property
-    def words(self) -> str:
-        """The label beside the button."""
-        return self._text
 
     def event(self, event: QEvent) -> bool:
         """Align again after a change of style."""
@@ -219,8 +214,8 @@ class WrappedChoice(QWidget):
 
     def _align_first_line(self) -> None:
         """Align the first line with the middle of the button."""
-        above = max(self._choice.sizeHint().height() - self._words.fontMetrics().height(), 0) // 2
-        self._words.setContentsMargins(0, above, 0, above)
+        above = max(self._choice.sizeHint().height() - self._label.fontMetrics().height(), 0) // 2
+        self._label.setContentsMargins(0, above, 0, above)
 
 
 class TextWithButtons(QWidget):

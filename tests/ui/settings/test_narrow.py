@@ -66,7 +66,7 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
         assert settled(modes) == 0
         modes.edit("careful")
         assert settled(modes) == 0
-        modes._editor._rules._open_editor(RULE)
+        modes.editor._rules._open_editor(RULE)
         assert settled(modes) == 0
         dialog.show_page("specialists")
         assert settled(specialists) == 0
@@ -140,7 +140,7 @@ def import_servers(dialog):
 
 def edit_a_rule(dialog):
     dialog.modes.edit("careful")
-    dialog.modes._editor._rules._open_editor(RULE)
+    dialog.modes.editor._rules._open_editor(RULE)
 
 
 def edit_a_specialist(dialog):

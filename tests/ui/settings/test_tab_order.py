@@ -126,7 +126,7 @@ def edit_a_server(settings):
 def edit_a_rule_of_a_mode(settings):
     settings.show_page("modes")
     settings.modes.edit("careful")
-    settings.modes._editor._rules._open_editor(RULE)
+    settings.modes.editor._rules._open_editor(RULE)
 
 
 def edit_a_specialist(settings):

@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer, McpServerState, StdioConnection
@@ -152,7 +152,7 @@ class McpServerCard(Card):
             self.tr("Show log"), self._toggle_log, name=self.tr("Show the log of {0}").format(self._title)
         )
         edit = partial(self.edit_pressed.emit, server.id)
-        self._edit = button(self.tr("Edit"), edit, name=self.tr("Edit {0}").format(self._title))
+        self.edit_button = button(self.tr("Edit"), edit, name=self.tr("Edit {0}").format(self._title))
         self._removal = RemovalQuestion(
             self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title),
             (self.tr("Remove"), self.tr("Remove {0}").format(self._title)),
@@ -165,17 +165,9 @@ class McpServerCard(Card):
         self.show_server(server)
 
     @property
-    def server_id(self) -> str:
-        return self._server.id
-
-    @property
     def title(self) -> str:
         """The title when the card was created."""
         return self._server.title
-
-    @property
-    def edit_button(self) -> QPushButton:
-        return self._edit
 
     def show_server(self, server: McpServer) -> None:
         """Show the configuration of the server."""
@@ -294,9 +286,9 @@ class McpServerCard(Card):
         head = hbox(spacing=SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
-        self.edit_buttons = (self._edit,)
+        self.edit_buttons = (self.edit_button,)
         row = hbox(spacing=SPACE_S)
-        row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self._edit)), 1)
+        row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self.edit_button)), 1)
         row.addWidget(self._removal.button, 0, Qt.AlignmentFlag.AlignTop)
         self._layout.addLayout(head)
         for widget in (self._state, self._connection, self._details, self._problem, self.sign_in):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ui.style.controls import announce
@@ -39,7 +39,7 @@ class UsageChart(QWidget):
         self.setProperty("isGraphic", True)
         self._themes = themes
         self._title = ""
-        self._bars: tuple[Bar, ...] = ()
+        self.bars: tuple[Bar, ...] = ()
         self._is_lying = False
         self._axis_text: Callable[[float], str] = str
         self._current = -1
@@ -49,20 +49,15 @@ class UsageChart(QWidget):
         themes.changed.connect(self._on_theme)
 
     @property
-    def bars(self) -> tuple[Bar, ...]:
-        return self._bars
-
-    @property
     def current(self) -> Bar | None:
-        """The selected bar, or None."""
-        return self._bars[self._current] if 0 <= self._current < len(self._bars) else None
+        return self.bars[self._current] if 0 <= self._current < len(self.bars) else None
 
     def show_bars(
         self, title: str, bars: Sequence[Bar], axis_text: Callable[[float], str], *, is_lying: bool = False
     ) -> None:
         """Show these bars. `axis_text` writes a value beside the scale of upright bars."""
         self._title, self._is_lying, self._axis_text = title, is_lying, axis_text
-        self._bars = tuple(bars[:MAX_LYING_BARS] if is_lying else bars)
+        self.bars = tuple(bars[:MAX_LYING_BARS] if is_lying else bars)
         self._current = -1
         self.setAccessibleName(title)
         self._describe()
@@ -73,7 +68,7 @@ class UsageChart(QWidget):
         part = self._themes.zoom / 100
         height = _HEIGHT * part
         if self._is_lying:
-            height = self._top + _BAR_HEIGHT * part * len(self._bars) + SPACE_S
+            height = self._top + _BAR_HEIGHT * part * len(self.bars) + SPACE_S
         return QSize(round(300 * part), round(height))
 
     def minimumSizeHint(self) -> QSize:
@@ -81,7 +76,7 @@ class UsageChart(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Select the previous, the next, the first or the last bar."""
-        last = len(self._bars) - 1
+        last = len(self.bars) - 1
         match event.key():
             case Qt.Key.Key_Right | Qt.Key.Key_Down:
                 self._select(min(last, self._current + 1))
@@ -94,16 +89,11 @@ class UsageChart(QWidget):
             case _:
                 super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
-
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._point_at(event.position())
+        number = self._bar_at(event.position())
+        if number != self._current:
+            self._current = number
+            self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -115,7 +105,7 @@ class UsageChart(QWidget):
         """Show the bar under the pointer in a tooltip."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             bar = self._bar_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), "" if bar < 0 else plain_tooltip(self._bars[bar].text), self)
+            QToolTip.showText(event.globalPos(), "" if bar < 0 else plain_tooltip(self.bars[bar].text), self)
             return True
         return super().event(event)
 
@@ -143,7 +133,7 @@ class UsageChart(QWidget):
 
     @property
     def _highest(self) -> float:
-        return max((bar.value or 0.0 for bar in self._bars), default=0.0)
+        return max((bar.value or 0.0 for bar in self.bars), default=0.0)
 
     @property
     def _scale(self) -> tuple[float, str, str]:
@@ -182,7 +172,7 @@ class UsageChart(QWidget):
             painter.setPen(QColor(theme.muted))
             text_area = QRectF(0, y - self._line / 2, plot.left() - SPACE_S, self._line)
             painter.drawText(text_area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
-        for number, bar in enumerate(self._bars):
+        for number, bar in enumerate(self.bars):
             area = self._slot(number)
             width = min(_MAX_BAR_WIDTH * self._themes.zoom / 100, area.width() * (1 - _GAP_SHARE))
             height = _length(bar, plot.height(), end)
@@ -192,24 +182,24 @@ class UsageChart(QWidget):
 
     def _paint_titles(self, painter: QPainter, plot: QRectF) -> None:
         """Paint titles below the bars, as many as have room."""
-        widest = max((self.fontMetrics().horizontalAdvance(bar.title) for bar in self._bars), default=0) + SPACE_S
-        slot = plot.width() / max(1, len(self._bars))
+        widest = max((self.fontMetrics().horizontalAdvance(bar.title) for bar in self.bars), default=0) + SPACE_S
+        slot = plot.width() / max(1, len(self.bars))
         step = max(1, math.ceil((widest + SPACE_XS) / slot))
         painter.setPen(QColor(self._themes.theme.muted))
-        last = len(self._bars) - 1
+        last = len(self.bars) - 1
         # Begin with the last bar whose title fits.
         while last > 0 and self._slot(last).center().x() + widest / 2 > self.width():
             last -= 1
         for number in range(last, -1, -step):
             title_area = QRectF(0, plot.bottom() + SPACE_XS, widest, self._line)
             title_area.moveCenter(QPointF(self._slot(number).center().x(), title_area.center().y()))
-            painter.drawText(title_area, Qt.AlignmentFlag.AlignCenter, self._bars[number].title)
+            painter.drawText(title_area, Qt.AlignmentFlag.AlignCenter, self.bars[number].title)
 
     def _paint_lying(self, painter: QPainter) -> None:
         theme, metrics = self._themes.theme, self.fontMetrics()
         names, figures = self._columns()
         left, right = names + SPACE_M, self.width() - figures - SPACE_M
-        for number, bar in enumerate(self._bars):
+        for number, bar in enumerate(self.bars):
             area = self._slot(number)
             painter.setPen(QColor(theme.text))
             name = metrics.elidedText(bar.title, Qt.TextElideMode.ElideMiddle, names)
@@ -226,8 +216,8 @@ class UsageChart(QWidget):
     def _columns(self) -> tuple[int, int]:
         """Return the widths of the names and the figures beside lying bars."""
         advance = self.fontMetrics().horizontalAdvance
-        names = max((advance(bar.title) for bar in self._bars), default=0)
-        figures = max((advance(bar.figure) for bar in self._bars), default=0)
+        names = max((advance(bar.title) for bar in self.bars), default=0)
+        figures = max((advance(bar.figure) for bar in self.bars), default=0)
         return min(names + SPACE_XS, round(self.width() * _NAME_SHARE)), figures + SPACE_XS
 
     def _paint_bar(self, painter: QPainter, number: int, body: QRectF) -> None:
@@ -235,7 +225,7 @@ class UsageChart(QWidget):
         is_other = self._current >= 0 and number != self._current
         colour = QColor(unread_colour(theme) if is_other else theme.accent)
         radius = min(RADIUS_S, body.width() / 2, body.height() / 2)
-        if self._bars[number].value is None:
+        if self.bars[number].value is None:
             # Only an outline: the value is not known.
             painter.setPen(QPen(QColor(theme.muted), 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -250,33 +240,27 @@ class UsageChart(QWidget):
             height = _BAR_HEIGHT * self._themes.zoom / 100
             return QRectF(0, self._top + number * height, self.width(), height)
         plot = self._plot
-        width = plot.width() / max(1, len(self._bars))
+        width = plot.width() / max(1, len(self.bars))
         return QRectF(plot.left() + number * width, plot.top(), width, plot.height())
 
     def _bar_at(self, point: QPointF) -> int:
-        return next((number for number in range(len(self._bars)) if self._slot(number).contains(point)), -1)
-
-    def _point_at(self, point: QPointF) -> None:
-        number = self._bar_at(point)
-        if number != self._current:
-            self._current = number
-            self.update()
+        return next((number for number in range(len(self.bars)) if self._slot(number).contains(point)), -1)
 
     def _select(self, number: int) -> None:
-        if not self._bars:
+        if not self.bars:
             return
         self._current = number
         self._describe()
-        announce(self, self._bars[number].text)
+        announce(self, self.bars[number].text)
         self.update()
 
     def _describe(self) -> None:
         if self.current is not None:
             self.setAccessibleDescription(self.current.text)
             return
-        highest = max(self._bars, key=lambda bar: bar.value or 0.0, default=None)
+        highest = max(self.bars, key=lambda bar: bar.value or 0.0, default=None)
         words = self.tr("Bars: {0}. The highest: {1}. Use the arrow keys to read each bar.")
-        self.setAccessibleDescription("" if highest is None else words.format(len(self._bars), highest.text))
+        self.setAccessibleDescription("" if highest is None else words.format(len(self.bars), highest.text))
 
     def _on_theme(self, *_: QObject) -> None:
         self.updateGeometry()

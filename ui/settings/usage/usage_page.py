@@ -66,7 +66,7 @@ class UsageSettings(QWidget):
 
     def __init__(self, themes: ThemeSource, form: QWidget) -> None:
         super().__init__()
-        self._report = UsageReport("day")
+        self.report = UsageReport("day")
         self._span = _choices(
             self.tr("Time"),
             (self.tr("7 days"), "week"),
@@ -119,11 +119,6 @@ class UsageSettings(QWidget):
     def grouping(self) -> UsageGrouping:
         return self._grouping.currentData()
 
-    @property
-    def report(self) -> UsageReport:
-        """The report that is shown."""
-        return self._report
-
     def request(self) -> None:
         """Request the report of the current choices."""
         self.report_requested.emit(self.grouping, first_day(self.span, local_today()))
@@ -140,7 +135,7 @@ class UsageSettings(QWidget):
     def show_report(self, report: UsageReport) -> None:
         """Show a report, unless another grouping is chosen by now."""
         if report.grouping == self.grouping:
-            self._report = report
+            self.report = report
             if not self._is_measure_chosen:
                 # Models on this computer have no price: a chart of their cost would be empty.
                 _select(self._measure, "tokens" if report.rows and report.total.cost is None else "cost")
@@ -169,7 +164,7 @@ class UsageSettings(QWidget):
         self.request()
 
     def _show(self, *_: object) -> None:
-        report, today = self._report, local_today()
+        report, today = self.report, local_today()
         total = report.total
         is_empty = not report.rows
         for widget in (self._total, self._chart, self._table):
@@ -190,8 +185,8 @@ class UsageSettings(QWidget):
         self._show_table(today)
 
     def _show_table(self, today: date) -> None:
-        count = len(self._report.rows)
-        self._table.show_report(self._report, today, is_whole=self._is_whole)
+        count = len(self.report.rows)
+        self._table.show_report(self.report, today, is_whole=self._is_whole)
         self._all_rows.setText(self.tr("Show all {0} rows").format(format_number(count)))
         self._all_rows.setAccessibleName(self._all_rows.text())
         self._all_rows.setVisible(count > FIRST_ROWS and not self._is_whole)
@@ -227,15 +222,15 @@ class UsageSettings(QWidget):
             ("project", True): self.tr("Cost by workspace folder"),
             ("project", False): self.tr("Tokens by workspace folder"),
         }
-        return titles[self._report.grouping, self._shows_cost]
+        return titles[self.report.grouping, self._shows_cost]
 
     def _bars(self, today: date) -> list[Bar]:
-        if self._report.grouping == "day":
-            periods = by_period(self._report.rows, first_day(self.span, today), today)
+        if self.report.grouping == "day":
+            periods = by_period(self.report.rows, first_day(self.span, today), today)
         else:
-            periods = [(row_title(self._report.grouping, row.key, today), row.figures) for row in self._report.rows]
+            periods = [(row_title(self.report.grouping, row.key, today), row.figures) for row in self.report.rows]
         bars = [self._bar(title, figures) for title, figures in periods]
-        return bars if self._report.grouping == "day" else sorted(bars, key=lambda bar: -(bar.value or 0.0))
+        return bars if self.report.grouping == "day" else sorted(bars, key=lambda bar: -(bar.value or 0.0))
 
     def _bar(self, title: str, figures: UsageFigures) -> Bar:
         nothing = figures == NO_USAGE

@@ -4,10 +4,11 @@ from datetime import date
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QScrollArea, QTableView
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from desktop_agent.types.spending import UsageGrouping, UsageReport, UsageRow
 from ui.settings.usage.usage_text import cache_text, cost_text, row_title, tokens_text
+from ui.style.layouts import scroll_area_of
 from ui.style.text import format_number, labelled, plain_tooltip
 from ui.style.theme import ThemeSource
 
@@ -137,11 +138,8 @@ class UsageTable(QTableView):
     def currentChanged(self, current: Index, previous: Index) -> None:
         """Scroll the page to the row that the arrow keys reached."""
         super().currentChanged(current, previous)
-        page = self.parentWidget()
-        while page is not None and not isinstance(page, QScrollArea):
-            page = page.parentWidget()
-        inside = None if page is None else page.widget()
-        if page is not None and inside is not None and current.isValid():
+        page = scroll_area_of(self)
+        if page is not None and (inside := page.widget()) is not None and current.isValid():
             row = self.visualRect(current)
             page.ensureVisible(0, self.viewport().mapTo(inside, row.center()).y(), 0, row.height())
 
