@@ -106,7 +106,7 @@ async def log(desk: Desk) -> None:
         ]
     )
     card.log._list.setCurrentIndex(card.log.model.index(card.log.model.rowCount() - 1))
-    card.log.take_focus()
+    card.log._list.setFocus()
 
 
 @scene("settings-tool-server-program", height=1000)

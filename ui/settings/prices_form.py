@@ -3,15 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QSortFilterProxyModel,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractTableModel, QObject, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -26,15 +18,14 @@ from desktop_agent.types.providers import Price
 from ui.bridge.settings import ModelPriceEntry
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
+from ui.style.list_rows import ROOT, Index
 from ui.style.text import labelled, localize_point, plain_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
 
-_ROOT = QModelIndex()
 _PRICE_FIELDS = ("input", "output", "cache_read", "cache_write")
 FIRST_PRICE_COLUMN = 2
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-Index = QModelIndex | QPersistentModelIndex
 
 
 class PriceTableModel(QAbstractTableModel):
@@ -68,10 +59,10 @@ class PriceTableModel(QAbstractTableModel):
         """Return the model of a row."""
         return self._models[number]
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
+    def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self._models)
 
-    def columnCount(self, parent: Index = _ROOT) -> int:
+    def columnCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else FIRST_PRICE_COLUMN + len(_PRICE_FIELDS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:

@@ -43,6 +43,8 @@ class RowRole(IntEnum):
 
 
 Index = QModelIndex | QPersistentModelIndex
+ROOT = QModelIndex()
+"""The parent of all rows of a list or table."""
 
 _BADGE_SIDE = 8
 
@@ -220,9 +222,6 @@ class RowDelegate(QStyledItemDelegate):
         return font
 
 
-_ROOT = QModelIndex()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
     """The look and text of a row. Each search adds what the row stands for."""
@@ -281,7 +280,7 @@ class ResultModel(QAbstractListModel):
             number += step
         return -1
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
+    def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -295,34 +294,24 @@ class ResultModel(QAbstractListModel):
         return Qt.ItemFlag.NoItemFlags
 
 
+_FIELD_OF_ROLE: dict[int, str] = {
+    Qt.ItemDataRole.DisplayRole: "text",
+    RowRole.DETAIL: "detail",
+    RowRole.SUBTITLE: "under",
+    RowRole.ICON: "icon",
+    RowRole.TINT: "tint",
+    RowRole.BADGE: "badge",
+    RowRole.HEADING: "is_heading",
+    RowRole.FADED: "is_faded",
+}
+
+
 def _row_data(row: ResultRow, role: int) -> object:
     lines = [line for line in (row.text, row.under) if line]
     match role:
-        case Qt.ItemDataRole.DisplayRole:
-            return row.text
         case Qt.ItemDataRole.AccessibleTextRole:
             return row.spoken or join_names(lines)
         case Qt.ItemDataRole.ToolTipRole:
             return plain_tooltip(row.tip or "\n".join(lines))
         case _:
-            return _appearance_data(row, role)
-
-
-def _appearance_data(row: ResultRow, role: int) -> object:
-    match role:
-        case RowRole.DETAIL:
-            return row.detail
-        case RowRole.SUBTITLE:
-            return row.under
-        case RowRole.ICON:
-            return row.icon
-        case RowRole.TINT:
-            return row.tint
-        case RowRole.BADGE:
-            return row.badge
-        case RowRole.HEADING:
-            return row.is_heading
-        case RowRole.FADED:
-            return row.is_faded
-        case _:
-            return None
+            return getattr(row, _FIELD_OF_ROLE[role]) if role in _FIELD_OF_ROLE else None

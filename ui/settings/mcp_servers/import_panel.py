@@ -160,19 +160,17 @@ class ImportPanel(EditorFrame):
 
     def _rebuild_cards(self, preview: ImportPreview | None) -> None:
         self._preview = preview
+        found, refused = ((), ()) if preview is None else (preview.found, preview.refused)
         for card in self._cards:
             remove_widget(self._card_layout, card)
-        self._cards = [ImportCard(candidate) for candidate in preview.found] if preview is not None else []
+        self._cards = [ImportCard(candidate) for candidate in found]
         for card in self._cards:
             card.changed.connect(self._update_button)
             self._card_layout.addWidget(card)
             card.show()
-        programs = [candidate for candidate in preview.found if _is_program(candidate)] if preview is not None else []
-        self._warning.setVisible(bool(programs))
-        refused = (
-            [translate_sentence(sentence, show_hidden) for sentence in preview.refused] if preview is not None else []
-        )
-        self._rejected.setText("\n".join(refused))
+        connections = [candidate.server.connection for candidate in found]
+        self._warning.setVisible(any(isinstance(connection, StdioConnection) for connection in connections))
+        self._rejected.setText("\n".join(translate_sentence(sentence, show_hidden) for sentence in refused))
         self._rejected.setVisible(bool(refused))
 
     def _update_button(self) -> None:
@@ -218,7 +216,3 @@ class ImportPanel(EditorFrame):
         notes = (self._problem, self._rejected, self._warning)
         parts = (*heads, self._files, self._text, *notes, self._card_layout, foot)
         vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
-
-
-def _is_program(candidate: ImportCandidate) -> bool:
-    return isinstance(candidate.server.connection, StdioConnection)

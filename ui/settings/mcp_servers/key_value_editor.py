@@ -13,7 +13,6 @@ from ui.forms.controls import Control
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, button, label
 from ui.style.removal import remove_widget
-from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import ComboBox
 
@@ -97,7 +96,7 @@ class KeyValueRow(QWidget):
         self._kind.addItem(_tr("Plain"), False)
         self._kind.setVisible(not words.only_secret)
         self._remove = IconButton(themes, "close", words.remove.format(""))
-        self._remove.clicked.connect(self._emit_removed)
+        self._remove.clicked.connect(self.removed)
         for field in (self.name_field, self.value_field):
             field.textChanged.connect(self._on_change)
         self._kind.currentIndexChanged.connect(self._on_change)
@@ -160,9 +159,6 @@ class KeyValueRow(QWidget):
             return self.value_field, self._labels.missing.format(self.name)
         return None
 
-    def _emit_removed(self) -> None:
-        self.removed.emit()
-
     def _on_change(self) -> None:
         is_kept = self.uses_stored and not self._is_invalidated
         words = _tr("Kept in the keyring") if is_kept else _tr("Value")
@@ -170,9 +166,7 @@ class KeyValueRow(QWidget):
         hidden = QLineEdit.EchoMode.Password if self.is_secret else QLineEdit.EchoMode.Normal
         self.value_field.setEchoMode(hidden)
         self.value_field.setAccessibleDescription(_tr("Type here to replace it.") if is_kept else "")
-        remove = self._labels.remove.format(self.name)
-        self._remove.setAccessibleName(remove)
-        self._remove.setToolTip(plain_tooltip(remove))
+        self._remove.set_name(self._labels.remove.format(self.name))
         # The fields of every row have the same names.
         self.setAccessibleName(self.name)
         self.changed.emit()

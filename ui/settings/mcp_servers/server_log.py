@@ -3,20 +3,19 @@
 from collections.abc import Iterable, Sequence
 from enum import IntEnum, StrEnum
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import QAbstractListModel, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPainter, QPen, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from desktop_agent.types.mcp import McpLogLine
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
+from ui.style.list_rows import ROOT, Index
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.style_sheet import selected_background
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, mono_font
 from ui.style.widgets import ComboBox
 
-Index = QModelIndex | QPersistentModelIndex
-_ROOT = QModelIndex()
 MAX_LINES = 1_000
 # Characters painted of a line; a selected one is shown whole.
 _MAX_PAINTED_LENGTH = 400
@@ -99,7 +98,7 @@ class LogModel(QAbstractListModel):
         self._remove_first(removed_rows)
         new = self._filtered(lines)
         if new:
-            self.beginInsertRows(_ROOT, len(self._rows), len(self._rows) + len(new) - 1)
+            self.beginInsertRows(ROOT, len(self._rows), len(self._rows) + len(new) - 1)
             self._rows += new
             self.endInsertRows()
 
@@ -114,7 +113,7 @@ class LogModel(QAbstractListModel):
             return tuple(self._rows)
         return tuple(self._rows[row] for row in sorted(rows) if 0 <= row < len(self._rows))
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
+    def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -138,7 +137,7 @@ class LogModel(QAbstractListModel):
 
     def _remove_first(self, count: int) -> None:
         if count:
-            self.beginRemoveRows(_ROOT, 0, count - 1)
+            self.beginRemoveRows(ROOT, 0, count - 1)
             del self._rows[:count]
             self.endRemoveRows()
             self.dropped += count
@@ -271,10 +270,6 @@ class LogPane(QWidget):
         if lines:
             QGuiApplication.clipboard().setText("\n".join(format_line(line) for line in lines))
             announce(self, self.tr("{0} lines copied").format(len(lines)))
-
-    def take_focus(self) -> None:
-        """Focus the list."""
-        self._list.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _filter_names(self) -> dict[LogFilter, str]:
         return {

@@ -4,29 +4,17 @@ from collections.abc import Sequence
 from inspect import cleandoc
 from typing import cast
 
-from PySide6.QtCore import (
-    QAbstractItemModel,
-    QAbstractListModel,
-    QEvent,
-    QModelIndex,
-    QObject,
-    QRect,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QEvent, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QCheckBox, QListView, QStyle, QStyleOptionViewItem, QWidget
 
-from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpServer, McpServerState, McpToolInfo
 from desktop_agent.types.tool_calls import ToolClass
 from ui.settings.mcp_servers.server_text import describe_declared_class
 from ui.settings.mcp_servers.tool_arguments import ArgumentsPane
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
-from ui.style.list_rows import Index, RowDelegate, RowRole
+from ui.style.list_rows import ROOT, Index, RowDelegate, RowRole
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource, pixmap
@@ -34,7 +22,6 @@ from ui.style.tool_labels import tool_class_label
 from ui.style.widgets import ComboBox
 
 _CHECKED, _UNCHECKED = "on", "off"
-_ROOT = QModelIndex()
 _MAX_SUMMARY_LENGTH = 200
 
 
@@ -64,7 +51,7 @@ class ToolListModel(QAbstractListModel):
         """Return the tool of a row; None outside."""
         return self._tools[row] if 0 <= row < len(self._tools) else None
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
+    def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self._tools)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
@@ -213,30 +200,20 @@ class ToolsPane(QWidget):
         row = names.index(chosen.name) if chosen is not None and chosen.name in names else 0
         if state.tools:
             self._list.setCurrentIndex(self._model.index(row))
-        self._show_omitted(state.unusable_tools)
+        self._omitted.setText("\n".join(translate_sentence(reason, show_hidden) for reason in state.unusable_tools))
+        self._omitted.setVisible(bool(state.unusable_tools))
         self._empty_note.setText(self._empty_text(state))
         self._empty_note.setVisible(not state.tools)
         self._list.setVisible(bool(state.tools))
-        self._set_list_height(state.tools)
+        if state.tools:
+            height = self._list.sizeHintForRow(0) * min(len(state.tools), _MAX_VISIBLE_ROWS)
+            self._list.setFixedHeight(height + 2 * self._list.frameWidth() + SPACE_XS)
         self._show_details()
-
-    def take_focus(self) -> None:
-        """Focus the list."""
-        self._list.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _empty_text(self, state: McpServerState) -> str:
         if state.state == "running":
             return self.tr("This server offers no tools.")
         return self.tr("The tools of this server are not known yet. Press Test to see them.")
-
-    def _set_list_height(self, tools: Sequence[McpToolInfo]) -> None:
-        if tools:
-            height = self._list.sizeHintForRow(0) * min(len(tools), _MAX_VISIBLE_ROWS)
-            self._list.setFixedHeight(height + 2 * self._list.frameWidth() + SPACE_XS)
-
-    def _show_omitted(self, reasons: Sequence[Sentence]) -> None:
-        self._omitted.setText("\n".join(translate_sentence(reason, show_hidden) for reason in reasons))
-        self._omitted.setVisible(bool(reasons))
 
     def _selected_tool(self) -> McpToolInfo | None:
         return self._model.tool(self._list.currentIndex().row())

@@ -2,20 +2,19 @@
 
 from datetime import date
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from desktop_agent.types.spending import UsageGrouping, UsageReport, UsageRow
 from ui.settings.usage.usage_text import cache_text, cost_text, row_title, tokens_text
 from ui.style.layouts import scroll_area_of
+from ui.style.list_rows import ROOT, Index
 from ui.style.text import format_number, labelled, plain_tooltip
 from ui.style.theme import ThemeSource
 
-_ROOT = QModelIndex()
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-Index = QModelIndex | QPersistentModelIndex
 
 COST_COLUMN = 6
 # Least important first: they are hidden if there is no room.
@@ -46,10 +45,10 @@ class UsageTableModel(QAbstractTableModel):
         elif rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, COST_COLUMN))
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
+    def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
-    def columnCount(self, parent: Index = _ROOT) -> int:
+    def columnCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else COST_COLUMN + 1
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
