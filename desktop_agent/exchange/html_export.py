@@ -100,10 +100,7 @@ FindChanges = Callable[[ShownCall], Sequence[ShownChange]]
 
 
 def write_html(
-    tree: ConversationTree,
-    write: Callable[[bytes], object],
-    read_picture: ReadPicture,
-    find_changes: FindChanges,
+    tree: ConversationTree, write: Callable[[bytes], object], read_picture: ReadPicture, find_changes: FindChanges
 ) -> None:
     """Write the branch in view as a page. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
     with open_page(read_picture, find_changes) as page:
@@ -184,11 +181,7 @@ class HtmlPage:
     """Writes one page, piece by piece."""
 
     def __init__(
-        self,
-        highlighter: _Highlighter,
-        typesetter: _Typesetter,
-        read_picture: ReadPicture,
-        find_changes: FindChanges,
+        self, highlighter: _Highlighter, typesetter: _Typesetter, read_picture: ReadPicture, find_changes: FindChanges
     ) -> None:
         from desktop_agent.exchange import html_markdown
 

@@ -25,11 +25,7 @@ class ConversationSettingsDialog(QDialog):
     """The ConversationParameters."""
 
     def __init__(
-        self,
-        conversation_id: str,
-        parameters: ConversationParameters,
-        instructions: str,
-        parent: QWidget | None = None,
+        self, conversation_id: str, parameters: ConversationParameters, instructions: str, parent: QWidget | None = None
     ) -> None:
         """`instructions` of the settings apply if the conversation has none of its own."""
         super().__init__(parent)

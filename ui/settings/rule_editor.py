@@ -33,11 +33,7 @@ from ui.style.theme import SPACE_M, SPACE_S
 from ui.style.tool_labels import Tag
 from ui.style.widgets import ComboBox
 
-_EFFECT_TAGS: dict[RuleEffect, Tag] = {
-    RuleEffect.ALLOW: "safe",
-    RuleEffect.ASK: "caution",
-    RuleEffect.DENY: "risk",
-}
+_EFFECT_TAGS: dict[RuleEffect, Tag] = {RuleEffect.ALLOW: "safe", RuleEffect.ASK: "caution", RuleEffect.DENY: "risk"}
 
 
 def effect_name(effect: RuleEffect) -> str:

@@ -162,12 +162,7 @@ class RowDelegate(QStyledItemDelegate):
         return area.adjusted(side + SPACE_S, 0, 0, 0)
 
     def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> None:
-        colours = {
-            "working": theme.accent,
-            "attention": theme.warning,
-            "unread": theme.accent,
-            "problem": theme.danger,
-        }
+        colours = {"working": theme.accent, "attention": theme.warning, "unread": theme.accent, "problem": theme.danger}
         if badge not in colours:
             return
         side = _BADGE_SIDE
