@@ -18,6 +18,11 @@ Check = Callable[[Any], str]
 """Returns what is wrong with a value, in the person's language; empty when nothing is."""
 
 
+def required(words: str) -> Check:
+    """Return a check that there is a value; `words` say what to do if there is none."""
+    return lambda value: "" if value else words
+
+
 @dataclass(frozen=True, slots=True)
 class FormStyle:
     """Where the parts of a field are: its help below the control or above it, its title above the control or beside it.

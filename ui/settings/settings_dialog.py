@@ -26,11 +26,10 @@ from ui.settings.found_histories import FoundHistorySettings
 from ui.settings.local_models_page import LocalModelSettings
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 from ui.settings.modes_form import ModeSettings
-from ui.settings.pages import CUSTOM_PAGES, page_groups, page_title
+from ui.settings.pages import CUSTOM_PAGES, SettingRow, SettingsSearch, page_groups, page_title
 from ui.settings.permissions import AuditLogSettings, RuleSettings
 from ui.settings.prices_form import PriceSettings
 from ui.settings.providers_form import ProviderSettings
-from ui.settings.settings_search import SettingRow, SettingsSearch
 from ui.settings.shortcuts_form import ShortcutSettings
 from ui.settings.specialists_form import SpecialistSettings
 from ui.settings.spelling_page import SpellingSettings

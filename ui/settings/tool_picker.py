@@ -30,7 +30,7 @@ class GroupedMenu(ComboBox):
     def __init__(self, characters: int, missing: str) -> None:
         """`characters` is the least width."""
         super().__init__()
-        self.missing = missing
+        self._missing = missing
         self._rows = QStandardItemModel(self)
         self.setModel(self._rows)
         self.setMinimumContentsLength(characters)
@@ -53,10 +53,10 @@ class GroupedMenu(ComboBox):
         choice.setToolTip(plain_tooltip(tip))
         self._rows.appendRow(choice)
 
-    def select(self, value: str) -> None:
-        """Select a choice; one that is missing is added."""
+    def select(self, value: str, title: str = "") -> None:
+        """Select a choice; one that is missing is added, with its title if that is not the value."""
         if self.findData(value) < 0:
-            self.add_choice(self.missing.format(value), value)
+            self.add_choice(self._missing.format(title or value), value)
         self.setCurrentIndex(self.findData(value))
 
 
@@ -91,11 +91,9 @@ class ToolMenu(GroupedMenu):
                 self.add_choice(tool_title(tool.name), tool.name, tool.description)
         self.select(chosen)
 
-    def select(self, value: str) -> None:
+    def select(self, value: str, title: str = "") -> None:
         """Select a tool; one that is missing is added with its title."""
-        if self.findData(value) < 0:
-            self.add_choice(self.missing.format(tool_title(value)), value)
-        super().select(value)
+        super().select(value, title or tool_title(value))
 
 
 VISIBLE_LINES = 11

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from ui.forms.controls import check_box, check_boxes, number_box, text_line
-from ui.forms.form import TABLE
+from ui.forms.form import TABLE, required
 from ui.settings.card_list import CardEditor
 from ui.settings.mcp_servers.connection_fields import HttpFields, StdioFields
 from ui.style.controls import label
@@ -36,7 +36,8 @@ class ServerEditor(CardEditor):
         """The server's id; a new server gets it when it is first saved."""
         words = self.tr("A program on this computer") if kind == "program" else self.tr("An address")
         self.setAccessibleName(words)
-        self.form.add_field("title", self.tr("Title"), text_line(max_length=100), self._title_error)
+        has_title = required(self.tr("Give the server a title."))
+        self.form.add_field("title", self.tr("Title"), text_line(max_length=100), has_title)
         connection = server.connection if server is not None else None
         if kind == "program":
             self._fields = StdioFields(
@@ -76,9 +77,6 @@ class ServerEditor(CardEditor):
     def _set_busy(self, *, busy: bool) -> None:
         for widget in (self.form, self._save_button, self._cancel_button):
             widget.setEnabled(not busy)
-
-    def _title_error(self, title: str) -> str:
-        return "" if title else self.tr("Give the server a title.")
 
     def _edited_item(self) -> McpServer:
         base = self._original.model_dump() if self._original is not None else {}
