@@ -169,7 +169,6 @@ class SettingsSearch(SearchPanel):
 
     @property
     def is_used(self) -> bool:
-        """Whether the field has text."""
         return bool(self.field.text().strip())
 
     def start(self) -> None:

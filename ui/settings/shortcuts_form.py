@@ -1,7 +1,8 @@
 """The page of keyboard shortcuts: find an action by words or by keys, and change its keys."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QFrame, QListView, QWidget
@@ -65,8 +66,8 @@ class ShortcutSettings(QWidget):
         self._field = KeyField(self.tr("Keys"), self.tr("Press keys"))
         self._choice = ComboBox()
         self._problem = label(kind="error", wrap=True)
-        self._reset = button(self.tr("Reset"), self._reset_chosen)
-        self._remove = button(self.tr("No keys"), self._remove_keys)
+        self._reset = button(self.tr("Reset"), partial(self._replace_keys, is_reset=True))
+        self._remove = button(self.tr("No keys"), partial(self._replace_keys, is_reset=False))
         self._take_over = ConfirmBar(
             (self.tr("Cancel"), self.tr("Cancel")), (self.tr("Take over"), self.tr("Take the keys over"))
         )
@@ -190,13 +191,9 @@ class ShortcutSettings(QWidget):
             self._change({shortcut.name: keys})
 
     def _change(self, keys: dict[str, str]) -> None:
-        shortcuts = [self._with_keys(shortcut, keys) for shortcut in self._shortcuts.values()]
-        self.keys_changed.emit(changed_keys(shortcuts))
-
-    def _with_keys(self, shortcut: Shortcut, keys: dict[str, str]) -> Shortcut:
-        if shortcut.fixed or shortcut.choices:
-            return Shortcut(shortcut.name, shortcut.title, "", "")
-        return Shortcut(shortcut.name, shortcut.title, keys.get(shortcut.name, shortcut.keys), shortcut.default)
+        free = [shortcut for shortcut in self._shortcuts.values() if not shortcut.fixed and not shortcut.choices]
+        changed = [replace(shortcut, keys=keys.get(shortcut.name, shortcut.keys)) for shortcut in free]
+        self.keys_changed.emit(changed_keys(changed))
 
     def _on_taken_over(self) -> None:
         name, keys = self._requested
@@ -209,13 +206,9 @@ class ShortcutSettings(QWidget):
         self._show_chosen()
         self._field.setFocus()
 
-    def _reset_chosen(self) -> None:
+    def _replace_keys(self, *, is_reset: bool) -> None:
         self._field.setFocus()
-        self._set_keys(self._shortcuts[self._chosen].default)
-
-    def _remove_keys(self) -> None:
-        self._field.setFocus()
-        self._set_keys("")
+        self._set_keys(self._shortcuts[self._chosen].default if is_reset else "")
 
     def _ask_to_reset_all(self) -> None:
         self._confirm.ask(self.tr("All actions get their original keys."))

@@ -171,7 +171,7 @@ class StorageSettings(QWidget):
         backup = self._selected_backup()
         if backup is None or self._dialog is not None:
             return
-        self._dialog = _ask_new_folder(self, partial(self._request_restore, backup))
+        self._dialog = _ask_new_folder(self, partial(self.restore_requested.emit, backup))
         self._dialog.finished.connect(self._on_dialog_closed)
 
     def _delete_backup(self) -> None:
@@ -200,9 +200,6 @@ class StorageSettings(QWidget):
     def _request_program(self) -> None:
         if self._new_folder is not None:
             self.program_requested.emit(self._new_folder)
-
-    def _request_restore(self, backup: Path, folder: str) -> None:
-        self.restore_requested.emit(backup, Path(folder))
 
     def _on_dialog_closed(self) -> None:
         self._dialog = None
@@ -307,7 +304,7 @@ class _MigrationCopies(QWidget):
         return row
 
     def _choose(self, copy: MigrationCopy) -> None:
-        _ask_new_folder(self, lambda folder: self.open_requested.emit(copy.path, Path(folder)))
+        _ask_new_folder(self, partial(self.open_requested.emit, copy.path))
 
 
 def _counts_text(counts: StoredCounts) -> str:
@@ -315,12 +312,15 @@ def _counts_text(counts: StoredCounts) -> str:
     return words.format(counts.conversations + counts.in_trash, counts.messages)
 
 
-def _ask_new_folder(parent: QWidget, on_chosen: Callable[[str], None]) -> QFileDialog:
+def _ask_new_folder(parent: QWidget, use: Callable[[Path], object]) -> QFileDialog:
+    def on_selected(folder: str) -> None:
+        use(Path(folder))
+
     title = QCoreApplication.translate("StorageSettings", "Restore into an empty folder")
     dialog = QFileDialog(parent, title, str(Path.home()))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.fileSelected.connect(on_chosen)
+    dialog.fileSelected.connect(on_selected)
     dialog.open()
     return dialog

@@ -184,10 +184,10 @@ def button(text: str, on_click: Callable[[], object], kind: ButtonKind = "", nam
     return widget
 
 
-def line(*, upright: bool = False) -> QFrame:
+def line() -> QFrame:
     """Return a hairline."""
     frame = QFrame()
-    frame.setProperty("kind", "line-upright" if upright else "line")
+    frame.setProperty("kind", "line")
     return frame
 
 

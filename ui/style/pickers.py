@@ -1,7 +1,6 @@
 """Lists to pick from: a search panel, a popup around it, and the mode picker."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import (
@@ -194,7 +193,6 @@ class SearchPopup(QFrame):
 
     @property
     def typed(self) -> str:
-        """The query in the field."""
         return self.panel.field.text()
 
     def set_label(self, name: str, hint: str = "") -> None:
@@ -264,14 +262,6 @@ class SearchPopup(QFrame):
         vbox(self.panel, line(), foot, parent=self, spacing=SPACE_XS, margins=SPACE_S, grow=self.panel)
 
 
-@dataclass(frozen=True, slots=True)
-class ModeAppearance:
-    """An icon, and the colour of icon and text (#rrggbb)."""
-
-    icon: str
-    colour: str
-
-
 def mode_title(mode: Mode) -> str:
     """Return the name for people; custom modes have their maker's name."""
     if mode not in BUILT_IN_MODES:
@@ -298,10 +288,10 @@ def mode_description(mode: Mode) -> str:
             "Modes", "{0}; its rules allow some calls, and deny or ask about others"
         ),
     }
-    return more.get((allows_more(mode), _restricts(mode)), "{0}").format(words[mode.mutating])
+    return more.get((_allows_more(mode), _restricts(mode)), "{0}").format(words[mode.mutating])
 
 
-def allows_more(mode: Mode) -> bool:
+def _allows_more(mode: Mode) -> bool:
     """Return whether rules of its own allow calls that would be asked about."""
     return any(rule.effect == RuleEffect.ALLOW for rule in mode.rules)
 
@@ -311,14 +301,17 @@ def _restricts(mode: Mode) -> bool:
     return any(rule.effect != RuleEffect.ALLOW for rule in mode.rules)
 
 
-def mode_appearance(mode: Mode, theme: Theme) -> ModeAppearance:
-    """Return green if nothing changes, plain if the person is asked, amber if files change, red if rules allow more."""
-    if allows_more(mode):
-        return ModeAppearance("warning", theme.danger)
+def _mode_appearance(mode: Mode, theme: Theme) -> tuple[str, str]:
+    """Return an icon, and the colour of icon and text.
+
+    Green if nothing changes, plain if the person is asked, amber if files change, red if rules allow more.
+    """
+    if _allows_more(mode):
+        return "warning", theme.danger
     appearances = {
-        "deny": ModeAppearance("eye", theme.success),
-        "ask": ModeAppearance("check", theme.text),
-        "accept_edits": ModeAppearance("pencil", theme.warning),
+        "deny": ("eye", theme.success),
+        "ask": ("check", theme.text),
+        "accept_edits": ("pencil", theme.warning),
     }
     return appearances[mode.mutating]
 
@@ -410,12 +403,12 @@ class ModePicker(CollapsingButton):
             self._group.addAction(action)
 
     def _apply_theme(self) -> None:
-        appearance = mode_appearance(self._current, self._themes.theme)
-        self.draw(appearance.icon, appearance.colour)
+        icon, colour = _mode_appearance(self._current, self._themes.theme)
+        self.draw(icon, colour)
         palette = self.palette()
-        palette.setColor(QPalette.ColorRole.ButtonText, QColor(appearance.colour))
+        palette.setColor(QPalette.ColorRole.ButtonText, QColor(colour))
         self.setPalette(palette)
 
 
 def _mode_breadth(mode: Mode) -> tuple[bool, int]:
-    return allows_more(mode), BREADTHS.index(mode.mutating)
+    return _allows_more(mode), BREADTHS.index(mode.mutating)

@@ -121,8 +121,8 @@ class ApiKeyField(QLineEdit):
     key_entered = Signal(object)
     """The key, a SecretStr."""
 
-    def __init__(self, name: str, placeholder: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, placeholder: str) -> None:
+        super().__init__()
         self.setEchoMode(QLineEdit.EchoMode.Password)
         self.setAccessibleName(name)
         self.setPlaceholderText(placeholder)
@@ -233,7 +233,6 @@ class DialectBox(ComboBox):
 
     @property
     def dialect(self) -> Dialect:
-        """The chosen dialect."""
         return self.currentData()
 
     def show_dialect(self, dialect: Dialect) -> None:

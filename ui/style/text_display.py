@@ -85,7 +85,6 @@ class LogicalOrderText(QPlainTextEdit):
 
     @property
     def text(self) -> str:
-        """The text without marks."""
         return strip_bidi_marks(self.toPlainText())
 
     def set_text(self, text: str) -> None:

@@ -167,7 +167,8 @@ class CodexReader(HistoryReader):
         """Read the rollouts of subagents, and of those that they started: each begins after the one of its caller."""
         if not agents.is_any_missing:
             return
-        later = sorted((other for _, other in self._files(ImportReport()) if other.name > path.name), key=_name_of)
+        others = [other for _, other in self._files(ImportReport()) if other.name > path.name]
+        later = sorted(others, key=lambda other: other.name)
         room = self._limits.file
         for other in later[:_MAX_SEARCHED]:
             if not agents.is_any_missing:
@@ -188,10 +189,6 @@ class CodexReader(HistoryReader):
 
 def _is_rollout(name: str) -> bool:
     return name.startswith("rollout-") and name.endswith((_SUFFIX, ".jsonl.zst"))
-
-
-def _name_of(path: Path) -> str:
-    return path.name
 
 
 def _caller_of(meta: dict[str, Any]) -> str:
@@ -233,7 +230,6 @@ class _Agents:
         return bool(self._callers)
 
     def note_call(self, draft: Draft, block: Block) -> None:
-        """Note the block of an answer."""
         if isinstance(block, ToolUse) and block.name == "spawn_agent":
             self._callers[block.id] = draft
 
@@ -307,7 +303,7 @@ class _Rollout:
             case "compacted":
                 self.report.omit(Omission.SUMMARY)
             case _:
-                self._leave_out(kind)
+                self.report.omit(Omission.HIDDEN if is_hidden(PROGRAM, kind) else Omission.UNKNOWN, kind)
 
     def _read_meta(self, meta: dict[str, Any]) -> None:
         self.thread_id = text_in(meta, "id")
@@ -331,9 +327,6 @@ class _Rollout:
             return key in self._agents.items
         self._agents.items.add(key)
         return False
-
-    def _leave_out(self, kind: str) -> None:
-        self.report.omit(Omission.HIDDEN if is_hidden(PROGRAM, kind) else Omission.UNKNOWN, kind)
 
     def _read_event(self, event: dict[str, Any]) -> None:
         """Read an event; most repeat what the items say."""

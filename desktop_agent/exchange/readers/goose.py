@@ -101,7 +101,6 @@ class GooseReader(HistoryReader):
         return found_conversation(session_id, session.overview, changed)
 
     def _read(self, conversation_id: str) -> ReadConversation:
-        """Return a session."""
         session = _Session(self._limits)
         changed = EPOCH
         row = None

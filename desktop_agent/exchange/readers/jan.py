@@ -65,7 +65,6 @@ class JanReader(HistoryReader):
         )
 
     def _read(self, conversation_id: str) -> ReadConversation:
-        """Return a thread."""
         path, _ = locate(self.locations(), f"{conversation_id}/thread", (".json",))
         overview = _overview(object_of(read_document(path, self._limits)))
         with open_file(path.with_name("messages.jsonl")) as file:

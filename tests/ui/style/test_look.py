@@ -276,7 +276,8 @@ def test_a_typed_key_waits_for_enter(qtbot):
 def test_a_refused_key_is_not_there_when_the_field_comes_back(qtbot, is_tried):
     page = QWidget()
     qtbot.addWidget(page)
-    field = ApiKeyField("Key", "Paste", page)
+    field = ApiKeyField("Key", "Paste")
+    field.setParent(page)
     page.show()
     qtbot.keyClicks(field, "abc")
     for state in (Status.BUSY, Status.ERROR):

@@ -71,36 +71,39 @@ def format_time(line: McpLogLine) -> str:
 
 
 class LogModel(QAbstractListModel):
-    """At most MAX_LINES lines, oldest first. `dropped` counts the rows removed at the top."""
+    """At most MAX_LINES lines, oldest first."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lines: list[McpLogLine] = []
         self._rows: list[McpLogLine] = []
         self._filter = LogFilter.ALL
-        self.dropped = 0
 
     def show_lines(self, lines: Sequence[McpLogLine]) -> None:
         """Replace all lines."""
         self._lines = list(lines)[-MAX_LINES:]
         self._reset()
 
-    def add(self, lines: Sequence[McpLogLine]) -> None:
-        """Append lines, and drop the oldest beyond the limit."""
+    def add(self, lines: Sequence[McpLogLine]) -> int:
+        """Append lines, and drop the oldest beyond the limit; return how many rows were removed at the top."""
         self._lines += lines
         removed, self._lines = self._lines[:-MAX_LINES], self._lines[-MAX_LINES:]
         removed_rows = len(self._filtered(removed))
         if removed_rows >= len(self._rows):
             # All visible rows are dropped, or none was visible.
-            self.dropped += len(self._rows)
+            removed_rows = len(self._rows)
             self._reset()
-            return
-        self._remove_first(removed_rows)
+            return removed_rows
+        if removed_rows:
+            self.beginRemoveRows(ROOT, 0, removed_rows - 1)
+            del self._rows[:removed_rows]
+            self.endRemoveRows()
         new = self._filtered(lines)
         if new:
             self.beginInsertRows(ROOT, len(self._rows), len(self._rows) + len(new) - 1)
             self._rows += new
             self.endInsertRows()
+        return removed_rows
 
     def set_filter(self, shown: LogFilter) -> None:
         """Show only lines that the filter accepts."""
@@ -134,13 +137,6 @@ class LogModel(QAbstractListModel):
                 return severity_of(line.level)
             case _:
                 return None
-
-    def _remove_first(self, count: int) -> None:
-        if count:
-            self.beginRemoveRows(ROOT, 0, count - 1)
-            del self._rows[:count]
-            self.endRemoveRows()
-            self.dropped += count
 
     def _reset(self) -> None:
         self.beginResetModel()
@@ -219,7 +215,6 @@ class LogPane(QWidget):
         super().__init__()
         self.model = LogModel(self)
         self._is_following = True
-        self._dropped = 0
         self._list = QListView()
         self._list.setAccessibleName(self.tr("Log of {0}").format(title))
         self._list.setModel(self.model)
@@ -253,8 +248,7 @@ class LogPane(QWidget):
         """Append lines."""
         bar = self._list.verticalScrollBar()
         scroll_position, follows = bar.value(), self._is_following
-        self.model.add(lines)
-        removed, self._dropped = self.model.dropped - self._dropped, self.model.dropped
+        removed = self.model.add(lines)
         self._is_following = follows
         if not follows:
             # Keep the visible lines in place though lines above are dropped.
