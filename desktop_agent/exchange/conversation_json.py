@@ -126,7 +126,6 @@ def _with_plain_places(tree: ConversationTree, report: ImportReport) -> Conversa
 
 
 def _change_notes(tree: ConversationTree, change: Callable[[Sentence], Sentence]) -> ConversationTree:
-    """Return the tree with its adjustments changed."""
     if not any(node.message.adjustments for node in tree.messages):
         return tree
     messages = _updated_messages(tree, lambda message: {"adjustments": tuple(map(change, message.adjustments))})

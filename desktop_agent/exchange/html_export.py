@@ -126,7 +126,6 @@ class _WorkerClient:
         self._task, self._answers, self._library = task, answers, library
 
     def ask(self, *arguments: object) -> Any:
-        """Return the answer; None without one."""
         if self._failures >= _MAX_FAILURES or not find_spec(self._library):
             return None
         if self._worker is None:

@@ -97,11 +97,10 @@ def control_for(field: FieldInfo) -> Control[QWidget]:
 
 
 def _text_control(field: FieldInfo) -> Control[QWidget]:
-    translate = QCoreApplication.translate
     if _hint(field, KeysField) is not None:
-        return key_field(translate("Preferences", "Press keys"))
+        return key_field(translate_preference("Press keys"))
     if _hint(field, FolderField) is not None:
-        return _delayed(folder_line(translate_preference(field.title or ""), translate("Preferences", "Browse…")))
+        return _delayed(folder_line(translate_preference(field.title or ""), translate_preference("Browse…")))
     is_line = _hint(field, OneLine) is not None
     return _delayed(text_line() if is_line else text_area(0, margin=TEXT_HEIGHT, is_exact=True))
 
@@ -131,9 +130,9 @@ def _font_menu() -> Control[QWidget]:
         for family in QFontDatabase.families()
         if QFontDatabase.isSmoothlyScalable(family) and not QFontDatabase.isPrivateFamily(family)
     ]
-    system = QCoreApplication.translate("Preferences", "System font")
+    system = translate_preference("System font")
     # A font that was set on another computer is kept, though the system font is displayed.
-    missing = QCoreApplication.translate("Preferences", "{0} (not installed)")
+    missing = translate_preference("{0} (not installed)")
     control = menu([("", system), *((name, name) for name in families)], missing=missing)
     control.widget.setMaxVisibleItems(_VISIBLE_FONTS)
     # The longest name would leave no room beside it.
@@ -205,22 +204,16 @@ def _field_error(model: type[BaseModel], name: str, value: Any) -> str:
     """Return what is wrong with keys, or with an optional number; other values cannot be wrong."""
     field = model.model_fields[name]
     if _hint(field, KeysField) is not None:
-        words = QCoreApplication.translate(
-            "Preferences", "{0} alone is needed for typing. Combine it with Ctrl or Alt."
-        )
+        words = translate_preference("{0} alone is needed for typing. Combine it with Ctrl or Alt.")
         return words.format(native_shortcut(value)) if value and is_bare(value) else ""
     hint = _hint(field, OptionalNumber)
     if hint is None or _is_valid(model, name, value):
         return ""
     low, high = _bounds(field)
     if field.annotation == int | None:
-        words = QCoreApplication.translate(
-            "Preferences", "This is not a whole number above {0}. Write one such as {1}, or leave it empty."
-        )
+        words = translate_preference("This is not a whole number above {0}. Write one such as {1}, or leave it empty.")
         return words.format(f"{low - 1:g}", hint.example)
-    words = QCoreApplication.translate(
-        "Preferences", "This is not a number from {0} to {1}. Write one such as {2}, or leave it empty."
-    )
+    words = translate_preference("This is not a number from {0} to {1}. Write one such as {2}, or leave it empty.")
     return words.format(*map(localize_point, (f"{low:g}", f"{high:g}", hint.example)))
 
 

@@ -41,7 +41,6 @@ class _ModelCard(QFrame):
         self.show_state(LocalState())
 
     def show_state(self, state: LocalState) -> None:
-        """Show whether this one runs."""
         model, name = self._model, show_hidden(self._model.id)
         is_active = state.phase in _ACTIVE_PHASES and state.model is not None and state.model.path == model.path
         phase = self.tr("runs") if state.phase is LocalPhase.READY else self.tr("is being loaded")

@@ -31,7 +31,6 @@ from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
 _EVERY_DAY = tuple(range(7))
 _NINE = time(9, 0)
-_KINDS = ("once", "daily", "weekly", "monthly", "interval", "cron")
 
 
 def _show_in_order(box: QDateTimeEdit) -> None:
@@ -53,7 +52,15 @@ class TimingEditor(QWidget):
         super().__init__()
         self._start = now()
         self._previewed: list[str] = []
-        self._kind = menu([(kind, words) for kind, words in zip(_KINDS, self._kind_words(), strict=True)])
+        kinds = [
+            ("once", self.tr("Once")),
+            ("daily", self.tr("Every day")),
+            ("weekly", self.tr("On days of the week")),
+            ("monthly", self.tr("Every month")),
+            ("interval", self.tr("Every … minutes")),
+            ("cron", self.tr("By a cron line")),
+        ]
+        self._kind = menu(kinds)
         short = QLocale.FormatType.ShortFormat
         self._day_boxes = [QCheckBox(day_name(day, short)) for day in _EVERY_DAY]
         self._days = FlowRows(self._day_boxes, gap=SPACE_M)
@@ -140,16 +147,6 @@ class TimingEditor(QWidget):
         kind = self._kind.read()
         wrong = {"cron": self._cron.widget, "weekly": self._day_boxes[0]}
         return wrong.get(kind, self._kind.widget) if self.problem else self._kind.widget
-
-    def _kind_words(self) -> tuple[str, ...]:
-        return (
-            self.tr("Once"),
-            self.tr("Every day"),
-            self.tr("On days of the week"),
-            self.tr("Every month"),
-            self.tr("Every … minutes"),
-            self.tr("By a cron line"),
-        )
 
     def _on_changed(self) -> None:
         self._refresh()

@@ -58,7 +58,6 @@ class WrappingRows(QWidget):
 
     @property
     def items(self) -> Sequence[QWidget]:
-        """Return all controls in reading order."""
         return tuple(self._items)
 
     def hasHeightForWidth(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 from desktop_agent.exchange.foreign_tree import EPOCH, MAX_MESSAGES, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.import_report import ImportReport
@@ -125,12 +125,6 @@ class HistoryUnreadable(AgentError):
         "Check whether the other program still opens it. If that program is running, close it and try again."
     )
 
-    @classmethod
-    def of(cls, program: str, reason: str) -> Self:
-        """`program` is its name for people; `reason` ends the sentence."""
-        values = {"program": program, "reason": reason}
-        return cls(Sentence("This conversation of {program} cannot be read: {reason}.", values))
-
 
 class NotReadable(Exception):
     """The file is not there, no ordinary file, too large, or holds something else; the text says which."""
@@ -191,7 +185,9 @@ class HistoryReader(ABC):
         try:
             content = self._read(conversation_id)
         except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
+            values = {"program": self.title, "reason": str(error)}
+            sentence = Sentence("This conversation of {program} cannot be read: {reason}.", values)
+            raise HistoryUnreadable(sentence) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
         tree = conversation_tree(origin, content.overview, content.tree, content.head, content.changed)
         return LoadedConversation(tree, content.tree.report)

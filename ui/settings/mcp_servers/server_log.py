@@ -21,13 +21,7 @@ MAX_LINES = 1_000
 _MAX_PAINTED_LENGTH = 400
 
 # RFC 5424, which the protocol refers to.
-_SEVERITIES = {
-    name: gravity
-    for gravity, names in enumerate(
-        (("debug",), ("info", "notice"), ("warning",), ("error", "critical", "alert", "emergency"))
-    )
-    for name in names
-}
+_SEVERITIES = {"debug": 0, "warning": 2, "error": 3, "critical": 3, "alert": 3, "emergency": 3}
 
 
 class LogFilter(StrEnum):
@@ -40,7 +34,7 @@ class LogFilter(StrEnum):
     WRITTEN = "written"
 
 
-_MIN_SEVERITY = {LogFilter.INFO: 1, LogFilter.WARNINGS: 2, LogFilter.ERRORS: 3}
+_MIN_SEVERITY = {LogFilter.ALL: -1, LogFilter.INFO: 1, LogFilter.WARNINGS: 2, LogFilter.ERRORS: 3}
 
 
 class LogRole(IntEnum):
@@ -55,7 +49,7 @@ class LogRole(IntEnum):
 
 
 def severity_of(level: str) -> int:
-    """Return 0 for debugging to 3 for errors, -1 without a level. Unknown levels count as information."""
+    """Return 0 for debugging to 3 for errors, -1 without a level. All other levels count as information."""
     return _SEVERITIES.get(level.lower(), 1) if level else -1
 
 
@@ -144,8 +138,6 @@ class LogModel(QAbstractListModel):
         self.endResetModel()
 
     def _filtered(self, lines: Sequence[McpLogLine]) -> list[McpLogLine]:
-        if self._filter is LogFilter.ALL:
-            return list(lines)
         if self._filter is LogFilter.WRITTEN:
             return [line for line in lines if not line.level]
         minimum = _MIN_SEVERITY[self._filter]

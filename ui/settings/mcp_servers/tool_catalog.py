@@ -21,7 +21,6 @@ from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSou
 from ui.style.tool_labels import tool_class_label
 from ui.style.widgets import ComboBox
 
-_CHECKED, _UNCHECKED = "on", "off"
 _MAX_SUMMARY_LENGTH = 200
 
 
@@ -72,7 +71,6 @@ class ToolListModel(QAbstractListModel):
             Qt.ItemDataRole.DisplayRole: name,
             Qt.ItemDataRole.CheckStateRole: Qt.CheckState.Checked if tool.is_enabled else Qt.CheckState.Unchecked,
             Qt.ItemDataRole.AccessibleTextRole: f"{name}. {words}. {subtitle}",
-            RowRole.ICON: _CHECKED if tool.is_enabled else _UNCHECKED,
             RowRole.SUBTITLE: subtitle,
             RowRole.DETAIL: words,
             RowRole.FADED: not tool.is_enabled,
@@ -110,8 +108,7 @@ class ToolDelegate(RowDelegate):
             is_toggle = kind == QEvent.Type.KeyPress and cast("QKeyEvent", event).key() in _TOGGLE_KEYS
         if not is_toggle:
             return False
-        is_checked = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
-        new_state = Qt.CheckState.Unchecked if is_checked else Qt.CheckState.Checked
+        new_state = Qt.CheckState.Unchecked if _is_checked(index) else Qt.CheckState.Checked
         return model.setData(index, new_state, Qt.ItemDataRole.CheckStateRole)
 
     def _box_rect(self, area: QRect) -> QRect:
@@ -121,7 +118,7 @@ class ToolDelegate(RowDelegate):
     def _paint_icon(self, painter: QPainter, area: QRect, index: Index, theme: Theme) -> QRect:
         """Draw a check box like that of the style sheet, which does not apply to rows."""
         box = self._mirrored(painter, self._box_rect(area))
-        is_on = index.data(RowRole.ICON) == _CHECKED
+        is_on = _is_checked(index)
         painter.setPen(QColor(theme.accent if is_on else theme.muted))
         painter.setBrush(QColor(theme.accent if is_on else theme.window))
         painter.drawRoundedRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_S, RADIUS_S)
@@ -131,7 +128,6 @@ class ToolDelegate(RowDelegate):
         return area.adjusted(box.width() + SPACE_M, 0, 0, 0)
 
     def _paint_detail(self, painter: QPainter, area: QRect, detail: str) -> QRect:
-        """Draw the tag of the class in its colours."""
         theme = self._themes.theme
         colours = {
             "safe": (theme.success, theme.success_background),
@@ -151,6 +147,10 @@ class ToolDelegate(RowDelegate):
         painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, detail)
         painter.restore()
         return area.adjusted(0, 0, -width - SPACE_S, 0)
+
+
+def _is_checked(index: Index) -> bool:
+    return index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
 
 
 _MAX_VISIBLE_ROWS = 6
