@@ -56,7 +56,7 @@ class JsonArrayReader:
         """Whether bytes that are not UTF-8 were replaced by U+FFFD."""
         self._read = read
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._json = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+        self._json = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
         self._text = ""
         self._place = self._kept_from = 0
         self._keeps = self._is_at_end = self._is_single = False
@@ -191,10 +191,6 @@ class JsonArrayReader:
         self._place -= cut
         self._kept_from = 0
         return not self._is_at_end or bool(more)
-
-
-def _no_constant(_: str) -> None:
-    return None
 
 
 def _is_too_deep(value: Any) -> bool:

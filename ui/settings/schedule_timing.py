@@ -1,7 +1,6 @@
 """The editor of when a prompt runs, with the next times below it."""
 
 from datetime import UTC, datetime, time, timedelta
-from itertools import zip_longest
 
 from PySide6.QtCore import QDate, QLocale, QSignalBlocker, Qt, QTime, Signal
 from PySide6.QtWidgets import QCheckBox, QDateEdit, QDateTimeEdit, QTimeEdit, QWidget
@@ -161,10 +160,10 @@ class TimingEditor(QWidget):
         if words != self._previewed and self.isVisible():
             announce(self, "\n".join(words))
         self._previewed = words
-        for line, text in zip_longest(self._preview, words, fillvalue=""):
-            if isinstance(line, ElidedLabel):
-                line.show_text(text)
-                line.setVisible(bool(text))
+        for number, line in enumerate(self._preview):
+            text = words[number] if number < len(words) else ""
+            line.show_text(text)
+            line.setVisible(bool(text))
 
     def _build(self) -> None:
         self._kind.widget.setAccessibleName(self.tr("How often"))

@@ -235,10 +235,6 @@ class SettingsDialog(QDialog):
         form.changed.connect(partial(self._on_field_changed, name))
         return form
 
-    def _add_section(self, name: str) -> None:
-        form = self._create_form(name)
-        self._add_page(name, form, self.prices if name == "models" else None)
-
     def _add_pages(self) -> None:
         self._add_page("providers", self.providers)
         self._add_page("local", self.local)
@@ -250,7 +246,7 @@ class SettingsDialog(QDialog):
         self._add_page("specialists", self.specialists)
         for name in type(self._preferences).model_fields:
             if name not in CUSTOM_PAGES and name not in self._forms:
-                self._add_section(name)
+                self._add_page(name, self._create_form(name), self.prices if name == "models" else None)
         self._add_page("shortcuts", self.shortcuts)
         self._add_page("histories", self.histories)
         self._add_page("storage", self.storage)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
@@ -24,7 +24,7 @@ from ui.style.widgets import ConfirmBar
 if TYPE_CHECKING:
     from ui.bridge.conversation_listing import ListedConversation
 
-_SIZE = (560, 520)
+_SIZE = QSize(560, 520)
 _MIN_LIST_HEIGHT = 60
 """Pixels."""
 _ID_ROLE = Qt.ItemDataRole.UserRole + 20
@@ -195,12 +195,7 @@ class TrashDialog(QDialog):
         title = self.tr("Trash")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        self.resize(
-            *(
-                min(length, available)
-                for length, available in zip(_SIZE, self.screen().availableSize().toTuple(), strict=True)
-            )
-        )
+        self.resize(_SIZE.boundedTo(self.screen().availableSize()))
         self._list.setAccessibleName(self.tr("Deleted conversations"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
@@ -211,5 +206,5 @@ class TrashDialog(QDialog):
         layout = vbox(*parts, self._foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self._list)
         layout.setStretchFactor(self._empty_note, 1)
         # As high as its content, up to the screen.
-        height = max(_SIZE[1], layout.totalHeightForWidth(self.width()))
+        height = max(_SIZE.height(), layout.totalHeightForWidth(self.width()))
         self.resize(self.width(), min(height, self.screen().availableSize().height() - 2 * SPACE_L))

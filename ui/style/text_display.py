@@ -107,14 +107,10 @@ class LogicalOrderText(QPlainTextEdit):
 _MAX_NUMBER_LENGTH = 40
 
 
-def _escaped(character: str) -> str:
-    return json.dumps(character)[1:-1]
-
-
 def arguments_as_json(arguments: JsonObject) -> str:
     """Return pretty JSON with hidden characters as JSON escapes: parsing it returns the same arguments."""
     plain = json.dumps(arguments, indent=2, ensure_ascii=False)
-    return replace_hidden(plain, _escaped)
+    return replace_hidden(plain, lambda character: json.dumps(character)[1:-1])
 
 
 def arguments_from_json(text: str) -> tuple[JsonObject | None, str]:

@@ -197,18 +197,13 @@ def describe_files(
         try:
             with open_file(path) as file:
                 # Before it is read: what is written meanwhile counts as a change.
-                state = _state_of(file)
+                status = os.fstat(file.fileno())
                 conversation = describe(conversation_id, file, modified_at(file))
         except (NotReadable, OSError):
             report.omit(Omission.UNREADABLE_FILE)
             continue
         if conversation is not None:
-            yield replace(conversation, file_state=state)
-
-
-def _state_of(file: BinaryIO) -> str:
-    status = os.fstat(file.fileno())
-    return f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}"
+            yield replace(conversation, file_state=f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}")
 
 
 def read_head_objects(file: BinaryIO, size: int) -> Iterator[dict[str, Any]]:

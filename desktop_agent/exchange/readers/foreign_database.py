@@ -49,7 +49,7 @@ class ForeignDatabase:
 
         Raises NotReadable for too much.
         """
-        known = self._columns(table)
+        known = {row[0] for row in self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
         names = [f'"{name}"' if name in known else f'NULL AS "{name}"' for name in columns]
         if known:
             query = f'SELECT {", ".join(names)} FROM "{table}" {rest}'  # noqa: S608 - no word of it is from a file
@@ -59,9 +59,6 @@ class ForeignDatabase:
                 if self._remaining < 0:
                     raise NotReadable("it is too large")
                 yield dict(zip(columns, row, strict=True))
-
-    def _columns(self, table: str) -> set[str]:
-        return {str(row[0]) for row in self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
 
 
 def list_rows(path: Path, table: str, columns: tuple[str, ...], limits: Limits, report: ImportReport) -> list[Row]:
