@@ -19,11 +19,9 @@ from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json, walk_files
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
     HistoryReader,
     Limits,
-    Machine,
     ReadConversation,
     ThreadReader,
     found_conversation,
@@ -43,10 +41,8 @@ class CherryStudioReader(HistoryReader):
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Cherry Studio"
 
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        super().__init__(machine, limits)
-        self._last: tuple[tuple[Path, int, int, int], dict[str, Any]] | None = None
-        """A backup has all topics: it is read once for them, for as long as it stays as it is."""
+    _last: tuple[tuple[Path, int, int, int], dict[str, Any]] | None = None
+    """A backup has all topics: it is read once for them, for as long as it stays as it is."""
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders in which people keep backups."""

@@ -38,11 +38,9 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
 )
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
     HistoryReader,
     Limits,
-    Machine,
     ReadConversation,
     found_conversation,
 )
@@ -90,9 +88,9 @@ class CodexReader(HistoryReader):
     program: ClassVar[str] = PROGRAM
     title: ClassVar[str] = "Codex"
 
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        super().__init__(machine, limits)
-        self._home = machine.folder("CODEX_HOME", ".codex")
+    @property
+    def _home(self) -> Path:
+        return self._machine.folder("CODEX_HOME", ".codex")
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders of sessions and of archived ones."""

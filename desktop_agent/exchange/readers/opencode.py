@@ -28,11 +28,9 @@ from desktop_agent.exchange.readers.files import (
 )
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
     HistoryReader,
     Limits,
-    Machine,
     ReadConversation,
     ThreadReader,
     found_conversation,
@@ -63,15 +61,15 @@ class OpencodeReader(HistoryReader):
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "opencode"
 
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        super().__init__(machine, limits)
-        self._folder = machine.folder("XDG_DATA_HOME", ".local", "share") / "opencode"
-        self._database = machine.environment.get("OPENCODE_DB", "")
+    @property
+    def _folder(self) -> Path:
+        return self._machine.folder("XDG_DATA_HOME", ".local", "share") / "opencode"
 
     def locations(self) -> tuple[Path, ...]:
         """Return the databases, one for each channel of the program, and the folder of files."""
-        if self._database and Path(self._database).is_absolute():
-            return (Path(self._database),)
+        chosen = Path(self._machine.environment.get("OPENCODE_DB", ""))
+        if chosen.is_absolute():
+            return (chosen,)
         channels = [Path(entry.path) for entry in sorted_entries(self._folder) if _is_channel(entry.name)]
         return self._folder / "opencode.db", *channels, self._folder / "storage"
 
