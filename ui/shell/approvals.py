@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.blocks import JsonObject
@@ -47,7 +47,6 @@ class ApprovalPresenter(QObject):
         conversation.session_controls.modes_changed.connect(self._show_modes)
         self.refresh()
 
-    @Slot()
     def refresh(self) -> None:
         """Show what waits now."""
         if self._conversation is None:
@@ -84,7 +83,6 @@ class ApprovalPresenter(QObject):
             self._created_dialog.mode.request_refused.connect(self.mode_refused)
         return self._created_dialog
 
-    @Slot()
     def _show_modes(self) -> None:
         if self._created_dialog is not None and self._conversation is not None:
             session_controls = self._conversation.session_controls
@@ -92,7 +90,6 @@ class ApprovalPresenter(QObject):
                 session_controls.modes, session_controls.mode, session_controls.requested_mode
             )
 
-    @Slot(str, object)
     def _decide(self, approval_id: str, decision: Decision) -> None:
         if self._conversation is not None:
             try:
@@ -101,13 +98,11 @@ class ApprovalPresenter(QObject):
                 self._dialog.show_rejection(approval_id, translate_sentence(error.sentence))
             self.refresh()
 
-    @Slot()
     def _trust(self) -> None:
         if self._conversation is not None:
             self._conversation.approvals.trust()
             self.refresh()
 
-    @Slot(str, object)
     def _preview(self, approval_id: str, arguments: JsonObject) -> None:
         if self._conversation is not None:
             self._tasks.start(self._fetch_preview(self._conversation, approval_id, arguments))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence
@@ -120,20 +120,17 @@ class ModelControls(QObject):
     def _set_parameters(self, conversation_id: str, parameters: ConversationParameters) -> None:
         self._library.change(conversation_id, parameters=parameters)
 
-    @Slot(str, str)
     def choose_model(self, endpoint_id: str, model: str) -> None:
         """Use this model from now on, here and in new conversations."""
         if self._conversation is not None:
             self._library.change(self._conversation.id, endpoint_id=endpoint_id, model=model)
             self._servers.choose(endpoint_id, model)
 
-    @Slot(object)
     def choose_reasoning(self, reasoning: Reasoning | None) -> None:
         """Use this reasoning from now on, in this conversation."""
         if self._conversation is not None:
             self._library.change(self._conversation.id, reasoning=reasoning)
 
-    @Slot(str, str)
     def _on_connected(self, endpoint_id: str, model: str) -> None:
         """Use the new server if this conversation has none: it was imported, or its server was removed."""
         conversation = self._conversation
@@ -142,7 +139,6 @@ class ModelControls(QObject):
         if all(endpoint.id != conversation.endpoint_id for endpoint in self._servers.endpoints):
             self._library.change(conversation.id, endpoint_id=endpoint_id, model=model)
 
-    @Slot(list)
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:
         self.picker.set_models(groups)
         conversation = self._conversation
@@ -220,29 +216,23 @@ class SessionControlsPresenter(QObject):
         parts = (self.request, self.questions, self.queue)
         self.above.setVisible(not all(part.isHidden() for part in parts))
 
-    @Slot(str)
     def _set_mode(self, name: str) -> None:
         self._run(lambda session_controls: session_controls.set_mode(name))
 
-    @Slot()
     def _reject_mode(self) -> None:
         self._run(SessionControls.reject_mode)
 
-    @Slot(str, str)
     def _edit_queued_message(self, message_id: str, text: str) -> None:
         # It may have been delivered while it was being edited: keep the text.
         if not self._run(lambda session_controls: session_controls.edit_queued_message(message_id, text)):
             self._composer.restore_message(text)
 
-    @Slot(str, str)
     def _set_when(self, message_id: str, when: When) -> None:
         self._run(lambda session_controls: session_controls.set_when(message_id, when))
 
-    @Slot(str, int)
     def _move(self, message_id: str, index: int) -> None:
         self._run(lambda session_controls: session_controls.move(message_id, index))
 
-    @Slot(str)
     def _remove(self, message_id: str) -> None:
         def remove(session_controls: SessionControls) -> None:
             undo = partial(self._restore, session_controls.remove_message(message_id))
@@ -254,13 +244,11 @@ class SessionControlsPresenter(QObject):
         # The banner is shown only over its conversation, which may have been reopened since.
         self._run(lambda session_controls: session_controls.restore_message(removed))
 
-    @Slot()
     def _send_now(self) -> None:
         conversation = self._conversation
         if conversation is not None:
             self._run(lambda _: conversation.continue_run())
 
-    @Slot(str, list)
     def _answer(self, question_id: str, answer: list[str]) -> None:
         if (
             self._run(lambda session_controls: session_controls.answer(question_id, answer))
@@ -268,7 +256,6 @@ class SessionControlsPresenter(QObject):
         ):
             self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot(str)
     def _skip(self, question_id: str) -> None:
         self._run(lambda session_controls: session_controls.skip_question(question_id))
 

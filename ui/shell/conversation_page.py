@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
@@ -267,7 +267,6 @@ class ConversationPage(QObject):
         _add_remedy_buttons(self)
         self._servers.models_changed.connect(self._show_usage)
 
-    @Slot(list)
     def _on_changed(self, changes: Sequence[Change]) -> None:
         if self.sender() is self._conversation:
             self.transcript.apply(changes)
@@ -281,7 +280,6 @@ class ConversationPage(QObject):
             if working:
                 self.banners.remove_errors(conversation.id)
 
-    @Slot(str, list)
     def _send(self, text: str, attached: list[Attachment], when: When = "soon") -> None:
         if self._conversation is None:
             # The window opens before its first conversation is loaded.
@@ -322,7 +320,6 @@ class ConversationPage(QObject):
             if self._drafts.belongs_to(conversation) and not is_queued:
                 self.transcript.scroller.scroll_to_end()
 
-    @Slot(Message)
     def _on_returned(self, message: Message) -> None:
         conversation = self.sender()
         if isinstance(conversation, OpenConversation):
@@ -332,13 +329,11 @@ class ConversationPage(QObject):
         if self._conversation is not None:
             self._conversation.stop()
 
-    @Slot(object)
     def _show_notice(self, sentence: Sentence) -> None:
         id_ = "" if self._conversation is None else self._conversation.id
         banner = Banner("notice", sentence, level="notice", duration_ms=NOTICE_MS, conversation_id=id_)
         self.banners.show_banner(banner)
 
-    @Slot(str, object)
     def _on_remedy(self, _item_id: str, action: RemedyAction) -> None:
         if self._conversation is None:
             return
@@ -357,7 +352,6 @@ class ConversationPage(QObject):
         except AgentError as error:
             self.banners.show_error(error, "" if self._conversation is None else self._conversation.id)
 
-    @Slot(object, str)
     def _choose_folder(self, folder: Path | None, conversation_id: str) -> None:
         self._tasks.start(self._set_workspace(conversation_id, folder))
 

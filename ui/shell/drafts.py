@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.blocks import Block, Text
 from desktop_agent.types.errors import AgentError
@@ -241,7 +241,6 @@ class DraftSync(QObject):
         if is_shared:
             self._library.drafts.changes.saved.emit(conversation.id, draft, self)
 
-    @Slot(str, object, object)
     def _on_saved(self, conversation_id: str, draft: tuple[str, list[Attachment]], origin: object) -> None:
         """Show what is written in another window, unless something else is written here."""
         if origin is self or self._shown is None or self._shown.id != conversation_id or draft == self._saved:

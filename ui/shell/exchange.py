@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt, Slot
+from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -130,7 +130,6 @@ class ExchangePresenter(QObject):
         """Look for other assistants on this computer, and offer to import their conversations."""
         self._exchange.find_programs()
 
-    @Slot(list)
     def _offer_found(self, programs: list[FoundProgram]) -> None:
         dialog = FoundHistoriesDialog(programs, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -185,19 +184,16 @@ class ExchangePresenter(QObject):
         self._show_progress(0, 0)
         self._exchange.import_file(Path(path))
 
-    @Slot(int, int)
     def _show_progress(self, done: int, total: int) -> None:
         percent = f"{100 * done // total}" if total else "0"
         sentence = Sentence("Working on your conversations: {percent} % done.", {"percent": percent})
         self._banners.show_banner(Banner(_KEY, sentence, level="remark"))
 
-    @Slot()
     def _remove_progress(self) -> None:
         self._banners.remove(_KEY)
         # A failed import may have added some conversations.
         self._library.refresh()
 
-    @Slot(ExportResult)
     def _show_exported(self, result: ExportResult) -> None:
         path = result.files[0] if len(result.files) == 1 else result.files[0].parent
         sentence = Sentence("Exported to “{path}”.", {"path": show_hidden(str(path))})
@@ -215,7 +211,6 @@ class ExchangePresenter(QObject):
         banner = Banner("exported", sentence, remedy, level=level, buttons=buttons, duration_ms=duration)
         self._banners.show_banner(banner)
 
-    @Slot(ImportResult)
     def _show_imported(self, result: ImportResult) -> None:
         sentence = Sentence("Imported conversations: {added}.", {"added": str(len(result.added))})
         if result.present:

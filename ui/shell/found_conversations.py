@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLocale, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QLocale, QObject, Qt, Signal
 from PySide6.QtWidgets import QFrame
 
 from desktop_agent.types.errors import Sentence
@@ -45,7 +45,6 @@ class FoundPresenter(QObject):
         if self._found.shown or self._found.is_offer_wanted:
             self._found.find()
 
-    @Slot(list)
     def _show_programs(self, programs: "list[FoundProgram]") -> None:
         shown = self._found.shown
         self._section.show_folders([program for program in programs if program.program in shown])
@@ -70,7 +69,6 @@ class FoundPresenter(QObject):
             )
         )
 
-    @Slot(OpenConversation)
     def _show_bar(self, conversation: OpenConversation) -> None:
         self._section.set_current(conversation.id)
         self._window.frame.composer.setVisible(not conversation.is_found)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
@@ -71,7 +71,6 @@ class ElicitationPresenter(QObject):
         self._opening.wanted = request_id
         self._refresh()
 
-    @Slot()
     def _refresh(self) -> None:
         waiting = self._requests.waiting
         if not waiting and self._created_dialog is None:
@@ -137,7 +136,6 @@ class ElicitationPresenter(QObject):
             self._move_to(self._find_window(None if page is None else page.asked.request.conversation_id))
         return super().eventFilter(watched, event)
 
-    @Slot()
     def _show_origins(self) -> None:
         if self._created_dialog is not None:
             waiting = self._requests.waiting
@@ -165,24 +163,20 @@ class ElicitationPresenter(QObject):
             self._created_dialog.stop_requested.connect(self._stop)
         return self._created_dialog
 
-    @Slot(str, object)
     def _answer(self, request_id: str, answer: object) -> None:
         if isinstance(answer, ElicitationAnswer):
             self._requests.answer(request_id, answer)
         else:
             self._requests.approve(request_id, agreed=answer is True)
 
-    @Slot(str)
     def _open_page(self, address: str) -> None:
         # Parsed as in the check that found it safe.
         self._opener.open_page(address)
 
-    @Slot(object)
     def _show_open_error(self, sentence: Sentence) -> None:
         if self._created_dialog is not None:
             self._created_dialog.show_open_error(sentence)
 
-    @Slot(str)
     def _stop(self, request_id: str) -> None:
         for request in self._requests.waiting:
             if request.id == request_id and request.request.conversation_id is not None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.search import SearchHit
@@ -48,7 +48,6 @@ class MessageOpener(QObject):
         if current is not None and current.id == conversation_id:
             self._go_to_pending(current, is_just_read=False)
 
-    @Slot(OpenConversation)
     def _on_opened(self, conversation: OpenConversation) -> None:
         self._go_to_pending(conversation, is_just_read=True)
 
@@ -142,12 +141,10 @@ class SearchPresenter(QObject):
         messages.refused.connect(self._on_refused)
         sidebar.repeat_search()
 
-    @Slot(str, object, str)
     def open(self, conversation_id: str, hit: SearchHit, words: str) -> None:
         """Open a conversation at a hit, with these words marked."""
         self._messages.open(conversation_id, hit.message_id, words)
 
-    @Slot(str)
     def _on_conversation_chosen(self, conversation_id: str) -> None:
         """Show the open conversation if another page or the sidebar hides it, and give it the focus."""
         if self._library.current is not None and self._library.current.id == conversation_id:
@@ -157,12 +154,10 @@ class SearchPresenter(QObject):
             else:
                 self._frame.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot(OpenConversation, int)
     def _on_arrived(self, _conversation: OpenConversation, row: int) -> None:
         self._show_page()
         self._navigation.show_message(row, self._messages.words)
 
-    @Slot(OpenConversation, object)
     def _on_refused(self, conversation: OpenConversation, sentence: Sentence) -> None:
         self._show_page()
         banner = Banner("search", sentence, level="notice", duration_ms=EXPLANATION_MS, conversation_id=conversation.id)

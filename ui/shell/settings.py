@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence
@@ -188,19 +188,15 @@ class SettingsPresenter(QObject):
         self.dialog_created.emit(dialog)
         return dialog
 
-    @Slot(Preferences)
     def _apply_reading_style(self, preferences: Preferences) -> None:
         self._themes.set_reading_style(reading_style(preferences.appearance))
 
-    @Slot(str, object)
     def _replace_key(self, endpoint_id: str, key: SecretStr) -> None:
         self._servers.replace_key(endpoint_id, key)
 
-    @Slot(str, object)
     def _set_session_key(self, endpoint_id: str, key: SecretStr) -> None:
         self._servers.replace_key(endpoint_id, key, session_only=True)
 
-    @Slot(str, str, object)
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence | str) -> None:
         if self._dialog is not None:
             self._dialog.providers.show_state(endpoint_id, Status(state), sentence)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
@@ -60,7 +60,6 @@ class RulesPresenter(QObject):
         else:
             self._rules.find_tools(conversation)
 
-    @Slot()
     def _show_rules(self) -> None:
         if self._dialog.isVisible():
             self._dialog.rules.show_rules(self._rules.all())
@@ -140,32 +139,27 @@ class McpServersPresenter(QObject):
             self._show_state(server.id, self._servers.state(server.id))
             self._servers.look_up_sign_in(server.id)
 
-    @Slot(str, object)
     def _show_state(self, server_id: str, state: McpServerState) -> None:
         card = self._form.card(server_id)
         if card is not None:
             card.show_state(state)
 
-    @Slot(str)
     def _test(self, server_id: str) -> None:
         card = self._form.card(server_id)
         if card is not None:
             card.show_testing()
         self._servers.test(server_id)
 
-    @Slot(str, object)
     def _show_tested(self, server_id: str, state: McpServerState) -> None:
         card = self._form.card(server_id)
         if card is not None:
             card.show_tested(state)
 
-    @Slot(str, object, bool)
     def _show_lines(self, server_id: str, lines: Sequence[McpLogLine], is_all: bool) -> None:  # noqa: FBT001  # a slot
         card = self._form.card(server_id)
         if card is not None:
             card.show_lines(lines, is_all=is_all)
 
-    @Slot(str)
     def _sign_in(self, server_id: str) -> None:
         self._servers.sign_in(server_id, lambda address: self._open_page(server_id, address))
 
@@ -183,13 +177,11 @@ class McpServersPresenter(QObject):
         if card is not None:
             card.sign_in.show_page(address, is_open=False)
 
-    @Slot(str, object)
     def _end_sign_in(self, server_id: str, why: Sentence | None) -> None:
         card = self._form.card(server_id)
         if card is not None:
             card.sign_in.show_result("" if why is None else translate_sentence(why, show_hidden))
 
-    @Slot(object)
     def _begin_import(self, panel: ImportPanel) -> None:
         imports = self._servers.imports
         panel.preview_requested.connect(imports.preview)
@@ -236,12 +228,10 @@ class StoragePresenter(QObject):
         self._tasks.start(self._refresh())
         self._disk.backups.refresh()
 
-    @Slot(object, bool)
     def _show_checked(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
         self._page.show_result(result, is_whole=is_whole)
         self._tasks.start(self._refresh())
 
-    @Slot(object, bool)
     def _show_done(self, result: Sentence, went_well: bool) -> None:  # noqa: FBT001  a slot
         self._page.show_done(result, went_well=went_well)
         self._tasks.start(self._refresh())

@@ -12,7 +12,6 @@ from PySide6.QtCore import (
     QTimer,
     QtMsgType,
     Signal,
-    Slot,
     qFormatLogMessage,
     qInstallMessageHandler,
 )
@@ -194,7 +193,6 @@ class StartupWindow(QObject):
         self.state_file.close()
         self.window.deleteLater()
 
-    @Slot(object)
     def on_started_again(self, request: StartRequest) -> None:
         """Raise the window, and add the request of the other start."""
         if not (request.background or request.quick_ask):

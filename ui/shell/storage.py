@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Qt, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
@@ -67,13 +67,11 @@ class DiskBanner(QObject):
         disk.checked.connect(self._show_check)
         disk.backups.deleted_but_kept.connect(self._offer_deletion)
 
-    @Slot(object, bool)
     def _show_check(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
         # A fault is shown as any other error.
         if is_whole:
             self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
 
-    @Slot(list, list, list)
     def _offer_deletion(self, paths: "list[Path]", damaged: "list[Path]", missing: "list[Path]") -> None:
         """Offer to delete backups that still have what was deleted for good: the person may want to keep them."""
         backups, buttons = self._disk.backups, list[BannerButton]()
@@ -102,7 +100,6 @@ class DiskBanner(QObject):
             self._show(trouble)
         return True
 
-    @Slot(object)
     def _show(self, trouble: StorageFailed | None) -> None:
         if trouble is None:
             self._banners.remove(DISK_BANNER_KEY)
@@ -146,19 +143,16 @@ class TrashPresenter(QObject):
         if self._dialog is not None and self._dialog.isVisible():
             self._dialog.show_problem(error.whole)
 
-    @Slot(str, str, bool)
     def _offer_undo(self, conversation_id: str, title: str, was_shown: bool) -> None:  # noqa: FBT001  # a slot
         text = self.tr("“{0}” was put into the trash.").format(title)
         undo = partial(self._library.restore, conversation_id, shows=was_shown)
         self._offer = conversation_id, self._banners.show_undo(text, undo)
 
-    @Slot(str)
     def _withdraw(self, conversation_id: str) -> None:
         if self._offer is not None and self._offer[0] == conversation_id:
             self._banners.remove_if_shown(self._offer[1])
             self._offer = None
 
-    @Slot(list)
     def _on_listed(self, deleted: "Sequence[ListedConversation]") -> None:
         """Remove the banner of a purged conversation, which cannot be restored."""
         if self._offer is not None and all(conversation.id != self._offer[0] for conversation in deleted):
@@ -192,7 +186,6 @@ class UnstoredPresenter(QObject):
         library.unstored.close_requested.connect(self.close_conversation)
         sidebar.new_unstored_requested.connect(partial(library.new, in_memory=True))
 
-    @Slot(str)
     def close_conversation(self, conversation_id: str) -> None:
         """Close the conversation; ask first if something would be lost."""
         if not self._library.unstored.has_content(conversation_id):
@@ -262,7 +255,6 @@ class UnstoredPresenter(QObject):
             rows.close_pressed.connect(self.close_conversation)
         self._rows.show_rows(self._library.unstored.rows)
 
-    @Slot(object)
     def _show_bar(self, conversation: "OpenConversation") -> None:
         if self._rows is not None:
             self._rows.mark_open(conversation.id)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.spending import BudgetState
@@ -37,7 +37,6 @@ class UsagePresenter(QObject):
         self._reports.load_budgets()
         self._on_counted()
 
-    @Slot()
     def _on_counted(self) -> None:
         if self._page.isVisible():
             self._page.request()
@@ -60,7 +59,6 @@ class BudgetBanners(QObject):
         reports.budgets_changed.connect(self._show)
         reports.load_budgets()
 
-    @Slot(object)
     def _show(self, states: Sequence[BudgetState]) -> None:
         now = {_key(state): state for state in states if state.is_near}
         for key in self._shown_levels.keys() - now.keys():

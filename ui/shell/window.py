@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow
 
@@ -278,7 +278,6 @@ class MainWindow(QMainWindow):
         self.window_layout.show_page(self._welcome.welcome)
         self._welcome.welcome.setFocus()
 
-    @Slot(object)
     def _show_connected(self, sentence: Sentence) -> None:
         shown = self._library.current
         self.banners.show_notice(sentence, "" if shown is None else shown.id)
@@ -321,7 +320,6 @@ class MainWindow(QMainWindow):
         else:
             self.close_requested.emit()
 
-    @Slot()
     def rename(self) -> None:
         """Edit the title of the open conversation in the list, or in a dialog where it is not listed."""
         from ui.sidebar.title_dialog import ask_title, refuse_rename
@@ -380,7 +378,6 @@ class MainWindow(QMainWindow):
         self.approvals.mode_chosen.connect(picker.mode_chosen)
         self.approvals.mode_refused.connect(picker.request_refused)
 
-    @Slot()
     def show_conversation_page(self) -> None:
         """Show the conversation if another page or the sidebar hides it."""
         if self._welcome is not None:
@@ -389,7 +386,6 @@ class MainWindow(QMainWindow):
             self.banners.show_conversation(self._library.current.id)
         self.window_layout.show_page(self.frame)
 
-    @Slot(object)
     def _show(self, conversation: "OpenConversation") -> None:
         self.page.show_conversation(conversation)
         self.approvals.watch(conversation)
@@ -398,7 +394,6 @@ class MainWindow(QMainWindow):
         conversation.record_changed.connect(self._show_title)
         self._show_title()
 
-    @Slot(str, bool)
     def _mark_waiting(self, conversation_id: str, waits: bool) -> None:  # noqa: FBT001  # a slot
         self.sidebar.set_badge(conversation_id, "attention" if waits else "")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property, partial
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QWidget
 
@@ -103,7 +103,6 @@ class OrganisePresenter(QObject):
         if "_header" in vars(self):
             self._library.listing.open_folder(self._path[-2].id if len(self._path) > 1 else None)
 
-    @Slot(str, list)
     def act_on(self, action: RowAction, ids: Sequence[str]) -> None:
         """Run an action on these conversations."""
         match action:
@@ -157,7 +156,6 @@ class OrganisePresenter(QObject):
         self._sidebar.search_ended.connect(lambda: header.set_in_use(is_in_use=True))
         return header
 
-    @Slot(FolderLevel)
     def _on_level(self, level: FolderLevel) -> None:
         self._sidebar.view.set_level(level)
         if level.place or "_header" in vars(self):
@@ -166,20 +164,17 @@ class OrganisePresenter(QObject):
         self._known = {folder.id: folder for folder in (*level.path, *level.folders)}
         self._find_active()
 
-    @Slot()
     def _find_active(self) -> None:
         """Find the folders of active conversations, which show a badge."""
         if active := self._sidebar.view.rows.active_ids:
             self._library.listing.find_folders(active)
 
-    @Slot(object)
     def _open_place(self, place: PlaceRow) -> None:
         if place.kind == "archive":
             self._library.listing.open_archive()
         else:
             self._library.listing.open_folder(place.id)
 
-    @Slot(list, list, object)
     def _drop(self, conversations: Sequence[str], folders: Sequence[str], target: str | None) -> None:
         if conversations:
             self._organiser.move(conversations, target)
@@ -187,14 +182,12 @@ class OrganisePresenter(QObject):
         for folder in folders:
             self._organiser.move_folder(folder, target)
 
-    @Slot(str, str)
     def _on_folder_action(self, action: FolderAction, folder_id: str) -> None:
         if not folder_id:
             self.create_folder()
         elif (folder := self._known.get(folder_id)) is not None:
             self._act_on_folder(action, folder)
 
-    @Slot(str, object)
     def _act_on_folder(self, action: FolderAction, folder: Folder) -> None:
         match action:
             case "create":
@@ -232,7 +225,6 @@ class OrganisePresenter(QObject):
         box.answered.connect(on_answered)
         box.open()
 
-    @Slot(list, object)
     def _pick_folder(self, folders: Sequence[Folder], moved: Folder | Sequence[str]) -> None:
         if isinstance(moved, Folder):
             picker = FolderPicker(self._themes, folders, self._window, moved.id)
@@ -243,7 +235,6 @@ class OrganisePresenter(QObject):
             picker.new_wanted.connect(partial(self._create_for, moved))
         _open(picker)
 
-    @Slot(list, list)
     def _pick_tags(self, tags: Sequence[str], placements: Sequence[Placement]) -> None:
         dialog = TagDialog(self._themes, tags, [place.tags for place in placements], self._window)
         dialog.chosen.connect(partial(self._organiser.tag, [place.conversation_id for place in placements]))

@@ -6,7 +6,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -282,25 +282,20 @@ class WelcomePresenter(QObject):
         """Keep the page that is shown now when a pending connection is made."""
         self._pending.clear()
 
-    @Slot(str)
     def _connect_local(self, endpoint_id: str) -> None:
         self._connect_preset(endpoint_id, None)
 
-    @Slot(str, object)
     def _connect_preset(self, endpoint_id: str, key: SecretStr | None) -> None:
         self._pending.add(endpoint_id)
         self._servers.connect_endpoint(PRESETS[endpoint_id], key)
 
-    @Slot(str, object)
     def _connect_for_session(self, endpoint_id: str, key: SecretStr) -> None:
         self._pending.add(endpoint_id)
         self._servers.connect_endpoint(PRESETS[endpoint_id], key, session_only=True)
 
-    @Slot(object, object)
     def _connect_custom(self, server: TypedServer, key: SecretStr | None) -> None:
         self._connect_typed(server, key, session_only=False)
 
-    @Slot(object, object)
     def _connect_custom_for_session(self, server: TypedServer, key: SecretStr | None) -> None:
         self._connect_typed(server, key, session_only=True)
 
@@ -323,13 +318,11 @@ class WelcomePresenter(QObject):
         titles = {endpoint.title for endpoint in self._servers.endpoints if endpoint.id != id_}
         return f"{host} ({dialect_names()[server.dialect]})" if host in titles else host
 
-    @Slot(str, str, object)
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence) -> None:
         if state in {"error", "no_keyring"}:
             self._pending.discard(endpoint_id)
         self.welcome.set_endpoint_state(endpoint_id, state, sentence)
 
-    @Slot(str, str)
     def _on_connected(self, endpoint_id: str, model: str) -> None:
         if endpoint_id not in self._pending:
             return

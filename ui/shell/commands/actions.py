@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QTimer
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
@@ -360,14 +360,12 @@ class WindowActions(QObject):
         conversation = self._window.conversation
         return conversation is not None and not conversation.is_empty
 
-    @Slot(object)
     def _show_shortcuts(self, dialog: "SettingsDialog") -> None:
         # Late, like the dialog itself.
         from ui.shell.commands.shortcuts import ShortcutsPresenter
 
         ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)
 
-    @Slot(Preferences)
     def _apply_keys(self, preferences: Preferences) -> None:
         actions = window_actions(self._window)
         apply_keys(actions, preferences.shortcuts.keys)

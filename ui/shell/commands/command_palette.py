@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QFrame, QWidget
 from shiboken6 import isValid
@@ -243,7 +243,6 @@ class PalettePresenter(QObject):
             self._widget.closed.connect(self._library.quick_search.stop)
         self._widget.open()
 
-    @Slot(str, object)
     def _on_titles(self, typed: str, conversations: Sequence[_ListedConversation]) -> None:
         if not typed:
             self._newest, self._found = conversations, ()
@@ -253,18 +252,15 @@ class PalettePresenter(QObject):
         if self._widget is not None and (self._found or not typed):
             self._widget.refresh()
 
-    @Slot(list)
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:
         self._models = groups
 
-    @Slot(str)
     def _find_messages(self, typed: str) -> None:
         if len(typed.strip()) < _MIN_QUERY_LENGTH:
             self._library.quick_search.stop()
         else:
             self._library.quick_search.search(SearchQuery(text=typed))
 
-    @Slot(object, object)
     def _on_messages(self, query: SearchQuery, results: SearchResults) -> None:
         rows = [
             self._message_row(conversation, hit, query.text)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from PySide6.QtCore import QItemSelectionModel, Qt, Slot
+from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QListView, QWidget
 
@@ -77,7 +77,6 @@ class LicencesPage(QWidget):
         first = self._rows.index(0, 0)
         self._list.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.ClearAndSelect)
 
-    @Slot()
     def _show_text(self) -> None:
         index = self._list.currentIndex()
         if not index.isValid():

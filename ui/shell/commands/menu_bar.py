@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QAction, QFocusEvent, QKeySequence, QResizeEvent, QShortcutEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QToolButton, QWidget
 from shiboken6 import isValid
@@ -180,7 +180,6 @@ class MenuBarPresenter(QObject):
             self._on_preferences(self._settings.preferences)
         return self._bar
 
-    @Slot(Preferences)
     def _on_preferences(self, preferences: Preferences) -> None:
         if preferences.appearance.menu_bar:
             self.build()

@@ -1,6 +1,6 @@
 """Keep the page of shortcuts in the settings up to date."""
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from ui.bridge.settings import Settings
@@ -26,7 +26,6 @@ class ShortcutsPresenter(QObject):
         settings.changed.connect(self.refresh)
         self.refresh()
 
-    @Slot()
     def refresh(self) -> None:
         """Show the current keys."""
         self._page.show_shortcuts([self._shortcut(action) for action in window_actions(self._window)])
@@ -39,6 +38,5 @@ class ShortcutsPresenter(QObject):
             action.name, action.text(), action.keys, default, action.synonyms, "" if choices else fixed, choices
         )
 
-    @Slot(str, int)
     def _choose(self, _name: str, index: int) -> None:
         self._settings.change(self._settings.preferences.with_changes("chat", enter_sends=index == 0))

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -54,7 +54,6 @@ class UpdateSection(QWidget):
         super().showEvent(event)
         self._updates.load()
 
-    @Slot()
     def _refresh(self) -> None:
         words = self._words()
         self._state.setText(words)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.preferences import Preferences
@@ -29,7 +29,6 @@ class AutostartPresenter(QObject):
         """Set the setting to whether the entry exists."""
         self._tasks.start(self._refresh())
 
-    @Slot(Preferences)
     def _on_changed(self, preferences: Preferences) -> None:
         is_enabled = preferences.chat.start_with_computer
         if self._problem is not None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny
@@ -54,7 +54,6 @@ class CallNotifier(QObject):
         library.opened.connect(self._on_opened)
         on_application_state(self._on_application_state)
 
-    @Slot()
     def _on_waiting(self) -> None:
         self._notices.update(self._library.waiting.live_calls)
 
@@ -90,7 +89,6 @@ class CallNotifier(QObject):
         line = describe_call(call).line if is_exact else name_call(call)
         return f"{who or self.tr('A call waits for your approval:')}\n{line}"
 
-    @Slot(str, str)
     def _on_activated(self, approval_id: str, action: str) -> None:
         if action == DENY:
             self._answer(approval_id, Deny())
@@ -122,7 +120,6 @@ class CallNotifier(QObject):
         self._notices.forget(approval_id)
         self._show_call(approval_id)
 
-    @Slot(object)
     def _on_opened(self, conversation: "OpenConversation") -> None:
         if is_active():
             # The person sees its approval dialog.

@@ -1,6 +1,6 @@
 """Uses a model file once it is loaded."""
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.library import ConversationLibrary
@@ -20,16 +20,13 @@ class LocalModelPresenter(QObject):
         servers.local.ready.connect(self._use)
         library.deleted.connect(self._on_deleted)
 
-    @Slot()
     def _on_chosen(self) -> None:
         self._conversation = self._library.current
 
-    @Slot(str, str)
     def _on_deleted(self, conversation_id: str, _title: str) -> None:
         if self._conversation is not None and self._conversation.id == conversation_id:
             self._conversation = None
 
-    @Slot(str, str)
     def _use(self, endpoint_id: str, model: str) -> None:
         """Use the model in that conversation, also if another is shown now, or in a new one after the welcome page."""
         self._servers.refresh_models()

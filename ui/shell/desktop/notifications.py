@@ -6,7 +6,7 @@ Calls that wait and requests of MCP servers have notifications of their own: see
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from ui.bridge.activity import Activity
 from ui.bridge.conversation import OpenConversation
@@ -62,7 +62,6 @@ class ActivityNotifier(QObject):
         notifications.activated.connect(self._on_activated)
         on_application_state(self._on_application_state)
 
-    @Slot(str, str, str)
     def _on_activity(self, conversation_id: str, title: str, activity: Activity) -> None:
         is_shown = self._library.current is not None and self._library.current.id == conversation_id
         badge = _BADGES.get(activity, "")
@@ -93,7 +92,6 @@ class ActivityNotifier(QObject):
             case _:
                 return ""
 
-    @Slot(OpenConversation)
     def _on_opened(self, conversation: OpenConversation) -> None:
         self._mark_read(conversation.id)
 
@@ -115,7 +113,6 @@ class ActivityNotifier(QObject):
             del self._unread[conversation_id]
         self._state_file.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
 
-    @Slot(str, str)
     def _on_activated(self, conversation_id: str, _action: str) -> None:
         if conversation_id in self._shown:
             self._shown.discard(conversation_id)

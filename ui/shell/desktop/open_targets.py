@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.types.errors import Sentence, WrongUse
 from ui.bridge.desktop.links import SCHEME, ConversationLink, FileTarget, NewConversationLink, check_file, parse_target
@@ -34,7 +34,6 @@ class TargetPresenter(QObject):
         self._tasks = tasks
         startup.started_again.connect(self.open_requested)
 
-    @Slot()
     def open_requested(self) -> None:
         """Open the targets of all requests so far."""
         requests, self._startup.start_requests[:] = tuple(self._startup.start_requests), ()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.preferences import Preferences
@@ -52,7 +52,6 @@ class QuickAskKeys(QObject):
             self._keys = keys
             tasks.start(self._begin(keys))
 
-    @Slot(object)
     def on_settings_opened(self, dialog: "SettingsDialog") -> None:
         """Show the state of the keys in the settings, now and after each change."""
         self._dialog = dialog
@@ -64,7 +63,6 @@ class QuickAskKeys(QObject):
         if self._shortcut is not None:
             await self._shortcut.release()
 
-    @Slot(Preferences)
     def _on_changed(self, preferences: Preferences) -> None:
         keys = preferences.chat.quick_ask_keys
         if keys != self._keys:
@@ -108,12 +106,10 @@ class QuickAskKeys(QObject):
         self._impossible = await why_impossible()
         self._show()
 
-    @Slot(str)
     def _on_renamed(self, name: str) -> None:
         self._name = name
         self._show()
 
-    @Slot()
     def _on_lost(self) -> None:
         self._problem = KeysUnavailable(_LOST, "Choose the keys again.")
         self._show()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from ui.bridge.desktop.notifications import SHOW, DesktopNotifications, is_active, on_application_state
 from ui.bridge.library import ConversationLibrary
@@ -36,11 +36,9 @@ class RequestNotifier(QObject):
         library.requests.changed.connect(self._on_requests)
         on_application_state(self._on_application_state)
 
-    @Slot()
     def _on_requests(self) -> None:
         self._notices.update({request.id: request.request.server for request in self._requests.waiting})
 
-    @Slot()
     def _on_application_state(self) -> None:
         if is_active():
             # The dialog shows all of them.
@@ -84,7 +82,6 @@ class RequestNotifier(QObject):
     def _request(self, request_id: str) -> McpRequest:
         return next(request for request in self._requests.waiting if request.id == request_id)
 
-    @Slot(str, str)
     def _on_activated(self, request_id: str, action: str) -> None:
         if action == _REFUSE:
             self._requests.refuse(request_id)

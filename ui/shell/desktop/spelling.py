@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLocale, QObject, Slot
+from PySide6.QtCore import QLocale, QObject
 
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import Settings
@@ -38,7 +38,6 @@ class SpellingPresenter(QObject):
         """Check the spelling in the composer of this page, as long as the page exists."""
         SpellingMarks(self._themes, page.composer.editor, self.checker)
 
-    @Slot(object)
     def on_settings_opened(self, dialog: "SettingsDialog") -> None:
         """Show the available languages, now and after each search for dictionaries."""
         self._dialog = dialog

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QRectF, Qt, Slot
+from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QAction, QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
@@ -96,7 +96,6 @@ class TrayPresenter(QObject):
         self._startup.raise_window()
         self._show_inbox()
 
-    @Slot(QSystemTrayIcon.ActivationReason)
     def _on_activated(self, reason: QSystemTrayIcon.ActivationReason) -> None:
         if reason in {QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick}:
             self._startup.raise_window()
@@ -112,7 +111,6 @@ class TrayPresenter(QObject):
             self._icon.show()
         return is_possible
 
-    @Slot()
     def _explain(self) -> None:
         """Say, the first time only, that the window is in the tray."""
         if self._startup.state_file.text(_EXPLAINED).lower() == "true":
@@ -121,7 +119,6 @@ class TrayPresenter(QObject):
         words = self.tr("The window is closed, and Desktop Agent goes on. Its icon in the tray brings the window back.")
         self._icon.showMessage(self.tr("Desktop Agent"), words, app_icon())
 
-    @Slot()
     def _refresh(self) -> None:
         state = bool(self._library.working_sessions), self._library.waiting.count, len(self._library.requests.waiting)
         if state != self._state:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from PySide6.QtCore import QCoreApplication, QObject, Slot
+from PySide6.QtCore import QCoreApplication, QObject
 
 from desktop_agent.types.errors import Sentence
 from ui.bridge.desktop.opening import AddressOpener
@@ -33,14 +33,12 @@ class UpdateNotice(QObject):
         banners.closed.connect(self._on_closed)
         updates.start()
 
-    @Slot(object)
     def _show(self, release: Release) -> None:
         self._version = release.version
         text = QCoreApplication.translate("UpdateNotice", "Open its page")
         page = BannerButton(text, lambda: self._opener.open_page(release.page))
         self._banners.show_banner(Banner(_KEY, release_sentence(release), level="remark", buttons=(page,)))
 
-    @Slot(str)
     def _on_closed(self, key: str) -> None:
         if key == _KEY:
             self._updates.dismiss(self._version)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active
 from ui.bridge.settings import Settings
@@ -82,7 +82,6 @@ class WaitingNotifications(QObject):
             self._withdraw(id_)
         self._queued = [id_ for id_ in self._queued if self._waiting[id_] != group]
 
-    @Slot(str, str)
     def _on_activated(self, id_: str, action: str) -> None:
         if id_ in self._shown:
             self.activated.emit(id_, action)

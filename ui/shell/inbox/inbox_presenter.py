@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from ui.bridge.library import ConversationLibrary
@@ -53,7 +53,6 @@ class InboxPresenter(QObject):
         # Other processes may have ended since, or have taken over what waited.
         self._library.waiting.find_interrupted()
 
-    @Slot(str)
     def open_call(self, approval_id: str) -> None:
         """Open the conversation of this call with its approval dialog; nothing happens if it was decided meanwhile."""
         call = next((call for call in self._library.waiting.rows if call.approval_id == approval_id), None)
@@ -65,7 +64,6 @@ class InboxPresenter(QObject):
         self._sidebar.conversation_chosen.emit(call.conversation_id)
         self._approvals.show_call(approval_id)
 
-    @Slot()
     def _refresh(self) -> None:
         self.count_changed.emit(self._library.waiting.count)
         if self._dialog is not None and self._dialog.isVisible():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import AgentError, Sentence
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active
@@ -44,7 +44,6 @@ class SchedulePresenter(QObject):
         settings.changed.connect(self._show_preferences)
         window.scheduled_requested.connect(self.show)
 
-    @Slot()
     def show(self) -> None:
         """Show the prompts."""
         if self._dialog is None:
@@ -78,7 +77,6 @@ class SchedulePresenter(QObject):
         self._servers.models_changed.connect(form.show_models)
         return dialog
 
-    @Slot(list)
     def _show_rows(self, rows: list[ListedSchedule]) -> None:
         if self._dialog is not None:
             self._dialog.form.show_items(rows)
@@ -92,11 +90,9 @@ class SchedulePresenter(QObject):
         self._dialog.form.show_choices(preferences.modes.all)
         self._dialog.show_tray(has_tray=has_tray(), is_on=preferences.chat.close_to_tray)
 
-    @Slot(bool)
     def _switch_tray(self, is_on: bool) -> None:  # noqa: FBT001  a slot
         self._settings.change(self._settings.preferences.with_changes("chat", close_to_tray=is_on))
 
-    @Slot(str)
     def _open(self, conversation_id: str) -> None:
         if self._dialog is not None:
             self._dialog.hide()
@@ -121,14 +117,12 @@ class ScheduleNotifier(QObject):
         presenter.schedules.budget_waited_for.connect(self._on_wait)
         notifications.activated.connect(self._on_activated)
 
-    @Slot(Sentence)
     def _on_wait(self, used_up: Sentence) -> None:
         # In front, the window shows a banner.
         if not is_active() and self._settings.preferences.chat.notifications:
             text = self.tr("{0} They continue when there is budget again.").format(translate_sentence(used_up))
             self._notifications.show(_BUDGET, self.tr("Scheduled prompts wait"), text)
 
-    @Slot(str, str)
     def _on_activated(self, key: str, _action: str) -> None:
         if key == _BUDGET:
             self._raise_window()

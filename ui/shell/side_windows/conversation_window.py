@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
@@ -110,14 +110,12 @@ class ConversationWindow(QWidget):
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(command)
 
-    @Slot(OpenConversation)
     def _show(self, conversation: OpenConversation) -> None:
         self.page.show_conversation(conversation)
         self.approvals.watch(conversation)
         conversation.record_changed.connect(partial(self._on_record, conversation))
         self._show_title(conversation)
 
-    @Slot(OpenConversation, int)
     def _show_message(self, _conversation: OpenConversation, row: int) -> None:
         self.page.navigation.show_message(row, "")
 

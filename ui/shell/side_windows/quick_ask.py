@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject, QSize, Signal, Slot
+from PySide6.QtCore import QObject, QSize, Signal
 from PySide6.QtGui import QCursor, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
@@ -39,7 +39,6 @@ class QuickAsk(QObject):
         self._is_capturing = False
         """Whether a screenshot is being taken, while the window is hidden."""
 
-    @Slot()
     def show(self) -> None:
         """Show the window in the middle of the pointer's screen, for a new question unless it is already shown."""
         if self._is_capturing:
@@ -66,7 +65,6 @@ class QuickAsk(QObject):
         _add_button(window, self._themes, "screenshot", self.tr("Attach a screenshot"), SCREENSHOT_KEYS, take)
         return window
 
-    @Slot()
     def _forget(self) -> None:
         self._window = None
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QByteArray, QObject, Signal, Slot
+from PySide6.QtCore import QByteArray, QObject, Signal
 
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
@@ -147,7 +147,6 @@ class SideWindows(QObject):
             if window in self._all and window.isHidden():
                 self._discard(window)
 
-    @Slot()
     def _discard(self, window: ConversationWindow) -> None:
         self._all = [other for other in self._all if other is not window]
         self._windows = {id_: other for id_, other in self._windows.items() if other is not window}
