@@ -72,10 +72,8 @@ class LocalRow(ServerRow):
 class CloudRow(ServerRow):
     """A provider that needs a key."""
 
-    key_entered = Signal(object)
-    """A SecretStr."""
-    keep_for_session_pressed = Signal(object)
-    """The same, to be kept in memory only."""
+    submitted = Signal(object, bool)
+    """A SecretStr, and whether it is to be kept in memory only."""
 
     def __init__(self, themes: ThemeSource, endpoint: Endpoint) -> None:
         super().__init__(themes, endpoint.title)
@@ -84,7 +82,7 @@ class CloudRow(ServerRow):
             self.tr("Connect"), self._field.submit, name=self.tr("Connect {0}").format(endpoint.title)
         )
         self._for_session = SessionKeyLink(self._field, self._keep)
-        self._field.key_entered.connect(self.key_entered)
+        self._field.key_entered.connect(self._submit)
         controls: list[QWidget] = [self._field, self._connect]
         if endpoint.key_page:
             page, opener = endpoint.key_page, AddressOpener(self)
@@ -103,10 +101,13 @@ class CloudRow(ServerRow):
         self._field.show_state(state)
         self._for_session.show_state(state)
 
+    def _submit(self, key: SecretStr) -> None:
+        self.submitted.emit(key, False)
+
     def _keep(self) -> None:
         key = self._field.text().strip()
         if key:
-            self.keep_for_session_pressed.emit(SecretStr(key))
+            self.submitted.emit(SecretStr(key), True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +123,8 @@ class TypedServer:
 class CustomRow(QFrame):
     """Any server by its address and dialect."""
 
-    submitted = Signal(object, object)
-    """A TypedServer, and a SecretStr or None."""
-    submitted_for_session = Signal(object, object)
-    """The same; the key is to be kept in memory only."""
+    submitted = Signal(object, object, bool)
+    """A TypedServer, a SecretStr or None, and whether the key is to be kept in memory only."""
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
@@ -195,8 +194,7 @@ class CustomRow(QFrame):
         # The button is disabled now; what is corrected after a refusal is mostly the key.
         (self._key if key else self._address).setFocus()
         server = TypedServer(address, self._dialect.dialect, mirrors, self._models.models)
-        submitted = self.submitted_for_session if for_session else self.submitted
-        submitted.emit(server, SecretStr(key) if key else None)
+        self.submitted.emit(server, SecretStr(key) if key else None, for_session)
 
 
 def _direction(*, narrow: bool) -> QBoxLayout.Direction:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -11,9 +10,9 @@ from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ModelInfo
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.model_servers import ModelServers
+from ui.bridge.model_servers import FoundServer, ModelServers
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, button, label, set_style_property
 from ui.style.layouts import FlowRows, FocusFollower
@@ -26,34 +25,16 @@ from ui.welcome.server_rows import CloudRow, CustomRow, LocalRow, ServerRow, Typ
 NARROW_WIDTH = 520
 
 
-class LocalServer(Protocol):
-    """A local server and its models; None if it did not answer."""
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """The server."""
-        ...
-
-    @property
-    def models(self) -> tuple[ModelInfo, ...] | None:
-        """Its models."""
-        ...
-
-
 class WelcomePage(QScrollArea):
     """Emits what to connect; the presenter does it and answers with `set_endpoint_state`."""
 
     local_chosen = Signal(str)
     """A local server's endpoint id."""
     refresh_requested = Signal()
-    key_submitted = Signal(str, object)
-    """Endpoint id and SecretStr."""
-    session_key_submitted = Signal(str, object)
-    """The same, to be kept in memory only: there is no keyring."""
-    custom_submitted = Signal(object, object)
-    """A TypedServer, and a SecretStr or None."""
-    custom_session_submitted = Signal(object, object)
-    """The same; the key is to be kept in memory only."""
+    key_submitted = Signal(str, object, bool)
+    """Endpoint id, SecretStr, and whether it is to be kept in memory only: there is no keyring."""
+    custom_submitted = Signal(object, object, bool)
+    """A TypedServer, a SecretStr or None, and whether the key is to be kept in memory only."""
     demo_requested = Signal()
     model_file_requested = Signal()
     back_requested = Signal()
@@ -80,7 +61,6 @@ class WelcomePage(QScrollArea):
         self.set_back_button(is_there=False)
         themes.changed.connect(self._align_titles_later)
         self._custom.submitted.connect(self.custom_submitted)
-        self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
     def set_back_button(self, *, is_there: bool) -> None:
         """Show a way back if a conversation is open behind this page; the demo is offered only if none is."""
@@ -98,7 +78,7 @@ class WelcomePage(QScrollArea):
             if row.state_line.state is not Status.BUSY:
                 row.show_state(Status.IDLE, "")
 
-    def set_local_servers(self, servers: Sequence[LocalServer]) -> None:
+    def set_local_servers(self, servers: Sequence[FoundServer]) -> None:
         """Show the servers on this computer."""
         self._searching.hide()
         for row in self._local_rows.values():
@@ -218,17 +198,10 @@ class WelcomePage(QScrollArea):
         part.addSpacing(SPACE_XS)
         for endpoint in CLOUD_PROVIDERS:
             row = CloudRow(self._themes, endpoint)
-            row.key_entered.connect(partial(self._submit_key, endpoint.id))
-            row.keep_for_session_pressed.connect(partial(self._submit_session_key, endpoint.id))
+            row.submitted.connect(partial(self.key_submitted.emit, endpoint.id))
             self._cloud_rows[endpoint.id] = row
             part.addWidget(row)
         return part
-
-    def _submit_key(self, endpoint_id: str, key: SecretStr) -> None:
-        self.key_submitted.emit(endpoint_id, key)
-
-    def _submit_session_key(self, endpoint_id: str, key: SecretStr) -> None:
-        self.session_key_submitted.emit(endpoint_id, key)
 
     def _custom_part(self) -> QVBoxLayout:
         words = self.tr("A server at any address, such as vLLM, LiteLLM or a gateway at work.")
@@ -264,11 +237,9 @@ class WelcomePresenter(QObject):
         self._pending: set[str] = set()
         """Ids of the servers that are used as soon as they are connected."""
         welcome.refresh_requested.connect(servers.find_local)
-        welcome.local_chosen.connect(self._connect_local)
+        welcome.local_chosen.connect(self._connect_preset)
         welcome.key_submitted.connect(self._connect_preset)
-        welcome.session_key_submitted.connect(self._connect_for_session)
         welcome.custom_submitted.connect(self._connect_custom)
-        welcome.custom_session_submitted.connect(self._connect_custom_for_session)
         welcome.demo_requested.connect(library.new_demo)
         servers.local_servers_changed.connect(welcome.set_local_servers)
         servers.state_changed.connect(self._on_state)
@@ -282,24 +253,11 @@ class WelcomePresenter(QObject):
         """Keep the page that is shown now when a pending connection is made."""
         self._pending.clear()
 
-    def _connect_local(self, endpoint_id: str) -> None:
-        self._connect_preset(endpoint_id, None)
-
-    def _connect_preset(self, endpoint_id: str, key: SecretStr | None) -> None:
+    def _connect_preset(self, endpoint_id: str, key: SecretStr | None = None, session_only: bool = False) -> None:  # noqa: FBT001, FBT002  a slot
         self._pending.add(endpoint_id)
-        self._servers.connect_endpoint(PRESETS[endpoint_id], key)
+        self._servers.connect_endpoint(PRESETS[endpoint_id], key, session_only=session_only)
 
-    def _connect_for_session(self, endpoint_id: str, key: SecretStr) -> None:
-        self._pending.add(endpoint_id)
-        self._servers.connect_endpoint(PRESETS[endpoint_id], key, session_only=True)
-
-    def _connect_custom(self, server: TypedServer, key: SecretStr | None) -> None:
-        self._connect_typed(server, key, session_only=False)
-
-    def _connect_custom_for_session(self, server: TypedServer, key: SecretStr | None) -> None:
-        self._connect_typed(server, key, session_only=True)
-
-    def _connect_typed(self, server: TypedServer, key: SecretStr | None, *, session_only: bool) -> None:
+    def _connect_custom(self, server: TypedServer, key: SecretStr | None, session_only: bool) -> None:  # noqa: FBT001  a slot
         id_ = self._servers.saved.id_for(server.address, server.mirrors, server.dialect)
         endpoint = Endpoint(
             id=id_,

@@ -28,8 +28,7 @@ from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome_page import WelcomePage
 
 FACTS = (
-    "local_chosen", "refresh_requested", "key_submitted", "session_key_submitted", "custom_submitted",
-    "custom_session_submitted", "demo_requested",
+    "local_chosen", "refresh_requested", "key_submitted", "custom_submitted", "demo_requested",
 )  # fmt: skip
 
 
@@ -95,14 +94,14 @@ def test_every_provider_takes_a_key(driver, endpoint):
     assert field.echoMode() == QLineEdit.EchoMode.Password
     driver.bot.keyClicks(field, "key")
     driver.click(f"Connect {endpoint.title}")
-    assert driver.facts == [("key_submitted", endpoint.id, SecretStr("key"))]
+    assert driver.facts == [("key_submitted", endpoint.id, SecretStr("key"), False)]
 
 
 def test_a_pasted_key_is_submitted(driver):
     QApplication.clipboard().setText("sk-a-long-enough-key")
     with driver.bot.waitSignal(driver.page.key_submitted):
         driver.part(QLineEdit, "API key for OpenAI").paste()
-    assert driver.facts == [("key_submitted", "openai", SecretStr("sk-a-long-enough-key"))]
+    assert driver.facts == [("key_submitted", "openai", SecretStr("sk-a-long-enough-key"), False)]
     assert "sk-a" not in repr(driver.facts)
 
 
@@ -130,7 +129,7 @@ def test_the_next_key_takes_the_place_of_a_refused_one(driver):
     QApplication.clipboard().setText("right")
     field.paste()
     driver.bot.keyClick(field, Qt.Key.Key_Return)
-    assert driver.facts == [("key_submitted", "openai", SecretStr(key)) for key in ("wrong", "right")]
+    assert driver.facts == [("key_submitted", "openai", SecretStr(key), False) for key in ("wrong", "right")]
 
 
 def test_the_key_for_an_address_keeps_the_keyboard_while_it_is_tried(driver):
@@ -148,7 +147,7 @@ def test_without_a_keyring_the_key_can_stay_in_memory(driver):
     driver.bot.keyClicks(driver.part(QLineEdit, "API key for Groq"), "key")
     driver.page.set_endpoint_state("groq", "no_keyring", "There is no keyring.")
     driver.click("Keep it in memory until the program is closed")
-    assert driver.facts == [("session_key_submitted", "groq", SecretStr("key"))]
+    assert driver.facts == [("key_submitted", "groq", SecretStr("key"), True)]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +164,7 @@ def test_any_address(driver, typed, url):
     field = driver.part(QLineEdit, "Address of the server")
     field.setText(typed)
     driver.bot.keyClick(field, Qt.Key.Key_Return)
-    assert driver.facts == [("custom_submitted", TypedServer(url, "openai-chat"), None)]
+    assert driver.facts == [("custom_submitted", TypedServer(url, "openai-chat"), None, False)]
 
 
 def test_an_address_with_a_key(driver):
@@ -173,7 +172,7 @@ def test_an_address_with_a_key(driver):
     driver.part(QLineEdit, "API key, if the server needs one").setText("a long key indeed")
     driver.click("Connect this address")
     server = TypedServer("https://models.example/v1", "openai-chat")
-    assert driver.facts == [("custom_submitted", server, SecretStr("a long key indeed"))]
+    assert driver.facts == [("custom_submitted", server, SecretStr("a long key indeed"), False)]
 
 
 def test_an_address_may_speak_another_dialect_and_have_mirrors(driver):
@@ -193,7 +192,7 @@ def test_an_address_may_speak_another_dialect_and_have_mirrors(driver):
     mirrors.setPlainText("https://one.example/\nhttps://one.example\n two.example ")
     driver.click("Connect this address")
     wanted = TypedServer("https://models.example", "anthropic", ("https://one.example", "https://two.example"))
-    assert driver.facts == [("custom_submitted", wanted, None)]
+    assert driver.facts == [("custom_submitted", wanted, None, False)]
 
 
 @pytest.mark.parametrize("width", [800, 360])
@@ -237,14 +236,14 @@ def test_a_locked_keyring_is_no_dead_end_for_a_typed_address(driver):
     driver.part(QLineEdit, "API key, if the server needs one").setText("a long key indeed")
     driver.click("Connect this address")
     server, key = TypedServer("https://models.example/v1", "openai-chat"), SecretStr("a long key indeed")
-    assert driver.facts.pop() == ("custom_submitted", server, key)
+    assert driver.facts.pop() == ("custom_submitted", server, key, False)
     driver.page.set_endpoint_state("custom:x", "busy", "Asking…")
     driver.page.set_endpoint_state("custom:x", "no_keyring", "The keyring is locked.")
     assert "The keyring is locked." in driver.words
     driver.click("Connect this address")  # it is unlocked by now
-    assert driver.facts.pop() == ("custom_submitted", server, key)
+    assert driver.facts.pop() == ("custom_submitted", server, key, False)
     driver.click("Keep it in memory until the program is closed")
-    assert driver.facts == [("custom_session_submitted", server, key)]
+    assert driver.facts == [("custom_submitted", server, key, True)]
     driver.page.set_endpoint_state("custom:x", "ok", "Connected.")
     assert driver.part(QLineEdit, "API key, if the server needs one").text() == ""
 
