@@ -28,7 +28,6 @@ from ui.bridge.mcp.requests import McpCatalog, McpRequest
 from ui.bridge.mcp.servers import McpNotices, McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
-from ui.bridge.permissions import PermissionRules
 from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
@@ -179,18 +178,10 @@ class AppController:
         palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
-        self._settings_presenter = SettingsPresenter(
-            themes,
-            settings,
-            self.servers,
-            PermissionRules(engine, self._tasks, app),
-            self._tasks,
-            self.window,
-            lambda: None if self.library.current is None else self.library.current.id,
-        )
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, partial(_current_workspace, self.library), app)
-        self._settings_presenter.set_mcp_servers(self.mcp_servers)
-        self._settings_presenter.set_storage(disk, self.library.found)
+        self._settings_presenter = SettingsPresenter(
+            themes, settings, self.servers, self.mcp_servers, disk, self.library, self._tasks, self.window
+        )
         pages, self._organising = self._settings_presenter, self._organise(themes)
         WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, self._organising)
         self._mcp = self._create_mcp()
@@ -385,8 +376,6 @@ class AppController:
         self.library.trash.purged.connect(self._disk.backups.find_deleted_conversations)
         self._connect_page(self.window.page)
         self._settings.changed.connect(self._on_preferences)
-        self._settings_presenter.connect_requested.connect(self.window.show_welcome)
-        self._settings_presenter.restart_requested.connect(lambda: self.window.quit(starts_again=True))
         self._settings_presenter.about_requested.connect(self._help.show_about)
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)

@@ -26,7 +26,6 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
-from ui.bridge.permissions import PermissionRules
 from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
@@ -100,18 +99,10 @@ class Desk:
         self.help = HelpPresenter(themes, self.pictures, about_folder, self.tasks, self.updates, self.window)
         self.palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = DiskMonitor(engine, self.tasks, self.window)
-        self.settings = SettingsPresenter(
-            themes,
-            settings,
-            self.servers,
-            PermissionRules(engine, self.tasks, app),
-            self.tasks,
-            self.window,
-            lambda: None if self.library.current is None else self.library.current.id,
-        )
         self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
-        self.settings.set_mcp_servers(self.tool_servers)
-        self.settings.set_storage(disk, self.library.found)
+        self.settings = SettingsPresenter(
+            themes, settings, self.servers, self.tool_servers, disk, self.library, self.tasks, self.window
+        )
         self.exchange = ExchangePresenter(
             themes,
             Exchange(engine, self.library.unstored, self.tasks, app),

@@ -17,6 +17,7 @@ from desktop_agent.types.spending import UsageGrouping, UsageReport
 from desktop_agent.types.tool_calls import ToolClass
 from ui.bridge.desktop.updates import UpdateChecks
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.permissions import PermissionRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Settings(QObject):
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
+        self.rules = PermissionRules(engine, tasks, self)
         self.tools = AvailableTools(engine, tasks, self)
         self.usage = UsageReports(engine, tasks, self)
         self.updates = UpdateChecks(engine, tasks, self)

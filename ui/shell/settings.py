@@ -1,21 +1,20 @@
 """Keep the settings dialog in step with preferences, servers, rules and storage."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence
 from desktop_agent.types.preferences import AppearancePreferences, Preferences
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.found_histories import FoundConversations
+from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
-from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor
+from ui.shell.window import MainWindow
 from ui.style.controls import show_in_front
 from ui.style.server_fields import Status
 from ui.style.text import translate_sentence
@@ -23,8 +22,7 @@ from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
 if TYPE_CHECKING:
     from ui.settings.settings_dialog import SettingsDialog
-    from ui.shell.settings_pages import AgentSettingsPresenter, McpServersPresenter, RulesPresenter, StoragePresenter
-    from ui.shell.usage import UsagePresenter
+    from ui.shell.settings_pages import PagePresenter
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
@@ -43,41 +41,31 @@ def reading_style(appearance: AppearancePreferences) -> ReadingStyle:
 class SettingsPresenter(QObject):
     """Creates the dialog when it is first opened, keeps it up to date, and applies its changes."""
 
-    connect_requested = Signal()
-    """The person wants another server; the dialog is hidden already."""
     about_requested = Signal()
-    restart_requested = Signal()
     opened = Signal(object)
     """The SettingsDialog."""
-    dialog_created = Signal(object)
-    """The SettingsDialog, before it is shown for the first time."""
 
     def __init__(
         self,
         themes: ThemeSource,
         settings: Settings,
         servers: ModelServers,
-        rules: PermissionRules,
+        mcp_servers: McpServerSettings,
+        disk: DiskMonitor,
+        library: ConversationLibrary,
         tasks: BackgroundTasks,
-        window: QWidget,
-        current_conversation_id: Callable[[], str | None],
+        window: MainWindow,
     ) -> None:
         super().__init__(window)
         self._themes = themes
         self._settings = settings
         self._servers = servers
-        self._rules = rules
+        self._mcp_servers = mcp_servers
+        self._disk = disk
+        self._library = library
         self._tasks = tasks
         self._window = window
-        self._current_conversation_id = current_conversation_id
-        self._rules_presenter: RulesPresenter | None = None
-        self._agent_presenter: AgentSettingsPresenter | None = None
-        self._mcp_servers: McpServerSettings | None = None
-        self._mcp_presenter: McpServersPresenter | None = None
-        self._disk: DiskMonitor | None = None
-        self._found: FoundConversations | None = None
-        self._storage_presenter: StoragePresenter | None = None
-        self._usage_presenter: UsagePresenter | None = None
+        self._presenters: Sequence[PagePresenter] = ()
         self._dialog: SettingsDialog | None = None
         settings.changed.connect(self._apply_reading_style)
         self._apply_reading_style(settings.preferences)
@@ -110,17 +98,9 @@ class SettingsPresenter(QObject):
     def _refresh(self) -> None:
         self._tasks.start(self._show_keys())
         self._show_prices()
-        presenters = (
-            self._rules_presenter,
-            self._agent_presenter,
-            self._mcp_presenter,
-            self._storage_presenter,
-            self._usage_presenter,
-        )
-        for presenter in filter(None, presenters):
+        for presenter in self._presenters:
             presenter.refresh()
-        if self._found is not None:
-            self._found.find()
+        self._library.found.find()
 
     def close(self) -> None:
         """Close the dialog, which applies what is still being edited in it: the program ends."""
@@ -132,21 +112,13 @@ class SettingsPresenter(QObject):
         if self._dialog is not None and self._dialog.isVisible():
             self._dialog.show_problem(error.whole)
 
-    def set_mcp_servers(self, servers: McpServerSettings) -> None:
-        """Set the source of the page of MCP servers. Call it before the dialog is shown."""
-        self._mcp_servers = servers
-
-    def set_storage(self, disk: DiskMonitor, found: FoundConversations) -> None:
-        """Set the sources of the pages of storage and other assistants. Call it before the dialog is shown."""
-        self._disk = disk
-        self._found = found
-
     def _create_dialog(self) -> "SettingsDialog":
         from ui.settings.settings_dialog import SettingsDialog
         from ui.shell.settings_pages import (
             AgentSettingsPresenter,
             McpServersPresenter,
             RulesPresenter,
+            ShortcutsPresenter,
             StoragePresenter,
             connect_local_models,
         )
@@ -155,8 +127,8 @@ class SettingsPresenter(QObject):
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
         providers = dialog.providers
-        providers.key_submitted.connect(self._replace_key)
-        providers.session_key_submitted.connect(self._set_session_key)
+        providers.key_submitted.connect(self._servers.replace_key)
+        providers.session_key_submitted.connect(partial(self._servers.replace_key, session_only=True))
         providers.key_removed.connect(self._servers.remove_key)
         providers.test_requested.connect(self._servers.test)
         providers.endpoint_removed.connect(self._servers.remove)
@@ -165,37 +137,31 @@ class SettingsPresenter(QObject):
         self._settings.prices_changed.connect(self._on_prices)
         self._servers.models_changed.connect(self._show_prices)
         providers.connect_requested.connect(dialog.hide)
-        providers.connect_requested.connect(self.connect_requested)
+        providers.connect_requested.connect(self._window.show_welcome)
         dialog.about_requested.connect(self.about_requested)
-        dialog.restart_requested.connect(self.restart_requested)
+        dialog.restart_requested.connect(partial(self._window.quit, starts_again=True))
         providers.local_requested.connect(lambda: dialog.show_page("local"))
         connect_local_models(dialog, self._servers.local)
         self._settings.changed.connect(dialog.set_preferences)
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
-        self._rules_presenter = RulesPresenter(dialog, self._rules, self._tasks, self._current_conversation_id)
-        self._agent_presenter = AgentSettingsPresenter(
-            dialog, self._settings.tools, self._servers, self._current_conversation_id
+        self._library.found.programs_found.connect(dialog.histories.show_programs)
+        dialog.histories.switched.connect(self._library.found.show_program)
+        ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)
+        self._presenters = (
+            RulesPresenter(dialog, self._settings.rules, self._tasks, self._current_conversation_id),
+            AgentSettingsPresenter(dialog, self._settings.tools, self._servers, self._current_conversation_id),
+            McpServersPresenter(dialog.mcp_servers, self._mcp_servers),
+            StoragePresenter(dialog.storage, self._disk, self._tasks),
+            UsagePresenter(dialog.usage, self._settings.usage, self._tasks),
         )
-        if self._mcp_servers is not None:
-            self._mcp_presenter = McpServersPresenter(dialog.mcp_servers, self._mcp_servers)
-        if self._found is not None:
-            self._found.programs_found.connect(dialog.histories.show_programs)
-            dialog.histories.switched.connect(self._found.show_program)
-        if self._disk is not None:
-            self._storage_presenter = StoragePresenter(dialog.storage, self._disk, self._tasks)
-        self._usage_presenter = UsagePresenter(dialog.usage, self._settings.usage, self._tasks)
-        self.dialog_created.emit(dialog)
         return dialog
 
     def _apply_reading_style(self, preferences: Preferences) -> None:
         self._themes.set_reading_style(reading_style(preferences.appearance))
 
-    def _replace_key(self, endpoint_id: str, key: SecretStr) -> None:
-        self._servers.replace_key(endpoint_id, key)
-
-    def _set_session_key(self, endpoint_id: str, key: SecretStr) -> None:
-        self._servers.replace_key(endpoint_id, key, session_only=True)
+    def _current_conversation_id(self) -> str | None:
+        return None if self._library.current is None else self._library.current.id
 
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence | str) -> None:
         if self._dialog is not None:

@@ -29,7 +29,6 @@ from ui.style.theme import ThemeSource
 from ui.transcript.input.last_answer import LastAnswer
 
 if TYPE_CHECKING:
-    from ui.settings.settings_dialog import SettingsDialog
     from ui.shell.commands.help_dialog import HelpDialog
     from ui.shell.exchange import ExchangePresenter
 
@@ -131,7 +130,6 @@ class WindowActions(QObject):
         footer = window.sidebar.add_footer(open_settings, waiting, _add_scheduled(window), trash, commands, open_help)
         window.inbox.count_changed.connect(footer.show_waiting)
         settings.changed.connect(self._apply_keys)
-        pages.dialog_created.connect(self._show_shortcuts)
         self._apply_keys(settings.preferences)
         deferred = [action for action in window_actions(window) if action.default_keys == window.deferred_shortcut]
         if window.deferred_shortcut and deferred:
@@ -359,12 +357,6 @@ class WindowActions(QObject):
     def _has_messages(self) -> bool:
         conversation = self._window.conversation
         return conversation is not None and not conversation.is_empty
-
-    def _show_shortcuts(self, dialog: "SettingsDialog") -> None:
-        # Late, like the dialog itself.
-        from ui.shell.commands.shortcuts import ShortcutsPresenter
-
-        ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)
 
     def _apply_keys(self, preferences: Preferences) -> None:
         actions = window_actions(self._window)
