@@ -31,7 +31,6 @@ from ui.bridge.organiser import Organiser
 from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
-from ui.shell.approvals import ApprovalPresenter
 from ui.shell.banners import BannerArea
 from ui.shell.commands.actions import HelpPresenter, WindowActions
 from ui.shell.commands.command_palette import PalettePresenter
@@ -168,7 +167,7 @@ class AppController:
         page = ConversationPage(
             self.window.frame, self.window.banners, themes, self.library, self.servers, pictures, self._tasks
         )
-        self.window.set_content(page, ApprovalPresenter(themes, self._tasks, self.window), self.library, self.servers)
+        self.window.set_content(page, self.library, self.servers)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._garbage_collector = IdleGarbageCollector(clock.tick, lambda: bool(self.library.working_sessions), app)
         settings = self._settings = Settings(engine, self._tasks, app)
@@ -402,7 +401,7 @@ class AppController:
     def _show_call(self, approval_id: str) -> None:
         window = self._raise_beside(self.library.waiting.live_calls.get(approval_id))
         if window is not None:
-            window.approvals.show_call(approval_id)
+            window.page.approvals.show_call(approval_id)
             return
         self._startup.raise_window()
         self.window.inbox.open_call(approval_id)

@@ -40,7 +40,7 @@ async def ask(
     await session.wait_idle()
     session.send(Message.user("Make the import faster."))
     await until(lambda: session.approvals.open_approvals)
-    await until(lambda: desk.window.approvals._created_dialog is not None)
+    await until(lambda: desk.window.page.approvals._created_dialog is not None)
     await asyncio.sleep(0.8)
 
 
@@ -90,13 +90,13 @@ async def several(desk: Desk) -> None:
 @scene("approval-others-too")
 async def others_too(desk: Desk) -> None:
     await ask(desk, *(running(number, f"git push origin v{number}") for number in range(3)))
-    desk.window.approvals._dialog._bar._for_others.setChecked(True)
+    desk.window.page.approvals._dialog._bar._for_others.setChecked(True)
 
 
 @scene("approval-invalid-edit")
 async def invalid_edit(desk: Desk) -> None:
     await ask(desk, writing(1, "jobs/import.py", "print('hello')\n"))
-    dialog = desk.window.approvals._dialog
+    dialog = desk.window.page.approvals._dialog
     dialog._arguments.toggle()
     dialog._arguments._editor.setPlainText('{\n  "path": "jobs/import.py",\n  "content": 12,\n')
 
@@ -163,7 +163,7 @@ async def many_commands(desk: Desk) -> None:
 @scene("approval-other-letters")
 async def other_letters(desk: Desk) -> None:
     await ask(desk, running(1, "mv תיק/דוח ארכיון && cat שלום.txt > תקציר.txt; rm ישן"))
-    desk.window.approvals._dialog._rules.open_choice()
+    desk.window.page.approvals._dialog._rules.open_choice()
 
 
 @scene("approval-while-writing")
@@ -202,7 +202,7 @@ async def five(desk: Desk) -> None:
 
 async def ask_tainted(desk: Desk) -> None:
     await ask(desk, running(1, "git push origin main"), outsider=UntrustedSource("web", "docs.example.org"))
-    desk.window.approvals._dialog._rules.open_choice()
+    desk.window.page.approvals._dialog._rules.open_choice()
 
 
 @scene("approval-tainted")
@@ -213,14 +213,14 @@ async def tainted(desk: Desk) -> None:
 @scene("approval-small-screen", 1024, 600)
 async def small_screen(desk: Desk) -> None:
     # The screen ends where the window does.
-    desk.window.approvals._dialog._sizer.available_rect = lambda: desk.window.geometry().adjusted(0, 24, 0, 0)
+    desk.window.page.approvals._dialog._sizer.available_rect = lambda: desk.window.geometry().adjusted(0, 24, 0, 0)
     await ask_tainted(desk)
 
 
 @scene("approval-bundle")
 async def bundle(desk: Desk) -> None:
     await ask(desk, running(1, "git add -A && git commit -m 'Read each file once'"))
-    desk.window.approvals._dialog._rules.open_choice()
+    desk.window.page.approvals._dialog._rules.open_choice()
 
 
 @scene("approval-delete-file")
@@ -245,7 +245,7 @@ async def tool_of_server(desk: Desk) -> None:
     desk.play(Turn(ToolUse(id="call-1", name="tickets__write_comment", input=comment)))
     session = await desk.converse("Tell them that the import is faster.", workspace=True, title="Tickets")
     await until(lambda: session.approvals.open_approvals)
-    await until(lambda: desk.window.approvals._created_dialog is not None)
+    await until(lambda: desk.window.page.approvals._created_dialog is not None)
     await asyncio.sleep(0.8)
 
 
@@ -259,5 +259,5 @@ async def specialist(desk: Desk) -> None:
     desk.play(Turn(task), Turn(writing(2, "jobs/batches.py", answers.NEW_FILE)))
     session = await desk.converse("Make the import faster.", workspace=True, title="Refactor the import job")
     await until(lambda: session.approvals.open_approvals)
-    await until(lambda: desk.window.approvals._created_dialog is not None)
+    await until(lambda: desk.window.page.approvals._created_dialog is not None)
     await asyncio.sleep(0.8)

@@ -124,7 +124,7 @@ async def tool_calls(desk: Desk) -> None:
     session.send(Message.user("Go on."))
     await until(lambda: session.approvals.open_approvals)
     await asyncio.sleep(0.3)
-    desk.window.approvals._dialog.reject()
+    desk.window.page.approvals._dialog.reject()
     await asyncio.sleep(0.3)
 
 

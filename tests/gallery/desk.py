@@ -29,7 +29,6 @@ from ui.bridge.organiser import Organiser
 from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
-from ui.shell.approvals import ApprovalPresenter
 from ui.shell.commands.actions import HelpPresenter, WindowActions
 from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
@@ -92,7 +91,7 @@ class Desk:
         page = ConversationPage(
             self.window.frame, self.window.banners, themes, self.library, self.servers, self.pictures, self.tasks
         )
-        self.window.set_content(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
+        self.window.set_content(page, self.library, self.servers)
         settings = Settings(engine, self.tasks, app)
         self.updates = settings.updates
         about_folder = Path("/home/ada/.local/share/desktop-agent")

@@ -29,8 +29,8 @@ async def ask(desk: Desk) -> list[Session]:
     for title, _ in ASKING:
         session = await desk.converse("Go on", workspace=True, title=title)
         await until(lambda session=session: session.approvals.open_approvals)
-        await until(desk.window.approvals._created_dialog.isVisible)
-        desk.window.approvals._created_dialog.reject()
+        await until(desk.window.page.approvals._created_dialog.isVisible)
+        desk.window.page.approvals._created_dialog.reject()
         sessions.append(session)
     desk.window.window_layout.show_list()
     desk.library.refresh()

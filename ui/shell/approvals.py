@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.blocks import JsonObject
@@ -11,6 +11,7 @@ from desktop_agent.types.tool_calls import Decision
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.shell.dialog_opening import DialogOpening
+from ui.style.pickers import ModePicker
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 
@@ -19,21 +20,18 @@ if TYPE_CHECKING:
 
 
 class ApprovalPresenter(QObject):
-    """One dialog for the waiting calls of the open conversation.
+    """One dialog for the waiting calls of the conversation of a page, over its window.
 
     Closing it means "later": the cards in the transcript open it again, and the calls keep waiting.
     """
 
-    mode_chosen = Signal(str)
-    """The name of a mode that was chosen in the dialog."""
-    mode_refused = Signal()
-
-    def __init__(self, themes: ThemeSource, tasks: BackgroundTasks, window: QWidget) -> None:
-        super().__init__(window)
+    def __init__(self, themes: ThemeSource, modes: ModePicker, tasks: BackgroundTasks, page: QWidget) -> None:
+        super().__init__(page)
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self._themes = themes
-        self._window = window
+        self._modes = modes
+        self._page = page
         self._created_dialog: ApprovalDialog | None = None
         self._opening = DialogOpening(self.refresh, self)
 
@@ -75,12 +73,12 @@ class ApprovalPresenter(QObject):
         if self._created_dialog is None:
             from ui.approval.approval_dialog import ApprovalDialog
 
-            self._created_dialog = ApprovalDialog(self._themes, self._window)
+            self._created_dialog = ApprovalDialog(self._themes, self._page.window())
             self._created_dialog.decided.connect(self._decide)
             self._created_dialog.preview_requested.connect(self._preview)
             self._created_dialog.trusted.connect(self._trust)
-            self._created_dialog.mode.mode_chosen.connect(self.mode_chosen)
-            self._created_dialog.mode.request_refused.connect(self.mode_refused)
+            self._created_dialog.mode.mode_chosen.connect(self._modes.mode_chosen)
+            self._created_dialog.mode.request_refused.connect(self._modes.request_refused)
         return self._created_dialog
 
     def _show_modes(self) -> None:

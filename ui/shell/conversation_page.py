@@ -28,6 +28,7 @@ from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment
 from ui.composer.composer import Composer
 from ui.composer.pickers import ModelPicker, WorkspacePicker
+from ui.shell.approvals import ApprovalPresenter
 from ui.shell.attachments import AttachmentsPresenter
 from ui.shell.banners import Banner, BannerArea
 from ui.shell.branches import BranchesPresenter, PromptEditing
@@ -95,7 +96,6 @@ class ConversationPage(QObject):
     providers_requested = Signal()
     """Show the settings of providers and keys; the remedy of an error asks for it."""
     connect_requested = Signal()
-    review_requested = Signal()
 
     def __init__(
         self,
@@ -131,6 +131,7 @@ class ConversationPage(QObject):
         )
         self.branches.tree.message_wanted.connect(self.messages.open)
         self.session_controls = SessionControlsPresenter(themes, self.composer, self.banners, self)
+        self.approvals = ApprovalPresenter(themes, self.session_controls.picker, tasks, frame)
         self.workspace_picker = WorkspacePicker(themes)
         self.composer.add_control(self.workspace_picker)
         self.composer.add_control(self.models.parameters)
@@ -230,6 +231,7 @@ class ConversationPage(QObject):
             else:
                 self.composer.restore_message(text, attached)
         _focus_composer(self.composer, is_first=is_first)
+        self.approvals.watch(conversation)
 
     def compact(self) -> None:
         """Have older messages summarised."""
@@ -254,7 +256,7 @@ class ConversationPage(QObject):
         self.composer.stop_requested.connect(self._stop)
         self.composer.editor.navigate_pressed.connect(partial(_move_in_transcript, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
-        self.transcript.approval_requested.connect(self.review_requested)
+        self.transcript.approval_requested.connect(self.approvals.show)
         self.transcript.context_menu.message_link = lambda id_: _link_to(self._conversation, id_)
         self.transcript.link_activated.connect(self._opener.open_link)
         self._opener.failed.connect(self._show_notice)

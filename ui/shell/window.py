@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.library import ConversationLibrary
     from ui.bridge.model_servers import ModelServers
-    from ui.shell.approvals import ApprovalPresenter
     from ui.shell.conversation_page import ConversationPage
     from ui.shell.inbox.inbox_presenter import InboxPresenter
     from ui.shell.search import SearchPresenter
@@ -169,7 +168,6 @@ class MainWindow(QMainWindow):
     """The window was closed, and the program continues behind its icon in the tray."""
 
     page: "ConversationPage"
-    approvals: "ApprovalPresenter"
     inbox: "InboxPresenter"
     search: "SearchPresenter"
     trash: "TrashPresenter"
@@ -206,24 +204,17 @@ class MainWindow(QMainWindow):
         """A shortcut that was pressed early, to be run as soon as its action exists."""
         self._early_keys += [self._early_key(keys, partial(self._defer_shortcut, keys)) for keys in _DEFERRED_SHORTCUTS]
 
-    def set_content(
-        self,
-        page: "ConversationPage",
-        approvals: "ApprovalPresenter",
-        library: "ConversationLibrary",
-        servers: "ModelServers",
-    ) -> None:
+    def set_content(self, page: "ConversationPage", library: "ConversationLibrary", servers: "ModelServers") -> None:
         """Set the bridge's objects and the page that fills the frame."""
         from ui.shell.inbox.inbox_presenter import InboxPresenter
         from ui.shell.search import SearchPresenter
         from ui.shell.storage import TrashPresenter, UnstoredPresenter
 
         self.page = page
-        self.approvals = approvals
         self._library = library
         self._servers = servers
         self.trash = TrashPresenter(self._themes, library, self.banners, self)
-        self.inbox = InboxPresenter(self._themes, library, self.sidebar, approvals, self)
+        self.inbox = InboxPresenter(self._themes, library, self.sidebar, page.approvals, self)
         self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
         self.search = SearchPresenter(
@@ -373,10 +364,6 @@ class MainWindow(QMainWindow):
         sidebar.search_left.connect(self.page.composer.editor.setFocus)
         self.page.connect_requested.connect(self.show_welcome)
         self.page.model_picker.model_file_requested.connect(self.model_file_requested)
-        self.page.review_requested.connect(self.approvals.show)
-        picker = self.page.session_controls.picker
-        self.approvals.mode_chosen.connect(picker.mode_chosen)
-        self.approvals.mode_refused.connect(picker.request_refused)
 
     def show_conversation_page(self) -> None:
         """Show the conversation if another page or the sidebar hides it."""
@@ -388,7 +375,6 @@ class MainWindow(QMainWindow):
 
     def _show(self, conversation: "OpenConversation") -> None:
         self.page.show_conversation(conversation)
-        self.approvals.watch(conversation)
         self.sidebar.set_current(conversation.id)
         self.show_conversation_page()
         conversation.record_changed.connect(self._show_title)

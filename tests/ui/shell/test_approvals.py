@@ -30,7 +30,7 @@ async def ask(screen, folder):
     await until(lambda: approvals.open_approvals)
     await until(lambda: screen.find(QPushButton, "Allow once"))
     await ready(screen)
-    return screen.window.approvals._dialog, approvals
+    return screen.window.page.approvals._dialog, approvals
 
 
 async def ready(screen):

@@ -11,7 +11,6 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.side_conversation import SideConversation
 from ui.bridge.storage import PictureStore
-from ui.shell.approvals import ApprovalPresenter
 from ui.shell.banners import BannerArea
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.layout import PageFrame
@@ -53,7 +52,6 @@ class ConversationWindow(QWidget):
         set_keys_tooltip(self._main_button, self.tr("Open in the main window"), MAIN_KEYS)
         self.frame.add_before_title(self._main_button)
         self.page = ConversationPage(self.frame, self.banners, themes, source, servers, pictures, tasks)
-        self.approvals = ApprovalPresenter(themes, tasks, self)
         vbox(self.banners, self.frame, parent=self, spacing=0, margins=0, grow=self.frame)
         self.setMinimumSize(_MIN_SIZE)
         self.resize(_SIZE.boundedTo(self.screen().availableSize() * 0.9))
@@ -92,14 +90,11 @@ class ConversationWindow(QWidget):
             self.close_requested.emit()
 
     def _connect(self) -> None:
-        page, picker = self.page, self.page.session_controls.picker
+        page = self.page
         self.source.opened.connect(self._show)
         self._main_button.clicked.connect(self.main_requested)
         self.frame.title.double_clicked.connect(self._rename)
-        page.review_requested.connect(self.approvals.show)
         page.messages.arrived.connect(self._show_message)
-        self.approvals.mode_chosen.connect(picker.mode_chosen)
-        self.approvals.mode_refused.connect(picker.request_refused)
         for keys, command in (
             ("Ctrl+W", self.close),
             (MAIN_KEYS, self.main_requested.emit),
@@ -112,7 +107,6 @@ class ConversationWindow(QWidget):
 
     def _show(self, conversation: OpenConversation) -> None:
         self.page.show_conversation(conversation)
-        self.approvals.watch(conversation)
         conversation.record_changed.connect(partial(self._on_record, conversation))
         self._show_title(conversation)
 

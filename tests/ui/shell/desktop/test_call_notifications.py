@@ -97,7 +97,7 @@ def test_denying_and_showing(on_screen, bus, tmp_path):
             numbers = {name: number for number, text in texts for name in ("a.txt", "b.txt") if name in text}
             server.click(numbers["a.txt"], "deny")
             await until(lambda: len(request.waiting) == 1)
-            screen.window.approvals._dialog.hide()
+            screen.window.page.approvals._dialog.hide()
             screen.desk.library.new()
             await screen.idle()
             server.click(numbers["b.txt"], "default")
