@@ -376,9 +376,8 @@ class AppController:
         self._connect_page(self.window.page)
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.about_requested.connect(self._help.show_about)
-        self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
+        self._mcp.catalog.settings_requested.connect(lambda: self._settings_presenter.show("mcp"))
         self._startup.ended.connect(self.end)
-        self.window.settings_requested.connect(self._settings_presenter.show)
         self.window.page.providers_requested.connect(lambda: self._settings_presenter.show("providers"))
         self.window.model_file_requested.connect(lambda: self._settings_presenter.show("local"))
         LocalModelPresenter(self.window, self.library, self.servers)
@@ -418,7 +417,7 @@ class AppController:
         self.window.trash.show_problem(error)
         self._scheduled.show_problem(error)
         if not self._disk_banner.covers(error):
-            self.window.show_problem(error)
+            self.window.banners.show_error(error)
 
     def _on_preferences(self, preferences: Preferences) -> None:
         appearance = preferences.appearance

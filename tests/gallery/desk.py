@@ -199,7 +199,7 @@ class Desk:
             lock.release()
 
     def _on_problem(self, error: AgentError) -> None:
-        self.window.show_problem(error)
+        self.window.banners.show_error(error)
 
 
 @asynccontextmanager

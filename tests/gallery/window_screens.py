@@ -224,7 +224,7 @@ async def welcome_servers(desk: Desk) -> None:
 async def welcome_full_disk(desk: Desk) -> None:
     await welcome_servers(desk)
     full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
-    desk.window.show_problem(full)
+    desk.window.banners.show_error(full)
 
 
 @scene("welcome-narrow", 560, 760, connected=False, listed=False)

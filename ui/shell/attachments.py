@@ -148,9 +148,7 @@ class WebPictureLoader(QObject):
 
 
 class AttachmentsPresenter(QObject):
-    """Opens, loads and saves attachments. `noticed` carries a sentence for the person."""
-
-    noticed = Signal(object)
+    """Opens, loads and saves attachments."""
 
     def __init__(
         self, themes: ThemeSource, view: TranscriptView, pictures: PictureStore, tasks: BackgroundTasks, parent: QObject
@@ -159,18 +157,17 @@ class AttachmentsPresenter(QObject):
         self._themes = themes
         self._view = view
         self._pictures = pictures
-        self._saver = FileSaver(tasks, self)
+        self.saver = FileSaver(tasks, self)
         self._loading = WebPictureLoader(view.remote_images, tasks, self)
         self._viewer: PictureViewer | None = None
         self._viewed: ref[Transcript] | None = None
         """The transcript of the pictures in the viewer."""
-        self._saver.saved.connect(self.noticed)
         view.save_requested.connect(self._save_text)
         view.image_opened.connect(self._open)
 
     def _save_text(self, name: str, text: str) -> None:
         # A lone surrogate cannot be encoded; a question mark can.
-        self._saver.ask(self._view, name, lambda: text.encode("utf-8", "replace"))
+        self.saver.ask(self._view, name, lambda: text.encode("utf-8", "replace"))
 
     def _open(self, picture: Image | InMemoryImage) -> None:
         # Late: imported with the first picture that is opened.
@@ -216,4 +213,4 @@ class AttachmentsPresenter(QObject):
 
     def _save_picture(self, picture: "ViewerPicture") -> None:
         location = locate_image(picture.source, self._pictures)
-        self._saver.ask(self._viewer or self._view.window(), picture.file_name, lambda: read_image_bytes(location))
+        self.saver.ask(self._viewer or self._view.window(), picture.file_name, lambda: read_image_bytes(location))

@@ -32,7 +32,6 @@ class ModelControls(QObject):
     `parameters` is a button of the composer too, behind the more important ones.
     """
 
-    connect_requested = Signal()
     noticed = Signal(object)
     """A Sentence about a choice that no longer holds."""
     _folders_read = Signal(str, list)
@@ -61,7 +60,6 @@ class ModelControls(QObject):
         composer.add_control(self.reasoning)
         self.picker.model_chosen.connect(self.choose_model)
         self.picker.refresh_requested.connect(lambda: servers.refresh_models(again=True))
-        self.picker.connect_requested.connect(self.connect_requested)
         self.reasoning.reasoning_chosen.connect(self.choose_reasoning)
         self.parameters.clicked.connect(self.edit_parameters)
         servers.models_changed.connect(self._on_models)

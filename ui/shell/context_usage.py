@@ -142,19 +142,14 @@ class UsageMeter(PushButton):
 class ContextOverflowCheck(QObject):
     """Compares an estimate with the context window: it warns once, and a second attempt is sent."""
 
-    summary_requested = Signal()
-    model_requested = Signal()
-
     def __init__(self, composer: Composer, servers: ModelServers, parent: QObject) -> None:
         super().__init__(parent)
         self._composer = composer
         self._servers = servers
         self._conversation: OpenConversation | None = None
-        self._notice = ContextOverflowNotice()
+        self.notice = ContextOverflowNotice()
         self._warned_about: tuple[str, Sequence[Attachment]] | None = None
-        composer.add_notice(self._notice)
-        self._notice.summary_requested.connect(self.summary_requested)
-        self._notice.model_requested.connect(self.model_requested)
+        composer.add_notice(self.notice)
         composer.ask_before_sending(self.may_send)
         composer.draft_changed.connect(self.refresh)
         composer.draft_replaced.connect(self.refresh)
@@ -173,7 +168,7 @@ class ContextOverflowCheck(QObject):
             return
         draft = self._composer.written()
         self._check(*draft)
-        self._warned_about = draft if self._notice.is_shown else None
+        self._warned_about = draft if self.notice.is_shown else None
 
     def may_send(self, text: str, attached: Sequence[Attachment]) -> bool:
         """Return whether the message fits, as far as is known, or the person was warned about it before.
@@ -183,7 +178,7 @@ class ContextOverflowCheck(QObject):
         if self._warned_about == (text, attached):
             return True
         self._check(text, attached)
-        self._warned_about = (text, attached) if self._notice.is_shown else None
+        self._warned_about = (text, attached) if self.notice.is_shown else None
         return self._warned_about is None
 
     def _check(self, text: str, attached: Sequence[Attachment]) -> None:
@@ -196,7 +191,7 @@ class ContextOverflowCheck(QObject):
             texts = [attachment.text for attachment in attached if isinstance(attachment, PastedText | PendingResource)]
             pictures = sum(attachment.tokens for attachment in attached if isinstance(attachment, PendingPicture))
             overflow = conversation.context_tokens([text, *texts]) + pictures - window
-        was_shown = self._notice.is_shown
-        self._notice.show_overflow(overflow, window or 0, can_summarise=not conversation.is_empty)
-        if self._notice.is_shown and not was_shown:
-            self._composer.notice_shown.emit(self._notice)
+        was_shown = self.notice.is_shown
+        self.notice.show_overflow(overflow, window or 0, can_summarise=not conversation.is_empty)
+        if self.notice.is_shown and not was_shown:
+            self._composer.notice_shown.emit(self.notice)

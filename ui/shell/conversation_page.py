@@ -95,7 +95,6 @@ class ConversationPage(QObject):
 
     providers_requested = Signal()
     """Show the settings of providers and keys; the remedy of an error asks for it."""
-    connect_requested = Signal()
 
     def __init__(
         self,
@@ -260,11 +259,10 @@ class ConversationPage(QObject):
         self.transcript.context_menu.message_link = lambda id_: _link_to(self._conversation, id_)
         self.transcript.link_activated.connect(self._opener.open_link)
         self._opener.failed.connect(self._show_notice)
-        self.models.connect_requested.connect(self.connect_requested)
         self.models.noticed.connect(self._show_notice)
-        self.context_check.summary_requested.connect(self.compact)
-        self.context_check.model_requested.connect(self.model_picker.open_list)
-        self.attachments.noticed.connect(self._show_notice)
+        self.context_check.notice.summary_requested.connect(self.compact)
+        self.context_check.notice.model_requested.connect(self.model_picker.open_list)
+        self.attachments.saver.saved.connect(self._show_notice)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
         _add_remedy_buttons(self)
         self._servers.models_changed.connect(self._show_usage)

@@ -198,6 +198,7 @@ class McpCatalogControls(QObject):
     """A button in the composer, and typed characters that open the same list. Hidden while no server is enabled."""
 
     settings_requested = Signal()
+    """The person wants the settings of the servers."""
 
     def __init__(
         self,
@@ -381,9 +382,6 @@ class McpCatalogControls(QObject):
 class McpPresenter(QObject):
     """Connects the MCP servers with the composer and the banners of a window."""
 
-    settings_requested = Signal()
-    """The person wants the settings of the servers."""
-
     def __init__(
         self,
         themes: ThemeSource,
@@ -400,7 +398,6 @@ class McpPresenter(QObject):
         self._banners = banners
         self.elicitation = ElicitationPresenter(themes, library, window)
         self.catalog = McpCatalogControls(themes, composer, catalog, tasks, library, window)
-        self.catalog.settings_requested.connect(self.settings_requested)
         notices.noticed.connect(self._show_notice)
         notices.notify_all()
         insert = QAction(self.tr("Insert from a server"), window)
@@ -413,5 +410,5 @@ class McpPresenter(QObject):
         self._requests.close()
 
     def _show_notice(self, sentence: Sentence) -> None:
-        buttons = (BannerButton(self.tr("MCP servers…"), self.settings_requested.emit),)
+        buttons = (BannerButton(self.tr("MCP servers…"), self.catalog.settings_requested.emit),)
         self._banners.show_banner(Banner(str(sentence), sentence, level="notice", buttons=buttons))

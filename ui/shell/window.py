@@ -10,7 +10,7 @@ from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow
 
-from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.errors import Sentence
 from ui.shell.banners import BannerArea
 from ui.shell.layout import WINDOW_WIDTH, PageFrame, WindowLayout
 from ui.sidebar.conversation_list import ConversationList
@@ -157,7 +157,6 @@ class MainWindow(QMainWindow):
     Before `set_content` it has only what the first paint shows; its modules import nothing else.
     """
 
-    settings_requested = Signal()
     model_file_requested = Signal()
     """The person wants to run a model file."""
     scheduled_requested = Signal()
@@ -241,10 +240,6 @@ class MainWindow(QMainWindow):
     def asks_before_closing(self) -> bool:
         """Whether work is under way."""
         return self._has_content and bool(self._library.working_sessions)
-
-    def show_problem(self, error: AgentError) -> None:
-        """Show an error in a banner."""
-        self.banners.show_error(error)
 
     def show_welcome(self) -> None:
         """Show the welcome page."""
@@ -362,7 +357,7 @@ class MainWindow(QMainWindow):
         sidebar.rename_requested.connect(library.rename)
         sidebar.delete_requested.connect(library.delete)
         sidebar.search_left.connect(self.page.composer.editor.setFocus)
-        self.page.connect_requested.connect(self.show_welcome)
+        self.page.model_picker.connect_requested.connect(self.show_welcome)
         self.page.model_picker.model_file_requested.connect(self.model_file_requested)
 
     def show_conversation_page(self) -> None:

@@ -197,7 +197,7 @@ def test_names_are_given_and_taken_back_in_the_settings(on_screen):
             QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
             await until(lambda: screen.conversation is not None and screen.conversation.model == "one")
             await screen.idle()
-            screen.window.settings_requested.emit()
+            screen.desk._settings_presenter.show()
             dialog = screen.desk._settings_presenter._dialog
             dialog.show_page("providers")
             title = screen.desk.servers.endpoints[0].title

@@ -202,7 +202,7 @@ def test_without_xdg_open_qt_opens_it_or_it_is_said(on_screen, monkeypatch, can_
 
 def test_settings_lead_to_the_welcome_page(on_screen):
     async def work(screen):
-        screen.window.settings_requested.emit()
+        screen.desk._settings_presenter.show()
         dialog = screen.desk._settings_presenter._dialog
         await screen.idle()
         dialog.show_page("providers")

@@ -79,7 +79,7 @@ def test_over_the_welcome_page_too_it_is_said_what_concerns_all(on_screen):
         await screen.say("One")
         screen.banners.show_error(WrongUse("It went wrong in one."), screen.conversation.id)
         screen.window.show_welcome()
-        screen.window.show_problem(WrongUse("It concerns everything."))
+        screen.window.banners.show_error(WrongUse("It concerns everything."))
         record = await screen.engine.store.create_conversation(title="Put away")
         screen.desk.library.delete(record.id)
         await until(lambda: "was put into the trash" in banner_text(screen))

@@ -383,7 +383,7 @@ def test_what_is_being_saved_when_one_is_closed_is_saved(on_screen, tmp_path):
             assert may_go_on.wait(PATIENCE)
             return b"kept"
 
-        saver = window.page.attachments._saver
+        saver = window.page.attachments.saver
         dialog = saver.ask(window, "a.txt", read_data)
         dialog.fileSelected.emit(str(tmp_path / "a.txt"))
         dialog.reject()

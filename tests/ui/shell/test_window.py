@@ -636,7 +636,7 @@ def test_wrong_use_is_a_banner_too(on_screen):
     async def work(screen):
         screen.desk.library.open("nobody")
         await until(lambda: screen.banners.keys)
-        screen.window.show_problem(WrongUse("again"))
+        screen.window.banners.show_error(WrongUse("again"))
         assert len(screen.banners.keys) == 2
 
     on_screen(work)

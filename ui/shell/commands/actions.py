@@ -198,8 +198,7 @@ class WindowActions(QObject):
 
     def _add_settings(self, pages: SettingsPresenter) -> WindowAction:
         other_words = self.tr("preferences options configuration")
-        text, command = self.tr("Settings"), self._window.settings_requested.emit
-        open_settings = self._add("edit/settings", "settings", text, "Ctrl+,", command, other_words)
+        open_settings = self._add("edit/settings", "settings", self.tr("Settings"), "Ctrl+,", pages.show, other_words)
         open_settings.setMenuRole(QAction.MenuRole.PreferencesRole)
         for page, text, other_words in (
             ("appearance", self.tr("Theme and appearance"), self.tr("dark light colours look font density zoom")),

@@ -66,7 +66,7 @@ class CrashPresenter(QObject):
         self._log = log
         self._window = startup.window
         log.note_versions(_versions())
-        listen_for_errors(startup.window.show_problem)
+        listen_for_errors(startup.window.banners.show_error)
         if log.last_report:
             banner = Banner(
                 "crash",

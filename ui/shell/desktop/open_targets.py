@@ -54,7 +54,7 @@ class TargetPresenter(QObject):
                     case FileTarget(path):
                         files.append(path)
             except WrongUse as error:
-                self._window.show_problem(error)
+                self._window.banners.show_error(error)
         if len(targets) > MAX_TARGETS:
             words = Sentence("Only the first {count} of these files and links are opened.", {"count": str(MAX_TARGETS)})
             self._window.banners.show_notice(words)
@@ -80,7 +80,7 @@ class TargetPresenter(QObject):
                 await asyncio.to_thread(check_file, path)
                 usable.append(path)
             except WrongUse as error:
-                self._window.show_problem(error)
+                self._window.banners.show_error(error)
         if not usable:
             return
         self._library.new()

@@ -95,8 +95,8 @@ class SideWindows(QObject):
         window.setWindowIcon(self._startup.app.windowIcon())
         page, main = window.page, self._startup.window
         page.composer.set_enter_sends(main.page.composer.editor.enter_sends)
-        page.connect_requested.connect(self._startup.raise_window)
-        page.connect_requested.connect(main.show_welcome)
+        page.model_picker.connect_requested.connect(self._startup.raise_window)
+        page.model_picker.connect_requested.connect(main.show_welcome)
         page.providers_requested.connect(self._startup.raise_window)
         page.providers_requested.connect(main.page.providers_requested)
         page.model_picker.model_file_requested.connect(self._startup.raise_window)
