@@ -375,7 +375,7 @@ class AppController:
         self.library.trash.purged.connect(self._disk.backups.find_deleted_conversations)
         self._connect_page(self.window.page)
         self._settings.changed.connect(self._on_preferences)
-        self._settings_presenter.about_requested.connect(self._help.show_about)
+        self._settings_presenter.about_requested.connect(partial(self._help.show, "about"))
         self._mcp.catalog.settings_requested.connect(lambda: self._settings_presenter.show("mcp"))
         self._startup.ended.connect(self.end)
         self.window.page.providers_requested.connect(lambda: self._settings_presenter.show("providers"))

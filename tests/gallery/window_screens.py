@@ -372,7 +372,7 @@ async def shortcuts(desk: Desk) -> None:
 @scene("licences")
 async def licences(desk: Desk) -> None:
     desk.begin()
-    desk.help.show_licences()
+    desk.help.show("licences")
     lists = desk.window.findChildren(QListView)
     name = QCoreApplication.translate("LicencesPage", "Components")
     components = next(view for view in lists if view.accessibleName() == name)
@@ -427,26 +427,26 @@ async def demo_empty(desk: Desk) -> None:
 @scene("help-guide")
 async def help_guide(desk: Desk) -> None:
     desk.begin()
-    desk.help.show_guide()
+    desk.help.show("guide")
 
 
 @scene("help-shortcuts")
 async def help_shortcuts(desk: Desk) -> None:
     desk.begin()
-    desk.help.show_shortcuts()
+    desk.help.show("shortcuts")
 
 
 @scene("help-about")
 async def help_about(desk: Desk) -> None:
     desk.begin()
     QCoreApplication.setApplicationVersion("0.1.0")
-    desk.help.show_about()
+    desk.help.show("about")
 
 
 async def show_update(desk: Desk, *, found: bool = True) -> None:
     QCoreApplication.setApplicationVersion("0.1.0")
     desk.updates.source = UpdateSource("https://updates.example.org/newest.json")
-    desk.help.show_about()
+    desk.help.show("about")
     if found:
         release = Release(version="0.2.0", date=date(2026, 12, 1), page="https://example.org/releases/0.2.0")
         await desk.updates._remember(release=release)

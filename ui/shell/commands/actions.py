@@ -29,7 +29,7 @@ from ui.style.theme import ThemeSource
 from ui.transcript.input.last_answer import LastAnswer
 
 if TYPE_CHECKING:
-    from ui.shell.commands.help_dialog import HelpDialog
+    from ui.shell.commands.help_dialog import HelpDialog, HelpPage
     from ui.shell.exchange import ExchangePresenter
 
 
@@ -54,30 +54,8 @@ class HelpPresenter(QObject):
         self._window = window
         self._dialog: HelpDialog | None = None
 
-    def show_guide(self) -> None:
-        """Show the guide."""
-        self._open_dialog().turn_to("guide")
-
-    def show_shortcuts(self) -> None:
-        """Show all actions that have shortcuts."""
-        self._open_dialog().turn_to("shortcuts")
-
-    def show_about(self) -> None:
-        """Show the version, the licence and the data folder."""
-        self._open_dialog().turn_to("about")
-
-    def show_licences(self) -> None:
-        """Show the components and their licences."""
-        self._open_dialog().turn_to("licences")
-
-    def close(self) -> None:
-        """Stop the workers that render the guide, and the checks for updates: the program ends."""
-        self._updates.close()
-        if self._dialog is not None:
-            self._dialog.guide.close_workers()
-            self._dialog.close()
-
-    def _open_dialog(self) -> "HelpDialog":
+    def show(self, page: "HelpPage") -> None:
+        """Show a page of the help."""
         if self._dialog is None:
             from ui.shell.commands.help_dialog import HelpDialog
 
@@ -85,7 +63,14 @@ class HelpPresenter(QObject):
                 self._themes, self._pictures, self._data_folder, self._tasks, self._updates, self._window
             )
         show_in_front(self._dialog)
-        return self._dialog
+        self._dialog.turn_to(page)
+
+    def close(self) -> None:
+        """Stop the workers that render the guide, and the checks for updates: the program ends."""
+        self._updates.close()
+        if self._dialog is not None:
+            self._dialog.guide.close_workers()
+            self._dialog.close()
 
 
 class WindowActions(QObject):
@@ -340,14 +325,14 @@ class WindowActions(QObject):
 
     def _add_help(self, help_: HelpPresenter) -> tuple[WindowAction, WindowAction]:
         add, other_words = self._add, self.tr("guide manual introduction how to")
-        open_help = add("help/guide", "help", self.tr("Help"), "F1", help_.show_guide, other_words)
+        open_help = add("help/guide", "help", self.tr("Help"), "F1", partial(help_.show, "guide"), other_words)
         other_words, text = self.tr("keys hotkeys bindings"), self.tr("Keyboard shortcuts")
-        shortcuts = add("help/guide", "shortcuts", text, None, help_.show_shortcuts, other_words)
+        shortcuts = add("help/guide", "shortcuts", text, None, partial(help_.show, "shortcuts"), other_words)
         other_words, text = self.tr("version licence program data folder"), self.tr("About Desktop Agent")
-        about = add("help/about", "about", text, None, help_.show_about, other_words)
+        about = add("help/about", "about", text, None, partial(help_.show, "about"), other_words)
         about.setMenuRole(QAction.MenuRole.AboutRole)
         other_words = self.tr("license components libraries open source sbom")
-        add("help/about", "licences", self.tr("Licences"), None, help_.show_licences, other_words)
+        add("help/about", "licences", self.tr("Licences"), None, partial(help_.show, "licences"), other_words)
         return open_help, shortcuts
 
     def _has_conversation(self) -> bool:

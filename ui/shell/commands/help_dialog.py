@@ -136,7 +136,7 @@ def _row(text: str, keys: str) -> ResultRow:
     return ResultRow(text=text, detail=keys, spoken=f"{text}, {keys}", is_choosable=True)
 
 
-Page = Literal["guide", "shortcuts", "about", "licences"]
+HelpPage = Literal["guide", "shortcuts", "about", "licences"]
 DIALOG_SIZE = QSize(900, 700)
 LIST_WIDTH = 190
 NARROW_WIDTH = 640
@@ -165,7 +165,7 @@ class HelpDialog(QDialog):
         self._about = AboutPage(
             themes, data_folder, opener, UpdateSection(updates, opener), lambda: self.turn_to("licences")
         )
-        self._page_widgets: dict[Page, QWidget] = {}
+        self._page_widgets: dict[HelpPage, QWidget] = {}
         self._list = QListWidget()
         self._menu = ComboBox()
         self._pages = QStackedWidget()
@@ -189,7 +189,7 @@ class HelpDialog(QDialog):
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 
-    def turn_to(self, page: Page) -> None:
+    def turn_to(self, page: HelpPage) -> None:
         """Show a page, with the window's current actions."""
         self._shortcuts.show_actions_of(self._window)
         self._list.setCurrentRow(list(self._page_widgets).index(page))
@@ -208,7 +208,7 @@ class HelpDialog(QDialog):
         self._problem.show()
         announce(self, translate_sentence(sentence))
 
-    def _add(self, page: Page, title: str, content: QWidget) -> None:
+    def _add(self, page: HelpPage, title: str, content: QWidget) -> None:
         self._page_widgets[page] = content
         self._pages.addWidget(content)
         self._list.addItem(title)
