@@ -273,16 +273,16 @@ class AppController:
     def _create_desktop_parts(self) -> "DesktopParts":
         from ui.bridge.side_conversation import SideConversation
         from ui.shell.desktop.desktop_parts import DesktopParts
+        from ui.shell.side_windows.side_windows import SideWindows
 
         def create_source() -> SideConversation:
             return SideConversation(self.library, self._engine, self._clock, self._tasks)
 
-        parts = self._desktop = DesktopParts(
-            self._startup, self.library, self.servers, self._pictures, self._settings, self._tasks, create_source
-        )
-        parts.windows.page_created.connect(self._connect_page)
-        self._organising.window_requested.connect(parts.windows.open)
-        self._mcp.elicitation.side_windows = lambda: parts.windows.all
+        windows = SideWindows(self._startup, self.library, self.servers, self._pictures, self._tasks, create_source)
+        parts = self._desktop = DesktopParts(self._startup, self.library, self._settings, self._tasks, windows)
+        windows.page_created.connect(self._connect_page)
+        self._organising.window_requested.connect(windows.open)
+        self._mcp.elicitation.side_windows = lambda: windows.all
         parts.open_requested()
         return parts
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from ui.composer import spelling
-from ui.shell.desktop.spelling import SpellingPresenter
+from ui.shell.desktop.desktop_parts import SpellingPresenter
 
 DRAFT = (
     "Please recieve the attched notes, and summarise `teh_code` of src/wrng.py.\n"

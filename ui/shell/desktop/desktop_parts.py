@@ -1,25 +1,32 @@
-"""The parts around the window: the tray, side windows, global keys, spelling, and the targets of later starts."""
+"""The parts around the window: the tray, side windows, global keys, autostart, spelling, targets of later starts."""
 
-from collections.abc import Callable
+import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtCore import QLocale, QObject, SignalInstance
 
-from ui.bridge.desktop.autostart import Autostart
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.preferences import Preferences
+from ui.bridge.desktop.autostart import Autostart, is_offered, why_impossible
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
-from ui.bridge.side_conversation import SideConversation
-from ui.bridge.storage import PictureStore
-from ui.shell.desktop.autostart_setting import AutostartPresenter
+from ui.bridge.spelling.dictionaries import FOLDER, is_library_installed
+from ui.bridge.spelling.spell_checker import SpellChecker
+from ui.composer.spelling import SpellingMarks
+from ui.shell.conversation_page import ConversationPage
 from ui.shell.desktop.open_targets import TargetPresenter
 from ui.shell.desktop.quick_ask_keys import QuickAskKeys
-from ui.shell.desktop.spelling import SpellingPresenter
 from ui.shell.desktop.tray import TrayPresenter
 from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.side_windows.side_windows import SideWindows
 from ui.shell.startup_window import StartupWindow
+from ui.style.text import show_hidden
+from ui.style.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.settings.settings_dialog import SettingsDialog
 
 
 class DesktopParts(QObject):
@@ -27,31 +34,28 @@ class DesktopParts(QObject):
 
     _tray: TrayPresenter | None = None
     _keys: QuickAskKeys | None = None
-    _spelling: SpellingPresenter | None = None
+    _spelling: "SpellingPresenter | None" = None
 
     def __init__(
         self,
         startup: StartupWindow,
         library: ConversationLibrary,
-        servers: ModelServers,
-        pictures: PictureStore,
         settings: Settings,
         tasks: BackgroundTasks,
-        create_source: Callable[[], SideConversation],
+        windows: SideWindows,
     ) -> None:
         super().__init__(startup)
         self._startup = startup
         self._library = library
         self._settings = settings
         self._tasks = tasks
-        self.windows = SideWindows(startup, library, servers, pictures, tasks, create_source)
-        self._targets = TargetPresenter(startup, library, tasks)
-        self.quick_ask = QuickAsk(startup.themes, self.windows, tasks)
-        self._targets.quick_ask_requested.connect(self.quick_ask.show)
+        self.windows = windows
+        self.quick_ask = QuickAsk(startup.themes, windows, tasks)
+        self._targets = TargetPresenter(startup, library, self.quick_ask, tasks)
         startup.window.quick_ask_requested.connect(self.quick_ask.show)
         self.quick_ask.hidden.connect(self._on_quick_ask_hidden)
-        startup.window.has_other_windows = lambda: self.windows.are_open
-        self.windows.last_closed.connect(self._on_last_closed)
+        startup.window.has_other_windows = lambda: windows.are_open
+        windows.last_closed.connect(self._on_last_closed)
 
     def open_requested(self) -> None:
         """Open the links and files that this start and later ones named."""
@@ -102,3 +106,87 @@ class DesktopParts(QObject):
         is_anything_shown = self.windows.are_open or not self._startup.window.isHidden()
         if not is_anything_shown and not (self._tray is not None and self._tray.show_icon()):
             self._startup.window.quit()
+
+
+class AutostartPresenter(QObject):
+    """Writes and removes the entry when the setting changes, and updates the setting when others changed the entry."""
+
+    def __init__(self, settings: Settings, autostart: Autostart, tasks: BackgroundTasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._autostart = autostart
+        self._tasks = tasks
+        self._lock = asyncio.Lock()
+        self._problem: StorageFailed | None = None
+        """Reported only after the setting was reset, as a change of the settings clears their problems."""
+        self._is_enabled = settings.preferences.chat.start_with_computer
+        settings.changed.connect(self._on_changed)
+
+    def refresh(self) -> None:
+        """Set the setting to whether the entry exists."""
+        self._tasks.start(self._refresh())
+
+    def _on_changed(self, preferences: Preferences) -> None:
+        is_enabled = preferences.chat.start_with_computer
+        if self._problem is not None:
+            self.refresh()
+        elif is_enabled != self._is_enabled:
+            self._is_enabled = is_enabled
+            self._tasks.start(self._set_enabled(enabled=is_enabled))
+
+    async def _set_enabled(self, *, enabled: bool) -> None:
+        try:
+            async with self._lock:
+                if is_offered() and why_impossible() is None:
+                    await asyncio.to_thread(self._autostart.set_enabled, enabled=enabled)
+        except StorageFailed as error:
+            self._problem = error
+        await self._refresh()
+
+    async def _refresh(self) -> None:
+        async with self._lock:
+            is_on = is_offered() and why_impossible() is None and await asyncio.to_thread(self._autostart.is_on)
+        preferences = self._settings.preferences
+        if is_on != preferences.chat.start_with_computer:
+            self._is_enabled = is_on
+            self._settings.change(preferences.with_changes("chat", start_with_computer=is_on))
+        elif self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+
+
+class SpellingPresenter(QObject):
+    """Looks for dictionaries when it is created, and whenever the settings are opened."""
+
+    def __init__(
+        self, themes: ThemeSource, folder: Path, settings: Settings, tasks: BackgroundTasks, parent: QObject
+    ) -> None:
+        """`folder` is the data folder."""
+        super().__init__(parent)
+        self._themes = themes
+        self._folder = folder
+        self._dialog: SettingsDialog | None = None
+        languages = QLocale.system().uiLanguages()
+        self.checker = SpellChecker(folder, settings, tasks, languages, self)
+        self.checker.found.connect(self._show_languages)
+        self.checker.refresh()
+
+    def watch(self, page: ConversationPage) -> None:
+        """Check the spelling in the composer of this page, as long as the page exists."""
+        SpellingMarks(self._themes, page.composer.editor, self.checker)
+
+    def on_settings_opened(self, dialog: "SettingsDialog") -> None:
+        """Show the available languages, now and after each search for dictionaries."""
+        self._dialog = dialog
+        self._show_languages()
+        self.checker.refresh()
+
+    def _show_languages(self) -> None:
+        if self._dialog is None:
+            return
+        checker, default = self.checker, self.checker.system_dictionary
+        self._dialog.spelling.show_languages(
+            [dictionary.language for dictionary in checker.dictionaries],
+            "" if default is None else default.language,
+            show_hidden(str(self._folder / FOLDER)) if is_library_installed() else "",
+        )

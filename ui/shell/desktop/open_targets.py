@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import Sentence, WrongUse
 from ui.bridge.desktop.links import SCHEME, ConversationLink, FileTarget, NewConversationLink, check_file, parse_target
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.composer.attachment_items import PromptSource
+from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.startup_window import StartupWindow
 
 MAX_TARGETS = 20
@@ -24,13 +25,14 @@ class TargetPresenter(QObject):
     Nothing is sent: a text from a link is marked, and the person reads it first.
     """
 
-    quick_ask_requested = Signal()
-
-    def __init__(self, startup: StartupWindow, library: ConversationLibrary, tasks: BackgroundTasks) -> None:
+    def __init__(
+        self, startup: StartupWindow, library: ConversationLibrary, quick_ask: QuickAsk, tasks: BackgroundTasks
+    ) -> None:
         super().__init__(startup)
         self._startup = startup
         self._window = startup.window
         self._library = library
+        self._quick_ask = quick_ask
         self._tasks = tasks
         startup.started_again.connect(self.open_requested)
 
@@ -40,7 +42,7 @@ class TargetPresenter(QObject):
         for request in requests:
             self._open(request.targets)
             if request.quick_ask:
-                self.quick_ask_requested.emit()
+                self._quick_ask.show()
 
     def _open(self, targets: Sequence[str]) -> None:
         files: list[Path] = []

@@ -40,7 +40,7 @@ class TrayPresenter(QObject):
         self._settings = settings
         self._show_inbox = show_inbox
         self._ask_quickly = ask_quickly
-        self._state = (False, 0, 0)
+        self._state: tuple[bool, int, int] | None = None
         self._icon = QSystemTrayIcon(self)
         self._menu = QMenu(self.tr("Desktop Agent"))
         self._menu.setAccessibleName(self._menu.title())
@@ -52,7 +52,6 @@ class TrayPresenter(QObject):
         library.requests.changed.connect(self._refresh)
         startup.window.stays_in_tray = self.stays_in_tray
         startup.window.left_in_tray.connect(self._explain)
-        self._show_state(is_working=False, waiting=0, questions=0)
         self._refresh()
         self.show_icon()
 
@@ -120,11 +119,10 @@ class TrayPresenter(QObject):
         self._icon.showMessage(self.tr("Desktop Agent"), words, app_icon())
 
     def _refresh(self) -> None:
-        state = bool(self._library.working_sessions), self._library.waiting.count, len(self._library.requests.waiting)
-        if state != self._state:
-            self._show_state(is_working=state[0], waiting=state[1], questions=state[2])
-
-    def _show_state(self, *, is_working: bool, waiting: int, questions: int) -> None:
+        is_working, waiting = bool(self._library.working_sessions), self._library.waiting.count
+        questions = len(self._library.requests.waiting)
+        if (is_working, waiting, questions) == self._state:
+            return
         self._state = is_working, waiting, questions
         self._icon.setIcon(tray_icon(is_working=is_working, is_waiting=waiting + questions > 0))
         words = [self.tr("Desktop Agent")]
