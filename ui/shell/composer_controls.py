@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVarTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence
-from desktop_agent.types.policies import When
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.model_servers import ModelGroup, ModelServers
-from ui.bridge.session_controls import RemovedMessage, SessionControls
+from ui.bridge.session_controls import SessionControls
 from ui.bridge.side_conversation import ConversationSource
 from ui.composer.composer import Composer
 from ui.composer.message_queue import MessageQueueView
@@ -24,6 +24,8 @@ from ui.shell.banners import BannerArea
 from ui.style.boxes import vbox
 from ui.style.pickers import ModePicker
 from ui.style.theme import SPACE_S, ThemeSource
+
+_Args = TypeVarTuple("_Args")
 
 
 class ModelControls(QObject):
@@ -165,7 +167,8 @@ class SessionControlsPresenter(QObject):
         self.questions = QuestionCard(themes)
         self.above = QWidget()
         composer.add_control(self.picker)
-        self._build()
+        parts = (self.request, self.questions, self.queue)
+        vbox(*parts, parent=self.above, spacing=SPACE_S, margins=(0, 0, 0, SPACE_S))
         self._connect()
 
     def show(self, conversation: OpenConversation) -> None:
@@ -206,41 +209,29 @@ class SessionControlsPresenter(QObject):
 
     def _show_questions(self) -> None:
         if self._conversation is not None:
-            questions = self._conversation.session_controls.questions
-            self.questions.show_questions(questions)
+            self.questions.show_questions(self._conversation.session_controls.questions)
             self._update_visible()
 
     def _update_visible(self) -> None:
         parts = (self.request, self.questions, self.queue)
         self.above.setVisible(not all(part.isHidden() for part in parts))
 
-    def _set_mode(self, name: str) -> None:
-        self._run(lambda session_controls: session_controls.set_mode(name))
-
-    def _reject_mode(self) -> None:
-        self._run(SessionControls.reject_mode)
-
     def _edit_queued_message(self, message_id: str, text: str) -> None:
         # It may have been delivered while it was being edited: keep the text.
-        if not self._run(lambda session_controls: session_controls.edit_queued_message(message_id, text)):
+        if not self._run(SessionControls.edit_queued_message, message_id, text):
             self._composer.restore_message(text)
-
-    def _set_when(self, message_id: str, when: When) -> None:
-        self._run(lambda session_controls: session_controls.set_when(message_id, when))
-
-    def _move(self, message_id: str, index: int) -> None:
-        self._run(lambda session_controls: session_controls.move(message_id, index))
 
     def _remove(self, message_id: str) -> None:
         def remove(session_controls: SessionControls) -> None:
-            undo = partial(self._restore, session_controls.remove_message(message_id))
-            self._banners.show_undo(self.tr("The waiting message was removed."), undo, self._conversation_id)
+            removed = session_controls.remove_message(message_id)
+            # The banner is shown only over its conversation, which may have been reopened since.
+            self._banners.show_undo(
+                self.tr("The waiting message was removed."),
+                lambda: self._run(SessionControls.restore_message, removed),
+                self._conversation_id,
+            )
 
         self._run(remove)
-
-    def _restore(self, removed: RemovedMessage) -> None:
-        # The banner is shown only over its conversation, which may have been reopened since.
-        self._run(lambda session_controls: session_controls.restore_message(removed))
 
     def _send_now(self) -> None:
         conversation = self._conversation
@@ -248,21 +239,15 @@ class SessionControlsPresenter(QObject):
             self._run(lambda _: conversation.continue_run())
 
     def _answer(self, question_id: str, answer: list[str]) -> None:
-        if (
-            self._run(lambda session_controls: session_controls.answer(question_id, answer))
-            and self.questions.question is None
-        ):
+        if self._run(SessionControls.answer, question_id, answer) and self.questions.question is None:
             self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _skip(self, question_id: str) -> None:
-        self._run(lambda session_controls: session_controls.skip_question(question_id))
-
-    def _run(self, command: Callable[[SessionControls], object]) -> bool:
+    def _run(self, command: Callable[[SessionControls, *_Args], object], *args: *_Args) -> bool:
         """Return whether the action succeeded; if not, a banner says why."""
         if self._conversation is None:
             return False
         try:
-            command(self._conversation.session_controls)
+            command(self._conversation.session_controls, *args)
         except AgentError as error:
             self._banners.show_error(error, self._conversation_id)
             return False
@@ -272,24 +257,20 @@ class SessionControlsPresenter(QObject):
     def _conversation_id(self) -> str:
         return "" if self._conversation is None else self._conversation.id
 
-    def _build(self) -> None:
-        parts = (self.request, self.questions, self.queue)
-        vbox(*parts, parent=self.above, spacing=SPACE_S, margins=(0, 0, 0, SPACE_S))
-
     def _connect(self) -> None:
-        self.picker.mode_chosen.connect(self._set_mode)
-        self.picker.request_refused.connect(self._reject_mode)
-        self.request.accepted.connect(self._set_mode)
-        self.request.refused.connect(self._reject_mode)
+        self.picker.mode_chosen.connect(partial(self._run, SessionControls.set_mode))
+        self.picker.request_refused.connect(partial(self._run, SessionControls.reject_mode))
+        self.request.accepted.connect(self.picker.mode_chosen)
+        self.request.refused.connect(self.picker.request_refused)
         self.queue.edited.connect(self._composer.draft_timer.start)
         self.queue.text_edited.connect(self._edit_queued_message)
-        self.queue.moved.connect(self._move)
-        self.queue.when_chosen.connect(self._set_when)
+        self.queue.moved.connect(partial(self._run, SessionControls.move))
+        self.queue.when_chosen.connect(partial(self._run, SessionControls.set_when))
         self.queue.removed.connect(self._remove)
         self.queue.send_requested.connect(self._send_now)
         self.queue.draft_returned.connect(self._composer.restore_message)
         self.queue.navigated_out.connect(self._composer.editor.setFocus)
         self.questions.edited.connect(self._composer.draft_timer.start)
         self.questions.answered.connect(self._answer)
-        self.questions.skipped.connect(self._skip)
+        self.questions.skipped.connect(partial(self._run, SessionControls.skip_question))
         self.questions.draft_returned.connect(self._composer.restore_message)
