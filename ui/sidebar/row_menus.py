@@ -1,10 +1,10 @@
 """The menus of the rows of the sidebar: for conversations, for folders, and for the list itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 translate = QCoreApplication.translate
@@ -42,41 +42,40 @@ def fill_conversation_menu(
 ) -> None:
     """Fill the menu for `count` conversations; `toggle_mark` marks or unmarks the one of the row."""
     context = "ConversationMenu"
+
+    def add(words: str, action: RowAction) -> QAction:
+        return menu.addAction(words, lambda: act(action))
+
     menu.clear()
     if count == 1:
         menu.addAction(translate(context, "Rename…"), rename).setShortcut(QKeySequence(Qt.Key.Key_F2))
-        menu.addAction(translate(context, "Open in new window"), lambda: act("window"))
-        menu.addAction(translate(context, "Branches…"), lambda: act("branches"))
+        add(translate(context, "Open in new window"), "window")
+        add(translate(context, "Branches…"), "branches")
     else:
         menu.addAction(translate(context, "Conversations: {0}").format(count)).setEnabled(False)
-    first: Sequence[tuple[str, RowAction]] = (
-        (translate(context, "Unpin"), "unpin") if is_pinned else (translate(context, "Pin"), "pin"),
-        (translate(context, "Move to a folder…"), "move"),
-        (translate(context, "Tags…"), "tag"),
-    )
     if is_archived:
-        first = ((translate(context, "Bring back from the archive"), "unarchive"), *first[1:])
+        add(translate(context, "Bring back from the archive"), "unarchive")
+    elif is_pinned:
+        add(translate(context, "Unpin"), "unpin")
     else:
-        first = (*first, (translate(context, "Archive"), "archive"))
-    copying: tuple[str, RowAction] = (
-        (translate(context, "Duplicate"), "duplicate")
-        if count == 1
-        else (translate(context, "Merge into one"), "merge")
-    )
-    for words, action in first:
-        menu.addAction(words, lambda action=action: act(action))
+        add(translate(context, "Pin"), "pin")
+    add(translate(context, "Move to a folder…"), "move")
+    add(translate(context, "Tags…"), "tag")
+    if not is_archived:
+        add(translate(context, "Archive"), "archive")
     menu.addSeparator()
-    second: Sequence[tuple[str, RowAction]] = (copying, (translate(context, "Export…"), "export"))
     if count == 1:
-        second = (*second, (translate(context, "Copy link"), "link"))
-    for words, action in second:
-        menu.addAction(words, lambda action=action: act(action))
+        add(translate(context, "Duplicate"), "duplicate")
+    else:
+        add(translate(context, "Merge into one"), "merge")
+    add(translate(context, "Export…"), "export")
+    if count == 1:
+        add(translate(context, "Copy link"), "link")
     menu.addSeparator()
     words = translate(context, "Deselect") if is_marked else translate(context, "Select several")
     menu.addAction(words, toggle_mark).setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Space))
     menu.addSeparator()
-    delete = menu.addAction(translate(context, "Delete"), lambda: act("delete"))
-    delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
+    add(translate(context, "Delete"), "delete").setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
 
 
 def fill_folder_menu(menu: QMenu, act: Callable[[FolderAction], object]) -> None:
