@@ -117,11 +117,9 @@ def _conversation_rows(query: SearchQuery, conversation: ConversationHits, now: 
         )
     if conversation.hit_count > len(conversation.hits) and query.conversation_id is None:
         # The number is exact only within a single conversation.
-        words, narrowed = (
-            translate("SearchResults", "Show all {0}"),
-            replace(query, conversation_id=conversation.conversation_id),
-        )
-        yield SearchRow(text=words.format(conversation.hit_count), query=narrowed, is_choosable=True)
+        words = translate("SearchResults", "Show all {0}").format(conversation.hit_count)
+        narrowed = replace(query, conversation_id=conversation.conversation_id)
+        yield SearchRow(text=words, query=narrowed, is_choosable=True)
 
 
 def _with_tool_title(hit: SearchHit) -> tuple[str, Sequence[MatchRange]]:
@@ -367,7 +365,29 @@ def _lay_out(
     lines: int,
     direction: Qt.LayoutDirection,
 ) -> QTextLayout:
-    layout = _break_lines(text, formats, font, width, lines, direction)
+    """Break a text into so many lines at the most; the last one is elided if there is more."""
+    edge = QStyle.visualAlignment(direction, Qt.AlignmentFlag.AlignLeft)
+    option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
+    option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+
+    def break_lines(shown: str) -> QTextLayout:
+        layout = QTextLayout(shown, font)
+        layout.setTextOption(option)
+        layout.setFormats(formats)
+        layout.beginLayout()
+        y = 0.0
+        for _ in range(lines):
+            line = layout.createLine()
+            if not line.isValid():
+                break
+            line.setLineWidth(max(width, 1))
+            line.setPosition(QPointF(0, y))
+            y += line.height()
+        layout.endLayout()
+        return layout
+
+    layout = break_lines(text)
     last = layout.lineAt(layout.lineCount() - 1) if layout.lineCount() else None
     units = text.encode("utf-16-le", "surrogatepass")
     if last is None or last.textStart() + last.textLength() >= len(units) // 2:
@@ -377,33 +397,4 @@ def _lay_out(
     bold = QFont(font)
     bold.setWeight(QFont.Weight.Bold)
     elided = QFontMetrics(bold).elidedText(rest, Qt.TextElideMode.ElideRight, width)
-    shortened = units[:start].decode("utf-16-le", "replace") + elided
-    return _break_lines(shortened, formats, font, width, lines, direction)
-
-
-def _break_lines(
-    text: str,
-    formats: Sequence[QTextLayout.FormatRange],
-    font: QFont,
-    width: int,
-    lines: int,
-    direction: Qt.LayoutDirection,
-) -> QTextLayout:
-    layout = QTextLayout(text, font)
-    edge = QStyle.visualAlignment(direction, Qt.AlignmentFlag.AlignLeft)
-    option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
-    option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-    layout.setTextOption(option)
-    layout.setFormats(formats)
-    layout.beginLayout()
-    y = 0.0
-    for _ in range(lines):
-        line = layout.createLine()
-        if not line.isValid():
-            break
-        line.setLineWidth(max(width, 1))
-        line.setPosition(QPointF(0, y))
-        y += line.height()
-    layout.endLayout()
-    return layout
+    return break_lines(units[:start].decode("utf-16-le", "replace") + elided)
