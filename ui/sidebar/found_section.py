@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
@@ -16,21 +16,11 @@ from ui.style.text import show_hidden
 from ui.style.text_display import relative_date
 from ui.style.theme import ThemeSource, chevron_towards
 
+if TYPE_CHECKING:
+    from ui.bridge.exchange import FoundProgram
+
 _SHARE = 0.5
 """The largest share of the height of the sidebar for an open folder."""
-
-
-class FoundFolder(Protocol):
-    """The facts of a program that the section shows: a stable word, its name, and how many conversations it has."""
-
-    @property
-    def program(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def count(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +41,7 @@ class FoundSection(ChoiceList):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._folders: Sequence[FoundFolder] = ()
+        self._folders: Sequence[FoundProgram] = ()
         self._entries: dict[str, Sequence[Conversation]] = {}
         self._open = ""
         self._current = ""
@@ -70,7 +60,7 @@ class FoundSection(ChoiceList):
         choose_toggled_row(self, self._choose)
         self.hide()
 
-    def show_folders(self, folders: Sequence[FoundFolder]) -> None:
+    def show_folders(self, folders: "Sequence[FoundProgram]") -> None:
         """Show these folders; none hides the section."""
         self._folders = folders
         if self._open not in {folder.program for folder in folders}:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
@@ -15,6 +14,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.shell.commands.action import WindowAction, listed_actions
 from ui.shell.window import MainWindow
+from ui.sidebar.conversation_model import Conversation
 from ui.style.accessibility import ChoiceList
 from ui.style.boxes import hbox, vbox
 from ui.style.fuzzy_matcher import LETTERS, FuzzyMatcher
@@ -201,14 +201,6 @@ class CommandPalette(QWidget):
         row.setAlignment(self._frame, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
 
 
-class _ListedConversation(Protocol):
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-
 class PalettePresenter(QObject):
     """Fills the palette with the current actions, conversations and models."""
 
@@ -219,8 +211,8 @@ class PalettePresenter(QObject):
         self._themes = themes
         self._window = window
         self._library = library
-        self._newest: Sequence[_ListedConversation] = ()
-        self._found: Sequence[_ListedConversation] = ()
+        self._newest: Sequence[Conversation] = ()
+        self._found: Sequence[Conversation] = ()
         self._models: Sequence[ModelGroup] = ()
         self._messages = CommandGroup("", (), "")
         self._widget: CommandPalette | None = None
@@ -243,7 +235,7 @@ class PalettePresenter(QObject):
             self._widget.closed.connect(self._library.quick_search.stop)
         self._widget.open()
 
-    def _on_titles(self, typed: str, conversations: Sequence[_ListedConversation]) -> None:
+    def _on_titles(self, typed: str, conversations: Sequence[Conversation]) -> None:
         if not typed:
             self._newest, self._found = conversations, ()
         else:
