@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QStackedWidget, QWidget
 
@@ -320,7 +320,7 @@ class WindowLayout(QWidget):
         self._banners = banners
         self.pages = QStackedWidget()
         self._page_side = QWidget()
-        self._splitter = _Splitter(themes)
+        self.splitter = _Splitter(themes)
         self._list_buttons: list[QWidget] = []
         self._is_narrow = False
         self._shows_list = True
@@ -357,14 +357,6 @@ class WindowLayout(QWidget):
         """Hide the list of conversations."""
         self._shows_list = False
         self._update_visibility()
-
-    def save_splitter(self) -> QByteArray:
-        """Return the position of the splitter."""
-        return self._splitter.saveState()
-
-    def restore_splitter(self, place: QByteArray) -> None:
-        """Restore the position of the splitter."""
-        self._splitter.restoreState(place)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -414,25 +406,25 @@ class WindowLayout(QWidget):
         return button
 
     def _build(self) -> None:
-        self._splitter.addWidget(self._sidebar)
-        self._splitter.addWidget(self._page_side)
+        self.splitter.addWidget(self._sidebar)
+        self.splitter.addWidget(self._page_side)
         self.pages.addWidget(self._frame)
         self._page_column = vbox(self.pages, parent=self._page_side, spacing=0, margins=0, grow=self.pages)
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setHandleWidth(1)
-        self._splitter.watch_handle()
-        self._splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
+        self.splitter.setStretchFactor(1, 1)
+        self.splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(1)
+        self.splitter.watch_handle()
+        self.splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
         self._sidebar.lower()
-        self._column = vbox(self._splitter, parent=self, spacing=0, margins=0, grow=self._splitter)
+        self._column = vbox(self.splitter, parent=self, spacing=0, margins=0, grow=self.splitter)
         self._place_banners()
 
     def _place_banners(self) -> None:
         """Place the banners over the page, or above both if only one is shown: the list offers undo too."""
         if self._is_narrow:
-            self._column.insertWidget(self._column.indexOf(self._splitter), self._banners)
-            self._banners.stackUnder(self._splitter)
+            self._column.insertWidget(self._column.indexOf(self.splitter), self._banners)
+            self._banners.stackUnder(self.splitter)
         else:
             self._page_column.insertWidget(0, self._banners)
             self._banners.lower()

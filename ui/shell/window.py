@@ -1,7 +1,7 @@
 """The main window, and `window.ini` with its last geometry and appearance, which is read before the preferences."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,19 +47,16 @@ class WindowStateFile:
         self._saved: dict[str, object] = {}
         self._writer: ThreadPoolExecutor | None = None
 
-    def values(self, *names: str) -> dict[str, object]:
-        """Return the values of these keys, also those that are still being written; missing ones are left out."""
-        saved = {name: self._saved[name] for name in names if name in self._saved}
-        others = [name for name in names if name not in saved]
-        return {**saved, **self._read(others)} if others else saved
-
-    def _read(self, names: Iterable[str]) -> dict[str, object]:
-        settings = QSettings(self._path, QSettings.Format.IniFormat)
-        return {name: settings.value(name) for name in names if settings.contains(name)}
+    def value(self, name: str) -> object:
+        """Return the value of a key, also one that is still being written; None if it is missing."""
+        if name in self._saved:
+            return self._saved[name]
+        return QSettings(self._path, QSettings.Format.IniFormat).value(name)
 
     def text(self, name: str) -> str:
         """Return one value as text; "" if it is missing."""
-        return str(self.values(name).get(name, ""))
+        value = self.value(name)
+        return "" if value is None else str(value)
 
     def save(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
         """Begin to write what changed. Nothing is written if the folder is gone or read-only."""
@@ -78,12 +75,10 @@ class WindowStateFile:
             self._writer = None
 
     def _write(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
-        old = self._read(values)
-        if all(str(old.get(name)).lower() == str(value).lower() for name, value in values.items()):
-            return
-        if not os.access(self._folder, os.W_OK):
-            return
         settings = QSettings(self._path, QSettings.Format.IniFormat)
+        is_same = all(str(settings.value(name)).lower() == str(value).lower() for name, value in values.items())
+        if is_same or not os.access(self._folder, os.W_OK):
+            return
         for name, value in values.items():
             settings.setValue(name, value)
         settings.sync()
@@ -325,16 +320,21 @@ class MainWindow(QMainWindow):
 
     def save_window_geometry(self, file: "WindowStateFile") -> None:
         """Save size, position, the splitter, and whether the sidebar is shown, for the next start."""
-        layout = {
-            "window/splitter": self.window_layout.save_splitter(),
-            "window/sidebar": self.window_layout.shows_list,
-        }
-        file.save({"window/geometry": self.saveGeometry(), **layout})
+        file.save(
+            {
+                "window/geometry": self.saveGeometry(),
+                "window/splitter": self.window_layout.splitter.saveState(),
+                "window/sidebar": self.window_layout.shows_list,
+            }
+        )
 
     def restore_window_geometry(self, file: "WindowStateFile") -> None:
         """Restore size, position, the splitter, and whether the sidebar is shown."""
-        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.window_layout.restore_splitter)):
-            value = file.values(f"window/{key}").get(f"window/{key}")
+        for key, restore in (
+            ("geometry", self.restoreGeometry),
+            ("splitter", self.window_layout.splitter.restoreState),
+        ):
+            value = file.value(f"window/{key}")
             if isinstance(value, QByteArray):
                 restore(value)
         if file.text("window/sidebar").lower() == "false":
