@@ -88,7 +88,7 @@ def _window_figures(rows: tuple[Any, ...]) -> dict[str, float]:
     pane.show()
     pane.set_conversations(rows[:PAGE])
     app.processEvents()
-    view = pane._list
+    view = pane.view
     figures = {"show the first page again": _shown(app, pane, rows[:PAGE])}
     figures["show all, one moved to the top"] = _shown(app, pane, rows)
     bar = view.verticalScrollBar()

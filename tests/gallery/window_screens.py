@@ -332,7 +332,7 @@ async def list_long(desk: Desk) -> None:
     desk.window.sidebar.set_badge(records[0].id, "working")
     desk.window.sidebar.set_badge(records[2].id, "attention")
     desk.window.sidebar.set_badge(records[5].id, "unread")
-    rows = desk.window.sidebar._list
+    rows = desk.window.sidebar.view
     rows.entered.emit(rows.model().index(rows.model().row_of(records[2].id)))
 
 
@@ -340,7 +340,7 @@ async def list_long(desk: Desk) -> None:
 async def list_menu(desk: Desk) -> None:
     desk.begin()
     await asyncio.sleep(0.3)
-    rows = desk.window.sidebar._list
+    rows = desk.window.sidebar.view
     rows.entered.emit(rows.model().index(1))
     rows._button.click()
 

@@ -140,15 +140,13 @@ class FindBar(QFrame):
         self._below.setVisible(is_below and bool(words))
 
     def _sentence(self) -> str:
-        status = self._status
+        status, number = self._status, self.locale().toString
         if not self._field.text():
             return ""
         if status.total and not status.complete:
-            return self.tr("{0} so far").format(_localised_number(self, status.total))
+            return self.tr("{0} so far").format(number(status.total))
         if status.total:
-            return self.tr("{0} of {1}").format(
-                _localised_number(self, status.current), _localised_number(self, status.total)
-            )
+            return self.tr("{0} of {1}").format(number(status.current), number(status.total))
         return self.tr("No matches") if status.complete else ""
 
     def _announce_count(self) -> None:
@@ -198,10 +196,6 @@ def _toggle_button(text: str, name: str) -> ToolButton:
     button.setProperty("square", "true")
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return button
-
-
-def _localised_number(widget: QWidget, number: int) -> str:
-    return widget.locale().toString(number)
 
 
 class TranscriptNavigation(QObject):

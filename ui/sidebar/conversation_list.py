@@ -122,13 +122,13 @@ class ConversationList(QFrame):
 
     def set_conversations(self, conversations: "Sequence[Conversation]") -> None:
         """Show these conversations in this order."""
-        self._list.set_conversations(conversations)
-        self._list.mark_open(self._current)
+        self.view.set_conversations(conversations)
+        self.view.mark_open(self._current)
 
     def set_current(self, conversation_id: str | None) -> None:
         """Mark the open conversation."""
         self._current = conversation_id or ""
-        self._list.select_conversation(self._current)
+        self.view.select_conversation(self._current)
 
     def add_above_search(self, view: QWidget) -> None:
         """Put something between the buttons and the search."""
@@ -160,7 +160,7 @@ class ConversationList(QFrame):
         from ui.sidebar.footer import SidebarFooter
 
         # Create the list first: it replaces the stretch at the end of the column.
-        rows = self._list
+        rows = self.view
         footer = SidebarFooter(self._themes, *actions)
         self._column.addWidget(footer)
         _set_tab_order(rows, *footer.tab_stops)
@@ -175,16 +175,16 @@ class ConversationList(QFrame):
 
     def add_section(self, section: "FoundSection") -> None:
         """Add a section below the conversations, which is hidden while results are shown."""
-        self._column.insertWidget(self._column.indexOf(self._list) + 1, section)
+        self._column.insertWidget(self._column.indexOf(self.view) + 1, section)
         self._section = section
-        QWidget.setTabOrder(self._list, section)
+        QWidget.setTabOrder(self.view, section)
 
     def rename_current(self) -> None:
         """Edit the title of the open conversation in the list."""
         self._clear_search()
-        self._list.select_conversation(self._current)
-        self._list.setFocus()
-        self._list.rename_current()
+        self.view.select_conversation(self._current)
+        self.view.setFocus()
+        self.view.rename_current()
 
     def delete_current(self) -> None:
         """Delete the open conversation."""
@@ -193,7 +193,7 @@ class ConversationList(QFrame):
 
     def focus_list(self) -> None:
         """Focus the list, or what was found."""
-        self._focus_rows() if self._shows_results else self._list.setFocus()
+        self._focus_rows() if self._shows_results else self.view.setFocus()
 
     def focus_search(self) -> None:
         """Focus the search."""
@@ -246,7 +246,7 @@ class ConversationList(QFrame):
         if query is None:
             self._conversation_id = None
             self.search_ended.emit()
-            self._show_view(self._list)
+            self._show_view(self.view)
             self._announcer.clear()
         else:
             self._conversation_id = query.conversation_id
@@ -274,8 +274,8 @@ class ConversationList(QFrame):
 
     def _show_view(self, view: QWidget) -> None:
         if self._section is not None:
-            self._section.set_has_room(has_room=view is self._list)
-        for other in (self._list, vars(self).get("_results")):
+            self._section.set_has_room(has_room=view is self.view)
+        for other in (self.view, vars(self).get("_results")):
             if isinstance(other, QWidget):
                 other.setVisible(other is view)
 
@@ -287,9 +287,9 @@ class ConversationList(QFrame):
         if self._shows_results:
             self._results.focus_first()
             return
-        if not self._list.currentIndex().isValid():
-            self._list.setCurrentIndex(self._rows.index(self._rows.nearest_row(0)))
-        self._list.setFocus()
+        if not self.view.currentIndex().isValid():
+            self.view.setCurrentIndex(self._rows.index(self._rows.nearest_row(0)))
+        self.view.setFocus()
 
     def _choose_best(self) -> None:
         query = self.query
@@ -301,7 +301,7 @@ class ConversationList(QFrame):
 
     def _apply_theme(self) -> None:
         self._column.setSpacing(self._themes.space(SPACE_S))
-        for view in vars(self).keys() & {"_list", "_results"}:
+        for view in vars(self).keys() & {"view", "_results"}:
             vars(self)[view].doItemsLayout()
 
     def _build(self) -> None:
@@ -312,8 +312,8 @@ class ConversationList(QFrame):
         self._column.addStretch(1)
 
     @cached_property
-    def _list(self) -> "ConversationView":
-        """Created with the first conversations: the window is painted before there are any."""
+    def view(self) -> "ConversationView":
+        """The list of folders and conversations, created with the first: the window is painted before there are any."""
         from ui.sidebar.conversation_rows import ConversationView
 
         view = ConversationView(self._themes)
@@ -327,15 +327,10 @@ class ConversationList(QFrame):
         QWidget.setTabOrder(self._search, view)
         return view
 
-    @property
-    def view(self) -> "ConversationView":
-        """The list of folders and conversations."""
-        return self._list
-
     def put_above_list(self, line: QWidget, *tab_stops: QWidget) -> None:
         """Show a line above the list; `tab_stops` are its widgets in tab order."""
-        self._column.insertWidget(self._column.indexOf(self._list), line)
-        _set_tab_order(self._search, *tab_stops, self._list)
+        self._column.insertWidget(self._column.indexOf(self.view), line)
+        _set_tab_order(self._search, *tab_stops, self.view)
 
     @cached_property
     def _filters(self) -> "SearchFilters":
@@ -363,13 +358,13 @@ class ConversationList(QFrame):
         view.query_chosen.connect(self._search_for)
         view.left_at_top.connect(self.focus_search)
         view.escape_pressed.connect(self._leave_search)
-        self._column.insertWidget(self._column.indexOf(self._list), view, 1)
-        _set_tab_order(self._search, *self._filters.tab_stops, view, self._list)
+        self._column.insertWidget(self._column.indexOf(self.view), view, 1)
+        _set_tab_order(self._search, *self._filters.tab_stops, view, self.view)
         return view
 
     @property
     def _rows(self) -> "ConversationModel":
-        return self._list.rows
+        return self.view.rows
 
 
 class _SearchField(ClearableField):
