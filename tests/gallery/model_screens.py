@@ -58,7 +58,7 @@ async def all_facts(desk: Desk) -> None:
         ModelGroup(LOCAL_SERVERS[0], (ModelInfo("llama:8b"),)),
     ]
     desk.servers.models_changed.emit(groups)
-    desk.window.page.model_picker.open_list()
+    desk.window.page.models.picker.open_list()
 
 
 @scene("reasoning-menu")
@@ -80,7 +80,7 @@ async def reasoning_fell_back(desk: Desk) -> None:
     desk.play(models=(ModelInfo("aurora-tiny", "Aurora Tiny", capabilities),))
     desk.servers.refresh_models()
     await until(lambda: desk.servers.capabilities(STUDIO.id, "aurora-tiny") == capabilities)
-    desk.window.page.model_picker.model_chosen.emit(STUDIO.id, "aurora-tiny")
+    desk.window.page.models.picker.model_chosen.emit(STUDIO.id, "aurora-tiny")
 
 
 def costing(*usages: Usage) -> list[Message]:
@@ -236,7 +236,7 @@ async def conversation_settings_in_force(desk: Desk) -> None:
 async def too_long(desk: Desk) -> None:
     await desk.show_stored(*costing(WARM), title="Read the import job")
     await until(lambda: desk.servers.capabilities(STUDIO.id, "aurora-small").context_window)
-    desk.window.page.model_picker.model_chosen.emit(STUDIO.id, "aurora-small")
+    desk.window.page.models.picker.model_chosen.emit(STUDIO.id, "aurora-small")
     await asyncio.sleep(0.3)
     desk.window.page.composer.set_draft("Now the same for the export, please.")
     desk.window.page.composer.draft_changed.emit()

@@ -320,7 +320,7 @@ async def model_picker(desk: Desk) -> None:
         ModelGroup(LOCAL_SERVERS[0], MODELS[1:]),
     ]
     desk.servers.models_changed.emit(groups)
-    desk.window.page.model_picker.open_list()
+    desk.window.page.models.picker.open_list()
 
 
 @scene("list-long")

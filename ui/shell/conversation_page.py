@@ -124,7 +124,6 @@ class ConversationPage(QObject):
         self.earlier_messages = EarlierMessagesLoader(self.transcript, tasks, self)
         self.messages = MessageOpener(library, tasks, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
-        self.model_picker = self.models.picker
         self.branches = BranchesPresenter(
             themes, self.transcript, self.composer, banners, self.models, self.undo, tasks, frame
         )
@@ -261,7 +260,7 @@ class ConversationPage(QObject):
         self._opener.failed.connect(self._show_notice)
         self.models.noticed.connect(self._show_notice)
         self.context_check.notice.summary_requested.connect(self.compact)
-        self.context_check.notice.model_requested.connect(self.model_picker.open_list)
+        self.context_check.notice.model_requested.connect(self.models.picker.open_list)
         self.attachments.saver.saved.connect(self._show_notice)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
         _add_remedy_buttons(self)
@@ -297,7 +296,7 @@ class ConversationPage(QObject):
         self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str
     ) -> None:
         try:
-            _check_server(conversation, self.model_picker)
+            _check_server(conversation, self.models.picker)
             blocks = await to_blocks(text, attached, self._pictures, in_memory=conversation.is_in_memory)
             message = Message.user_with_blocks(blocks)
             is_queued = conversation.working
@@ -340,7 +339,7 @@ class ConversationPage(QObject):
         if action is RemedyAction.OPEN_SETTINGS:
             self.providers_requested.emit()
         elif action is RemedyAction.CHOOSE_MODEL:
-            self.model_picker.open_list()
+            self.models.picker.open_list()
         elif action in _ASKS_AGAIN or (action is RemedyAction.CONTINUE and self._conversation.can_resume):
             self._run(partial(self._conversation.continue_run, over_budget=action is RemedyAction.GO_ON))
         elif action is RemedyAction.CONTINUE:
@@ -393,7 +392,7 @@ def _no_folder_error(folder: Path) -> WrongUse:
 def _add_remedy_buttons(page: ConversationPage) -> None:
     translate, add = QCoreApplication.translate, page.banners.add_remedy_button
     add(RemedyAction.OPEN_SETTINGS, translate("ConversationPage", "Open settings"), page.providers_requested.emit)
-    add(RemedyAction.CHOOSE_MODEL, translate("ConversationPage", "Choose model"), page.model_picker.open_list)
+    add(RemedyAction.CHOOSE_MODEL, translate("ConversationPage", "Choose model"), page.models.picker.open_list)
 
 
 def _check_server(conversation: OpenConversation, models: ModelPicker) -> None:

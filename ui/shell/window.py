@@ -357,8 +357,8 @@ class MainWindow(QMainWindow):
         sidebar.rename_requested.connect(library.rename)
         sidebar.delete_requested.connect(library.delete)
         sidebar.search_left.connect(self.page.composer.editor.setFocus)
-        self.page.model_picker.connect_requested.connect(self.show_welcome)
-        self.page.model_picker.model_file_requested.connect(self.model_file_requested)
+        self.page.models.picker.connect_requested.connect(self.show_welcome)
+        self.page.models.picker.model_file_requested.connect(self.model_file_requested)
 
     def show_conversation_page(self) -> None:
         """Show the conversation if another page or the sidebar hides it."""

@@ -155,7 +155,7 @@ def test_an_answer_is_asked_for_anew_with_another_model_and_level(on_screen, qt_
 
     async def work(screen):
         await screen.say("a")
-        screen.window.page.model_picker.set_models(
+        screen.window.page.models.picker.set_models(
             [ModelGroup(SCRIPTED, (ModelInfo("m"), ModelInfo("large", "Large")))]
         )
         models, levels = view(screen)._render_context.message_actions.alternatives()
@@ -169,7 +169,7 @@ def test_an_answer_is_asked_for_anew_with_another_model_and_level(on_screen, qt_
         assert screen.conversation.model == "large"
         assert screen.answers() == ["two"]
         offered["Another model…"].choose(session(screen).history[1].id)
-        screen.window.page.model_picker._popup._choose(ModelRow(text="m", endpoint_id="scripted", model_id="m"))
+        screen.window.page.models.picker._popup._choose(ModelRow(text="m", endpoint_id="scripted", model_id="m"))
         await settled(screen)
         assert screen.answers() == ["three"]
         assert screen.provider.requests[-1].model == "m"

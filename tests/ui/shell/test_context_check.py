@@ -95,9 +95,9 @@ def test_another_model_takes_the_warning_away(on_screen, qt_messages):
         paste(screen, LONG)
         await until(lambda: warning(screen))
         screen.press("Choose another model")
-        assert screen.window.page.model_picker._popup.isVisible()
-        screen.window.page.model_picker._popup.hide()
-        screen.window.page.model_picker.model_chosen.emit("scripted", "n")
+        assert screen.window.page.models.picker._popup.isVisible()
+        screen.window.page.models.picker._popup.hide()
+        screen.window.page.models.picker.model_chosen.emit("scripted", "n")
         await until(lambda: not warning(screen))
 
     on_screen(work)

@@ -181,7 +181,7 @@ def test_what_popped_up_for_a_conversation_goes_with_it(on_screen, qt_messages):
 
         ids = (first, screen.conversation.id)
         for open_popup in (
-            page.model_picker.open_list,
+            page.models.picker.open_list,
             page.session_controls.picker.open_menu,
             page.workspace_picker.open_menu,
         ):

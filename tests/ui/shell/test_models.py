@@ -71,16 +71,16 @@ def test_a_choice_that_the_next_model_lacks_falls_back_and_says_so(on_screen):
     async def work(screen):
         await begin(screen)
         switch(screen).reasoning_chosen.emit(MAX)
-        screen.window.page.model_picker.model_chosen.emit("scripted", "n")
+        screen.window.page.models.picker.model_chosen.emit("scripted", "n")
         await screen.idle()
         assert screen.conversation.reasoning is None
         assert screen.find(QToolButton, "Reasoning").accessibleDescription() == "Default"
         assert any("“Maximum”" in words and "Default" in words for words in screen.words(screen.banners))
         switch(screen).reasoning_chosen.emit(ReasoningEffort(level="low"))
-        screen.window.page.model_picker.model_chosen.emit("scripted", "m")
+        screen.window.page.models.picker.model_chosen.emit("scripted", "m")
         await screen.idle()
         assert screen.conversation.reasoning == ReasoningEffort(level="low")
-        screen.window.page.model_picker.model_chosen.emit("scripted", "plain")
+        screen.window.page.models.picker.model_chosen.emit("scripted", "plain")
         await screen.idle()
         assert screen.conversation.reasoning is None
         assert screen.find(QToolButton, "Reasoning") is None
@@ -115,8 +115,8 @@ def test_an_error_that_no_model_is_chosen_leads_to_the_models_and_is_gone_then(o
         assert list(screen.conversation.transcript)[:2] == notices[:2]
         assert len(screen.conversation.transcript) == 3
         page.transcript.remedy_requested.emit(error.id, error.action)
-        assert page.model_picker._popup.isVisible()
-        page.model_picker._popup.hide()
+        assert page.models.picker._popup.isVisible()
+        page.models.picker._popup.hide()
         page.models.choose_model("scripted", "m")
         prompt, offer = screen.conversation.transcript
         assert (prompt, offer.action) == (notices[0], RemedyAction.RETRY)

@@ -185,8 +185,8 @@ def test_a_message_in_a_conversation_without_a_model_stays_and_the_models_are_sh
         assert prompts(screen) == ["Hello"]
         assert screen.editor.toPlainText() == "precious words"
         assert any("Choose a model first." in word for word in screen.words())
-        assert screen.window.page.model_picker._popup.isVisible()
-        screen.window.page.model_picker._popup.hide()
+        assert screen.window.page.models.picker._popup.isVisible()
+        screen.window.page.models.picker._popup.hide()
         screen.window.page.models.choose_model("scripted", "m")
         await screen.idle()
         assert not any("Choose a model first." in word for word in screen.words())

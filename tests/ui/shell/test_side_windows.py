@@ -121,7 +121,7 @@ def test_what_a_window_asks_of_the_program_is_done(on_screen):
         window = await open_beside(screen, screen.conversation.id)
         window.page.transcript.zoom_requested.emit(1)
         await until(lambda: screen.engine.preferences.appearance.zoom == 110)
-        window.page.model_picker.model_file_requested.emit()
+        window.page.models.picker.model_file_requested.emit()
         settings = await until(lambda: screen.desk._settings_presenter._dialog)
         assert settings.local.isVisible()
         settings.reject()

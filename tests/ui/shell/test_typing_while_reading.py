@@ -31,8 +31,8 @@ def test_typing_in_the_transcript_goes_on_in_the_composer(on_screen):
 def test_typing_on_a_button_goes_on_in_the_composer(on_screen):
     async def work(screen):
         page = await reading(screen)
-        page.model_picker.setFocus()
-        QTest.keyClicks(page.model_picker, "A")
+        page.models.picker.setFocus()
+        QTest.keyClicks(page.models.picker, "A")
         assert page.composer.editor.hasFocus()
         assert page.composer.draft()[0] == "A"
 

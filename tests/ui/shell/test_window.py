@@ -54,7 +54,7 @@ def test_the_demo_opens_a_conversation(on_screen):
         await until(lambda: screen.conversation is not None)
         await screen.idle()
         assert screen.conversation.endpoint_id == "demo"
-        await until(lambda: screen.window.page.model_picker.accessibleDescription() == "Demo")
+        await until(lambda: screen.window.page.models.picker.accessibleDescription() == "Demo")
         await screen.say("What is 6 * 7?")
         assert "42" in screen.answers()[-1]
 

@@ -269,7 +269,7 @@ class WindowActions(QObject):
     def _add_choices(self) -> None:
         add, page, has = self._add, self._window.page, self._has_conversation
         text, other_words = self.tr("Choose model"), self.tr("switch change another")
-        add("conversation/model", "choose-model", text, "Ctrl+M", page.model_picker.open_list, other_words, has)
+        add("conversation/model", "choose-model", text, "Ctrl+M", page.models.picker.open_list, other_words, has)
         text, other_words = self.tr("Choose reasoning"), self.tr("thinking effort")
         reasoning = page.models.reasoning
         add(
@@ -357,7 +357,7 @@ class WindowActions(QObject):
         page, sidebar = self._window.page, self._window.sidebar
         sidebar.show_keys(keys["new-conversation"], keys["new-unstored-conversation"], keys["search"])
         set_keys_tooltip(page.composer.attach_button, self.tr("Attach files"), keys["attach"])
-        page.model_picker.show_keys(keys["choose-model"])
+        page.models.picker.show_keys(keys["choose-model"])
         page.models.reasoning.show_keys(keys["choose-reasoning"])
         page.models.parameters.show_keys(keys["conversation-settings"])
         page.session_controls.picker.show_keys(keys["choose-mode"])

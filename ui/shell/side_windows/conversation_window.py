@@ -101,7 +101,7 @@ class ConversationWindow(QWidget):
             ("Ctrl+F", page.navigation.find),
             ("F2", self._rename),
             ("Ctrl+L", page.composer.editor.setFocus),
-            ("Ctrl+M", page.model_picker.open_list),
+            ("Ctrl+M", page.models.picker.open_list),
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(command)
 
