@@ -220,10 +220,6 @@ class TranscriptNavigation(QObject):
         if words:
             self.find_bar.open_at(words, row)
 
-    def focus_transcript(self) -> None:
-        """Give the focus to the conversation."""
-        self._transcript.setFocus(Qt.FocusReason.OtherFocusReason)
-
     def toggle_caret(self) -> None:
         """Turn caret browsing on or off."""
         self._transcript.setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 
@@ -11,10 +12,12 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.side_conversation import ConversationSource
-from ui.shell.banners import Banner, BannerArea
-from ui.shell.find_and_caret import EXPLANATION_MS, TranscriptNavigation
-from ui.shell.layout import PageFrame
+from ui.shell.banners import Banner
+from ui.shell.find_and_caret import EXPLANATION_MS
 from ui.sidebar.conversation_list import ConversationList
+
+if TYPE_CHECKING:
+    from ui.shell.conversation_page import ConversationPage
 
 
 class MessageOpener(QObject):
@@ -67,23 +70,18 @@ class MessageOpener(QObject):
             if conversation.is_found:
                 await self._go_to_found(conversation, message_id, is_just_read=is_just_read)
                 return
+            words = ""
             if conversation.held_by is not None:
-                self.refused.emit(
-                    conversation,
-                    Sentence(
-                        "The message is in another version of this conversation. It can be shown when the other "
-                        "program has ended."
-                    ),
+                words = (
+                    "The message is in another version of this conversation. It can be shown when the other "
+                    "program has ended."
                 )
-                return
-            if conversation.working:
-                self.refused.emit(
-                    conversation,
-                    Sentence(
-                        "The message is in another version of this conversation. It can be shown when the answer "
-                        "has ended."
-                    ),
+            elif conversation.working:
+                words = (
+                    "The message is in another version of this conversation. It can be shown when the answer has ended."
                 )
+            if words:
+                self.refused.emit(conversation, Sentence(words))
                 return
             await conversation.show_branch_of(message_id)
         self._arrive(conversation, message_id)
@@ -115,18 +113,12 @@ class SearchPresenter(QObject):
         self,
         sidebar: ConversationList,
         library: ConversationLibrary,
-        messages: MessageOpener,
-        navigation: TranscriptNavigation,
-        banners: BannerArea,
-        frame: PageFrame,
+        page: "ConversationPage",
         show_page: Callable[[], object],
     ) -> None:
         super().__init__(sidebar)
         self._library = library
-        self._messages = messages
-        self._navigation = navigation
-        self._frame = frame
-        self._banners = banners
+        self._page = page
         self._show_page = show_page
         sidebar.search_requested.connect(library.search.search)
         sidebar.search_ended.connect(library.search.stop)
@@ -137,28 +129,28 @@ class SearchPresenter(QObject):
         library.search.found.connect(library.found.note_results)
         library.found.shown_changed.connect(sidebar.repeat_search)
         library.search.found.connect(sidebar.show_results)
-        messages.arrived.connect(self._on_arrived)
-        messages.refused.connect(self._on_refused)
+        page.messages.arrived.connect(self._on_arrived)
+        page.messages.refused.connect(self._on_refused)
         sidebar.repeat_search()
 
     def open(self, conversation_id: str, hit: SearchHit, words: str) -> None:
         """Open a conversation at a hit, with these words marked."""
-        self._messages.open(conversation_id, hit.message_id, words)
+        self._page.messages.open(conversation_id, hit.message_id, words)
 
     def _on_conversation_chosen(self, conversation_id: str) -> None:
         """Show the open conversation if another page or the sidebar hides it, and give it the focus."""
         if self._library.current is not None and self._library.current.id == conversation_id:
             self._show_page()
-            if self._frame.composer.isHidden():
-                self._navigation.focus_transcript()
+            if self._page.composer.isHidden():
+                self._page.transcript.setFocus(Qt.FocusReason.OtherFocusReason)
             else:
-                self._frame.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+                self._page.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_arrived(self, _conversation: OpenConversation, row: int) -> None:
         self._show_page()
-        self._navigation.show_message(row, self._messages.words)
+        self._page.navigation.show_message(row, self._page.messages.words)
 
     def _on_refused(self, conversation: OpenConversation, sentence: Sentence) -> None:
         self._show_page()
         banner = Banner("search", sentence, level="notice", duration_ms=EXPLANATION_MS, conversation_id=conversation.id)
-        self._banners.show_banner(banner)
+        self._page.banners.show_banner(banner)

@@ -211,9 +211,7 @@ class MainWindow(QMainWindow):
         self.inbox = InboxPresenter(self._themes, library, self.sidebar, page.approvals, self)
         self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
-        self.search = SearchPresenter(
-            self.sidebar, library, page.messages, page.navigation, self.banners, self.frame, self.show_conversation_page
-        )
+        self.search = SearchPresenter(self.sidebar, library, page, self.show_conversation_page)
         for shortcut in self._early_keys:
             # At once: the same keys of `WindowActions` would be ambiguous.
             shortcut.setEnabled(False)
@@ -250,7 +248,7 @@ class MainWindow(QMainWindow):
             self.sidebar.conversation_chosen.connect(self.show_conversation_page)
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
             self._welcome.connected.connect(self._show_connected)
-        self._welcome.find_servers()
+        self._servers.find_local()
         if not self._welcome.welcome.isVisible():
             self._welcome.welcome.begin_anew()
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)

@@ -245,10 +245,6 @@ class WelcomePresenter(QObject):
         servers.state_changed.connect(self._on_state)
         servers.connected.connect(self._on_connected)
 
-    def find_servers(self) -> None:
-        """Find local servers: the page is about to be shown."""
-        self._servers.find_local()
-
     def cancel_pending(self) -> None:
         """Keep the page that is shown now when a pending connection is made."""
         self._pending.clear()
