@@ -86,7 +86,7 @@ class CallNotifier(QObject):
             return self.tr("A call waits for your approval.")
         agent = one_line(" → ".join(call.agent_path), _MAX_AGENT)
         who = self.tr("The agent {0} asks for your approval:").format(agent) if agent else ""
-        line = describe_call(call).line if is_exact else name_call(call)
+        line = (describe_call(call) if is_exact else None) or name_call(call)
         return f"{who or self.tr('A call waits for your approval:')}\n{line}"
 
     def _on_activated(self, approval_id: str, action: str) -> None:

@@ -4,8 +4,6 @@ A notification is small and seen in passing: a call that it cannot show complete
 which shows everything.
 """
 
-from dataclasses import dataclass
-
 from desktop_agent.types.lookalikes import find_lookalike
 from desktop_agent.types.tool_calls import CommandPreview, DiffPreview, Effect
 from ui.bridge.permissions import PendingApproval
@@ -21,29 +19,19 @@ _MARKUP = frozenset("<>&")
 _UNSEEN_EFFECTS = frozenset({Effect.EXECUTE, Effect.NETWORK, Effect.DELEGATE})
 
 
-@dataclass(frozen=True, slots=True)
-class CallWords:
-    """A call on one line. `is_whole`: nothing of it is left out or altered."""
-
-    line: str
-    is_whole: bool
-
-
 def name_call(call: PendingApproval) -> str:
     """Return the tool and what it is about, such as a path, on one line of at most MAX_LENGTH characters."""
     title = tool_title(call.tool)
     return truncate(one_line(labelled(title, call.subject) if call.subject else title, MAX_LENGTH), MAX_LENGTH)
 
 
-def describe_call(call: PendingApproval) -> CallWords:
-    """Return the tool and all its arguments on one line of at most MAX_LENGTH characters; else as `name_call`."""
+def describe_call(call: PendingApproval) -> str | None:
+    """Return the tool and all its arguments on one line of at most MAX_LENGTH characters; None if they do not fit."""
     parts = _parts(call)
     exact = labelled(tool_title(call.tool), _BETWEEN.join(parts)) if parts else tool_title(call.tool)
     # The exact line stays as it is only if it has no line breaks, no spaces in a row and nothing hidden.
     is_exact = one_line(exact, len(exact)) == exact == in_logical_order(exact) and len(exact) <= MAX_LENGTH
-    if parts is None or not is_exact:
-        return CallWords(name_call(call), is_whole=False)
-    return CallWords(exact, is_whole=True)
+    return exact if parts is not None and is_exact else None
 
 
 def _parts(call: PendingApproval) -> list[str] | None:
@@ -62,10 +50,10 @@ def _parts(call: PendingApproval) -> list[str] | None:
 
 def may_allow_unseen(details: WaitingDetails) -> bool:
     """Return whether its line says all that the approval dialog would: no part missing, no risk, no outside content."""
-    call, words = details.call, describe_call(details.call)
+    call, line = details.call, describe_call(details.call)
     return (
-        words.is_whole
-        and not _MARKUP.intersection(words.line)
+        line is not None
+        and not _MARKUP.intersection(line)
         and all(
             find_lookalike(word, is_name=True) is None for word in (call.tool, *" ".join(_parts(call) or ()).split())
         )

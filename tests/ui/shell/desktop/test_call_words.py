@@ -18,7 +18,7 @@ from desktop_agent.types.tool_calls import (
 )
 from ui.bridge.permissions import PendingApproval
 from ui.bridge.waiting_calls import WaitingDetails
-from ui.shell.desktop.call_words import MAX_LENGTH, describe_call, may_allow_unseen
+from ui.shell.desktop.call_words import MAX_LENGTH, describe_call, may_allow_unseen, name_call
 
 RUN = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK})
 
@@ -55,9 +55,8 @@ WITH_NAMES = "Write a file: content: Hello · path: ./a.txt"
     ],
 )
 def test_a_small_call_is_whole_on_its_line(call, line):
-    words = describe_call(call)
-    assert (words.line, words.is_whole) == (line, True)
-    assert len(words.line) <= MAX_LENGTH
+    assert describe_call(call) == line
+    assert len(line) <= MAX_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -76,11 +75,11 @@ def test_a_small_call_is_whole_on_its_line(call, line):
     ],
 )
 def test_what_is_long_hidden_or_shown_otherwise_than_it_is_is_not_whole(line):
-    words = describe_call(command(line))
-    assert not words.is_whole
-    assert len(words.line) <= MAX_LENGTH
-    assert "\n" not in words.line
-    assert "\u202e" not in words.line
+    assert describe_call(command(line)) is None
+    named = name_call(command(line))
+    assert len(named) <= MAX_LENGTH
+    assert "\n" not in named
+    assert "\u202e" not in named
     assert not may_allow(command(line))
 
 
@@ -98,9 +97,8 @@ def test_what_is_long_hidden_or_shown_otherwise_than_it_is_is_not_whole(line):
 )
 def test_what_words_alone_do_not_say_without_doubt_is_not_whole_either(arguments):
     call = PendingApproval("1", "say", arguments)
-    words = describe_call(call)
-    assert not words.is_whole
-    assert not set("{}[]").intersection(words.line)
+    assert describe_call(call) is None
+    assert not set("{}[]").intersection(name_call(call))
     assert not may_allow(call)
 
 
