@@ -174,7 +174,6 @@ class AppController:
         self._notifications = DesktopNotifications(self._tasks, app)
         self._create_notifiers()
         self._help = HelpPresenter(themes, pictures, engine.folder, self._tasks, settings.updates, self.window)
-        palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, partial(_current_workspace, self.library), app)
@@ -182,6 +181,7 @@ class AppController:
             themes, settings, self.servers, self.mcp_servers, disk, self.library, self._tasks, self.window
         )
         pages, self._organising = self._settings_presenter, self._organise(themes)
+        palette = PalettePresenter(themes, self.window, self.library, self.servers, pages.show)
         WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, self._organising)
         self._mcp = self._create_mcp()
         self._close_confirmation = CloseConfirmation(self.window.unstored, self._unsaved, lambda: startup.can_ask)
@@ -209,9 +209,9 @@ class AppController:
     def _create_mcp(self) -> McpPresenter:
         engine, app, themes, window = self._engine, self._startup.app, self._startup.themes, self.window
         engine.consent_handlers = self.library.requests.consent_handlers
-        bridge = McpCatalog(engine, self._tasks, app), McpNotices(engine, app)
+        catalog, notices = McpCatalog(engine, self._tasks, app), McpNotices(engine, app)
         presenter = McpPresenter(
-            themes, bridge, window.page.composer, window.banners, self._tasks, self.library, window
+            themes, catalog, notices, window.page.composer, window.banners, self._tasks, self.library, window
         )
         RequestNotifier(self.library, self._notifications, self._settings, self._show_request)
         return presenter
@@ -265,7 +265,8 @@ class AppController:
         from ui.shell.found_conversations import FoundPresenter
         from ui.shell.usage import BudgetBanners
 
-        BudgetBanners(self._settings.usage, self.window.banners, self._show_usage, self.window)
+        show_usage = partial(self._settings_presenter.show, "usage")
+        BudgetBanners(self._settings.usage, self.window.banners, show_usage, self.window)
         FoundPresenter(self._startup.themes, self.library, self.window)
         self.library.found.start_indexing()
         UpdateNotice(self._settings.updates, self.window.banners, self.window)
@@ -283,7 +284,7 @@ class AppController:
         windows.page_created.connect(self._connect_page)
         self._organising.window_requested.connect(windows.open)
         self._mcp.elicitation.side_windows = lambda: windows.all
-        parts.open_requested()
+        parts.targets.open_requested()
         return parts
 
     async def wait_until_closed(self) -> None:
@@ -309,7 +310,7 @@ class AppController:
         await asyncio.sleep(0)
         await self._save_draft()
         self._disk.close()
-        self._mcp.close()
+        self.library.requests.close()
         self._help.close()
         if self._desktop is not None:
             await self._desktop.close()
@@ -381,7 +382,7 @@ class AppController:
         self.window.page.providers_requested.connect(lambda: self._settings_presenter.show("providers"))
         self.window.model_file_requested.connect(lambda: self._settings_presenter.show("local"))
         LocalModelPresenter(self.window, self.library, self.servers)
-        self.window.page.usage_meter.usage_requested.connect(self._show_usage)
+        self.window.page.usage_meter.usage_requested.connect(partial(self._settings_presenter.show, "usage"))
 
     def _connect_page(self, page: ConversationPage) -> None:
         """Connect the page of any window with the objects that exist only once."""
@@ -408,9 +409,6 @@ class AppController:
     def _show_request(self, request: McpRequest) -> None:
         self._show_conversation(request.request.conversation_id)
         self._mcp.elicitation.show_request(request.id)
-
-    def _show_usage(self) -> None:
-        self._settings_presenter.show("usage")
 
     def _on_problem(self, error: AgentError) -> None:
         self._settings_presenter.show_problem(error)

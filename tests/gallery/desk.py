@@ -96,12 +96,12 @@ class Desk:
         self.updates = settings.updates
         about_folder = Path("/home/ada/.local/share/desktop-agent")
         self.help = HelpPresenter(themes, self.pictures, about_folder, self.tasks, self.updates, self.window)
-        self.palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = DiskMonitor(engine, self.tasks, self.window)
         self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
         self.settings = SettingsPresenter(
             themes, settings, self.servers, self.tool_servers, disk, self.library, self.tasks, self.window
         )
+        self.palette = PalettePresenter(themes, self.window, self.library, self.servers, self.settings.show)
         self.exchange = ExchangePresenter(
             themes,
             Exchange(engine, self.library.unstored, self.tasks, app),

@@ -124,7 +124,8 @@ def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequest
         catalog.refresh = lambda _: None
     presenter = McpPresenter(
         window._themes,
-        (catalog, McpNotices(desk.engine, window)),
+        catalog,
+        McpNotices(desk.engine, window),
         window.page.composer,
         window.page.banners,
         desk.tasks,

@@ -409,7 +409,7 @@ def test_the_sidebar(qtbot, marked):
     qtbot.addWidget(pane)
     pane.set_conversations([Record("1", "δ"), Record("2", "")])
     action = QAction("ωμέγα", pane)
-    pane.add_footer(*[action] * 6).show_waiting(2)
+    pane.add_footer(*[action] * 6).waiting.show_count(2)
     pane.show()
     assert bare_texts(pane) == []
     pane._search.setText("ω")

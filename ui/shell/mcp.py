@@ -159,7 +159,7 @@ class ElicitationPresenter(QObject):
             self._created_dialog = ServerRequestDialog(self._themes, self._over)
             self._over.installEventFilter(self)
             self._created_dialog.answered.connect(self._answer)
-            self._created_dialog.open_page_requested.connect(self._open_page)
+            self._created_dialog.open_page_requested.connect(self._opener.open_page)
             self._created_dialog.stop_requested.connect(self._stop)
         return self._created_dialog
 
@@ -168,10 +168,6 @@ class ElicitationPresenter(QObject):
             self._requests.answer(request_id, answer)
         else:
             self._requests.approve(request_id, agreed=answer is True)
-
-    def _open_page(self, address: str) -> None:
-        # Parsed as in the check that found it safe.
-        self._opener.open_page(address)
 
     def _show_open_error(self, sentence: Sentence) -> None:
         if self._created_dialog is not None:
@@ -385,7 +381,8 @@ class McpPresenter(QObject):
     def __init__(
         self,
         themes: ThemeSource,
-        bridge: tuple[McpCatalog, McpNotices],
+        catalog: McpCatalog,
+        notices: McpNotices,
         composer: Composer,
         banners: BannerArea,
         tasks: BackgroundTasks,
@@ -393,8 +390,6 @@ class McpPresenter(QObject):
         window: QWidget,
     ) -> None:
         super().__init__(window)
-        catalog, notices = bridge
-        self._requests = library.requests
         self._banners = banners
         self.elicitation = ElicitationPresenter(themes, library, window)
         self.catalog = McpCatalogControls(themes, composer, catalog, tasks, library, window)
@@ -404,10 +399,6 @@ class McpPresenter(QObject):
         insert.setShortcut(QKeySequence(INSERT_SHORTCUT))
         insert.triggered.connect(self.catalog.open)
         window.addAction(insert)
-
-    def close(self) -> None:
-        """Cancel all requests: the window closes."""
-        self._requests.close()
 
     def _show_notice(self, sentence: Sentence) -> None:
         buttons = (BannerButton(self.tr("MCP servers…"), self.catalog.settings_requested.emit),)

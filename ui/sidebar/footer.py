@@ -31,7 +31,7 @@ class SidebarFooter(QWidget):
         super().__init__()
         self._settings = _TextButton(themes, "settings", settings.text())
         self._settings.show_words(settings.text())
-        self._waiting = WaitingButton(themes)
+        self.waiting = WaitingButton(themes)
         self._scheduled = IconButton(themes, "clock", self.tr("Scheduled prompts"))
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
@@ -40,7 +40,7 @@ class SidebarFooter(QWidget):
         for icon_button in icons:
             icon_button.setProperty("square", "narrow")
         row = hbox(self._settings, *icons, spacing=0, margins=0, grow=self._settings)
-        vbox(self._waiting, row, parent=self, spacing=0, margins=0)
+        vbox(self.waiting, row, parent=self, spacing=0, margins=0)
         for button, action in zip(
             self.tab_stops, (waiting, settings, scheduled, trash, commands, helping), strict=True
         ):
@@ -52,11 +52,7 @@ class SidebarFooter(QWidget):
 
     @property
     def tab_stops(self) -> tuple[ToolButton, ...]:
-        return (self._waiting, self._settings, self._scheduled, self._trash, self._commands, self._help)
-
-    def show_waiting(self, count: int) -> None:
-        """Show how many calls wait for the person."""
-        self._waiting.show_count(count)
+        return (self.waiting, self._settings, self._scheduled, self._trash, self._commands, self._help)
 
 
 _NARROW_MARGIN = 10

@@ -223,7 +223,7 @@ def foot(driver):
         each.setShortcut(keys)
         each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
     driver.footer = driver.pane.add_footer(actions[1], actions[0], *actions[2:])
-    driver.footer.show_waiting(1)
+    driver.footer.waiting.show_count(1)
     return driver
 
 
@@ -256,27 +256,27 @@ def test_the_tab_key_goes_through_the_row_at_the_bottom(foot):
 
 def test_the_row_at_the_bottom_says_how_many_calls_wait(foot):
     button = foot.part(QToolButton, "Waiting approvals")
-    foot.footer.show_waiting(3)
+    foot.footer.waiting.show_count(3)
     said = (button.accessibleName(), button.accessibleDescription(), button.text(), button.isVisible())
     assert said == ("Waiting approvals", "3. Ctrl+Shift+Y", " Waiting approvals (3)", True)
-    foot.footer.show_waiting(0)
+    foot.footer.waiting.show_count(0)
     assert not button.isVisible()
 
 
 def test_the_word_of_settings_is_as_wide_with_calls_that_wait_as_without(foot):
     button = foot.part(QToolButton, "Settings")
-    foot.footer.show_waiting(123)
+    foot.footer.waiting.show_count(123)
     foot.bot.waitUntil(foot.part(QToolButton, "Waiting approvals").isVisible)
     foot.footer.layout().activate()
     waiting = button.width()
-    foot.footer.show_waiting(0)
+    foot.footer.waiting.show_count(0)
     foot.footer.layout().activate()
     assert waiting == button.width() >= button.sizeHint().width()
 
 
 def test_where_what_waits_has_no_room_for_its_words_the_number_alone_is_beside_its_icon(foot):
     button = foot.part(QToolButton, "Waiting approvals")
-    foot.footer.show_waiting(3)
+    foot.footer.waiting.show_count(3)
     foot.footer.setFixedWidth(140)
     foot.bot.waitUntil(lambda: button.text() == " 3")
     foot.footer.setFixedWidth(400)

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
@@ -98,7 +98,6 @@ class WindowActions(QObject):
         palette.opening_action = commands = self._add(
             "view/find", "commands", self.tr("Commands"), "Ctrl+K", palette.open
         )
-        palette.open_setting = pages.show
         self._add_file(exchange, disk)
         self._add_edit()
         open_settings = self._add_settings(pages)
@@ -112,8 +111,11 @@ class WindowActions(QObject):
         palette.fallback_actions = (open_settings, shortcuts, open_help)
         text, other_words = self.tr("Waiting approvals"), self.tr("inbox pending permission allow deny decide calls")
         waiting = self._add("view/list", "waiting-approvals", text, "Ctrl+Shift+Y", window.inbox.show, other_words)
-        footer = window.sidebar.add_footer(open_settings, waiting, _add_scheduled(window), trash, commands, open_help)
-        window.inbox.count_changed.connect(footer.show_waiting)
+        text, command = self.tr("Scheduled prompts"), window.scheduled_requested.emit
+        other_words = self.tr("cron automatic recurring repeat daily weekly timer run by itself")
+        scheduled = self._add("view/list", "scheduled-prompts", text, None, command, other_words)
+        footer = window.sidebar.add_footer(open_settings, waiting, scheduled, trash, commands, open_help)
+        window.inbox.count_changed.connect(footer.waiting.show_count)
         settings.changed.connect(self._apply_keys)
         self._apply_keys(settings.preferences)
         deferred = [action for action in window_actions(window) if action.default_keys == window.deferred_shortcut]
@@ -375,12 +377,3 @@ def _is_working(window: MainWindow) -> bool:
 
 def _can_delete(window: MainWindow) -> bool:
     return window.conversation is not None and window.conversation.can_be_deleted
-
-
-def _add_scheduled(window: MainWindow) -> WindowAction:
-    text = QCoreApplication.translate("WindowActions", "Scheduled prompts")
-    other_words = QCoreApplication.translate(
-        "WindowActions", "cron automatic recurring repeat daily weekly timer run by itself"
-    )
-    command = window.scheduled_requested.emit
-    return WindowAction(window, "view/list", "scheduled-prompts", text, None, command, other_words)

@@ -205,9 +205,16 @@ class PalettePresenter(QObject):
     """Fills the palette with the current actions, conversations and models."""
 
     def __init__(
-        self, themes: ThemeSource, window: MainWindow, library: ConversationLibrary, servers: ModelServers
+        self,
+        themes: ThemeSource,
+        window: MainWindow,
+        library: ConversationLibrary,
+        servers: ModelServers,
+        open_setting: Callable[[str, str], object],
     ) -> None:
+        """`open_setting` opens a page of the settings at a field, or with "" as it is."""
         super().__init__(window)
+        self._open_setting = open_setting
         self._themes = themes
         self._window = window
         self._library = library
@@ -220,8 +227,6 @@ class PalettePresenter(QObject):
         """The action that opens the palette, which does not list it."""
         self.fallback_actions: Sequence[WindowAction] = ()
         """Actions to offer when nothing matches."""
-        self.open_setting: Callable[[str, str], object] | None = None
-        """Opens a page of the settings at a field, or with "" as it is."""
         library.quick_search.found.connect(self._on_messages)
         library.listing.titles_found.connect(self._on_titles)
         servers.models_changed.connect(self._on_models)
@@ -290,8 +295,6 @@ class PalettePresenter(QObject):
         return [_command_row(action) for action in actions]
 
     def _setting_rows(self) -> list[CommandRow]:
-        if self.open_setting is None:
-            return []
         # Late: the palette is created with the window, the settings with the first search.
         from ui.settings.pages import setting_entries
 
@@ -303,7 +306,7 @@ class PalettePresenter(QObject):
                 synonyms=f"{entry.page_title} {entry.keywords} {entry.words}",
                 spoken=self.tr("{0}, setting").format(entry.title),
                 is_choosable=True,
-                command=partial(self.open_setting, entry.page, entry.field),
+                command=partial(self._open_setting, entry.page, entry.field),
             )
             for entry in setting_entries()
             # Not the pages that have a command.

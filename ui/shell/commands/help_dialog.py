@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -59,11 +60,10 @@ class AboutPage(ScrollColumn):
     ) -> None:
         super().__init__(SPACE_S, trailing=SPACE_S)
         self._themes = themes
-        self._data_folder = data_folder
-        self._opener = opener
         self._drawing = QLabel()
-        self._open = button(self.tr("Open folder"), self._open_folder, name=self.tr("Open the data folder"))
-        PartFocus(self, self._open)
+        show_folder = partial(opener.open_folder, data_folder)
+        open_folder = button(self.tr("Open folder"), show_folder, name=self.tr("Open the data folder"))
+        PartFocus(self, open_folder)
         self.setViewportMargins(SPACE_L, 0, 0, 0)
         layout = self.column
         layout.addLayout(self._head())
@@ -76,7 +76,7 @@ class AboutPage(ScrollColumn):
             "Conversations, pictures and settings. Keys are never here; they go into the keyring of your system."
         )
         layout.addWidget(label(words, "muted", wrap=True))
-        layout.addWidget(self._open, 0, Qt.AlignmentFlag.AlignLeading)
+        layout.addWidget(open_folder, 0, Qt.AlignmentFlag.AlignLeading)
         layout.addSpacing(SPACE_L)
         layout.addWidget(label(self.tr("Licence"), "strong"))
         licence = self.tr("MIT. You may use, change and pass on this program; it comes without any warranty.")
@@ -91,9 +91,6 @@ class AboutPage(ScrollColumn):
         version = _selectable(self.tr("Version {0}").format(QCoreApplication.applicationVersion()))
         words = vbox(label(self.tr("Desktop Agent"), "title", wrap=True), version, spacing=SPACE_XS)
         return hbox(self._drawing, words, spacing=SPACE_M, grow=words)
-
-    def _open_folder(self) -> None:
-        self._opener.open_folder(self._data_folder)
 
     def _apply_theme(self) -> None:
         # Limited, or the name beside the drawing would be cut.

@@ -51,15 +51,11 @@ class DesktopParts(QObject):
         self._tasks = tasks
         self.windows = windows
         self.quick_ask = QuickAsk(startup.themes, windows, tasks)
-        self._targets = TargetPresenter(startup, library, self.quick_ask, tasks)
+        self.targets = TargetPresenter(startup, library, self.quick_ask, tasks)
         startup.window.quick_ask_requested.connect(self.quick_ask.show)
         self.quick_ask.hidden.connect(self._on_quick_ask_hidden)
         startup.window.has_other_windows = lambda: windows.are_open
         windows.last_closed.connect(self._on_last_closed)
-
-    def open_requested(self) -> None:
-        """Open the links and files that this start and later ones named."""
-        self._targets.open_requested()
 
     async def join(self, folder: Path, settings_opened: SignalInstance, *, in_background: bool) -> None:
         """Show the icon in the tray. After a start in the background without one, show a minimised window."""

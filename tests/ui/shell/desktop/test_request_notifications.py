@@ -65,7 +65,7 @@ def test_a_question_waits_behind_and_is_asked_when_the_window_comes(on_screen, b
             await until(lambda: dialog(screen))
             await until(lambda: number in server.closed)
             assert not answer.done()
-            screen.desk._mcp.close()
+            screen.desk.library.requests.close()
             await answer
 
     on_screen(work)
@@ -85,7 +85,7 @@ def test_the_window_that_asks_calls_for_whoever_is_in_another_one(on_screen, fro
         await until(lambda: alerted)
         assert alerted == [screen.window.windowHandle()]
         assert dialog(screen).isVisible()
-        screen.desk._mcp.close()
+        screen.desk.library.requests.close()
         await answer
         other_window.close()
 
@@ -119,7 +119,7 @@ def test_a_click_shows_the_question_that_was_clicked(on_screen, bus, front):
             assert await answers[1] == ElicitationAnswer("decline")
             assert request_dialog.windowTitle() == "“Tickets” asks you to fill in a form"
             assert request_dialog.isVisible()
-            screen.desk._mcp.close()
+            screen.desk.library.requests.close()
             await answers[0]
 
     on_screen(work)
@@ -137,7 +137,7 @@ def test_of_what_the_server_says_there_is_a_line_that_is_no_markup(on_screen, bu
             assert text.startswith("The server says: Your &lt;b&gt;desktop&lt;/b&gt; ⟨U+202E⟩asks x")
             assert text.endswith("x…")
             assert len(text) < 200
-            screen.desk._mcp.close()
+            screen.desk.library.requests.close()
             await answer
 
     on_screen(work)
@@ -149,7 +149,7 @@ def test_a_model_s_answer_names_the_model_and_none_of_the_words(on_screen, bus, 
             answer = ask(screen, SAMPLING)
             await until(lambda: server.shown)
             assert server.shown[0][1:3] == ("“Notes” wants a model to answer", "Model M on Here would answer")
-            screen.desk._mcp.close()
+            screen.desk.library.requests.close()
             await answer
 
     on_screen(work)
@@ -163,7 +163,7 @@ def test_while_a_conversation_is_not_stored_the_desktop_learns_no_words(on_scree
             answer = ask(screen)
             await until(lambda: server.shown)
             assert server.shown[0][2] == "A question waits for your answer."
-            screen.desk._mcp.close()
+            screen.desk.library.requests.close()
             await answer
             screen.desk.library.close_unstored(screen.conversation.id)
             await screen.idle()
@@ -193,7 +193,7 @@ def test_what_is_asked_for_a_stored_conversation_names_it_and_no_other(on_screen
             request_dialog = await until(lambda: dialog(screen))
             await until(lambda: screen.conversation.id == asking_id)
             assert not any(words.startswith("In the conversation") for words in screen.words(request_dialog))
-            screen.desk._mcp.close()
+            screen.desk.library.requests.close()
             await answer
         screen.conversation.stop()
         await screen.engine._sessions[asking_id].wait_idle()
@@ -212,7 +212,7 @@ def test_one_server_does_not_fill_the_screen(on_screen, bus, front):
             assert len(server.shown) == 3
             server.click(server.shown[0][0], "refuse")
             await until(lambda: len(server.shown) == 4)
-            screen.desk._mcp.close()
+            screen.desk.library.requests.close()
             await asyncio.gather(*answers)
             await until(lambda: len(set(server.closed)) == 4)
 

@@ -31,7 +31,7 @@ def test_a_question_of_a_server_is_something_that_waits(on_screen):
         tray = TrayPresenter(screen.front, screen.desk.library, screen.desk._settings, nothing, nothing)
         asking = asyncio.create_task(screen.engine.consent_handlers.elicit(ElicitationRequest("S", "Well?")))
         await until(lambda: "Questions of MCP servers that wait for you: 1" in tray._icon.toolTip())
-        screen.desk._mcp.close()
+        screen.desk.library.requests.close()
         await asking
         assert tray._icon.toolTip() == "Desktop Agent"
         tray.close()

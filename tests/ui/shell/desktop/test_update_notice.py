@@ -10,6 +10,7 @@ from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.qt_loop import until
 from tests.ui.bridge.fake_opener import fake_opener
 from ui.bridge.desktop import updates
+from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.desktop.updates import UpdateSource
 from ui.shell.commands.help_dialog import HelpDialog
 from ui.style.text_display import format_day
@@ -89,7 +90,7 @@ def test_the_button_asks_and_about_says_what_there_is(on_screen, monkeypatch, tm
             await until(lambda: available() in screen.words(dialog))
             await checked(screen, server)
             screen.press("Open its page")
-            await until(lambda: opened_pages() == [PAGE] and not dialog._about._opener._running)
+            await until(lambda: opened_pages() == [PAGE] and not dialog.findChild(AddressOpener)._running)
             assert screen.banners.keys == []
             for number in (2, 3):
                 screen.press("Check for a new version")

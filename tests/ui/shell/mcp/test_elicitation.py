@@ -102,7 +102,7 @@ def test_stop_takes_the_question_away(on_screen):
         click(stop)
         await until(lambda: not form.isVisible())
         await until(lambda: not screen.conversation.working)
-        assert screen.desk._mcp._requests.waiting == ()
+        assert screen.desk.library.requests.waiting == ()
         await screen.engine._sessions[screen.conversation.id].wait_idle()
 
     on_screen(work, calls("trigger-elicitation-request"))
@@ -219,7 +219,7 @@ def test_a_window_that_closes_answers_with_cancel(on_screen):
 
         task = asyncio.create_task(ask())
         await until(lambda: screen.find(QDialog, "An MCP server asks"))
-        screen.desk._mcp.close()
+        screen.desk.library.requests.close()
         await task
 
     on_screen(work)

@@ -174,7 +174,7 @@ def test_a_question_outside_of_every_call_stops_nothing_and_marks_nothing(on_scr
         screen.conversation.stop()
         await until(lambda: not working(screen, conversation_id))
         assert request_dialog.isVisible()
-        screen.desk._mcp.close()
+        screen.desk.library.requests.close()
         await screen.idle()
 
     on_screen(work, ASKS)
