@@ -37,7 +37,7 @@ _LOADED = (
     "ui.bridge.event_loop",
     "ui.shell.desktop.desktop_parts",
     "ui.shell.exchange",
-    "ui.shell.inbox.inbox_dialog",
+    "ui.shell.inbox",
 )
 _EVERY_MS = 100
 _LONGEST_SLEEP = 0.2

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ui.bridge.library import ConversationLibrary
     from ui.bridge.model_servers import ModelServers
     from ui.shell.conversation_page import ConversationPage
-    from ui.shell.inbox.inbox_presenter import InboxPresenter
+    from ui.shell.inbox import InboxPresenter
     from ui.shell.search import SearchPresenter
     from ui.shell.storage import ClosingQuestion, TrashPresenter, UnstoredPresenter
     from ui.welcome.welcome_page import WelcomePresenter
@@ -200,7 +200,7 @@ class MainWindow(QMainWindow):
 
     def set_content(self, page: "ConversationPage", library: "ConversationLibrary", servers: "ModelServers") -> None:
         """Set the bridge's objects and the page that fills the frame."""
-        from ui.shell.inbox.inbox_presenter import InboxPresenter
+        from ui.shell.inbox import InboxPresenter
         from ui.shell.search import SearchPresenter
         from ui.shell.storage import TrashPresenter, UnstoredPresenter
 
@@ -226,7 +226,6 @@ class MainWindow(QMainWindow):
 
     @property
     def conversation(self) -> "OpenConversation | None":
-        """The open conversation."""
         return self._library.current
 
     @property

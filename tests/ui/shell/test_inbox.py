@@ -10,7 +10,7 @@ from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.shell.inbox.inbox_dialog import InboxDialog
+from ui.shell.inbox import InboxDialog
 
 DONE = Turn(ContentDelta("Done"))
 CALLS = "Calls that wait for you"

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from desktop_agent.types.folders import Folder
 from ui.settings.trash_dialog import TrashDialog
 from ui.shell.branch_tree.branch_dialog import BranchDialog
-from ui.shell.inbox.inbox_dialog import InboxDialog
+from ui.shell.inbox import InboxDialog
 from ui.sidebar.folder_dialogs import FolderDialog, FolderPicker, TagDialog
 from ui.sidebar.title_dialog import TitleDialog
 from ui.style.theme import ThemeSource

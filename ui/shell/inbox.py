@@ -1,21 +1,27 @@
-"""The dialog that lists every call that waits for the person."""
+"""The inbox: every tool call that waits for the person, of all conversations."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
+from ui.bridge.library import ConversationLibrary
 from ui.bridge.waiting_calls import WaitingCall
+from ui.shell.approvals import ApprovalPresenter
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
-from ui.style.controls import announce, button, label
+from ui.style.controls import announce, button, label, show_in_front
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.text import labelled, one_line, plain_tooltip, show_hidden, title_or_new
 from ui.style.text_display import isolate_untrusted, relative_date, strip_bidi_marks
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.tool_labels import tool_icon, tool_title
+
+if TYPE_CHECKING:
+    from ui.sidebar.conversation_list import ConversationList
 
 _SIZE = (600, 460)
 _MIN_LIST_HEIGHT = 60
@@ -122,3 +128,55 @@ class InboxDialog(QDialog):
         parts = (label(title, "heading"), self._hint, self._list, self._empty_note)
         layout = vbox(*parts, self._foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self._list)
         layout.setStretchFactor(self._empty_note, 1)
+
+
+class InboxPresenter(QObject):
+    """Shows every call that waits; the decision is made in the approval dialog of its conversation."""
+
+    count_changed = Signal(int)
+    """How many calls wait."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        library: ConversationLibrary,
+        sidebar: "ConversationList",
+        approvals: ApprovalPresenter,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._library = library
+        self._sidebar = sidebar
+        self._approvals = approvals
+        self._window = window
+        self._dialog: InboxDialog | None = None
+        library.waiting.changed.connect(self._refresh)
+        # A conversation may have another title, or have been deleted.
+        library.listing.listed.connect(self._refresh)
+
+    def show(self) -> None:
+        """Show the inbox."""
+        if self._dialog is None:
+            self._dialog = InboxDialog(self._themes, self._window)
+            self._dialog.chosen.connect(self.open_call)
+        self._dialog.show_calls(self._library.waiting.rows)
+        show_in_front(self._dialog)
+        # Other processes may have ended since, or have taken over what waited.
+        self._library.waiting.find_interrupted()
+
+    def open_call(self, approval_id: str) -> None:
+        """Open the conversation of this call with its approval dialog; nothing happens if it was decided meanwhile."""
+        call = next((call for call in self._library.waiting.rows if call.approval_id == approval_id), None)
+        if call is None:
+            self._refresh()
+            return
+        if self._dialog is not None:
+            self._dialog.hide()
+        self._sidebar.conversation_chosen.emit(call.conversation_id)
+        self._approvals.show_call(approval_id)
+
+    def _refresh(self) -> None:
+        self.count_changed.emit(self._library.waiting.count)
+        if self._dialog is not None and self._dialog.isVisible():
+            self._dialog.show_calls(self._library.waiting.rows)

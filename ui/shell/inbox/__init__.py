@@ -1,1 +1,0 @@
-"""The inbox: every tool call that waits for the person, of all conversations."""
