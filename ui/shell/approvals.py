@@ -37,9 +37,6 @@ class ApprovalPresenter(QObject):
 
     def watch(self, conversation: OpenConversation) -> None:
         """Present the calls of this conversation from now on."""
-        if self._conversation is not None:
-            self._conversation.approvals_changed.disconnect(self.refresh)
-            self._conversation.session_controls.modes_changed.disconnect(self._show_modes)
         self._conversation = conversation
         conversation.approvals_changed.connect(self.refresh)
         conversation.session_controls.modes_changed.connect(self._show_modes)

@@ -68,12 +68,6 @@ class BranchesPresenter(QObject):
 
     def show(self, conversation: OpenConversation) -> None:
         """Offer the actions for this conversation, which is about to be shown."""
-        if self._conversation is not None:
-            self._conversation.working_changed.disconnect(self._refresh)
-            self._conversation.branches.changed.disconnect(self._on_changed)
-            self._conversation.branches.changed_elsewhere.disconnect(self._refresh)
-            self._conversation.branches.effects_left.disconnect(self._report_remaining_effects)
-            self._conversation.changed.disconnect(self._on_items)
         self._banners.remove(_EFFECTS_KEY)
         self._conversation = conversation
         conversation.working_changed.connect(self._refresh)
@@ -94,7 +88,6 @@ class BranchesPresenter(QObject):
             self._transcript.scroller.scroll_to_end()
 
     async def _regenerate_long(self, conversation: OpenConversation, message_id: str) -> None:
-        """Load the prompt of a long answer first."""
         await conversation.history.load_turn(message_id)
         if conversation is self._conversation:
             self.regenerate(message_id)
@@ -293,9 +286,6 @@ class PromptEditing(QObject):
 
     def show(self, conversation: OpenConversation) -> None:
         """Edit prompts of this conversation."""
-        if self._conversation is not None:
-            self._conversation.branches.changed.disconnect(self._on_branch_changed)
-            self._conversation.changed.disconnect(self._on_items)
         self._conversation = conversation
         conversation.branches.changed.connect(self._on_branch_changed)
         conversation.changed.connect(self._on_items)
@@ -332,7 +322,6 @@ class PromptEditing(QObject):
             self._tasks.start(self._edit_unloaded(self._conversation))
 
     async def _edit_unloaded(self, conversation: OpenConversation) -> None:
-        """Load the prompt of a long answer, and edit it."""
         await conversation.history.load_turn("")
         if conversation is self._conversation:
             self.edit_last()

@@ -30,8 +30,6 @@ class EarlierMessagesLoader(QObject):
 
     def show(self, conversation: OpenConversation) -> None:
         """Load messages of this conversation."""
-        if self._conversation is not None:
-            self._conversation.branches.changed.disconnect(self._on_branch_changed)
         self._conversation = conversation
         conversation.branches.changed.connect(self._on_branch_changed)
         self._when_loaded.clear()

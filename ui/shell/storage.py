@@ -154,7 +154,7 @@ class TrashPresenter(QObject):
             self._offer = None
 
     def _on_listed(self, deleted: "Sequence[ListedConversation]") -> None:
-        """Remove the banner of a purged conversation, which cannot be restored."""
+        # A purged conversation cannot be restored.
         if self._offer is not None and all(conversation.id != self._offer[0] for conversation in deleted):
             self._withdraw(self._offer[0])
 
@@ -398,7 +398,6 @@ class CloseConfirmation(QObject):
 
 
 async def _answer_of(box: QuestionBox) -> str:
-    """Open a question and return its answer."""
     chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def on_answered(answer: str) -> None:

@@ -103,8 +103,6 @@ class UndoPresenter(QObject):
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the checkpoints of this conversation."""
-        if self._conversation is not None:
-            self._conversation.working_changed.disconnect(self._on_working)
         if self._created_dialog is not None:
             self._created_dialog.reject()
         # Its notes and their redo are in the transcript of the other conversation.

@@ -76,7 +76,6 @@ class UndoFileList(QTreeWidget):
 
     @property
     def replaced(self) -> list[FileRestorePlan]:
-        """The ticked files."""
         return [file for index, file in enumerate(self._files) if self._is_ticked(index)]
 
     def show_files(self, files: Sequence[FileRestorePlan]) -> None:

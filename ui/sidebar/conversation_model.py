@@ -320,7 +320,6 @@ class ConversationModel(QAbstractListModel):
         return [ROWS_FORMAT]
 
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
-        """Return the ids of these rows."""
         places = [self.place_at(index.row()) for index in indexes]
         ids = {
             "conversations": [id_ for index in indexes if (id_ := self.id_at(index.row()))],

@@ -39,10 +39,6 @@ class BranchTreePresenter(QObject):
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the branches of this conversation from now on."""
-        if self._conversation is not None:
-            self._conversation.branches.changed.disconnect(self._reload)
-            self._conversation.branches.changed_elsewhere.disconnect(self._reload)
-            self._conversation.working_changed.disconnect(self._reload)
         self._conversation = conversation
         conversation.branches.changed.connect(self._reload)
         conversation.branches.changed_elsewhere.connect(self._reload)

@@ -56,7 +56,6 @@ class PanZoom:
 
     @property
     def zoom(self) -> float:
-        """The current zoom."""
         return self._fit_zoom() if self.fits else self._zoom
 
     def _fit_zoom(self) -> float:
@@ -134,12 +133,10 @@ class DecodedPicture:
 
     @property
     def size(self) -> QSize:
-        """The decoded size."""
         return self.levels[0].size() if self.levels else QSize()
 
     @property
     def megapixels(self) -> float:
-        """The megapixels of the file."""
         return self.original_size.width() * self.original_size.height() / 1_000_000
 
 
@@ -242,7 +239,6 @@ class PictureCanvas(QWidget):
 
     @property
     def fits(self) -> bool:
-        """Whether the picture is fitted to the window's size."""
         return self._pan_zoom.fits
 
     @property
@@ -251,7 +247,6 @@ class PictureCanvas(QWidget):
 
     @property
     def words(self) -> str:
-        """The text in place of a picture."""
         return self._words
 
     def show_picture(self, decoded: DecodedPicture) -> None:

@@ -123,7 +123,6 @@ class PictureViewer(QDialog):
 
     @property
     def current(self) -> ViewerPicture | None:
-        """The picture in view."""
         return self._list[self._index] if self._list else None
 
     def show_pictures(self, pictures: Sequence[ViewerPicture], index: int, *, has_earlier: bool = False) -> None:

@@ -63,7 +63,6 @@ class SideWindows(QObject):
 
     @property
     def pages(self) -> "list[ConversationPage]":
-        """The pages of all windows."""
         return [window.page for window in self._all]
 
     def open(self, conversation_id: str) -> None:
