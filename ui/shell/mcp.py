@@ -25,8 +25,8 @@ from ui.composer.completions import (
     template_variables,
 )
 from ui.composer.composer import Composer
+from ui.shell.approvals import DialogOpening
 from ui.shell.banners import Banner, BannerArea, BannerButton
-from ui.shell.dialog_opening import DialogOpening
 from ui.shell.drafts import to_draft
 from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.text import title_or_new

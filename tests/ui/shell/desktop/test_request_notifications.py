@@ -12,7 +12,7 @@ from tests.fakes.notification_server import notification_server
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.server_requests.request_dialog import ServerRequestDialog
-from ui.shell import dialog_opening
+from ui.shell import approvals
 from ui.shell.desktop import request_notifications, waiting_notifications
 
 FULL = ("actions", "body", "body-markup")
@@ -26,7 +26,7 @@ class Front:
 
     def __init__(self, monkeypatch):
         self.is_active = False
-        for module in (dialog_opening, request_notifications, waiting_notifications):
+        for module in (approvals, request_notifications, waiting_notifications):
             monkeypatch.setattr(module, "is_active", lambda: self.is_active)
 
     def come(self):
