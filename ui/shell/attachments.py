@@ -3,10 +3,9 @@
 import asyncio
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from weakref import ref
 
@@ -105,7 +104,7 @@ class WebPictureLoader(QObject):
         self._remote = remote
         self._tasks = tasks
         self._web = WebPictures()
-        self._loading: dict[str, asyncio.Task[bytes]] = {}
+        self._loading: dict[str, asyncio.Task[Any] | None] = {}
         remote.wanted.connect(self._load)
         remote.unwanted.connect(self._cancel)
 
@@ -117,34 +116,20 @@ class WebPictureLoader(QObject):
             task.cancel()
 
     async def _fetch(self, address: str, *, insists: bool) -> None:
-        task = asyncio.get_running_loop().create_task(self._web.load(address, insists=insists))
-        self._loading[address] = task
+        task = self._loading[address] = asyncio.current_task()
         try:
-            await asyncio.wait({task})
+            data = await self._web.load(address, insists=insists)
+        except ImageRefused as error:
+            sentence, remedy = translate_sentence(error.sentence), translate_sentence(error.remedy)
+            self._remote.failed(address, sentence, remedy, may_insist=error.kind == "private_address")
+        except Exception:
+            self._remote.cancelled(address)
+            raise
+        else:
+            self._remote.arrived(address, data, unquote(urlsplit(address).path.rpartition("/")[2]))
         finally:
             if self._loading.get(address) is task:
                 del self._loading[address]
-            if not task.done():
-                task.cancel()
-                # Wait for its end, so that its connection is closed too.
-                with suppress(asyncio.CancelledError, ImageRefused):
-                    await task
-        self._show_outcome(address, task)
-
-    def _show_outcome(self, address: str, task: asyncio.Task[bytes]) -> None:
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is None:
-            self._remote.arrived(address, task.result(), unquote(urlsplit(address).path.rpartition("/")[2]))
-        elif isinstance(error, ImageRefused):
-            may_insist = error.kind == "private_address"
-            self._remote.failed(
-                address, translate_sentence(error.sentence), translate_sentence(error.remedy), may_insist=may_insist
-            )
-        else:
-            self._remote.cancelled(address)
-            raise error
 
 
 class AttachmentsPresenter(QObject):
