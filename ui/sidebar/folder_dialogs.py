@@ -149,22 +149,18 @@ class _PickDialog(QDialog):
         size = QSize(_WIDTH, _PICKER_HEIGHT) * (themes.zoom / 100)
         self.resize(size.boundedTo(self.screen().availableSize()))
 
-    def set_words(self, title: str, hint: str) -> None:
-        """Set the title, and the hint in the field."""
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
-        self.panel.set_label(title, hint)
-
     def rows_for(self, typed: str) -> Sequence[ResultRow]:
         raise NotImplementedError
 
     def choose(self, row: ResultRow) -> None:
         raise NotImplementedError
 
-    def build(self, *buttons: QWidget) -> None:
-        """Lay it out, and show all rows."""
-        heading = label(self.windowTitle(), "heading", wrap=True)
-        parts = (heading, self.panel, FlowRows(buttons, trailing=True))
+    def build(self, title: str, hint: str, *buttons: QWidget) -> None:
+        """Lay it out with this title, and the hint in the field, and show all rows."""
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        self.panel.set_label(title, hint)
+        parts = (label(title, "heading", wrap=True), self.panel, FlowRows(buttons, trailing=True))
         vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self.panel)
         self.panel.reset()
         self.panel.setFocus()
@@ -182,16 +178,15 @@ class FolderPicker(_PickDialog):
         paths = folder_paths(folders)
         excluded = paths.get(left_out)
         self._offers_new = not left_out
-        targets: list[tuple[tuple[str, ...], Folder]] = []
-        for folder in folders:
-            path = paths[folder.id]
-            is_excluded = excluded is not None and path[: len(excluded)] == excluded
-            if path and not is_excluded:
-                targets.append((path, folder))
+        targets = [
+            (path, folder)
+            for folder in folders
+            if (path := paths[folder.id]) and (excluded is None or path[: len(excluded)] != excluded)
+        ]
         self._paths = sorted(targets, key=lambda target: [name.casefold() for name in target[0]])
         super().__init__(themes, parent)
-        self.set_words(self.tr("Move to a folder"), self.tr("Find a folder, or name a new one"))
-        self.build(button(self.tr("Cancel"), self.reject))
+        title, hint = self.tr("Move to a folder"), self.tr("Find a folder, or name a new one")
+        self.build(title, hint, button(self.tr("Cancel"), self.reject))
 
     def rows_for(self, typed: str) -> Sequence[ResultRow]:
         """Return the folders that have all the words in their path, the top, and one to be made."""
@@ -245,10 +240,9 @@ class TagDialog(_PickDialog):
         self._tags_before, self._tags_now = common, set(common)
         self._in_some = {tag for names in given for tag in names} - common
         super().__init__(themes, parent)
-        self.set_words(self.tr("Tags"), self.tr("Find a tag, or name a new one"))
         self.panel.confirmed.connect(self._finish)
-        done = button(self.tr("Done"), self._finish, "primary")
-        self.build(button(self.tr("Cancel"), self.reject), done)
+        cancel, done = button(self.tr("Cancel"), self.reject), button(self.tr("Done"), self._finish, "primary")
+        self.build(self.tr("Tags"), self.tr("Find a tag, or name a new one"), cancel, done)
 
     def rows_for(self, typed: str) -> Sequence[ResultRow]:
         """Return the tags with what was typed, and one to be made."""
