@@ -1,6 +1,7 @@
 """MCP servers in the window: elicitation and sampling requests, prompts and resources for a message, notices."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -276,7 +277,7 @@ class McpCatalogControls(QObject):
             return
         match row.offered:
             case McpPrompt(name=name, arguments=arguments) if arguments:
-                self._ask_arguments(row, name, arguments, lambda values: self._insert(conversation, row, name, values))
+                self._ask_arguments(row, name, arguments, partial(self._insert, conversation, row, name))
             case McpPrompt(name=name):
                 self._insert(conversation, row, name, {})
             case McpResource(uri=uri):
@@ -308,22 +309,19 @@ class McpCatalogControls(QObject):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
         def complete(name: str, written: str) -> None:
-            self._complete(dialog, row, reference, name, written)
+            self._tasks.start(self._complete(dialog, row, reference, name, written))
 
         dialog.completion_requested.connect(complete)
         dialog.arguments_submitted.connect(on_submitted)
         dialog.open()
 
-    def _complete(
+    async def _complete(
         self, dialog: "PromptArgumentsDialog", row: CompletionItem, reference: str, name: str, written: str
     ) -> None:
-        async def complete() -> None:
-            suggestions = await self._catalog.complete(row.server_id, reference, name, {**dialog.values, name: written})
-            # The dialog may have been closed and deleted meanwhile.
-            if isValid(dialog) and dialog.isVisible():
-                dialog.show_completions(name, suggestions)
-
-        self._tasks.start(complete())
+        suggestions = await self._catalog.complete(row.server_id, reference, name, {**dialog.values, name: written})
+        # The dialog may have been closed and deleted meanwhile.
+        if isValid(dialog) and dialog.isVisible():
+            dialog.show_completions(name, suggestions)
 
     def _insert(self, conversation: OpenConversation, row: CompletionItem, name: str, values: dict[str, str]) -> None:
         self._tasks.start(self._insert_prompt(conversation, row, name, values))

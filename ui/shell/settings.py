@@ -91,16 +91,13 @@ class SettingsPresenter(QObject):
         self._dialog.offer_restart(is_possible=can_restart())
         self._dialog.offer_updates(why_not=update_source().why_not)
         self.opened.emit(self._dialog)
-        self._refresh()
-        show_in_front(self._dialog)
-        return self._dialog
-
-    def _refresh(self) -> None:
         self._tasks.start(self._show_keys())
         self._show_prices()
         for presenter in self._presenters:
             presenter.refresh()
         self._library.found.find()
+        show_in_front(self._dialog)
+        return self._dialog
 
     def close(self) -> None:
         """Close the dialog, which applies what is still being edited in it: the program ends."""

@@ -144,24 +144,20 @@ class McpServersPresenter(QObject):
             self._servers.look_up_sign_in(server.id)
 
     def _show_state(self, server_id: str, state: McpServerState) -> None:
-        card = self._form.card(server_id)
-        if card is not None:
+        if (card := self._form.card(server_id)) is not None:
             card.show_state(state)
 
     def _test(self, server_id: str) -> None:
-        card = self._form.card(server_id)
-        if card is not None:
+        if (card := self._form.card(server_id)) is not None:
             card.show_testing()
         self._servers.test(server_id)
 
     def _show_tested(self, server_id: str, state: McpServerState) -> None:
-        card = self._form.card(server_id)
-        if card is not None:
+        if (card := self._form.card(server_id)) is not None:
             card.show_tested(state)
 
     def _show_lines(self, server_id: str, lines: Sequence[McpLogLine], is_all: bool) -> None:  # noqa: FBT001  # a slot
-        card = self._form.card(server_id)
-        if card is not None:
+        if (card := self._form.card(server_id)) is not None:
             card.show_lines(lines, is_all=is_all)
 
     def _sign_in(self, server_id: str) -> None:
@@ -169,21 +165,18 @@ class McpServersPresenter(QObject):
 
     def _open_page(self, server_id: str, address: str) -> None:
         """Open the page of a sign-in, which has already checked the address."""
-        card = self._form.card(server_id)
-        if card is not None:
+        if (card := self._form.card(server_id)) is not None:
             card.sign_in.show_page(address, is_open=True)
             opener = AddressOpener(card)
             opener.failed.connect(lambda: self._show_open_error(server_id, address))
             opener.open_page(address)
 
     def _show_open_error(self, server_id: str, address: str) -> None:
-        card = self._form.card(server_id)
-        if card is not None:
+        if (card := self._form.card(server_id)) is not None:
             card.sign_in.show_page(address, is_open=False)
 
     def _end_sign_in(self, server_id: str, why: Sentence | None) -> None:
-        card = self._form.card(server_id)
-        if card is not None:
+        if (card := self._form.card(server_id)) is not None:
             card.sign_in.show_result("" if why is None else translate_sentence(why, show_hidden))
 
     def _begin_import(self, panel: ImportPanel) -> None:
