@@ -287,37 +287,32 @@ class ConversationPage(QObject):
             self._tasks.start(self._send_to(self._conversation, text, attached, when, self.editing.take()))
 
     async def _send_to(
-        self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str = ""
-    ) -> None:
-        async with self._sending:
-            await self._deliver(conversation, text, attached, when, edited_id)
-
-    async def _deliver(
         self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str
     ) -> None:
-        try:
-            _check_server(conversation, self.models.picker)
-            blocks = await to_blocks(text, attached, self._pictures, in_memory=conversation.is_in_memory)
-            message = Message.user_with_blocks(blocks)
-            is_queued = conversation.working
-            if edited_id:
-                conversation.branches.edit_prompt(edited_id, message, untrusted_sources(attached))
+        async with self._sending:
+            try:
+                _check_server(conversation, self.models.picker)
+                blocks = await to_blocks(text, attached, self._pictures, in_memory=conversation.is_in_memory)
+                message = Message.user_with_blocks(blocks)
+                is_queued = conversation.working
+                if edited_id:
+                    conversation.branches.edit_prompt(edited_id, message, untrusted_sources(attached))
+                else:
+                    conversation.send(message, when, untrusted_sources(attached))
+            except AgentError as error:
+                # The text is not lost: it returns to the composer, which says why.
+                if self._drafts.belongs_to(conversation):
+                    restore = partial(self.editing.resume, edited_id) if edited_id else self.composer.restore_message
+                    restore(text, attached)
+                    self.composer.show_problem(error.sentence, error.remedy)
+                    self._drafts.save_soon()
+                else:
+                    self.banners.show_error(error, conversation.id)
+                    await self._library.drafts.add(conversation, to_draft(text, attached))
             else:
-                conversation.send(message, when, untrusted_sources(attached))
-        except AgentError as error:
-            # The text is not lost: it returns to the composer, which says why.
-            if self._drafts.belongs_to(conversation):
-                restore = partial(self.editing.resume, edited_id) if edited_id else self.composer.restore_message
-                restore(text, attached)
-                self.composer.show_problem(error.sentence, error.remedy)
-                self._drafts.save_soon()
-            else:
-                self.banners.show_error(error, conversation.id)
-                await self._library.drafts.add(conversation, to_draft(text, attached))
-        else:
-            # Scroll to the sent message; a queued one is over the composer.
-            if self._drafts.belongs_to(conversation) and not is_queued:
-                self.transcript.scroller.scroll_to_end()
+                # Scroll to the sent message; a queued one is over the composer.
+                if self._drafts.belongs_to(conversation) and not is_queued:
+                    self.transcript.scroller.scroll_to_end()
 
     def _on_returned(self, message: Message) -> None:
         conversation = self.sender()

@@ -29,30 +29,27 @@ class SidebarFooter(QWidget):
         helping: QAction,
     ) -> None:
         super().__init__()
-        self._settings = _TextButton(themes, "settings", settings.text())
-        self._settings.show_words(settings.text())
+        words_button = _TextButton(themes, "settings", settings.text())
+        words_button.show_words(settings.text())
         self.waiting = WaitingButton(themes)
-        self._scheduled = IconButton(themes, "clock", self.tr("Scheduled prompts"))
-        self._trash = IconButton(themes, "trash", self.tr("Trash"))
-        self._commands = IconButton(themes, "commands", self.tr("Commands"))
-        self._help = IconButton(themes, "help", self.tr("Help"))
-        icons = (self._scheduled, self._trash, self._commands, self._help)
+        icons = (
+            IconButton(themes, "clock", self.tr("Scheduled prompts")),
+            IconButton(themes, "trash", self.tr("Trash")),
+            IconButton(themes, "commands", self.tr("Commands")),
+            IconButton(themes, "help", self.tr("Help")),
+        )
         for icon_button in icons:
             icon_button.setProperty("square", "narrow")
-        row = hbox(self._settings, *icons, spacing=0, margins=0, grow=self._settings)
+        self.tab_stops: tuple[ToolButton, ...] = (self.waiting, words_button, *icons)
+        row = hbox(words_button, *icons, spacing=0, margins=0, grow=words_button)
         vbox(self.waiting, row, parent=self, spacing=0, margins=0)
-        for button, action in zip(
-            self.tab_stops, (waiting, settings, scheduled, trash, commands, helping), strict=True
-        ):
+        actions = (waiting, settings, scheduled, trash, commands, helping)
+        for button, action in zip(self.tab_stops, actions, strict=True):
             show_keys = partial(_show_keys, button, action)
             # Its keys can be changed.
             action.changed.connect(show_keys)
             show_keys()
             button.clicked.connect(action.trigger)
-
-    @property
-    def tab_stops(self) -> tuple[ToolButton, ...]:
-        return (self.waiting, self._settings, self._scheduled, self._trash, self._commands, self._help)
 
 
 _NARROW_MARGIN = 10
