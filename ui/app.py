@@ -420,15 +420,7 @@ class AppController:
     def _on_preferences(self, preferences: Preferences) -> None:
         appearance = preferences.appearance
         self._startup.scheme.choose(appearance.theme, appearance.zoom)
-        reading, enter_sends = reading_style(appearance), preferences.chat.enter_sends
-        save_appearance(
-            self._startup.state_file,
-            appearance.theme,
-            appearance.zoom,
-            reading,
-            enter_sends=enter_sends,
-            language=appearance.language,
-        )
+        save_appearance(self._startup.state_file, preferences, reading_style(appearance))
         for page in (self.window.page, *([] if self._desktop is None else self._desktop.windows.pages)):
-            page.composer.set_enter_sends(enter_sends)
+            page.composer.set_enter_sends(preferences.chat.enter_sends)
             page.session_controls.refresh_modes()

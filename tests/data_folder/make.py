@@ -325,7 +325,8 @@ async def other_files(engine: Storyteller, folder: Path) -> None:
     await ToolDigestStore(folder).exchange("tools", {"look": "digest", "delete": "another"})
     reading = ReadingStyle(font="Serif", size=12, line_width=900, is_compact=True)
     state = WindowStateFile(folder)
-    save_appearance(state, "dark", 120, reading, enter_sends=False)
+    look = Preferences().with_changes("appearance", theme="dark", zoom=120)
+    save_appearance(state, look.with_changes("chat", enter_sends=False), reading)
     state.close()
 
 

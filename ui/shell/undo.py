@@ -166,7 +166,7 @@ class UndoPresenter(QObject):
         if conversation is not self._conversation or self._created_dialog is not None:
             return
         is_plain = not forecast.undo_refusals and all(file.reason is None for file in forecast.files)
-        # Without checkpoints there is nothing to do: the files were put reverse_request by hand.
+        # Without checkpoints there is nothing to do: the files were put back by hand.
         has_nothing = not forecast.checkpoint_ids
         if asks or conversation.working or not is_plain or has_nothing:
             self._open(request, forecast)

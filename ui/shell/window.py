@@ -21,6 +21,7 @@ from ui.style.theme import ReadingStyle, ThemeChoice, ThemeSource
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from desktop_agent.types.preferences import Preferences
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.library import ConversationLibrary
     from ui.bridge.model_servers import ModelServers
@@ -84,26 +85,19 @@ class WindowStateFile:
         settings.sync()
 
 
-def save_appearance(
-    file: WindowStateFile,
-    choice: ThemeChoice,
-    zoom: int,
-    reading: ReadingStyle,
-    *,
-    enter_sends: bool,
-    language: str = "system",
-) -> None:
-    """Save the appearance for the next start; `zoom` in percent."""
+def save_appearance(file: WindowStateFile, preferences: "Preferences", reading: ReadingStyle) -> None:
+    """Save for the next start what it shows before the preferences are read."""
+    appearance = preferences.appearance
     file.save(
         {
-            "look/theme": choice,
-            "look/zoom": zoom,
+            "look/theme": appearance.theme,
+            "look/zoom": appearance.zoom,
             "look/font": reading.font,
             "look/size": reading.size,
             "look/line_width": reading.line_width,
             "look/compact": reading.is_compact,
-            "look/language": language,
-            "write/enter_sends": enter_sends,
+            "look/language": appearance.language,
+            "write/enter_sends": preferences.chat.enter_sends,
         }
     )
 

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from desktop_agent.types.preferences import Preferences
 from tests.frame.patience import PATIENCE
 from ui.shell import window
 from ui.shell.window import WindowStateFile, load_appearance, load_enter_sends, save_appearance
@@ -17,6 +18,10 @@ def file(tmp_path):
     return tmp_path / "window.ini"
 
 
+def look(theme, zoom):
+    return Preferences().with_changes("appearance", theme=theme, zoom=zoom)
+
+
 def settings(file):
     return WindowStateFile(file.parent)
 
@@ -28,8 +33,8 @@ def test_nothing_was_kept_yet(file):
 def test_it_comes_back_in_another_process(file):
     reading = ReadingStyle(font="Noto Serif", size=12.5, line_width=1 << 16, is_compact=True)
     written = settings(file)
-    save_appearance(written, "light", 90, ReadingStyle(), enter_sends=True)
-    save_appearance(written, "dark", 130, reading, enter_sends=False)
+    save_appearance(written, look("light", 90), ReadingStyle())
+    save_appearance(written, look("dark", 130).with_changes("chat", enter_sends=False), reading)
     written.close()
     assert not load_enter_sends(settings(file))
     assert load_appearance(settings(file)) == ("dark", 130, reading)
@@ -54,7 +59,7 @@ def test_nobody_waits_for_a_slow_disk(file, monkeypatch):
     disk = threading.Event()
     monkeypatch.setattr(window.os, "access", lambda *_: disk.wait(PATIENCE))
     written = settings(file)
-    save_appearance(written, "dark", 130, ReadingStyle(), enter_sends=True)
+    save_appearance(written, look("dark", 130), ReadingStyle())
     assert not file.exists()
     # Who reads meanwhile, to add to it, does not add to what was there before.
     assert load_appearance(written)[:2] == ("dark", 130)
@@ -67,10 +72,10 @@ def test_a_folder_that_was_moved_away_is_not_made_again(tmp_path, qapp):
     folder = tmp_path / "data"
     folder.mkdir()
     file = WindowStateFile(folder)
-    save_appearance(file, "dark", 130, ReadingStyle(), enter_sends=True)
+    save_appearance(file, look("dark", 130), ReadingStyle())
     file.close()
     folder.rename(tmp_path / "elsewhere")
-    save_appearance(file, "light", 100, ReadingStyle(), enter_sends=True)
+    save_appearance(file, look("light", 100), ReadingStyle())
     file.close()
     del file
     qapp.processEvents()
