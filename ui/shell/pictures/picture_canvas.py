@@ -223,7 +223,8 @@ class PictureCanvas(QWidget):
         super().__init__()
         self._themes = themes
         self._levels: list[QImage] = []
-        self._words = ""
+        self.words = ""
+        """The text in place of a picture."""
         self._pan_zoom = PanZoom()
         self._drag_position: QPointF | None = None
         self.setProperty("isGraphic", True)
@@ -245,19 +246,15 @@ class PictureCanvas(QWidget):
     def image(self) -> QImage | None:
         return self._levels[0] if self._levels else None
 
-    @property
-    def words(self) -> str:
-        return self._words
-
     def show_picture(self, decoded: DecodedPicture) -> None:
         """Show all of a picture."""
-        self._levels, self._words = decoded.levels, ""
+        self._levels, self.words = decoded.levels, ""
         self._pan_zoom.show(decoded.size)
         self._update_view()
 
     def show_words(self, words: str) -> None:
         """Show a text in place of a picture."""
-        self._levels, self._words = [], words
+        self._levels, self.words = [], words
         self._update_view()
 
     def fit(self) -> None:
@@ -293,10 +290,10 @@ class PictureCanvas(QWidget):
             # Qt does not report a move to a screen with another pixel ratio.
             self._pan_zoom.set_view(self.size(), self.devicePixelRatioF())
             self._paint_picture(painter)
-        elif self._words:
+        elif self.words:
             painter.setPen(QColor(theme.muted))
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(self.rect().adjusted(32, 32, -32, -32), flags, self._words)
+            painter.drawText(self.rect().adjusted(32, 32, -32, -32), flags, self.words)
         painter.end()
 
     def _paint_picture(self, painter: QPainter) -> None:
