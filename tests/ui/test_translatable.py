@@ -452,8 +452,7 @@ def test_the_palette(qtbot, marked):
 
 def test_the_help(qtbot, marked):
     from ui.bridge.desktop.updates import UpdateChecks, UpdateSource
-    from ui.shell.commands.help_dialog import AboutPage, ShortcutsPage, UpdateSection
-    from ui.shell.commands.licences_page import LicencesPage
+    from ui.shell.commands.help_dialog import AboutPage, LicencesPage, ShortcutsPage, UpdateSection
 
     window = QWidget()
     qtbot.addWidget(window)

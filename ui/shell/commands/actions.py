@@ -274,15 +274,8 @@ class WindowActions(QObject):
         add("conversation/model", "choose-model", text, "Ctrl+M", page.models.picker.open_list, other_words, has)
         text, other_words = self.tr("Choose reasoning"), self.tr("thinking effort")
         reasoning = page.models.reasoning
-        add(
-            "conversation/model",
-            "choose-reasoning",
-            text,
-            REASONING_KEYS,
-            reasoning.open_menu,
-            other_words,
-            lambda: bool(reasoning.choices),
-        )
+        command, applies = reasoning.open_menu, lambda: bool(reasoning.choices)
+        add("conversation/model", "choose-reasoning", text, REASONING_KEYS, command, other_words, applies)
         text = self.tr("Conversation settings")
         other_words = self.tr("temperature system prompt instructions parameters length of the answer")
         command = page.models.edit_parameters

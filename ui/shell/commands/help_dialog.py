@@ -1,12 +1,13 @@
 """The help dialog: the guide, the keyboard shortcuts, the version, and the licences."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QItemSelectionModel, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -25,20 +26,20 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from resources import resource_path
+from ui.bridge.desktop.licences import Component, program_components
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.desktop.updates import UpdateChecks
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.storage import PictureStore
 from ui.shell.commands.action import listed_actions, numbered_actions
-from ui.shell.commands.licences_page import LicencesPage
 from ui.shell.desktop.update_notice import release_sentence
-from ui.style.accessibility import choose_toggled_row
+from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows, PartFocus, ScrollColumn
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
-from ui.style.text import join_sentences, translate_sentence
-from ui.style.text_display import exact_date
+from ui.style.text import join_names, join_sentences, translate_sentence
+from ui.style.text_display import LogicalOrderText, exact_date
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
 from ui.style.widgets import ComboBox
 from ui.transcript.view import TranscriptView
@@ -174,12 +175,8 @@ class ShortcutsPage(QWidget):
         super().__init__()
         self._rows = ResultModel(self)
         self._list = QListView()
-        self._list.setModel(self._rows)
-        self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setAccessibleName(self.tr("Keyboard shortcuts"))
-        self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
-        self._list.setUniformItemSizes(True)
-        self._list.setFrameShape(QFrame.Shape.NoFrame)
+        _show_in(self._list, self._rows, themes)
         self.setFocusProxy(self._list)
         heading = label(self.tr("Keyboard shortcuts"), "heading")
         vbox(heading, self._list, parent=self, spacing=SPACE_M, margins=(SPACE_L, 0, 0, 0), grow=self._list)
@@ -196,6 +193,86 @@ class ShortcutsPage(QWidget):
 
 def _row(text: str, keys: str) -> ResultRow:
     return ResultRow(text=text, detail=keys, spoken=f"{text}, {keys}", is_choosable=True)
+
+
+def _show_in(view: QListView, rows: ResultModel, themes: ThemeSource) -> None:
+    view.setModel(rows)
+    view.setItemDelegate(RowDelegate(themes, view))
+    view.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+    view.setUniformItemSizes(True)
+    view.setFrameShape(QFrame.Shape.NoFrame)
+
+
+_LIST_SHARE, _TEXT_SHARE = 2, 3
+
+
+class LicencesPage(QWidget):
+    """The components in a list, and below it the licence of the chosen one. Read when the page is first shown."""
+
+    def __init__(self, themes: ThemeSource, tasks: BackgroundTasks) -> None:
+        super().__init__()
+        self._tasks = tasks
+        self._components: list[Component] = []
+        self._is_read = False
+        self._rows = ResultModel(self)
+        self._list = ChoiceList()
+        self._list.setAccessibleName(self.tr("Components"))
+        _show_in(self._list, self._rows, themes)
+        self._list.selectionModel().currentChanged.connect(self._show_text)
+        choose_toggled_row(self._list, self._list.setCurrentIndex)
+        self._text = LogicalOrderText()
+        self._text.setReadOnly(True)
+        self._text.setTabChangesFocus(True)
+        self._text.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        # Licences are written from left to right.
+        self._text.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        self._text.setAccessibleName(self.tr("Text of the licence"))
+        self._problem = label(kind="error", wrap=True)
+        self._problem.hide()
+        self.setFocusProxy(self._list)
+        heading = label(self.tr("Licences"), "heading")
+        words = label(self.tr("The components of this program, and their licences."), "muted", wrap=True)
+        parts = (heading, words, self._problem, self._list, self._text)
+        layout = vbox(*parts, parent=self, spacing=SPACE_M, margins=(SPACE_L, 0, 0, 0))
+        layout.setStretchFactor(self._list, _LIST_SHARE)
+        layout.setStretchFactor(self._text, _TEXT_SHARE)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._is_read:
+            self._is_read = True
+            self._tasks.start(self._read())
+
+    async def _read(self) -> None:
+        try:
+            components = await asyncio.to_thread(program_components)
+        except (OSError, ValueError):
+            sentence = Sentence("The list of licences is damaged. Install the program again.")
+            self._problem.setText(translate_sentence(sentence))
+            self._problem.show()
+            announce(self, translate_sentence(sentence))
+            return
+        self._components = components
+        self._rows.show_rows([_component_row(component) for component in components])
+        first = self._rows.index(0, 0)
+        self._list.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+
+    def _show_text(self) -> None:
+        index = self._list.currentIndex()
+        if not index.isValid():
+            return
+        component = self._components[index.row()]
+        # A component may have no text: its name is better than an empty field.
+        self._text.setPlainText(component.text or component.licence or component.name)
+        self._text.setAccessibleName(self.tr("Licence of {0}").format(component.name))
+
+
+def _component_row(component: Component) -> ResultRow:
+    text = f"{component.name} {component.version}".strip()
+    spoken = join_names(part for part in (text, component.licence) if part)
+    return ResultRow(text=text, detail=component.licence, spoken=spoken, tip=spoken, is_choosable=True)
 
 
 HelpPage = Literal["guide", "shortcuts", "about", "licences"]

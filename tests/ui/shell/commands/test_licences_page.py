@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QListView, QPlainTextEdit
 
 from tests.fakes.qt_loop import until
 from ui.bridge.desktop.licences import Component
-from ui.shell.commands import licences_page
+from ui.shell.commands import help_dialog
 from ui.shell.commands.help_dialog import HelpDialog
 from ui.style.list_rows import RowRole
 
@@ -42,7 +42,7 @@ def test_the_keyboard_goes_through_the_list_and_into_the_text(on_screen, monkeyp
         threads.append(threading.current_thread())
         return [Component("one", "1", "MIT", "First words."), Component("two", "2", "", "")]
 
-    monkeypatch.setattr(licences_page, "program_components", components)
+    monkeypatch.setattr(help_dialog, "program_components", components)
 
     async def work(screen):
         screen.action("Licences").trigger()
@@ -69,7 +69,7 @@ def test_a_damaged_list_is_said(on_screen, monkeypatch):
     def components():
         raise ValueError
 
-    monkeypatch.setattr(licences_page, "program_components", components)
+    monkeypatch.setattr(help_dialog, "program_components", components)
 
     async def work(screen):
         screen.action("Licences").trigger()
