@@ -44,6 +44,8 @@ class SettingsPresenter(QObject):
     about_requested = Signal()
     opened = Signal(object)
     """The SettingsDialog."""
+    dialog_created = Signal(object)
+    """The SettingsDialog, before it is shown for the first time."""
 
     def __init__(
         self,
@@ -115,7 +117,6 @@ class SettingsPresenter(QObject):
             AgentSettingsPresenter,
             McpServersPresenter,
             RulesPresenter,
-            ShortcutsPresenter,
             StoragePresenter,
             connect_local_models,
         )
@@ -144,7 +145,6 @@ class SettingsPresenter(QObject):
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
         self._library.found.programs_found.connect(dialog.histories.show_programs)
         dialog.histories.switched.connect(self._library.found.show_program)
-        ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)
         self._presenters = (
             RulesPresenter(dialog, self._settings.rules, self._tasks, self._current_conversation_id),
             AgentSettingsPresenter(dialog, self._settings.tools, self._servers, self._current_conversation_id),
@@ -152,6 +152,7 @@ class SettingsPresenter(QObject):
             StoragePresenter(dialog.storage, self._disk, self._tasks),
             UsagePresenter(dialog.usage, self._settings.usage, self._tasks),
         )
+        self.dialog_created.emit(dialog)
         return dialog
 
     def _apply_reading_style(self, preferences: Preferences) -> None:

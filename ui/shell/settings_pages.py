@@ -1,10 +1,9 @@
-"""Keep pages of the settings dialog up to date: rules, modes and specialists, MCP servers, storage, shortcuts."""
+"""Keep pages of the settings dialog up to date: rules, modes and specialists, MCP servers, storage."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
@@ -16,16 +15,14 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
-from ui.bridge.settings import AvailableTools, Settings
+from ui.bridge.settings import AvailableTools
 from ui.bridge.single_instance import start_program
 from ui.bridge.storage import DiskMonitor
 from ui.settings.mcp_servers.import_panel import ImportPanel
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 from ui.settings.settings_dialog import SettingsDialog
-from ui.settings.shortcuts_form import Shortcut, ShortcutSettings
 from ui.settings.storage_form import StorageSettings
 from ui.shell.attachments import FileSaver
-from ui.shell.commands.action import WindowAction, window_actions
 from ui.shell.usage import UsagePresenter
 from ui.style.text import show_hidden, translate_sentence
 
@@ -259,38 +256,3 @@ def connect_local_models(dialog: SettingsDialog, runner: LocalModelRunner) -> No
 
 PagePresenter = RulesPresenter | AgentSettingsPresenter | McpServersPresenter | StoragePresenter | UsagePresenter
 """What `refresh` brings up to date whenever the settings are opened."""
-
-
-SEND, NEW_LINE = "send", "new-line"
-SEND_KEYS = ("Enter", "Ctrl+Enter")
-"""Where Enter sends, and where it does not."""
-NEW_LINE_KEYS = ("Shift+Enter", "Enter")
-
-
-class ShortcutsPresenter(QObject):
-    """Keeps the page of shortcuts up to date, and stores how messages are sent."""
-
-    def __init__(self, page: ShortcutSettings, window: QWidget, settings: Settings) -> None:
-        super().__init__(page)
-        self._page = page
-        self._window = window
-        self._settings = settings
-        page.choice_changed.connect(self._choose)
-        # The window's actions have their new keys by then: their slot was connected first.
-        settings.changed.connect(self.refresh)
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Show the current keys."""
-        self._page.show_shortcuts([self._shortcut(action) for action in window_actions(self._window)])
-
-    def _shortcut(self, action: WindowAction) -> Shortcut:
-        fixed = self.tr("These keys are fixed.") if action.is_handled_elsewhere else ""
-        choices = {SEND: SEND_KEYS, NEW_LINE: NEW_LINE_KEYS}.get(action.name, ())
-        default = choices[0] if choices else action.keys if fixed else action.default_keys
-        return Shortcut(
-            action.name, action.text(), action.keys, default, action.synonyms, "" if choices else fixed, choices
-        )
-
-    def _choose(self, _name: str, index: int) -> None:
-        self._settings.change(self._settings.preferences.with_changes("chat", enter_sends=index == 0))

@@ -29,6 +29,7 @@ from ui.style.theme import ThemeSource
 from ui.transcript.input.last_answer import LastAnswer
 
 if TYPE_CHECKING:
+    from ui.settings.settings_dialog import SettingsDialog
     from ui.shell.commands.help_dialog import HelpDialog, HelpPage
     from ui.shell.exchange import ExchangePresenter
 
@@ -117,6 +118,7 @@ class WindowActions(QObject):
         footer = window.sidebar.add_footer(open_settings, waiting, scheduled, trash, commands, open_help)
         window.inbox.count_changed.connect(footer.waiting.show_count)
         settings.changed.connect(self._apply_keys)
+        pages.dialog_created.connect(self._show_shortcuts)
         self._apply_keys(settings.preferences)
         deferred = [action for action in window_actions(window) if action.default_keys == window.deferred_shortcut]
         if window.deferred_shortcut and deferred:
@@ -336,6 +338,12 @@ class WindowActions(QObject):
     def _has_messages(self) -> bool:
         conversation = self._window.conversation
         return conversation is not None and not conversation.is_empty
+
+    def _show_shortcuts(self, dialog: "SettingsDialog") -> None:
+        # Late, like the dialog itself.
+        from ui.shell.commands.shortcuts import ShortcutsPresenter
+
+        ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)
 
     def _apply_keys(self, preferences: Preferences) -> None:
         actions = window_actions(self._window)
