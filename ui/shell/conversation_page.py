@@ -35,10 +35,9 @@ from ui.shell.branches import BranchesPresenter, PromptEditing
 from ui.shell.composer_controls import ModelControls, SessionControlsPresenter
 from ui.shell.context_usage import ContextOverflowCheck, UsageMeter
 from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
-from ui.shell.earlier_messages import EarlierMessagesLoader
+from ui.shell.earlier_messages import EarlierMessagesLoader, MessageOpener
 from ui.shell.find_and_caret import TranscriptNavigation
 from ui.shell.layout import PageFrame
-from ui.shell.search import MessageOpener
 from ui.shell.undo import UndoPresenter
 from ui.style.boxes import vbox
 from ui.style.controls import button, label

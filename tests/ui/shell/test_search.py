@@ -13,7 +13,7 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.search import SearchHit, SearchPlace
 from tests.fakes.qt_loop import Bridge, Heard, held, until
 from tests.fakes.scripted_provider import Turn, Wait
-from ui.shell.search import MessageOpener
+from ui.shell.earlier_messages import MessageOpener
 
 LONG = "\n\n".join(f"Paragraph {number} is about nothing." for number in range(40))
 
