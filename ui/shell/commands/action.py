@@ -79,7 +79,7 @@ class WindowAction(QAction):
         self.setShortcut(keys)
 
 
-def apply_keys(actions: Sequence[WindowAction], changed: Mapping[str, str]) -> None:
+def apply_shortcuts(actions: Sequence[WindowAction], changed: Mapping[str, str]) -> None:
     """Give actions the keys that the person chose, by the action's name, and the others their default unless taken."""
     changeable = [action for action in actions if not action.is_handled_elsewhere]
     chosen: dict[str, str] = {}

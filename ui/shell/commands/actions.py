@@ -16,7 +16,7 @@ from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.composer.parameter_buttons import PARAMETERS_KEYS, REASONING_KEYS
 from ui.composer.question_card import QUESTION_KEYS
-from ui.shell.commands.action import WindowAction, apply_keys, window_actions
+from ui.shell.commands.action import WindowAction, apply_shortcuts, window_actions
 from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.commands.menu_bar import MenuBarPresenter
 from ui.shell.settings import SettingsPresenter
@@ -117,9 +117,9 @@ class WindowActions(QObject):
         scheduled = self._add("view/list", "scheduled-prompts", text, None, command, other_words)
         footer = window.sidebar.add_footer(open_settings, waiting, scheduled, trash, commands, open_help)
         window.inbox.count_changed.connect(footer.waiting.show_count)
-        settings.changed.connect(self._apply_keys)
+        settings.changed.connect(self._apply_shortcuts)
         pages.dialog_created.connect(self._show_shortcuts)
-        self._apply_keys(settings.preferences)
+        self._apply_shortcuts(settings.preferences)
         deferred = [action for action in window_actions(window) if action.default_keys == window.deferred_shortcut]
         if window.deferred_shortcut and deferred:
             # After everything is connected to the actions.
@@ -345,9 +345,9 @@ class WindowActions(QObject):
 
         ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)
 
-    def _apply_keys(self, preferences: Preferences) -> None:
+    def _apply_shortcuts(self, preferences: Preferences) -> None:
         actions = window_actions(self._window)
-        apply_keys(actions, preferences.shortcuts.keys)
+        apply_shortcuts(actions, preferences.shortcuts.keys)
         shown = {action.name: action.keys for action in actions}
         if shown != self._shown_keys:
             self._shown_keys = shown

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from tests.fakes.qt_loop import until
 from ui.settings.settings_dialog import SettingsDialog
 from ui.settings.shortcuts_form import KeyField
-from ui.shell.commands.action import WindowAction, apply_keys
+from ui.shell.commands.action import WindowAction, apply_shortcuts
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -74,5 +74,5 @@ def test_two_actions_never_share_keys(qtbot, changed, keys):
         WindowAction(window, "view/any", "first", "First", "Ctrl+N"),
         WindowAction(window, "view/any", "second", "Second", "Ctrl+M"),
     ]
-    apply_keys(actions, changed)
+    apply_shortcuts(actions, changed)
     assert {action.name: action.keys for action in actions} == keys
