@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -14,14 +13,11 @@ from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.permissions import (
     ArgumentsPattern,
-    AuditEntry,
     CommandPattern,
     CommandsPattern,
     HostPattern,
     PathPattern,
     Rule,
-    RuleEffect,
-    RuleScope,
 )
 from desktop_agent.types.tool_calls import (
     CommandPreview,
@@ -49,11 +45,6 @@ _PREVIEW_SECONDS = 10.0
 _MAX_SUBJECT_LENGTH = 200
 """Characters."""
 _FILE_EFFECTS = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
-
-
-def _accept_any(arguments: JsonObject) -> Sentence | None:
-    del arguments
-    return None
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ class PendingApproval:
     workspace: str = ""
     is_in_memory: bool = False
     is_always_asked: bool = False
-    validate: Callable[[JsonObject], Sentence | None] = field(default=_accept_any, compare=False, repr=False)
+    validate: Callable[[JsonObject], Sentence | None] = field(default=lambda _: None, compare=False, repr=False)
 
     @property
     def subject(self) -> str:
@@ -250,21 +241,6 @@ def _undoable(tool: "AnyTool") -> bool | None:
     return False if changes or {Effect.EXECUTE, Effect.NETWORK} & tool.effects else None
 
 
-@dataclass(frozen=True)
-class RuleSummary:
-    """A rule in words. `place` is its folder or conversation; empty for everywhere."""
-
-    rule_id: str
-    effect: RuleEffect
-    words: Sentence
-    scope: RuleScope
-    place: str
-    origin: str
-    created_at: datetime
-    last_used_at: datetime | None
-    expires_at: datetime | None
-
-
 class PermissionRules(QObject):
     """`changed`: read the rules again. `dry_run_finished` answers a dry run, `read` a page of the audit log."""
 
@@ -283,13 +259,13 @@ class PermissionRules(QObject):
         self._log: AuditLog | None = None
         engine.rule_book.on_changed(self.changed.emit)
 
-    def all(self) -> tuple[RuleSummary, ...]:
+    def all(self) -> tuple[Rule, ...]:
         """Return the rules, newest first."""
-        return tuple(self._summary(rule) for rule in reversed(self._engine.rules))
+        return tuple(reversed(self._engine.rules))
 
     def revoke(self, rule_id: str) -> None:
         """Revoke a rule everywhere."""
-        self._tasks.start(self._revoke(rule_id))
+        self._tasks.start(self._engine.revoke_rule(rule_id))
 
     def find_tools(self, conversation_id: str) -> None:
         """Find the tools of a conversation."""
@@ -311,17 +287,10 @@ class PermissionRules(QObject):
 
     def as_json_lines(self) -> str:
         """Return all pages read so far as JSON lines."""
-        return "".join(to_json_lines(self._entries))
-
-    @property
-    def _entries(self) -> tuple[AuditEntry, ...]:
-        return () if self._log is None else self._log.entries
+        return "" if self._log is None else "".join(to_json_lines(self._log.entries))
 
     async def _find_tools(self, conversation_id: str) -> None:
         self.tools_found.emit(await self._engine.permission_inspector.tool_names(conversation_id))
-
-    async def _revoke(self, rule_id: str) -> None:
-        await self._engine.revoke_rule(rule_id)
 
     async def _dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
         try:
@@ -351,22 +320,6 @@ class PermissionRules(QObject):
         await log.load_more()
         if log is self._log:
             self.read.emit(log.entries, log.is_complete)
-
-    def _summary(self, rule: Rule) -> RuleSummary:
-        from desktop_agent.permissions.rule_proposals import describe_rule
-
-        place = rule.workspace or "" if rule.scope is RuleScope.WORKSPACE else ""
-        return RuleSummary(
-            rule.id,
-            rule.effect,
-            describe_rule(rule),
-            rule.scope,
-            place,
-            rule.origin,
-            rule.created_at,
-            rule.last_used_at,
-            rule.expires_at,
-        )
 
 
 _EVERY_TOOL = Sentence("every tool")

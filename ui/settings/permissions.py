@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
-from desktop_agent.types.permissions import AuditEntry, RuleScope
-from ui.bridge.permissions import RuleSummary
+from desktop_agent.types.permissions import AuditEntry, Rule, RuleScope
+from ui.bridge.permissions import rule_sentence
 from ui.settings.card_list import Card, CardList, RemovalQuestion
 from ui.settings.rule_editor import effect_tag
 from ui.style.boxes import hbox, vbox
@@ -35,9 +35,9 @@ from ui.style.widgets import ComboBox, TextWithButtons
 class RuleCard(Card):
     """A standing rule. `revoke` is called when the person revokes it."""
 
-    def __init__(self, rule: RuleSummary, revoke: Callable[[], object]) -> None:
+    def __init__(self, rule: Rule, revoke: Callable[[], object]) -> None:
         super().__init__()
-        words = translate_sentence(rule.words, show_hidden)
+        words = translate_sentence(rule_sentence(rule), show_hidden)
         question = RemovalQuestion(
             self.tr("Revoke this rule? Other rules, or the mode, decide about such calls from then on."),
             (self.tr("Revoke"), self.tr("Revoke the rule: {0}").format(words)),
@@ -55,20 +55,20 @@ class RuleCard(Card):
         margins = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
         vbox(head, scope, self._history, question, parent=self, spacing=SPACE_XS, margins=margins)
 
-    def show_history(self, rule: RuleSummary) -> None:
+    def show_history(self, rule: Rule) -> None:
         """Show when the rule was last used; nothing else of a rule changes."""
         self._history.setText(self._history_text(rule))
 
-    def _scope_text(self, rule: RuleSummary) -> str:
+    def _scope_text(self, rule: Rule) -> str:
         match rule.scope:
             case RuleScope.ALWAYS:
                 return self.tr("Everywhere")
             case RuleScope.WORKSPACE:
-                return self.tr("Only in the folder {0}").format(show_hidden(rule.place))
+                return self.tr("Only in the folder {0}").format(show_hidden(rule.workspace or ""))
             case RuleScope.CONVERSATION:
                 return self.tr("Only in one conversation")
 
-    def _history_text(self, rule: RuleSummary) -> str:
+    def _history_text(self, rule: Rule) -> str:
         origin = self.tr("you") if rule.origin == "you" else show_hidden(rule.origin)
         today = now()
         parts = [self.tr("Made by {0}, {1}").format(origin, exact_date(rule.created_at, today))]
@@ -154,7 +154,7 @@ class RuleSettings(QWidget):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._rules: tuple[RuleSummary, ...] = ()
+        self._rules: tuple[Rule, ...] = ()
         self._none = label(
             self.tr("There are no rules. To make one, choose “Always allow…” when you are asked about a call."),
             "muted",
@@ -174,24 +174,24 @@ class RuleSettings(QWidget):
         parts = (intro, trial, self.dry_run, standing, self._none, self._cards, self._more)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
-    def show_rules(self, rules: Sequence[RuleSummary]) -> None:
+    def show_rules(self, rules: Sequence[Rule]) -> None:
         """Show the standing rules; a question on a card stays."""
         if tuple(rules) == self._rules:
             return
         self._rules = tuple(rules)
-        self._card_of = {rule.rule_id: self._create_card(rule) for rule in self._rules[:MAX_CARDS]}
+        self._card_of = {rule.id: self._create_card(rule) for rule in self._rules[:MAX_CARDS]}
         self._cards.show_cards(self._card_of)
         hidden = len(self._rules) - MAX_CARDS
         self._none.setVisible(not self._rules)
         self._more.setText(self.tr("And {0} older rules").format(hidden))
         self._more.setVisible(hidden > 0)
 
-    def _create_card(self, rule: RuleSummary) -> RuleCard:
-        card = self._card_of.get(rule.rule_id)
+    def _create_card(self, rule: Rule) -> RuleCard:
+        card = self._card_of.get(rule.id)
         if card is not None:
             card.show_history(rule)
             return card
-        return RuleCard(rule, partial(self.revoke_requested.emit, rule.rule_id))
+        return RuleCard(rule, partial(self.revoke_requested.emit, rule.id))
 
 
 _MAX_LINE_LENGTH = 200

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 
 from desktop_agent.permissions.rule_proposals import BUNDLES, describe_rule
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
-from ui.bridge.permissions import RuleSummary
+from desktop_agent.types.permissions import CommandPattern, Mode, Rule, RuleEffect, RuleScope
 from ui.settings import permissions
 from ui.settings.modes_form import ModeCard, ModeSettings
 from ui.settings.permissions import RuleSettings
@@ -21,17 +20,15 @@ MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def rule(id_="1", **changes):
     values = {
-        "rule_id": id_,
+        "id": id_,
         "effect": RuleEffect.ALLOW,
-        "words": Sentence("commands that begin with “{command}”", {"command": "git push"}),
+        "tool": "run_command",
+        "pattern": CommandPattern(words=("git", "push")),
         "scope": RuleScope.WORKSPACE,
-        "place": "/work",
-        "origin": "you",
+        "workspace": "/work",
         "created_at": MADE,
-        "last_used_at": None,
-        "expires_at": None,
     }
-    return RuleSummary(**{**values, **changes})
+    return Rule(**{**values, **changes})
 
 
 class Driver:
@@ -70,16 +67,16 @@ def test_each_rule_says_what_where_who_and_when(driver):
     driver.form.show_rules([rule(), rule("2", effect=RuleEffect.DENY, scope=RuleScope.ALWAYS, last_used_at=used)])
 
     assert {"Allow", "Deny", "Everywhere", "Only in the folder /work"} <= set(driver.words)
-    assert driver.words.count("commands that begin with “git push”") == 2
+    assert sum(text.startswith("commands that begin with “git push”") for text in driver.words) == 2
     assert any("never used" in text for text in driver.words)
     assert any("last used" in text for text in driver.words)
 
 
 @pytest.mark.parametrize("width", [340, 900])
 def test_every_command_of_a_rule_is_shown_and_none_is_cut(driver, width):
-    words = [describe_rule(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=bundle)) for bundle in BUNDLES]
+    words = [describe_rule(rule(pattern=bundle)) for bundle in BUNDLES]
     driver.form.resize(width, 900)
-    driver.form.show_rules([rule(str(index), words=sentence) for index, sentence in enumerate(words)])
+    driver.form.show_rules([rule(str(index), pattern=bundle) for index, bundle in enumerate(BUNDLES)])
 
     assert set(map(str, words)) <= set(driver.words)
     for bundle, rule_words in zip(BUNDLES, words, strict=True):
