@@ -36,7 +36,7 @@ from desktop_agent.storage.compaction import compact
 from desktop_agent.storage.files import delete_with_logs, find_set_aside
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 __all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]
 
@@ -191,10 +191,8 @@ class Backups(QObject):
         self.changed.emit([*await list_backups(self.folder)])
         self.copies_changed.emit([*await list_migration_copies(self._engine.folder)])
 
-    def _start(self, begun: Sentence, work: Work) -> None:
-        self._tasks.start(self._run_cancellable(begun, work))
-
-    async def _run_cancellable(self, begun: Sentence, work: Work) -> None:
+    @in_background
+    async def _start(self, begun: Sentence, work: Work) -> None:
         task = asyncio.ensure_future(self._run_in_turn(begun, work))
         self._running.add(task)
         try:

@@ -9,7 +9,7 @@ from desktop_agent.storage.records import TRASH_RETENTION, ListedConversation, L
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.folders import FolderLevel
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 PAGE = 2000
 """Rows that are read at first, and with each further page."""
@@ -79,18 +79,14 @@ class ConversationListing(QObject):
             self.level_read.emit(replace(level, is_archive=self._is_archive))
             self.listed.emit(self._rows)
 
-    def find_folders(self, conversation_ids: Sequence[str]) -> None:
+    @in_background
+    async def find_folders(self, conversation_ids: Sequence[str]) -> None:
         """Find which folder of this level each of these is in; `folders_found` answers."""
-        self._tasks.start(self._find_folders(conversation_ids))
-
-    async def _find_folders(self, conversation_ids: Sequence[str]) -> None:
         self.folders_found.emit(await self._store.folders.around(self._folder, conversation_ids))
 
-    def find_titles(self, typed: str) -> None:
+    @in_background
+    async def find_titles(self, typed: str) -> None:
         """Look for these words in the titles of all conversations; `titles_found` answers. "" finds the newest."""
-        self._tasks.start(self._find_titles(typed))
-
-    async def _find_titles(self, typed: str) -> None:
         rows, _ = await self._store.list_page(PAGE, None, ListScope(title=typed))
         self.titles_found.emit(typed, rows)
 
@@ -158,13 +154,24 @@ class Trash(QObject):
             self._is_reading_on = True
             self._tasks.start(self._read_on())
 
-    def purge(self, conversation_id: str) -> None:
+    @in_background
+    async def purge(self, conversation_id: str) -> None:
         """Delete a conversation in the trash for good."""
-        self._tasks.start(self._purge(conversation_id))
+        try:
+            await self._store.purge_conversation(conversation_id)
+        finally:
+            await self.refresh()
+        self.purged.emit([conversation_id])
 
-    def empty(self) -> None:
+    @in_background
+    async def empty(self) -> None:
         """Delete everything in the trash for good."""
-        self._tasks.start(self._empty())
+        ids = [record.id for record in await self._store.list_conversations(in_trash=True)]
+        try:
+            await self._store.empty_trash()
+        finally:
+            await self.refresh()
+        self.purged.emit(ids)
 
     async def refresh(self) -> None:
         """Read the trash again. Raises StorageFailed."""
@@ -183,18 +190,3 @@ class Trash(QObject):
     def _show(self, rows: Sequence[ListedConversation], following: ListPlace | None) -> None:
         self._rows, self._next = rows, following
         self.listed.emit([*rows], following is not None)
-
-    async def _purge(self, conversation_id: str) -> None:
-        try:
-            await self._store.purge_conversation(conversation_id)
-        finally:
-            await self.refresh()
-        self.purged.emit([conversation_id])
-
-    async def _empty(self) -> None:
-        ids = [record.id for record in await self._store.list_conversations(in_trash=True)]
-        try:
-            await self._store.empty_trash()
-        finally:
-            await self.refresh()
-        self.purged.emit(ids)

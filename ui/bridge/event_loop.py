@@ -18,12 +18,14 @@ from asyncio import _get_running_loop, _set_running_loop  # pyright: ignore[repo
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context
+from functools import wraps
 from heapq import heapify, heappop, heappush
 from math import ceil
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 from weakref import WeakSet
 
 import qasync  # pyright: ignore[reportMissingTypeStubs] - it ships none; only the loop class is used
@@ -284,10 +286,8 @@ class TerminationSignals(QObject):
         self.end_requested.emit()
 
     def _drain(self) -> None:
-        try:
+        with suppress(BlockingIOError):
             self._read.recv(4096)
-        except BlockingIOError:
-            return
 
 
 _log = logging.getLogger(__name__)
@@ -314,7 +314,7 @@ class BackgroundTasks:
         self._when_idle = callback
         self._notify_when_idle()
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
         """Run a coroutine in the background; not after `close`, when the objects that it needs are closed too."""
         if self._is_closed:
             work.close()
@@ -349,7 +349,7 @@ class BackgroundTasks:
             callback, self._when_idle = self._when_idle, None
             callback()
 
-    async def _report_crash(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _report_crash(self, work: Coroutine[Any, Any, object]) -> None:
         try:
             await work
         except AgentError as error:
@@ -357,6 +357,26 @@ class BackgroundTasks:
         except Exception as error:  # noqa: BLE001 - the window must stay usable; the log has the rest
             _log.exception("a background task failed")
             self._on_error(internal_error(error))
+
+
+class _HasTasks(Protocol):
+    _tasks: BackgroundTasks
+
+
+_Owner = TypeVar("_Owner", bound=_HasTasks)
+_Parameters = ParamSpec("_Parameters")
+
+
+def in_background(
+    method: Callable[Concatenate[_Owner, _Parameters], Coroutine[Any, Any, object]],
+) -> Callable[Concatenate[_Owner, _Parameters], None]:
+    """Let a call of the method return at once: its coroutine is one of the object's background tasks."""
+
+    @wraps(method)
+    def start(owner: _Owner, *args: _Parameters.args, **named: _Parameters.kwargs) -> None:
+        owner._tasks.start(method(owner, *args, **named))  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+
+    return start
 
 
 FRAME_SECONDS = 1 / 60
@@ -369,9 +389,7 @@ class FrameClock(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_timeout)
         self._last = 0.0
 
@@ -431,8 +449,7 @@ class IdleGarbageCollector(QObject):
         self._previous_threshold = gc.get_threshold()
         self._last_count: int | None = None
         self._last_activity = 0.0
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._on_idle)
         activity.connect(self._on_activity)
         set_thresholds()

@@ -24,7 +24,7 @@ from desktop_agent.engine.exchange.found_histories import FoundProgram
 from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import WrongUse
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 from ui.bridge.unstored import UnstoredConversations
 
 _PROGRESS_SECONDS = 0.3
@@ -78,18 +78,16 @@ class Exchange(QObject):
         """Import an archive of ours, or an account's export of ChatGPT or Claude."""
         self._tasks.start(self._do(lambda progress: self._import(path, progress)))
 
-    def find_programs(self) -> None:
+    @in_background
+    async def find_programs(self) -> None:
         """Look for other assistants' conversations on this disk; `programs_found` answers."""
-        self._tasks.start(self._find_programs())
+        programs: tuple[FoundProgram, ...] = await self._exchange.found_programs()
+        self.programs_found.emit(list(programs))
 
     def import_found(self, programs: Sequence[str]) -> None:
         """Import the conversations of these programs; `imported` is emitted for each."""
         for program in programs:
             self._tasks.start(self._do(partial(self._import_found, program)))
-
-    async def _find_programs(self) -> None:
-        programs: tuple[FoundProgram, ...] = await self._exchange.found_programs()
-        self.programs_found.emit(list(programs))
 
     async def _import_found(self, program: str, progress: Progress) -> None:
         self.imported.emit(await self._exchange.import_found(program, on_progress=progress))
@@ -162,7 +160,7 @@ class Exchange(QObject):
         if ids is None:
             titles = {record.id: record.title for record in await self._engine.store.list_conversations()}
             return list(titles), titles
-        conversations, titles = [self._in_memory_or_id(id_) for id_ in ids], dict[str, str]()
+        conversations, titles = [self._unstored.tree(id_) or id_ for id_ in ids], dict[str, str]()
         for conversation in conversations:
             # One that is already deleted is named by its id.
             with suppress(WrongUse):
@@ -173,9 +171,6 @@ class Exchange(QObject):
         if isinstance(conversation, str):
             return (await self._engine.record(conversation)).title
         return conversation.title
-
-    def _in_memory_or_id(self, conversation_id: str) -> ConversationTree | str:
-        return self._unstored.tree(conversation_id) or conversation_id
 
     async def _import(self, path: Path, progress: Progress) -> None:
         self.imported.emit(await self._exchange.import_file(path, progress))

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.conversation_tree import FOUND_PREFIX, ConversationOrigin
 from desktop_agent.types.errors import Sentence, WrongUse
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 if TYPE_CHECKING:
     from desktop_agent.engine.exchange.found_histories import FoundHistories
@@ -89,13 +89,20 @@ class FoundConversations(QObject):
         self._is_searched = True
         self._engine.store.search.found.set_source(FoundHistorySource(self.shown))
 
-    def find(self) -> None:
+    @in_background
+    async def find(self) -> None:
         """Look for programs; `programs_found` answers."""
-        self._tasks.start(self._find())
+        self.programs_found.emit(list(await self._histories.programs()))
 
-    def list(self, program: str) -> None:
+    @in_background
+    async def list(self, program: str) -> None:
         """Read the current list of a program; `listed` answers."""
-        self._tasks.start(self._list(program))
+        conversations = await self._histories.conversations(program)
+        rows = [
+            FoundRow(self.id_of(program, conversation.id), conversation.title, conversation.updated_at)
+            for conversation in conversations
+        ]
+        self.listed.emit(program, rows)
 
     def id_of(self, program: str, conversation_id: str) -> str:
         """Return the id by which the screens know a conversation of a program."""
@@ -141,17 +148,6 @@ class FoundConversations(QObject):
         if found_id not in self._origins:
             raise WrongUse("This conversation of another program is not known any more.", "Open its list again.")
         return self._origins[found_id]
-
-    async def _find(self) -> None:
-        self.programs_found.emit(list(await self._histories.programs()))
-
-    async def _list(self, program: str) -> None:
-        conversations = await self._histories.conversations(program)
-        rows = [
-            FoundRow(self.id_of(program, conversation.id), conversation.title, conversation.updated_at)
-            for conversation in conversations
-        ]
-        self.listed.emit(program, rows)
 
     async def _continue(self, found_id: str) -> None:
         try:

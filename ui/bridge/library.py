@@ -26,7 +26,7 @@ from ui.bridge.activity import ConversationActivity
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.conversation_listing import ConversationListing, Trash
 from ui.bridge.drafts import DraftStore
-from ui.bridge.event_loop import BackgroundTasks, FrameClock
+from ui.bridge.event_loop import BackgroundTasks, FrameClock, in_background
 from ui.bridge.found_histories import FoundConversations, is_found_id
 from ui.bridge.mcp.requests import McpRequests
 from ui.bridge.search import SearchAsYouType
@@ -192,9 +192,12 @@ class ConversationLibrary(QObject):
         self._tasks.start(self.unstored.discard(conversation_id))
         self.replace_shown(conversation_id)
 
-    def store_unstored(self, conversation_id: str) -> None:
+    @in_background
+    async def store_unstored(self, conversation_id: str) -> None:
         """Store it as an ordinary conversation after all."""
-        self._tasks.start(self._store_unstored(conversation_id))
+        stored = await self.unstored.store(conversation_id)
+        self._show(stored) if self._shows(conversation_id) else self._engine.release_session(stored)
+        await self._refresh()
 
     def replace_shown(self, conversation_id: str) -> None:
         """If this conversation is shown, show an empty one instead; a chosen one that still loads is shown later."""
@@ -400,11 +403,6 @@ class ConversationLibrary(QObject):
             await session.write_all()
             self.leave(session)
         self.side_views.notify_record_changed(conversation_id)
-        await self._refresh()
-
-    async def _store_unstored(self, conversation_id: str) -> None:
-        stored = await self.unstored.store(conversation_id)
-        self._show(stored) if self._shows(conversation_id) else self._engine.release_session(stored)
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:

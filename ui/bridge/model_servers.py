@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.connections import FoundServer, lacks_listing, with_complete_address
+from desktop_agent.engine.connections import lacks_listing, with_complete_address
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, join_remedy
 from desktop_agent.types.preferences import ProviderPreferences
 from desktop_agent.types.providers import LOCAL_ENDPOINT, Capabilities, Dialect, Endpoint, ImageLimits, ModelInfo
 from ui.bridge.desktop.local_models import LocalModelRunner
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 
 class SavedServers:
@@ -209,30 +209,57 @@ class ModelServers(QObject):
         """List the models of all servers in use."""
         self._tasks.start(self._refresh_models(again=again))
 
-    def find_local(self) -> None:
+    @in_background
+    async def find_local(self) -> None:
         """Find local servers."""
-        self._tasks.start(self._find_local())
+        self.local_servers_changed.emit(list(await self._connections.discover_local()))
 
-    def connect_endpoint(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool = False) -> None:
+    @in_background
+    async def connect_endpoint(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool = False) -> None:
         """Test the server with this key; if it answers, save both and use its first model."""
-        self._tasks.start(self._connect(endpoint, key, session_only=session_only))
+        model = await self._save(endpoint, key, session_only=session_only, is_chosen=True)
+        if model is not None:
+            self.connected.emit(endpoint.id, model)
 
     def replace_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
         """Test a server in use with another key; if it answers, save that. The default model stays."""
         endpoint = self._connections.endpoint(endpoint_id)
-        self._tasks.start(self._replace_key(endpoint, key, session_only=session_only))
+        self._tasks.start(self._save(endpoint, key, session_only=session_only, is_chosen=False))
 
-    def remove_key(self, endpoint_id: str) -> None:
+    @in_background
+    async def remove_key(self, endpoint_id: str) -> None:
         """Delete a key from the keyring."""
-        self._tasks.start(self._remove_key(endpoint_id))
+        try:
+            await self.saved.drop_key(endpoint_id)
+        except AgentError as error:
+            self.state_changed.emit(endpoint_id, "error", error.whole)
+        else:
+            self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
 
-    def remove(self, endpoint_id: str) -> None:
+    @in_background
+    async def remove(self, endpoint_id: str) -> None:
         """Remove a server and its key."""
-        self._tasks.start(self._remove(endpoint_id))
+        old = self.saved.find(endpoint_id)
+        await self.saved.remove(endpoint_id)
+        self.endpoints_changed.emit()
+        # Without a keyring there is no key to delete. A locked one raises, after the server is removed.
+        if old is None or old.may_have_key or self._engine.secrets.remembered_secret(endpoint_id) is not None:
+            with suppress(KeyringMissing):
+                await self._connections.remove_key(endpoint_id)
+        await self._refresh_models(again=False)
 
-    def edit(self, changed: Endpoint) -> None:
+    @in_background
+    async def edit(self, changed: Endpoint) -> None:
         """Change title, address, dialect or mirrors; a key for other addresses is dropped first."""
-        self._tasks.start(self._edit(changed))
+        try:
+            is_elsewhere = await self.saved.edit(changed)
+        except AgentError as error:
+            self.state_changed.emit(changed.id, "error", error.whole)
+            return
+        self.endpoints_changed.emit()
+        if not is_elsewhere:
+            await self._test(changed.id)
+        await self._refresh_models(again=False)
 
     def test(self, endpoint_id: str) -> None:
         """Ask a server in use for its models, with its key."""
@@ -262,10 +289,6 @@ class ModelServers(QObject):
         if not self._refreshing:
             self.refresh_models()
 
-    async def _find_local(self) -> None:
-        servers: tuple[FoundServer, ...] = await self._connections.discover_local()
-        self.local_servers_changed.emit(list(servers))
-
     async def _test(self, endpoint_id: str) -> None:
         self.state_changed.emit(endpoint_id, "busy", Sentence("Asking the server for its models…"))
         try:
@@ -294,14 +317,6 @@ class ModelServers(QObject):
         words = Sentence("It answers at {address}. That is its address from now on.", {"address": corrected.base_url})
         self.state_changed.emit(endpoint_id, "ok", words)
         return True
-
-    async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:
-        model = await self._save(endpoint, key, session_only=session_only, is_chosen=True)
-        if model is not None:
-            self.connected.emit(endpoint.id, model)
-
-    async def _replace_key(self, endpoint: Endpoint, key: SecretStr, *, session_only: bool) -> None:
-        await self._save(endpoint, key, session_only=session_only, is_chosen=False)
 
     async def _save(
         self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool
@@ -348,35 +363,6 @@ class ModelServers(QObject):
         self.endpoints_changed.emit()
         self._tasks.start(self._refresh_models(again=False))
         return model
-
-    async def _edit(self, changed: Endpoint) -> None:
-        try:
-            is_elsewhere = await self.saved.edit(changed)
-        except AgentError as error:
-            self.state_changed.emit(changed.id, "error", error.whole)
-            return
-        self.endpoints_changed.emit()
-        if not is_elsewhere:
-            await self._test(changed.id)
-        await self._refresh_models(again=False)
-
-    async def _remove_key(self, endpoint_id: str) -> None:
-        try:
-            await self.saved.drop_key(endpoint_id)
-        except AgentError as error:
-            self.state_changed.emit(endpoint_id, "error", error.whole)
-        else:
-            self.state_changed.emit(endpoint_id, "ok", Sentence("The key is removed."))
-
-    async def _remove(self, endpoint_id: str) -> None:
-        old = self.saved.find(endpoint_id)
-        await self.saved.remove(endpoint_id)
-        self.endpoints_changed.emit()
-        # Without a keyring there is no key to delete. A locked one raises, after the server is removed.
-        if old is None or old.may_have_key or self._engine.secrets.remembered_secret(endpoint_id) is not None:
-            with suppress(KeyringMissing):
-                await self._connections.remove_key(endpoint_id)
-        await self._refresh_models(again=False)
 
 
 def _no_models(endpoint: Endpoint) -> Sentence:

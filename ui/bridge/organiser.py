@@ -11,7 +11,7 @@ from desktop_agent.engine.exchange.conversation_copies import duplicate_conversa
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.folders import Folder, Placement, PlacementChanges
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 from ui.bridge.library import ConversationLibrary
 
 
@@ -59,9 +59,19 @@ class Organiser(QObject):
         done = _Done(Sentence("Changed the tags of “{title}”."), Sentence("Tagged conversations: {count}."))
         self._tasks.start(self._change(ids, done, add_tags=added, remove_tags=removed))
 
-    def trash(self, ids: Sequence[str]) -> None:
+    @in_background
+    async def trash(self, ids: Sequence[str]) -> None:
         """Put conversations into the trash; running ones are stopped."""
-        self._tasks.start(self._trash(ids))
+        deleted, error = await _do_with_each(ids, self._library.put_into_trash)
+        for conversation_id in deleted:
+            self._library.replace_shown(conversation_id)
+        self._library.refresh()
+        self._library.trash.list()
+        if deleted:
+            sentence = _counted(Sentence("Conversations put into the trash: {count}."), len(deleted))
+            self.done.emit(sentence, lambda: self._restore(deleted))
+        if error is not None:
+            raise error
 
     def duplicate(self, conversation_id: str, title: Callable[[str], str]) -> None:
         """Make a copy with all branches, and show it. `title` turns the original's title into that of the copy."""
@@ -71,36 +81,57 @@ class Organiser(QObject):
         """Merge conversations into a new one, and show it; they stay. `heading` turns each title into a heading."""
         self._show_created(lambda: merge_conversations(self._engine, ids, heading))
 
-    def create_folder(self, new: Folder, ids: Sequence[str] = ()) -> None:
+    @in_background
+    async def create_folder(self, new: Folder, ids: Sequence[str] = ()) -> None:
         """Create a folder like this one, but with a new id, and move conversations into it."""
-        self._tasks.start(self._create_folder(new, ids))
+        work = self._store.folders.create(new.name, new.colour, new.parent, new.instructions)
+        folder = await self._unless_refused(new, work)
+        if ids:
+            await self._change(ids, _moved(), folder=folder.id)
+        else:
+            self._library.refresh()
 
-    def change_folder(self, new: Folder) -> None:
+    @in_background
+    async def change_folder(self, new: Folder) -> None:
         """Give a folder this name, this colour and these instructions."""
-        self._tasks.start(self._change_folder(new))
+        previous = await self._unless_refused(new, self._store.folders.change(new))
+        self._library.refresh()
+        if previous != replace(new, parent=previous.parent):
+            sentence = Sentence("Changed the folder “{name}”.", {"name": new.name})
+            self.done.emit(sentence, lambda: self.change_folder(previous))
 
-    def move_folder(self, folder: str, parent: str | None) -> None:
+    @in_background
+    async def move_folder(self, folder: str, parent: str | None) -> None:
         """Move a folder into another one, or to the top."""
-        self._tasks.start(self._move_folder(folder, parent))
+        previous: Folder = await self._store.folders.move(folder, parent)
+        self._library.refresh()
+        if previous.parent != parent:
+            sentence = Sentence("Moved the folder “{name}”.", {"name": previous.name})
+            self.done.emit(sentence, lambda: self.move_folder(folder, previous.parent))
 
-    def delete_folder(self, folder: str) -> None:
+    @in_background
+    async def delete_folder(self, folder: str) -> None:
         """Delete a folder; what is in it moves up."""
-        self._tasks.start(self._refreshed(self._store.folders.delete(folder)))
+        await self._store.folders.delete(folder)
+        self._library.refresh()
 
-    def read_folders(self, moved: Folder | Sequence[str]) -> None:
+    @in_background
+    async def read_folders(self, moved: Folder | Sequence[str]) -> None:
         """Read every folder, to move one or conversations; `folders_read` answers."""
-        self._tasks.start(self._read_folders(moved))
+        self.folders_read.emit(list(await self._store.folders.all()), moved)
 
-    def read_tags(self, ids: Sequence[str]) -> None:
+    @in_background
+    async def read_tags(self, ids: Sequence[str]) -> None:
         """Read every tag and those of some conversations; `tags_read` answers."""
-        self._tasks.start(self._read_tags(ids))
+        tags = await self._store.placements.tags()
+        self.tags_read.emit(list(tags), list(await self._store.placements.of(ids)))
 
     async def _change(self, ids: Sequence[str], done: "_Done", **changes: Unpack[PlacementChanges]) -> None:
         previous = await self._store.placements.change(ids, **changes)
         self._library.refresh()
         if previous:
             sentence = await self._done_sentence(done, previous)
-            self.done.emit(sentence, lambda: self._tasks.start(self._put_back(previous)))
+            self.done.emit(sentence, lambda: self._put_back(previous))
 
     async def _done_sentence(self, done: "_Done", placements: Sequence[Placement]) -> Sentence:
         title = (await self._store.record(placements[0].conversation_id)).title if len(placements) == 1 else ""
@@ -108,25 +139,12 @@ class Organiser(QObject):
             return _counted(done.with_several, len(placements))
         return Sentence(done.with_one.template, {"title": title})
 
+    @in_background
     async def _put_back(self, placements: Sequence[Placement]) -> None:
-        await self._refreshed(self._store.placements.put_back(placements))
-
-    async def _refreshed(self, work: Awaitable[object]) -> None:
-        await work
+        await self._store.placements.put_back(placements)
         self._library.refresh()
 
-    async def _trash(self, ids: Sequence[str]) -> None:
-        deleted, error = await _do_with_each(ids, self._library.put_into_trash)
-        for conversation_id in deleted:
-            self._library.replace_shown(conversation_id)
-        self._library.refresh()
-        self._library.trash.list()
-        if deleted:
-            sentence = _counted(Sentence("Conversations put into the trash: {count}."), len(deleted))
-            self.done.emit(sentence, lambda: self._tasks.start(self._restore(deleted)))
-        if error is not None:
-            raise error
-
+    @in_background
     async def _restore(self, ids: Sequence[str]) -> None:
         _, error = await _do_with_each(ids, self._store.restore_conversation)
         self._library.waiting.find_interrupted()
@@ -148,21 +166,6 @@ class Organiser(QObject):
 
         self._tasks.start(work())
 
-    async def _create_folder(self, new: Folder, ids: Sequence[str]) -> None:
-        work = self._store.folders.create(new.name, new.colour, new.parent, new.instructions)
-        folder = await self._unless_refused(new, work)
-        if ids:
-            await self._change(ids, _moved(), folder=folder.id)
-        else:
-            self._library.refresh()
-
-    async def _change_folder(self, new: Folder) -> None:
-        previous = await self._unless_refused(new, self._store.folders.change(new))
-        self._library.refresh()
-        if previous != replace(new, parent=previous.parent):
-            sentence = Sentence("Changed the folder “{name}”.", {"name": new.name})
-            self.done.emit(sentence, lambda: self.change_folder(previous))
-
     async def _unless_refused(self, new: Folder, work: Awaitable[Folder]) -> Folder:
         """Emit `folder_refused` if the work fails, so that typed text is not lost."""
         try:
@@ -170,20 +173,6 @@ class Organiser(QObject):
         except AgentError:
             self.folder_refused.emit(new)
             raise
-
-    async def _move_folder(self, folder: str, parent: str | None) -> None:
-        previous: Folder = await self._store.folders.move(folder, parent)
-        self._library.refresh()
-        if previous.parent != parent:
-            sentence = Sentence("Moved the folder “{name}”.", {"name": previous.name})
-            self.done.emit(sentence, lambda: self.move_folder(folder, previous.parent))
-
-    async def _read_folders(self, moved: Folder | Sequence[str]) -> None:
-        self.folders_read.emit(list(await self._store.folders.all()), moved)
-
-    async def _read_tags(self, ids: Sequence[str]) -> None:
-        tags = await self._store.placements.tags()
-        self.tags_read.emit(list(tags), list(await self._store.placements.of(ids)))
 
     def _on_opened(self, conversation: OpenConversation) -> None:
         """Put a new conversation into the folder that is shown."""

@@ -30,7 +30,7 @@ from desktop_agent.types.tool_calls import (
     TextPreview,
     ToolClass,
 )
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -267,32 +267,14 @@ class PermissionRules(QObject):
         """Revoke a rule everywhere."""
         self._tasks.start(self._engine.revoke_rule(rule_id))
 
-    def find_tools(self, conversation_id: str) -> None:
+    @in_background
+    async def find_tools(self, conversation_id: str) -> None:
         """Find the tools of a conversation."""
-        self._tasks.start(self._find_tools(conversation_id))
-
-    def dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
-        """Find what would become of a call, without making it."""
-        self._tasks.start(self._dry_run(conversation_id, tool, arguments))
-
-    def read_newest(self) -> None:
-        """Read the newest page of the audit log."""
-        self._log = self._engine.permission_inspector.audit_log()
-        self.read_more()
-
-    def read_more(self) -> None:
-        """Read the next page."""
-        if self._log is not None:
-            self._tasks.start(self._read(self._log))
-
-    def as_json_lines(self) -> str:
-        """Return all pages read so far as JSON lines."""
-        return "" if self._log is None else "".join(to_json_lines(self._log.entries))
-
-    async def _find_tools(self, conversation_id: str) -> None:
         self.tools_found.emit(await self._engine.permission_inspector.tool_names(conversation_id))
 
-    async def _dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
+    @in_background
+    async def dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
+        """Find what would become of a call, without making it."""
         try:
             verdict = await self._engine.permission_inspector.verdict_for(conversation_id, tool, arguments)
         except AgentError as error:
@@ -315,6 +297,20 @@ class PermissionRules(QObject):
             case _:
                 sentence = Sentence("You would be asked.")
         self.dry_run_finished.emit(sentence)
+
+    def read_newest(self) -> None:
+        """Read the newest page of the audit log."""
+        self._log = self._engine.permission_inspector.audit_log()
+        self.read_more()
+
+    def read_more(self) -> None:
+        """Read the next page."""
+        if self._log is not None:
+            self._tasks.start(self._read(self._log))
+
+    def as_json_lines(self) -> str:
+        """Return all pages read so far as JSON lines."""
+        return "" if self._log is None else "".join(to_json_lines(self._log.entries))
 
     async def _read(self, log: AuditLog) -> None:
         await log.load_more()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop_agent.types.search import SearchQuery
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 if TYPE_CHECKING:
     from desktop_agent.storage.search.conversation_search import ConversationSearch
@@ -59,11 +59,9 @@ class SearchAsYouType(QObject):
         self._query = None
         self._timer.stop()
 
-    def read_choices(self) -> None:
+    @in_background
+    async def read_choices(self) -> None:
         """Read what a search can be narrowed to; `choices_read` answers."""
-        self._tasks.start(self._read_choices())
-
-    async def _read_choices(self) -> None:
         self.choices_read.emit(await self._search.choices())
 
     def _ask(self) -> None:

@@ -16,7 +16,7 @@ from desktop_agent.types.providers import Price
 from desktop_agent.types.spending import UsageGrouping, UsageReport
 from desktop_agent.types.tool_calls import ToolClass
 from ui.bridge.desktop.updates import UpdateChecks
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 from ui.bridge.permissions import PermissionRules
 
 
@@ -51,11 +51,9 @@ class AvailableTools(QObject):
         self._engine = engine
         self._tasks = tasks
 
-    def find(self, conversation_id: str | None) -> None:
+    @in_background
+    async def find(self, conversation_id: str | None) -> None:
         """Find the tools of a conversation, or of a folder."""
-        self._tasks.start(self._find(conversation_id))
-
-    async def _find(self, conversation_id: str | None) -> None:
         workspace: str | None = None
         if conversation_id is not None:
             workspace = (await self._engine.record(conversation_id)).workspace
@@ -112,29 +110,19 @@ class UsageReports(QObject):
         engine.spending.on_change(self._on_counted)
         engine.on_preferences(lambda _: self.load_budgets())
 
-    def load(self, grouping: UsageGrouping, since: date | None) -> None:
+    @in_background
+    async def load(self, grouping: UsageGrouping, since: date | None) -> None:
         """Find what was used from this day on; `loaded` answers."""
-        self._tasks.start(self._load(grouping, since))
-
-    def load_budgets(self) -> None:
-        """Find how much of the budgets is used; `budgets_changed` answers."""
-        self._tasks.start(self._load_budgets())
-
-    def export(self, report: UsageReport, path: Path) -> None:
-        """Write a report as CSV; `exported` answers."""
-        self._tasks.start(self._export(report, path))
-
-    def _on_counted(self) -> None:
-        self.counted.emit()
-        self.load_budgets()
-
-    async def _load(self, grouping: UsageGrouping, since: date | None) -> None:
         self.loaded.emit(await self._engine.spending.report(grouping, since))
 
-    async def _load_budgets(self) -> None:
+    @in_background
+    async def load_budgets(self) -> None:
+        """Find how much of the budgets is used; `budgets_changed` answers."""
         self.budgets_changed.emit(await self._engine.spending.budgets())
 
-    async def _export(self, report: UsageReport, path: Path) -> None:
+    @in_background
+    async def export(self, report: UsageReport, path: Path) -> None:
+        """Write a report as CSV; `exported` answers."""
         # Imported late, because exports are rare.
         from desktop_agent.engine.exchange.conversation_exchange import export_target
         from desktop_agent.exchange.usage_export import usage_as_csv
@@ -145,6 +133,10 @@ class UsageReports(QObject):
         await save_file(target, usage_as_csv(report).encode("utf-8-sig"))
         values = {"name": path.name, "folder": str(path.parent)}
         self.exported.emit(Sentence("“{name}” was saved in {folder}.", values))
+
+    def _on_counted(self) -> None:
+        self.counted.emit()
+        self.load_budgets()
 
 
 ZOOM_STEP, MIN_ZOOM, MAX_ZOOM = 10, 50, 300
@@ -180,11 +172,9 @@ class Settings(QObject):
         """Return the known prices of the models of all servers in use."""
         return self._engine.prices.models()
 
-    def change_price(self, vendor: str, model: str, changes: Price | None) -> None:
+    @in_background
+    async def change_price(self, vendor: str, model: str, changes: Price | None) -> None:
         """Set or remove the person's own price of a model."""
-        self._tasks.start(self._change_price(vendor, model, changes))
-
-    async def _change_price(self, vendor: str, model: str, changes: Price | None) -> None:
         try:
             await self._engine.prices.change(vendor, model, changes)
         finally:

@@ -19,7 +19,7 @@ from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, decode_base64, read_image_size
 from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sentence, StorageFailed
 from ui.bridge.backups import Backups
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 IDLE_MS = 60_000
 """Milliseconds after the start, and after a check that a run has prevented."""
@@ -63,9 +63,17 @@ class DiskMonitor(QObject):
     def folder(self) -> str:
         return str(self._engine.folder)
 
-    def check(self) -> None:
+    @in_background
+    async def check(self) -> None:
         """Check everything now; `checked` carries the result."""
-        self._tasks.start(self._check())
+        self.checking.emit()
+        try:
+            result = await self._store.integrity_checker.run(full=True)
+        except AgentError as error:
+            self.checked.emit(error.whole, False)
+            raise
+        if result is not None:
+            self.checked.emit(result, True)
 
     async def count(self) -> tuple[StoredCounts, int]:
         """Return how much is stored, and its size in bytes without backups. Raises StorageFailed."""
@@ -79,16 +87,6 @@ class DiskMonitor(QObject):
         """Begin no more checks, and emit nothing more."""
         self._is_closed = True
         self._idle.stop()
-
-    async def _check(self) -> None:
-        self.checking.emit()
-        try:
-            result = await self._store.integrity_checker.run(full=True)
-        except AgentError as error:
-            self.checked.emit(error.whole, False)
-            raise
-        if result is not None:
-            self.checked.emit(result, True)
 
     def _on_notice(self, notice: Sentence) -> None:
         if not self._is_closed:

@@ -21,7 +21,7 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import now
 from desktop_agent.types.tool_calls import Decision
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 from ui.bridge.permissions import Approvals, PendingApproval
 
 if TYPE_CHECKING:
@@ -85,9 +85,23 @@ class WaitingCalls(QObject):
         live = sum(len(session.approvals.open_approvals) for session in self._sessions.values())
         return live + sum(len(runs.waiting_calls) for runs in self._interrupted.values())
 
-    def find_interrupted(self) -> None:
+    @in_background
+    async def find_interrupted(self) -> None:
         """Find the calls of dead processes again: more processes may have ended, or calls been taken over elsewhere."""
-        self._tasks.start(self._find_interrupted())
+        takeovers, interrupted = -1, dict[str, InterruptedRuns]()
+        while takeovers != self._takeovers:
+            # Read again after a takeover: its calls would be listed twice.
+            takeovers = self._takeovers
+            interrupted = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
+        previous = self._interrupted
+        self._interrupted = {id_: runs for id_, runs in interrupted.items() if runs.waits_for_approval}
+        if previous == self._interrupted:
+            return
+        for conversation_id in previous.keys() - self._interrupted.keys():
+            self.interrupted_changed.emit(conversation_id, False)
+        for conversation_id in self._interrupted.keys() - previous.keys():
+            self.interrupted_changed.emit(conversation_id, True)
+        self.changed.emit()
 
     @property
     def live_calls(self) -> dict[str, str]:
@@ -176,19 +190,3 @@ class WaitingCalls(QObject):
                 yield WaitingCall(
                     call.approval_id, runs.conversation_id, runs.title, call.tool, call.subject, (), call.since
                 )
-
-    async def _find_interrupted(self) -> None:
-        takeovers, interrupted = -1, dict[str, InterruptedRuns]()
-        while takeovers != self._takeovers:
-            # Read again after a takeover: its calls would be listed twice.
-            takeovers = self._takeovers
-            interrupted = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
-        previous = self._interrupted
-        self._interrupted = {id_: runs for id_, runs in interrupted.items() if runs.waits_for_approval}
-        if previous == self._interrupted:
-            return
-        for conversation_id in previous.keys() - self._interrupted.keys():
-            self.interrupted_changed.emit(conversation_id, False)
-        for conversation_id in self._interrupted.keys() - previous.keys():
-            self.interrupted_changed.emit(conversation_id, True)
-        self.changed.emit()

@@ -17,7 +17,7 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.mcp.config_import import MAX_SERVERS, ImportedServers, import_servers
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
 from desktop_agent.types.mcp import McpServer, StdioConnection
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 
 MAX_CONFIG_BYTES = 200_000
 
@@ -139,13 +139,21 @@ class McpImports(QObject):
         self._engine = engine
         self._tasks = tasks
 
-    def find_files(self) -> None:
+    @in_background
+    async def find_files(self) -> None:
         """Find the configuration files of other programs."""
-        self._tasks.start(self._find_files())
+        self.files_found.emit(await asyncio.to_thread(find_config_files))
 
-    def read(self, path: Path) -> None:
+    @in_background
+    async def read(self, path: Path) -> None:
         """Read and parse a file."""
-        self._tasks.start(self._read(path))
+        try:
+            text = await asyncio.to_thread(read_config_file, path)
+        except OSError as error:
+            values: dict[str, str | Sentence] = {"name": path.name, "why": error.strerror or type(error).__name__}
+            self.refused.emit(Sentence("“{name}” cannot be read: {why}. Choose another file.", values))
+            return
+        self.file_read.emit(text)
 
     def preview(self, text: str) -> None:
         """Parse a text; `previewed` answers."""
@@ -167,18 +175,6 @@ class McpImports(QObject):
     @property
     def _ids(self) -> frozenset[str]:
         return frozenset(server.id for server in self._engine.preferences.mcp.servers)
-
-    async def _find_files(self) -> None:
-        self.files_found.emit(await asyncio.to_thread(find_config_files))
-
-    async def _read(self, path: Path) -> None:
-        try:
-            text = await asyncio.to_thread(read_config_file, path)
-        except OSError as error:
-            values: dict[str, str | Sentence] = {"name": path.name, "why": error.strerror or type(error).__name__}
-            self.refused.emit(Sentence("“{name}” cannot be read: {why}. Choose another file.", values))
-            return
-        self.file_read.emit(text)
 
     async def _import_servers(self, imported: ImportedServers) -> None:
         ids = tuple(server.id for server in imported.servers)

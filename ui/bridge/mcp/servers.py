@@ -12,7 +12,7 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence, join_remedy
 from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState, SignInPageTexts
 from desktop_agent.types.preferences import Preferences
-from ui.bridge.event_loop import BackgroundTasks, FrameClock
+from ui.bridge.event_loop import BackgroundTasks, FrameClock, in_background
 from ui.bridge.mcp.imports import McpImports
 
 ServerChange = Callable[[McpServer], McpServer]
@@ -134,9 +134,10 @@ class McpServerSettings(QObject):
         if server_id:
             self._emit_log_lines()
 
-    def test(self, server_id: str) -> None:
+    @in_background
+    async def test(self, server_id: str) -> None:
         """Start the server now and ask for its tools."""
-        self._tasks.start(self._test(server_id))
+        self.tested.emit(server_id, await self._engine.mcp.test(server_id, self._workspace))
 
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
         """Save a new or changed server; a secret without a value stays as it is in the keyring.
@@ -150,9 +151,11 @@ class McpServerSettings(QObject):
         """Change a server after all earlier changes are saved."""
         self._tasks.start(self._run(server_id, self._saving.change(server_id, change)))
 
-    def find_secrets(self, server_id: str) -> None:
+    @in_background
+    async def find_secrets(self, server_id: str) -> None:
         """Find which of its secrets have a value; `secrets_found` answers, unless the keyring cannot be read."""
-        self._tasks.start(self._find_secrets(server_id))
+        with suppress(SecretsUnavailable):
+            self.secrets_found.emit(server_id, await self._engine.mcp.stored_secret_names(server_id))
 
     def look_up_sign_in(self, server_id: str) -> None:
         """Find whether a sign-in is stored for it; `state_changed` answers."""
@@ -182,13 +185,6 @@ class McpServerSettings(QObject):
     def _workspace(self) -> Path | None:
         folder = self._current_workspace()
         return Path(folder) if folder else None
-
-    async def _test(self, server_id: str) -> None:
-        self.tested.emit(server_id, await self._engine.mcp.test(server_id, self._workspace))
-
-    async def _find_secrets(self, server_id: str) -> None:
-        with suppress(SecretsUnavailable):
-            self.secrets_found.emit(server_id, await self._engine.mcp.stored_secret_names(server_id))
 
     async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         task = asyncio.current_task()

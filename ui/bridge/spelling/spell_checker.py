@@ -11,7 +11,7 @@ from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
 from desktop_agent.processes.worker_process import WorkerLimits
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.types.preferences import Preferences, SpellingPreferences
-from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.event_loop import BackgroundTasks, in_background
 from ui.bridge.settings import Settings
 from ui.bridge.spelling.dictionaries import Dictionary, dictionary_folders, find_dictionaries, system_dictionary
 from ui.bridge.spelling.spelling_worker import SpellingAnswer
@@ -70,9 +70,12 @@ class SpellChecker(QObject):
         """The dictionary that is used where the person chose none."""
         return system_dictionary(self._languages, self.dictionaries)
 
-    def refresh(self) -> None:
+    @in_background
+    async def refresh(self) -> None:
         """Look for dictionaries; `found` follows."""
-        self._tasks.start(self._refresh())
+        self.dictionaries = await asyncio.to_thread(lambda: find_dictionaries(dictionary_folders(self._folder)))
+        self.found.emit()
+        self._update_used()
 
     def wrong(self, words: Collection[str]) -> set[str]:
         """Return those of the words that are known to be wrong. `changed` follows when others were checked."""
@@ -84,9 +87,10 @@ class SpellChecker(QObject):
             self._tasks.start(self._check(unknown))
         return {word for word in words if self._wrong_by_word.get(word) and not self._is_accepted(word)}
 
-    def suggest(self, word: str) -> None:
+    @in_background
+    async def suggest(self, word: str) -> None:
         """Find what a wrong word could be; `suggested` answers."""
-        self._tasks.start(self._suggest(word))
+        self.suggested.emit(word, (await self._ask(self._used, [], word)).suggestions)
 
     def add(self, word: str) -> None:
         """Count a word as right from now on: it is one of the person's own."""
@@ -138,11 +142,6 @@ class SpellChecker(QObject):
             self._pending.clear()
         self.changed.emit()
 
-    async def _refresh(self) -> None:
-        self.dictionaries = await asyncio.to_thread(lambda: find_dictionaries(dictionary_folders(self._folder)))
-        self.found.emit()
-        self._update_used()
-
     async def _check(self, words: list[str]) -> None:
         used = self._used
         for start in range(0, len(words), _MAX_WORDS):
@@ -156,9 +155,6 @@ class SpellChecker(QObject):
             self._wrong_by_word.update((word, word in wrong) for word in part)
             self._pending.difference_update(part)
             self.changed.emit()
-
-    async def _suggest(self, word: str) -> None:
-        self.suggested.emit(word, (await self._ask(self._used, [], word)).suggestions)
 
     async def _ask(self, used: tuple[Dictionary, ...], words: list[str], misspelt: str = "") -> SpellingAnswer:
         """Ask the worker process; without an answer, no word is wrong."""
