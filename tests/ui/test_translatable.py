@@ -494,7 +494,7 @@ def test_the_approval_dialog(qtbot, marked):
         assert unmarked(dialog._preview._shown.accessible_text) == []
     for wrong in ("{", "[]", '{"δ": NaN}', '{"δ": 1, "δ": 2}'):
         dialog._arguments.edit(wrong)
-        assert dialog._arguments.problem
+        assert dialog._arguments._problem.text()
         assert bare_texts(dialog) == []
 
 

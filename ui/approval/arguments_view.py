@@ -83,10 +83,6 @@ class ArgumentsView(QWidget):
         return None if is_same_json(self.arguments, self._original) else self.arguments
 
     @property
-    def problem(self) -> str:
-        return self._problem.text()
-
-    @property
     def edited_text(self) -> str | None:
         """The text in the editor, or None while it is closed."""
         return self._editor.text if self.is_editing else None

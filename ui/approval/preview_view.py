@@ -277,10 +277,6 @@ class PreviewView(QWidget):
             view.setVisible(view is self._shown)
 
     @property
-    def heading(self) -> str:
-        return self._heading.text()
-
-    @property
     def shrinkables(self) -> tuple[Shrinkable, ...]:
         return (self._picture.shrinkable, self._text.shrinkable)
 

@@ -39,25 +39,22 @@ class ComposerDraft:
     problems: tuple[ImageRefused, ...] = field(default=(), compare=False)
 
 
-class DraftChanges(QObject):
-    """`saved`: a draft was saved. Carries its conversation's id, the text with its attachments, and who saved it."""
-
-    saved = Signal(str, object, object)
-
-
-class DraftStore:
+class DraftStore(QObject):
     """One draft for each conversation; conversations that were never sent share one under no conversation.
 
     A draft that the disk refuses stays in memory and is read from there until the disk takes it. Drafts of
     conversations that are never stored are only in memory; conversations of other programs have none.
     """
 
+    saved = Signal(str, object, object)
+    """A draft was saved: its conversation's id, the text with its attachments, and who saved it."""
+
     def __init__(self, store: Store, pictures: PictureStore) -> None:
+        super().__init__()
         self._store = store
         self._pictures = pictures
         # Nothing may be appended to a draft between reading and writing it.
         self._lock = asyncio.Lock()
-        self.changes = DraftChanges()
         self._unsent_id = ""
         """The conversation without messages that last had the draft under no conversation."""
         self._refused: list[tuple[DraftOwner, ComposerDraft]] = []

@@ -87,11 +87,6 @@ class PdfPages:
         self._y = 0.0
         self._page = 1
 
-    @property
-    def page(self) -> int:
-        """The number of the page that is being filled."""
-        return self._page
-
     def add(self, part: PrintedPart) -> None:
         """Place the part below the earlier ones; what does not fit continues on the next page."""
         document = self._layout(part.html)

@@ -59,10 +59,6 @@ class AttachmentChip(QFrame):
         self._build_layout()
         self._draw_icon()
 
-    @property
-    def detail(self) -> str:
-        return self._detail.text()
-
     def show_detail(self, text: str) -> None:
         """Show the size, or that the attachment is being prepared."""
         self._detail.setText(text)

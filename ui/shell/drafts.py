@@ -127,7 +127,7 @@ class DraftSync(QObject):
         """Drafts that are being saved after their conversation was left."""
         self._saved_after_leaving = asyncio.Event()
         composer.draft_changed.connect(self.save_soon)
-        library.drafts.changes.saved.connect(self._on_saved)
+        library.drafts.saved.connect(self._on_saved)
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the draft of this conversation; the composer's text stays with the previous one.
@@ -239,7 +239,7 @@ class DraftSync(QObject):
         if self._shown is conversation and self.current() == draft:
             self._saved = draft
         if is_shared:
-            self._library.drafts.changes.saved.emit(conversation.id, draft, self)
+            self._library.drafts.saved.emit(conversation.id, draft, self)
 
     def _on_saved(self, conversation_id: str, draft: tuple[str, list[Attachment]], origin: object) -> None:
         """Show what is written in another window, unless something else is written here."""

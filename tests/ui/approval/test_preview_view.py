@@ -65,7 +65,7 @@ def test_a_single_unchanged_line_is_counted_as_one(view):
 def test_a_chained_command_is_shown_part_by_part_with_what_to_look_at(view):
     view.show_preview(command("cd build && rm -rf dist; git push > log.txt"))
 
-    assert view.heading == "What will run: 3 commands"
+    assert view._heading.text() == "What will run: 3 commands"
     assert "rm -rf dist: Deletes" in view._shown.accessible_text
     assert "git push: Uses the network" in view._shown.accessible_text
     assert "> log.txt: Writes files" in view._shown.accessible_text
@@ -145,7 +145,7 @@ def test_a_picture_is_read_and_shown(view, qtbot):
 
     canvas = view._picture._canvas
     qtbot.waitUntil(lambda: not canvas._image.isNull())
-    assert view.heading == "The picture red.png"
+    assert view._heading.text() == "The picture red.png"
     assert canvas._image.size().toTuple() == (40, 20)
     middle = view.grab().toImage().pixelColor(canvas.mapTo(view, canvas.rect().center()))
     assert middle == QColor("#ff0000")
@@ -176,7 +176,7 @@ def test_only_the_last_of_several_pictures_is_shown(view, qtbot):
 def test_a_file_that_goes_is_shown_as_removed(view):
     view.show_preview(DiffPreview("old.txt", "one\ntwo", None))
 
-    assert view.heading == "Deletes old.txt: 2 lines"
+    assert view._heading.text() == "Deletes old.txt: 2 lines"
     assert view._shown.accessible_text == "one\ntwo"
 
 
@@ -194,14 +194,14 @@ def test_a_file_that_goes_is_shown_as_removed(view):
 def test_lines_are_counted_as_a_person_counts_them(view, before, after, heading, text):
     view.show_preview(DiffPreview("a.txt", before, after))
 
-    assert (view.heading, view._shown.accessible_text) == (heading, text)
+    assert (view._heading.text(), view._shown.accessible_text) == (heading, text)
 
 
 def test_the_view_follows_the_kind(view):
     for preview in (command("ls"), TextPreview("words"), NetworkPreview("GET", "u", "h"), DiffPreview("p", None, "a")):
         view.show_preview(preview)
         assert view.isVisible()
-    assert view.heading == "New file: p"
+    assert view._heading.text() == "New file: p"
     view.show_preview(None)
     assert not view.isVisible()
 
@@ -260,9 +260,9 @@ def test_letters_from_the_right_reorder_no_file_and_no_address(view):
     view.show_preview(DiffPreview("/w/א/ב.py", "x\na = א + ב", "x\na = ב + א"))
 
     assert rows_of(field(view)) == ["x", "a=א+ב", "a=ב+א"]
-    heading = next(label for label in view.findChildren(WrappingLabel) if label.text() == view.heading)
+    heading = next(label for label in view.findChildren(WrappingLabel) if label.text() == view._heading.text())
     assert from_left(heading._layout_at(600)[0]).startswith("/w/א/ב.py:")
-    assert view.heading == "/w/א/ב.py: 1 line added, 1 removed"
+    assert view._heading.text() == "/w/א/ב.py: 1 line added, 1 removed"
     view.show_preview(NetworkPreview("GET", "https://a.example/א/ב?ג=1", "a.example", ""))
     assert rows_of(field(view)) == ["https://a.example/א/ב?ג=1"]
 
@@ -310,13 +310,13 @@ LONG = 400_000
 )
 def test_what_is_too_long_is_shown_in_part_and_said_to_be(view, preview, heading):
     view.show_preview(preview)
-    assert view.heading == heading
+    assert view._heading.text() == heading
     assert view._shown.accessible_text.count("\n") < LONG / 10
 
 
 def test_each_of_many_long_lines_counts_by_its_length(view):
     view.show_preview(DiffPreview("a.txt", None, ("x" * 9_999 + "\n") * 5_000))
-    assert view.heading == "New file: a.txt. Not all of it is shown."
+    assert view._heading.text() == "New file: a.txt. Not all of it is shown."
     assert view._shown.accessible_text.endswith(" more lines, not shown")
     assert len(view._shown.accessible_text) < 5_000_000
 

@@ -16,7 +16,7 @@ def test_parts_fill_one_page_after_the_other(qapp, tmp_path):
     with open_pdf(path, "A title") as pages:
         for number in range(60):
             pages.add(PrintedPart(f"<h3>Part {number}</h3>" + "<p>some words</p>" * 5, begins_turn=True))
-        count = pages.page
+        count = pages._page
         assert not path.exists()
     data = path.read_bytes()
     assert data.startswith(b"%PDF-")
@@ -26,7 +26,7 @@ def test_parts_fill_one_page_after_the_other(qapp, tmp_path):
 def test_a_line_higher_than_a_page_does_not_go_on_for_ever(qapp, tmp_path):
     with open_pdf(tmp_path / "a.pdf", "A title") as pages:
         pages.add(PrintedPart('<p style="font-size: 3000pt">x</p>'))
-        assert pages.page > 1
+        assert pages._page > 1
 
 
 def test_what_fails_leaves_no_file(qapp, tmp_path):

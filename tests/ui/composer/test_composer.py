@@ -365,10 +365,10 @@ def test_a_pasted_picture_is_taken_in(driver, run):
         mime.setImageData(QImage(40, 30, QImage.Format.Format_RGB32))
         driver.paste(mime)
         chip = driver.chips["Attached image: Pasted image"]
-        assert chip.detail == "Preparing…"
+        assert chip._detail.text() == "Preparing…"
         assert not driver.part(QToolButton, "Send").isEnabled()
         await driver.ready()
-        assert "about 255 tokens" in chip.detail
+        assert "about 255 tokens" in chip._detail.text()
         driver.type("What is this?")
         driver.key(Qt.Key.Key_Return)
 

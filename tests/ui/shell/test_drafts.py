@@ -47,7 +47,7 @@ def composer(screen):
 
 
 def details(screen):
-    return [chip.detail for chip in composer(screen).attachments.chips]
+    return [chip._detail.text() for chip in composer(screen).attachments.chips]
 
 
 async def show(screen, conversation_id):

@@ -5,16 +5,18 @@ Nothing is downloaded or installed. The address to ask is set when the program i
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pydantic import AwareDatetime, BaseModel
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.network.hosts import FetchFailed
-from desktop_agent.network.release_feed import Release, fetch_release, is_newer, parse_release
+from desktop_agent.network.release_feed import Release, fetch_release, is_newer
 from desktop_agent.storage.files import write_atomically
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
@@ -63,12 +65,11 @@ def update_source() -> UpdateSource:
     return UpdateSource("", Sentence("This build has no address to ask for new versions."))
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(BaseModel):
     """What is remembered from one start to the next."""
 
-    asked: datetime | None = None
-    answered: datetime | None = None
+    asked: AwareDatetime | None = None
+    answered: AwareDatetime | None = None
     release: Release | None = None
     dismissed: str = ""
 
@@ -194,33 +195,19 @@ class UpdateChecks(QObject):
     async def _remember(self, **changes: Any) -> None:
         await self._load()
         async with self._lock:
-            known = {name: getattr(self._state, name) for name in _State.__slots__}
-            self._state = _State(**{**known, **changes})
+            self._state = self._state.model_copy(update=changes)
             await asyncio.to_thread(_write, self._path, self._state)
 
 
 def _read(path: Path) -> _State:
     try:
         with path.open("rb") as file:
-            values: Any = json.loads(file.read(_MAX_BYTES))
-        asked, answered = (
-            None if values[name] is None else datetime.fromtimestamp(values[name], UTC)
-            for name in ("asked", "answered")
-        )
-        return _State(asked, answered, parse_release(json.dumps(values["release"])), str(values["dismissed"]))
-    except (OSError, OverflowError, RecursionError, ValueError, KeyError, TypeError):
+            return _State.model_validate_json(file.read(_MAX_BYTES))
+    except (OSError, ValueError):
         return _State()
 
 
 def _write(path: Path, state: _State) -> None:
     """Write the state. If that fails, the check is repeated after the next start, at worst."""
-    values = {
-        "asked": None if state.asked is None else int(state.asked.timestamp()),
-        "answered": None if state.answered is None else int(state.answered.timestamp()),
-        "release": None if state.release is None else state.release.model_dump(mode="json"),
-        "dismissed": state.dismissed,
-    }
-    try:
-        write_atomically(path, json.dumps(values).encode())
-    except OSError:
-        return
+    with suppress(OSError):
+        write_atomically(path, state.model_dump_json().encode())

@@ -18,32 +18,6 @@ from ui.bridge.mcp.imports import McpImports
 ServerChange = Callable[[McpServer], McpServer]
 
 
-class McpServerSaver:
-    """Saves changes one after the other, each on top of the result of the previous one."""
-
-    def __init__(self, engine: Engine, imports: McpImports) -> None:
-        self._engine = engine
-        self._save_servers = imports.save
-        self._lock = asyncio.Lock()
-
-    async def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
-        """Save a new or changed server. Raises AgentError."""
-        async with self._lock:
-            await self._engine.mcp.save(server, secrets, self._save_servers)
-
-    async def remove(self, server_id: str) -> None:
-        """Remove a server and its secrets. Raises AgentError."""
-        async with self._lock:
-            await self._engine.mcp.remove(server_id, self._save_servers)
-
-    async def change(self, server_id: str, change: ServerChange) -> None:
-        """Change a saved server; nothing happens if it was removed meanwhile. Raises AgentError."""
-        async with self._lock:
-            for server in self._engine.preferences.mcp.servers:
-                if server.id == server_id:
-                    await self._engine.mcp.save(change(server), {}, self._save_servers)
-
-
 class McpNotices(QObject):
     """`noticed` carries each notice once, even if two have the same text.
 
@@ -112,7 +86,8 @@ class McpServerSettings(QObject):
         self._has_new_lines = False
         self._sign_ins: dict[str, asyncio.Task[None]] = {}
         self.imports = McpImports(engine, tasks, self)
-        self._saving = McpServerSaver(engine, self.imports)
+        self._saving = asyncio.Lock()
+        """Each change is saved on top of the result of the previous one."""
         engine.on_preferences(self._on_preferences)
         engine.mcp.on_state(self._on_state)
         engine.mcp.on_log(self._on_line)
@@ -145,11 +120,11 @@ class McpServerSettings(QObject):
         A sign-in is cancelled: the address may be another one, and the card of another title does not know of it.
         """
         self.cancel_sign_in(server.id)
-        self._tasks.start(self._run(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
+        self._tasks.start(self._run(server.id, self._save(server, secrets), lambda: self.saved.emit(server.id)))
 
     def change(self, server_id: str, change: ServerChange) -> None:
-        """Change a server after all earlier changes are saved."""
-        self._tasks.start(self._run(server_id, self._saving.change(server_id, change)))
+        """Change a server after all earlier changes are saved; nothing happens if it was removed meanwhile."""
+        self._tasks.start(self._run(server_id, self._change(server_id, change)))
 
     @in_background
     async def find_secrets(self, server_id: str) -> None:
@@ -164,7 +139,7 @@ class McpServerSettings(QObject):
     def remove(self, server_id: str) -> None:
         """Remove a server and everything in the keyring for it."""
         self.cancel_sign_in(server_id)
-        self._tasks.start(self._run(server_id, self._saving.remove(server_id)))
+        self._tasks.start(self._run(server_id, self._remove(server_id)))
 
     def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         """Sign in by OAuth; `open_page` gets the address to visit."""
@@ -185,6 +160,20 @@ class McpServerSettings(QObject):
     def _workspace(self) -> Path | None:
         folder = self._current_workspace()
         return Path(folder) if folder else None
+
+    async def _save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
+        async with self._saving:
+            await self._engine.mcp.save(server, secrets, self.imports.save)
+
+    async def _change(self, server_id: str, change: ServerChange) -> None:
+        async with self._saving:
+            for server in self.servers:
+                if server.id == server_id:
+                    await self._engine.mcp.save(change(server), {}, self.imports.save)
+
+    async def _remove(self, server_id: str) -> None:
+        async with self._saving:
+            await self._engine.mcp.remove(server_id, self.imports.save)
 
     async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         task = asyncio.current_task()

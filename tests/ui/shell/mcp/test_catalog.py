@@ -89,7 +89,7 @@ def test_a_resource_goes_with_the_message_as_a_block_of_its_own_and_marks_the_co
         await take(screen, "features.md")
         await until(lambda: screen.find(QToolButton, "Send").isEnabled())
         assert chips(screen) == ["Attached resource: features.md"]
-        detail = screen.window.page.composer.attachments.chips[0].detail
+        detail = screen.window.page.composer.attachments.chips[0]._detail.text()
         assert "KB · from Everything" in detail
         assert session(screen).permission_policy.untrusted_content.sources == ()
         await screen.say("What can it do?")
