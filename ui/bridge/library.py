@@ -145,7 +145,9 @@ class ConversationLibrary(QObject):
         self.drafts = DraftStore(engine.store, pictures)
         self.trash = Trash(engine.store, tasks, self)
         self.unstored = UnstoredConversations(engine, self.drafts, self)
-        self.search, self.quick_search = SearchAsYouType.pair(engine.store.search, tasks, self)
+        self.search = SearchAsYouType(engine.store.search, tasks, self)
+        # For the command palette; it lets the other one go first.
+        self.quick_search = SearchAsYouType(engine.store.search, tasks, self, retry_seconds=0.2)
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None

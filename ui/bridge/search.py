@@ -1,7 +1,7 @@
 """The search in all conversations for the screens."""
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -15,9 +15,6 @@ FIRST_SECONDS = 0.025
 """Seconds after which hits in the newer messages are shown, before the older ones are searched."""
 _INDEXING_MS = 700
 """Milliseconds until the query is asked again while the index is not complete."""
-
-
-_RETRY_SECONDS = 0.2
 
 
 class SearchAsYouType(QObject):
@@ -43,11 +40,6 @@ class SearchAsYouType(QObject):
         self._query: SearchQuery | None = None
         self._timer = QTimer(self, singleShot=True, interval=_INDEXING_MS)
         self._timer.timeout.connect(self._ask)
-
-    @classmethod
-    def pair(cls, search: "ConversationSearch", tasks: BackgroundTasks, parent: QObject) -> tuple[Self, Self]:
-        """Return two for one store. The second, for the command palette, lets the first one go first."""
-        return cls(search, tasks, parent), cls(search, tasks, parent, retry_seconds=_RETRY_SECONDS)
 
     def search(self, query: SearchQuery) -> None:
         """Run this query in place of the previous one, whose late results are dropped."""

@@ -46,23 +46,15 @@ class UndoRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class NotUndone:
-    """What was not undone, and why. `path` is a file or a tool."""
-
-    path: str
-    why: Sentence
-
-
-@dataclass(frozen=True, slots=True)
 class UndoResult:
     """The result of an undo. `files` were restored or removed; `messages` are the tools' own reports.
 
-    `checkpoint_ids` revert it.
+    `is_partial`: something was not undone. `checkpoint_ids` revert the undo.
     """
 
     files: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
-    not_undone: tuple[NotUndone, ...] = ()
+    is_partial: bool = False
     checkpoint_ids: tuple[str, ...] = ()
 
 
@@ -135,11 +127,10 @@ class CheckpointUndo:
 
 
 def _undo_result(reports: "tuple[RestoreReport, ...]") -> UndoResult:
-    not_undone = {file.path: NotUndone(file.path, file.why) for report in reports for file in report.skipped}
     return UndoResult(
         files=tuple(dict.fromkeys(path for report in reports for path in report.restored)),
         messages=tuple(report.undone for report in reports if report.is_new_undo),
-        not_undone=tuple(not_undone.values()),
+        is_partial=any(report.skipped for report in reports),
         checkpoint_ids=tuple(report.saved.id for report in reports if report.saved is not None),
     )
 

@@ -51,7 +51,6 @@ class WaitingDetails:
     `has_outside_content`: the conversation has content from outside, whether the person trusts it or not.
     """
 
-    conversation_id: str
     title: str
     call: PendingApproval
     has_outside_content: bool
@@ -118,8 +117,7 @@ class WaitingCalls(QObject):
         if session is None:
             return None
         call = next(call for call in Approvals(session).waiting() if call.approval_id == approval_id)
-        outside, record = session.permission_policy.untrusted_content.has_arrived, session.record
-        return WaitingDetails(record.id, record.title, call, outside)
+        return WaitingDetails(session.record.title, call, session.permission_policy.untrusted_content.has_arrived)
 
     def answer(self, approval_id: str, decision: Decision) -> None:
         """Decide a call; nothing happens if it does not wait any more. Raises as Approvals.answer."""

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.mcp import ElicitationAnswer, McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
+from desktop_agent.types.mcp import McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
@@ -159,16 +159,10 @@ class ElicitationPresenter(QObject):
 
             self._created_dialog = ServerRequestDialog(self._themes, self._over)
             self._over.installEventFilter(self)
-            self._created_dialog.answered.connect(self._answer)
+            self._created_dialog.answered.connect(self._requests.answer)
             self._created_dialog.open_page_requested.connect(self._opener.open_page)
             self._created_dialog.stop_requested.connect(self._stop)
         return self._created_dialog
-
-    def _answer(self, request_id: str, answer: object) -> None:
-        if isinstance(answer, ElicitationAnswer):
-            self._requests.answer(request_id, answer)
-        else:
-            self._requests.approve(request_id, agreed=answer is True)
 
     def _show_open_error(self, sentence: Sentence) -> None:
         if self._created_dialog is not None:

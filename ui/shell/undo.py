@@ -35,7 +35,7 @@ def result_sentence(result: UndoResult, *, is_redo: bool) -> Sentence:
     if is_redo:
         if result.files:
             return Sentence("Redone: {files}.", {"files": _file_names(result.files)})
-        if result.not_undone:
+        if result.is_partial:
             return Sentence("Nothing was redone.")
         return Sentence("Nothing was left to redo: the files are already as they were before it was undone.")
     reports = show_hidden(" ".join(result.messages))
@@ -44,14 +44,14 @@ def result_sentence(result: UndoResult, *, is_redo: bool) -> Sentence:
         return Sentence("Undone: {files}. {words}" if reports else "Undone: {files}.", values)
     if reports:
         return Sentence("Undone. {words}", {"words": reports})
-    if result.not_undone:
+    if result.is_partial:
         return Sentence("Nothing was undone.")
     return Sentence("Nothing was left to undo: the files are already as they were before.")
 
 
 def not_undone_sentence(result: UndoResult, *, is_redo: bool) -> Sentence | None:
     """Return a sentence if not all was undone; the transcript and the dialog say what and why."""
-    if not result.not_undone:
+    if not result.is_partial:
         return None
     return Sentence("Not all of it was redone.") if is_redo else Sentence("Not all of it was undone.")
 
@@ -268,7 +268,7 @@ class UndoPresenter(QObject):
         """Show a banner, unless the transcript shows the result: its note tells the model, and mostly offers a redo."""
         item = _item(self._conversation, request)
         is_following = self._transcript.row_viewport.rows.following
-        level = "notice" if result.not_undone else "remark"
+        level = "notice" if result.is_partial else "remark"
         buttons: list[BannerButton] = []
         is_of_several = isinstance(item, NoticeItem | UserItem)
         can_reverse = is_of_several and bool(result.checkpoint_ids)
@@ -279,7 +279,7 @@ class UndoPresenter(QObject):
         elif can_reverse and not is_following:
             # The note with the redo is the last item, and not visible.
             buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(reverse_request, asks=True)))
-        if result.not_undone:
+        if result.is_partial:
             buttons.append(BannerButton(self.tr("Review…"), lambda: self._request(request, asks=True)))
         # The card of the call shows the result, or the note that is the last item.
         is_in_view = bool(result.files or result.messages) and (isinstance(item, ToolCallItem) or is_following)

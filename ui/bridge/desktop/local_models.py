@@ -7,7 +7,6 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError
-from desktop_agent.types.preferences import LocalModelPreferences
 from desktop_agent.types.providers import LOCAL_ENDPOINT, LocalModel, LocalPhase
 from ui.bridge.event_loop import BackgroundTasks
 
@@ -31,10 +30,6 @@ class LocalModelRunner(QObject):
         self._engine = engine
         self._tasks = tasks
         self._is_listening = False
-
-    @property
-    def preferences(self) -> LocalModelPreferences:
-        return self._engine.preferences.local
 
     def refresh(self) -> None:
         """Look for models and the server, and emit the state."""
@@ -90,8 +85,7 @@ class LocalModelRunner(QObject):
 
     async def _choose(self, model: LocalModel) -> LocalModel:
         """Add the model to the preferences, with a number if another file has its name."""
-        local = self.preferences
-        others = tuple(other for other in local.models if other.path != model.path)
+        others = tuple(other for other in self._engine.preferences.local.models if other.path != model.path)
         id_, number = model.id, 2
         while any(other.id == id_ for other in others):
             id_, number = f"{model.id} ({number})", number + 1

@@ -84,18 +84,19 @@ class McpRequests(QObject):
         """Return whether a request of a call of this conversation waits."""
         return any(request.request.conversation_id == conversation_id for request in self.waiting)
 
-    def answer(self, request_id: str, answer: ElicitationAnswer) -> None:
-        """Answer a form or a page; ignored if it no longer waits."""
-        self._settle(request_id, answer)
-
-    def approve(self, request_id: str, *, agreed: bool) -> None:
-        """Answer a sampling request; ignored if it no longer waits."""
-        self._settle(request_id, agreed)
+    def answer(self, request_id: str, answer: ElicitationAnswer | bool) -> None:  # noqa: FBT001  # a slot
+        """Answer a form or a page, or with a bool a sampling request; ignored if it no longer waits."""
+        request, future = self._waiting.pop(request_id, (None, None))
+        if request is None or future is None:
+            return
+        if not future.done():
+            future.set_result(answer)
+        self._emit_changed(self.ended_in, request)
 
     def refuse(self, request_id: str) -> None:
         """Decline a form or a page, or deny a sampling request; ignored if it no longer waits."""
         request, _ = self._waiting.get(request_id, (None, None))
-        self._settle(request_id, ElicitationAnswer("decline") if isinstance(request, PendingElicitation) else False)
+        self.answer(request_id, ElicitationAnswer("decline") if isinstance(request, PendingElicitation) else False)
 
     def close(self) -> None:
         """Cancel all waiting and future requests."""
@@ -128,14 +129,6 @@ class McpRequests(QObject):
         finally:
             if self._waiting.pop(request.id, None) is not None:
                 self._emit_changed(self.ended_in, request)
-
-    def _settle(self, request_id: str, answer: object) -> None:
-        request, future = self._waiting.pop(request_id, (None, None))
-        if request is None or future is None:
-            return
-        if not future.done():
-            future.set_result(answer)
-        self._emit_changed(self.ended_in, request)
 
     def _emit_changed(self, began_or_ended: SignalInstance, *requests: McpRequest) -> None:
         self.changed.emit()

@@ -21,14 +21,14 @@ def test_questions_wait_in_order_and_each_gets_its_own_answer(in_loop):
         first, second, third = requests.waiting
         assert (first.request, second.answer, third.answer.text) == (FORM, None, "x")
         assert len(changes) == 3
-        requests.approve(second.id, agreed=True)
+        requests.answer(second.id, True)
         requests.answer(first.id, ElicitationAnswer("accept", {"name": "Ada"}))
-        requests.approve(third.id, agreed=False)
+        requests.answer(third.id, False)
         assert requests.waiting == ()
         assert (await form).content == {"name": "Ada"}
         assert await request is True
         assert await answer is False
-        requests.approve(second.id, agreed=False)
+        requests.answer(second.id, False)
         assert len(changes) == 6
         changes.leave()
 

@@ -36,7 +36,7 @@ def write(content="Hello", *, old_content=None):
 
 
 def may_allow(call, *, has_untrusted=False):
-    return may_allow_unseen(WaitingDetails("c", "Title", call, has_untrusted))
+    return may_allow_unseen(WaitingDetails("Title", call, has_untrusted))
 
 
 WITH_NAMES = "Write a file: content: Hello · path: ./a.txt"
