@@ -15,6 +15,7 @@ from desktop_agent.api.command_line import API_KEY_VARIABLE, LaunchOptions
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.processes.program_version import program_version
+from desktop_agent.storage.backups.migration_copies import note_program
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
@@ -260,7 +261,7 @@ class AppController:
         await import_in_thread("desktop_agent.tools.builtin_tools")
         self._scheduled.schedules.start()
         self._engine.store.search.start_indexing()
-        await self._disk.backups.note_program(QCoreApplication.applicationVersion())
+        await note_program(self._engine.store, QCoreApplication.applicationVersion())
         await import_in_thread("desktop_agent.engine.exchange.found_histories")
         from ui.shell.found_conversations import FoundPresenter
         from ui.shell.usage import BudgetBanners

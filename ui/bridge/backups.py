@@ -26,12 +26,7 @@ from desktop_agent.storage.backups.backup import (
     restore_backup,
     write_backup,
 )
-from desktop_agent.storage.backups.migration_copies import (
-    MigrationCopy,
-    list_migration_copies,
-    note_program,
-    open_migration_copy,
-)
+from desktop_agent.storage.backups.migration_copies import MigrationCopy, list_migration_copies, open_migration_copy
 from desktop_agent.storage.compaction import compact
 from desktop_agent.storage.files import delete_with_logs, find_set_aside
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -127,10 +122,6 @@ class Backups(QObject):
         """Cancel the running task and those that wait; nothing half done stays. An automatic backup goes on."""
         for task in self._running:
             task.cancel()
-
-    async def note_program(self, version: str) -> None:
-        """Note which version has the database open, for the names of copies made before an upgrade."""
-        await note_program(self._engine.store, version)
 
     async def write_if_due(self) -> None:
         """Write the automatic backup if it is due, and delete automatic ones beyond the number to keep."""

@@ -47,13 +47,6 @@ class _DemoRequest:
     is_starting: bool = True
     in_memory: bool = False
 
-    async def start(self, engine: Engine) -> "Session":
-        """Raises as Engine.new_demo_session."""
-        try:
-            return await engine.new_demo_session()
-        finally:
-            self.is_starting = False
-
 
 class SideViews:
     """The conversations in windows beside the main one. A session that any window shows stays open."""
@@ -146,8 +139,7 @@ class ConversationLibrary(QObject):
         self.trash = Trash(engine.store, tasks, self)
         self.unstored = UnstoredConversations(engine, self.drafts, self)
         self.search = SearchAsYouType(engine.store.search, tasks, self)
-        # For the command palette; it lets the other one go first.
-        self.quick_search = SearchAsYouType(engine.store.search, tasks, self, retry_seconds=0.2)
+        self.quick_search = SearchAsYouType(engine.store.search, tasks, self, retry_seconds=0.2)  # lets it go first
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None
@@ -216,7 +208,10 @@ class ConversationLibrary(QObject):
         request = self._requested = _DemoRequest()
 
         async def work() -> None:
-            session = await request.start(self._engine)
+            try:
+                session = await self._engine.new_demo_session()
+            finally:
+                request.is_starting = False
             if self._requested is request:
                 self._show(session)
                 if request.in_memory:
@@ -354,7 +349,6 @@ class ConversationLibrary(QObject):
             self.open(first) if first else otherwise()
 
     async def _reopen(self, session: "Session") -> None:
-        """Open the shown conversation again, unless the person chooses another meanwhile."""
         await self._open_stored(session.record.id, lambda: self._session is session)
 
     async def _open_stored(self, conversation_id: str, is_wanted: Callable[[], bool]) -> None:

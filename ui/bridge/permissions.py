@@ -118,18 +118,16 @@ class Approvals:
         names = tuple(source.name for source in content.sources)
         workspace = self._session.record.workspace or ""
         calls = tuple(
-            self._pending(approval, names if suspension_reason in approval.reasons else (), workspace)
+            _pending_approval(
+                approval,
+                names if suspension_reason in approval.reasons else (),
+                workspace,
+                is_in_memory=self._session.is_in_memory,
+            )
             for approval in self._session.approvals.open_approvals
         )
         self._shown = names if any(call.untrusted_sources for call in calls) else ()
         return calls
-
-    def _pending(self, approval: "Approval", untrusted_sources: tuple[str, ...], workspace: str) -> PendingApproval:
-        pending = _pending_approval(approval, untrusted_sources, workspace)
-        if not self._session.is_in_memory:
-            return pending
-        # In memory, no file is saved before a change, and no call is recorded.
-        return replace(pending, undoable=None if pending.undoable is None else False, is_in_memory=True)
 
     def answer(self, approval_id: str, decision: Decision) -> None:
         """Answer a call. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; it then still waits."""
@@ -159,7 +157,9 @@ class Approvals:
         return None
 
 
-def _pending_approval(approval: "Approval", untrusted_sources: tuple[str, ...], workspace: str) -> PendingApproval:
+def _pending_approval(
+    approval: "Approval", untrusted_sources: tuple[str, ...], workspace: str, *, is_in_memory: bool
+) -> PendingApproval:
     from desktop_agent.permissions.gate import validate_edited_arguments
 
     def validate(arguments: JsonObject) -> Sentence | None:
@@ -182,11 +182,13 @@ def _pending_approval(approval: "Approval", untrusted_sources: tuple[str, ...], 
         validate=validate,
         reasons=_reasons(approval),
         untrusted_sources=untrusted_sources,
-        undoable=_undoable(approval.tool),
+        # In memory, no file is saved before a change, and no call is recorded.
+        undoable=_undoable(approval.tool) and not is_in_memory,
         server=server,
         server_description=approval.tool.description if server else "",
         workspace=workspace if approval.tool.effects & _FILE_EFFECTS else "",
         offers=offer_rules(approval.proposals),
+        is_in_memory=is_in_memory,
         is_always_asked=approval.tool.always_asked is not None,
     )
 

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 
 
-_NO_CHECKPOINTS = "This conversation is not stored, so nothing in it can be undone."
-
-
 @dataclass(frozen=True, slots=True)
 class UndoRequest:
     """What to undo or redo: an item of the transcript, or only the checkpoints `ids`."""
@@ -122,7 +119,9 @@ class CheckpointUndo:
     def _checkpoints(self) -> "Checkpoints":
         checkpoints = self._session.checkpoints
         if checkpoints is None:
-            raise WrongUse(_NO_CHECKPOINTS, "Change the files back by hand.")
+            raise WrongUse(
+                "This conversation is not stored, so nothing in it can be undone.", "Change the files back by hand."
+            )
         return checkpoints
 
 

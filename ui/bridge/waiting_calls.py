@@ -174,13 +174,10 @@ class WaitingCalls(QObject):
 
     def _open_rows(self) -> Iterator[WaitingCall]:
         for session in self._sessions.values():
+            id_, title = session.record.id, session.record.title
             for call in Approvals(session).waiting():
-                yield self._row(session, call)
-
-    def _row(self, session: "Session", call: PendingApproval) -> WaitingCall:
-        since = self._since.setdefault(call.approval_id, now())
-        record = session.record
-        return WaitingCall(call.approval_id, record.id, record.title, call.tool, call.subject, call.agent_path, since)
+                since = self._since.setdefault(call.approval_id, now())
+                yield WaitingCall(call.approval_id, id_, title, call.tool, call.subject, call.agent_path, since)
 
     def _interrupted_rows(self) -> Iterator[WaitingCall]:
         for runs in self._interrupted.values():

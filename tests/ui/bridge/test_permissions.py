@@ -36,9 +36,8 @@ async def _run(*_arguments):
 def waiting(tool, arguments, preview=None, reasons=()):
     async def ask():
         verdict = Ask("digest", reasons)
-        return _pending_approval(
-            Approval("a", ToolUse(id="c", name=tool.name, input=arguments), tool, preview, verdict=verdict), (), ""
-        )
+        approval = Approval("a", ToolUse(id="c", name=tool.name, input=arguments), tool, preview, verdict=verdict)
+        return _pending_approval(approval, (), "", is_in_memory=False)
 
     return asyncio.run(ask())
 
