@@ -167,19 +167,15 @@ def picture_notices(
                 "This model cannot see images. Choose another model or remove the pictures before you send.",
             )
         ]
-    limits = limits or _default_limits()
+    # Late: nothing is attached when the window is drawn first.
+    from desktop_agent.types.providers import ImageLimits
+
+    limits = limits or ImageLimits()
     notices = [words for picture in pictures if (words := _conversion_notice(picture, limits))]
     if limits.max_count is not None and len(pictures) > limits.max_count:
         words = translate("Pictures", "This model takes at most {0} pictures: the first of these are left out.")
         notices.append(words.format(limits.max_count))
     return notices + _scaling_notices(pictures, limits)
-
-
-def _default_limits() -> "ImageLimits":
-    # Late: nothing is attached when the window is drawn first.
-    from desktop_agent.types.providers import ImageLimits
-
-    return ImageLimits()
 
 
 def _conversion_notice(picture: PendingPicture, limits: "ImageLimits") -> str:

@@ -22,9 +22,10 @@ POPUP_SIZE = QSize(460, 420)
 
 
 class CompletionPopup(SearchPopup):
-    """`chosen` carries a CompletionItem. A trigger character opens it; Backspace in the empty field closes it."""
+    """`chosen` carries a CompletionItem. A trigger character opens it; Backspace in the empty field closes it.
 
-    settings_requested = Signal()
+    Its link leads to the settings of MCP servers.
+    """
 
     def __init__(self, themes: ThemeSource, parent: QWidget) -> None:
         words = {
@@ -35,7 +36,6 @@ class CompletionPopup(SearchPopup):
         super().__init__(themes, self._search, POPUP_SIZE, parent, **words)
         self._groups: Sequence[ServerCatalog] = ()
         self._completion_kind: CompletionKind = "all"
-        self.link_followed.connect(self.settings_requested)
         self.panel.backspace_pressed.connect(self.hide)
 
     def set_groups(self, groups: Sequence[ServerCatalog]) -> None:

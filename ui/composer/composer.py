@@ -214,7 +214,7 @@ class Composer(QWidget):
     def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a slot
         """Set whether Enter sends."""
         self.editor.enter_sends = enter_sends
-        self._send_or_stop.set_enter_sends(enter_sends=enter_sends)
+        self._send_or_stop.enter_sends = enter_sends
 
     def set_supports_images(self, can_see: bool | None, limits: "ImageLimits | None" = None) -> None:  # noqa: FBT001
         """Set whether the model reads images (None: unknown), and the limits of its server."""

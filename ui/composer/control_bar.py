@@ -161,7 +161,8 @@ class SendStopButton(QWidget):
         self._steer_action = self._menu.addAction(self.tr("Send as soon as possible"), self.send_pressed.emit)
         self._queue_action = self._menu.addAction(self.tr("Send when the agent is done"), self.queue_pressed.emit)
         self._can_send = False
-        self._enter_sends = True
+        self.enter_sends = True
+        """Enter sends at once and Ctrl+Enter queues; else Ctrl+Enter sends."""
         self._queue.clicked.connect(self._open_menu)
         hbox(self._queue, self._stop, self._send, parent=self, spacing=SPACE_XS, margins=0)
         self._send.clicked.connect(self.send_pressed)
@@ -210,10 +211,6 @@ class SendStopButton(QWidget):
             self._send.setToolTip(why)
             self._send.setAccessibleDescription(why)
 
-    def set_enter_sends(self, *, enter_sends: bool) -> None:
-        """Show which shortcut sends at once and which queues."""
-        self._enter_sends = enter_sends
-
     def stop(self) -> None:
         """Request a stop, once; the button shows it at once."""
         if not self.is_working or not self._stop.isEnabled():
@@ -230,8 +227,8 @@ class SendStopButton(QWidget):
         # In the rows of a menu, shortcuts are only displayed.
         from PySide6.QtGui import QKeySequence
 
-        self._steer_action.setShortcut(QKeySequence("Enter" if self._enter_sends else "Ctrl+Enter"))
-        self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if self._enter_sends else ""))
+        self._steer_action.setShortcut(QKeySequence("Enter" if self.enter_sends else "Ctrl+Enter"))
+        self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if self.enter_sends else ""))
         open_menu_at(self._queue, self._menu, -self._menu.sizeHint().height())
 
     def _apply_theme(self) -> None:

@@ -358,7 +358,9 @@ class MessageQueueView(QWidget):
         grew = len(messages) > len(self._messages)
         self._messages = messages
         for removed_id in set(self._rows) - {message.id for message in messages}:
-            self._remove_row(self._rows.pop(removed_id))
+            row = self._rows.pop(removed_id)
+            self._return_draft(row)
+            remove_widget(self._list.column, row)
         for index, message in enumerate(messages):
             row = self._rows.get(message.id) or self._create_row(message.id, message)
             row.show_message(message, is_first=index == 0, is_last=index == len(messages) - 1)
@@ -380,10 +382,6 @@ class MessageQueueView(QWidget):
         row.moved.connect(partial(self._move_message, message_id))
         row.navigated.connect(partial(self._navigate, message_id))
         return row
-
-    def _remove_row(self, row: QueuedMessageRow) -> None:
-        self._return_draft(row)
-        remove_widget(self._list.column, row)
 
     def _return_draft(self, row: QueuedMessageRow) -> None:
         if row.changed_text is not None:

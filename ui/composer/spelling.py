@@ -65,16 +65,12 @@ class SpellingMarks(QObject):
     def show_menu(self, event: QContextMenuEvent) -> None:
         """Open the context menu, at the caret if a key asked for it; with suggestions if the word there is wrong."""
         event.accept()
-        if event.reason() is QContextMenuEvent.Reason.Keyboard:
-            self._show_menu_at_caret()
-        else:
-            position = self._editor.cursorForPosition(event.pos()).position()
-            self._show_menu(position, event.globalPos(), by_key=False)
-
-    def _show_menu_at_caret(self) -> None:
         editor = self._editor
-        point = editor.viewport().mapToGlobal(editor.cursorRect().bottomLeft())
-        self._show_menu(editor.textCursor().position(), point, by_key=True)
+        if event.reason() is QContextMenuEvent.Reason.Keyboard:
+            point = editor.viewport().mapToGlobal(editor.cursorRect().bottomLeft())
+            self._show_menu(editor.textCursor().position(), point, by_key=True)
+        else:
+            self._show_menu(editor.cursorForPosition(event.pos()).position(), event.globalPos(), by_key=False)
 
     def _show_menu(self, position: int, point: QPoint, *, by_key: bool) -> None:
         editor, word = self._editor, self._wrong_word_at(position)

@@ -254,7 +254,7 @@ class McpCatalogControls(QObject):
             self._created_popup.chosen.connect(self._on_chosen)
             self._created_popup.left.connect(self._on_dismissed)
             self._created_popup.refresh_requested.connect(self._refresh_catalog)
-            self._created_popup.settings_requested.connect(self.settings_requested)
+            self._created_popup.link_followed.connect(self.settings_requested)
             self._created_popup.set_groups(self._catalog.groups)
         return self._created_popup
 
