@@ -254,8 +254,5 @@ class _LineNumbers(QWidget):
         super().__init__(view)
         self._view = view
 
-    def sizeHint(self) -> QSize:
-        return QSize(self._view.margin_width(), 0)
-
     def paintEvent(self, event: QPaintEvent) -> None:
         self._view.paint_margin(event)

@@ -1,6 +1,6 @@
 """The preview of a call's effect: a diff or text, a network request or a picture; commands are in `command_preview`."""
 
-from PySide6.QtCore import QBuffer, QObject, QRunnable, QSize, Qt, QThreadPool, Signal, Slot
+from PySide6.QtCore import QBuffer, QObject, QSize, Qt, QThreadPool, Signal, Slot
 from PySide6.QtGui import QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
@@ -168,7 +168,7 @@ class PictureView(QWidget):
         self._show_note(translated(preview.note), self.tr("Reading the picture…"))
         self._load = _ImageLoad(preview)
         self._load.finished.connect(self._on_loaded)
-        QThreadPool.globalInstance().start(_LoadTask(self._load))
+        QThreadPool.globalInstance().start(self._load.run)
         return self.tr("The picture {0}").format(name)
 
     @Slot(object, QImage)
@@ -197,14 +197,8 @@ class _ImageLoad(QObject):
         super().__init__()
         self.preview = preview
 
-
-class _LoadTask(QRunnable):
-    def __init__(self, load: _ImageLoad) -> None:
-        super().__init__()
-        self._load = load
-
     def run(self) -> None:
-        self._load.finished.emit(self._load, _decode_image(self._load.preview.data))
+        self.finished.emit(self, _decode_image(self.preview.data))
 
 
 class _ImageCanvas(QWidget):

@@ -84,7 +84,8 @@ def describe_host(host: str) -> str:
     """
     match = _HOST_PATTERN.fullmatch(host)
     wildcard, name, port = (match[1] or "", match[2], match[3] or "") if match else ("", host, "")
-    plain, letters = _ascii_host(name), decode_punycode(name) if name.isascii() else name
+    plain = name if name.isascii() else _encoded_host(name) or name
+    letters = decode_punycode(name) if name.isascii() else name
     ascii_text = isolate_untrusted(f"{wildcard}{plain}{port}")
     if letters in {"", plain.lower()}:
         return ascii_text
@@ -106,10 +107,10 @@ def decode_punycode(ascii_host: str) -> str:
         return ""
 
 
-def _ascii_host(name: str) -> str:
+def _encoded_host(name: str) -> str:
     url = QUrl()
     url.setHost(name)
-    return name if name.isascii() else url.host(QUrl.ComponentFormattingOption.FullyEncoded) or name
+    return url.host(QUrl.ComponentFormattingOption.FullyEncoded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def parse_address(text: str) -> PageAddress:
     # Qt opens the URL: if Qt parses another host than urlsplit, the URL is not safe.
     url = QUrl(text, QUrl.ParsingMode.StrictMode)
     ascii_host = url.host(QUrl.ComponentFormattingOption.FullyEncoded).lower()
-    is_same_host = url.isValid() and bool(ascii_host) and _is_same_host(host, url)
+    is_same_host = url.isValid() and bool(ascii_host) and _encoded_host(host).lower() == ascii_host
     has_hidden = any(letter.isspace() or not letter.isprintable() or letter == "\\" for letter in text)
     is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(ascii_host))
     is_unusual = any(label.startswith(_ACE) for label in ascii_host.split(".")) or not host.isascii()
@@ -159,13 +160,6 @@ def unusual_letters(host: str) -> list[tuple[str, str]]:
     """Return each non-ASCII letter once, with its Unicode name."""
     letters = dict.fromkeys(letter for letter in host if not letter.isascii())
     return [(show_hidden(letter), unicodedata.name(letter, f"U+{ord(letter):04X}").capitalize()) for letter in letters]
-
-
-def _is_same_host(host: str, url: QUrl) -> bool:
-    expected = QUrl()
-    expected.setHost(host)
-    encoded = QUrl.ComponentFormattingOption.FullyEncoded
-    return bool(host) and expected.host(encoded).lower() == url.host(encoded).lower()
 
 
 MAX_NAME_LENGTH = 80
