@@ -76,7 +76,7 @@ class Folder(Protocol):
         ...
 
 
-class DescriptorFolder:
+class _DescriptorFolder:
     """A folder as an open descriptor."""
 
     def __init__(self, descriptor: int) -> None:
@@ -84,7 +84,6 @@ class DescriptorFolder:
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """Open a folder by its real path: a link on the way fails. Raises OSError."""
         if not hasattr(os, "O_PATH"):
             flags = _NO_FOLLOW_ANY or _NO_FOLLOW
             return cls(os.open(path, os.O_RDONLY | _FOLDER_ONLY | flags | _CLOSE_ON_EXEC))
@@ -95,7 +94,6 @@ class DescriptorFolder:
             os.close(descriptor)
 
     def enter(self, name: str) -> Self:
-        """Open a folder inside."""
         try:
             return type(self)(self.open(name, os.O_RDONLY | _FOLDER_ONLY))
         except NotADirectoryError:
@@ -105,7 +103,6 @@ class DescriptorFolder:
             raise
 
     def make(self, name: str) -> None:
-        """Make a folder inside."""
         os.mkdir(name, dir_fd=self._descriptor)
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
@@ -114,28 +111,22 @@ class DescriptorFolder:
         return os.open(name, flags, mode, dir_fd=self._descriptor)
 
     def stat(self, name: str) -> os.stat_result:
-        """What the name stands for, links not followed."""
         return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """What is inside, in no order."""
         with os.scandir(self._descriptor) as entries:
             yield from entries
 
     def replace(self, source: str, target: str) -> None:
-        """Rename inside the folder, replacing the target at once."""
         os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def move(self, source: str, to: Self, target: str) -> None:
-        """Rename into another open folder, replacing the target at once."""
         os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=to._descriptor)
 
     def remove(self, name: str) -> None:
-        """Delete a file."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Delete an empty folder."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def sync(self) -> None:
@@ -144,11 +135,10 @@ class DescriptorFolder:
             os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Close the descriptor."""
         os.close(self._descriptor)
 
 
-class PathFolder:
+class _PathFolder:
     """A folder as a real path: each step is resolved and compared before it is used, an opened file once more after."""
 
     def __init__(self, path: Path) -> None:
@@ -156,12 +146,10 @@ class PathFolder:
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """Open a folder by its real path: a link on the way fails. Raises OSError."""
         _require_real(path)
         return cls(path)
 
     def enter(self, name: str) -> Self:
-        """Open a folder inside."""
         path = self._checked(name)
         if not path.is_dir():
             code = errno.ENOTDIR if path.exists() else errno.ENOENT
@@ -169,7 +157,6 @@ class PathFolder:
         return type(self)(path)
 
     def make(self, name: str) -> None:
-        """Make a folder inside."""
         self._checked(name).mkdir()
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
@@ -185,28 +172,22 @@ class PathFolder:
         return descriptor
 
     def stat(self, name: str) -> os.stat_result:
-        """What the name stands for, links not followed."""
         return (self._path / name).lstat()
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """What is inside, in no order."""
         with os.scandir(self._path) as entries:
             yield from entries
 
     def replace(self, source: str, target: str) -> None:
-        """Rename inside the folder, replacing the target at once."""
         self._checked(source).replace(self._checked(target))
 
     def move(self, source: str, to: Self, target: str) -> None:
-        """Rename into another open folder, replacing the target at once."""
         self._checked(source).replace(to._checked(target))
 
     def remove(self, name: str) -> None:
-        """Delete a file."""
         (self._path / name).unlink()
 
     def remove_folder(self, name: str) -> None:
-        """Delete an empty folder."""
         self._checked(name).rmdir()
 
     def sync(self) -> None:
@@ -238,7 +219,7 @@ def _link_error(name: str) -> OSError:
 
 def open_folder(path: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> Folder:
     """Open a folder by its real path, in the way this platform can. Raises OSError."""
-    return DescriptorFolder.at(path) if by_descriptor else PathFolder.at(path)
+    return _DescriptorFolder.at(path) if by_descriptor else _PathFolder.at(path)
 
 
 MAX_ATTRIBUTE_BYTES = 64 * 1024

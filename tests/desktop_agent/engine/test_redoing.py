@@ -292,7 +292,7 @@ asyncio.run(main())
 DIES_BEFORE_REPLACING = """
 from desktop_agent.tools import open_folders
 import os, signal
-for kind in (open_folders.DescriptorFolder, open_folders.PathFolder):
+for kind in (open_folders._DescriptorFolder, open_folders._PathFolder):
     kind.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
 
