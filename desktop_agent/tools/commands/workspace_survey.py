@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
 
 from desktop_agent.sandbox.policy import paths_of, private_paths
 from desktop_agent.sandbox.startup_files import (
@@ -38,32 +37,13 @@ _HAS_CHANGE_TIMES = sys.platform != "win32"
 _Stamp = tuple[int, int, int]
 
 
-class ListedName(Protocol):
-    """A name in a folder, and its kind; os.DirEntry is one."""
-
-    @property
-    def name(self) -> str: ...
-
-    def is_dir(self, *, follow_symlinks: bool) -> bool:
-        """Return whether it is a folder."""
-        ...
-
-    def is_symlink(self) -> bool:
-        """Return whether it is a link, wherever it leads."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class _CachedName:
+class ListedName:
+    """A name in a folder, and its kind. A link is no folder, wherever it leads."""
+
     name: str
     is_folder: bool
     is_link: bool
-
-    def is_dir(self, *, follow_symlinks: bool) -> bool:
-        return self.is_folder and not follow_symlinks
-
-    def is_symlink(self) -> bool:
-        return self.is_link
 
 
 class ListingCache:
@@ -76,7 +56,7 @@ class ListingCache:
         self.read = 0
         self._most = most
         self._without_files = without_files
-        self._cache: OrderedDict[str, tuple[_Stamp, tuple[_CachedName, ...]]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[_Stamp, tuple[ListedName, ...]]] = OrderedDict()
         self._lock = Lock()
 
     def entries(self, folder: Path | str) -> Sequence[ListedName]:
@@ -90,7 +70,7 @@ class ListingCache:
                 return cached
         with os.scandir(path) as entries:
             scanned = (
-                _CachedName(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries
+                ListedName(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries
             )
             names = tuple([name for name in scanned if self._is_included(name)])
         with self._lock:
@@ -102,7 +82,7 @@ class ListingCache:
                     self._cache.popitem(last=False)
         return names
 
-    def _is_included(self, entry: _CachedName) -> bool:
+    def _is_included(self, entry: ListedName) -> bool:
         return not self._without_files or entry.is_folder or entry.is_link or entry.name == ".git"
 
 
@@ -224,10 +204,9 @@ def _scan_heavy_folder(survey: Survey, folder: Path, folder_path: str, queue: de
         survey.repositories.append(folder_path)
     for entry in entries:
         path = f"{folder_path}{entry.name}"
-        is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name == _GIT:
-            survey.repositories.append(f"{path}/" if is_folder else path)
-        elif is_folder:
+            survey.repositories.append(f"{path}/" if entry.is_folder else path)
+        elif entry.is_folder:
             queue.append((f"{path}/", True))
     return len(entries)
 
@@ -342,7 +321,6 @@ _REPOSITORY_PARTS = {
         *("modules", "worktrees"),
     )
 }
-_GIT_ENTRY = ".git"
 _MAX_FOLDERS = 2_000
 _FOLDER_LISTINGS = ListingCache(without_files=True)
 # A limit for all names that links give to the paths of one call.
@@ -368,7 +346,7 @@ def startup_paths(
     repository_parts = ((known_path, git) for known_path in all_paths if _is_repository_part(Path(known_path), top))
     links, entries = _find_links(top, check)
     parents = (folder for path in all_paths for folder in Path(path).parents if folder.is_relative_to(top))
-    entries |= dict.fromkeys(folder / _GIT_ENTRY for folder in parents)
+    entries |= dict.fromkeys(folder / _GIT for folder in parents)
     home_paths = _startup_paths_in_home(workspace, home_variables())
     return (
         *home_paths,
@@ -393,7 +371,7 @@ def _startup_paths_of_git(
     hooks, other_entries = entry_for_pattern(".githooks/"), entry_for_pattern(".git/")
     for place in {**repositories.folders, **repositories.files, **repositories.watched}:
         relative = f"{place}{os.sep}"[len(f"{top}") :]
-        if place.is_relative_to(top) and f"{os.sep}{_GIT_ENTRY}{os.sep}" not in relative:
+        if place.is_relative_to(top) and f"{os.sep}{_GIT}{os.sep}" not in relative:
             yield place.as_posix(), hooks if place in repositories.folders else other_entries
 
 
@@ -459,15 +437,15 @@ def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list
             entries[Path(folder)] = None
         for entry in listing:
             place = f"{folder}{os.sep}{entry.name}"
-            if entry.name == _GIT_ENTRY:
+            if entry.name == _GIT:
                 entries[Path(place)] = None
-            if entry.is_symlink():
+            if entry.is_link:
                 check()
                 real = Path(os.path.realpath(place))
                 if real.is_relative_to(top):
                     link = comparable_parts(Path(place).as_posix())
                     links.setdefault(comparable_parts(real.as_posix()), []).append(link)
-            elif entry.name not in HEAVY_FOLDERS and entry.is_dir(follow_symlinks=False):
+            elif entry.name not in HEAVY_FOLDERS and entry.is_folder:
                 queue.append(place)
     return links, entries
 
