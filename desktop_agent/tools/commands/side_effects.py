@@ -39,8 +39,8 @@ def protected_startup_files(line: str, runs_in: str, folder: Path, seen: Survey)
     it. Elsewhere they are copies, which installing and cleaning up removes.
     """
     named_folders = [f"{file}/" for file in startup_files_in_line(line, runs_in)]
-    below_top = filter(_is_below_top, seen.repositories)
-    tops = {"", *(repository.rstrip("/").rpartition("/")[0] + "/" for repository in below_top)}
+    repositories = (repository.rstrip("/") for repository in seen.repositories)
+    tops = {"", *(repository.rpartition("/")[0] + "/" for repository in repositories if "/" in repository)}
     places: dict[Path, None] = {}
     pinned: dict[Path, None] = {}
     for path in _outermost_startup_paths(seen):
@@ -89,10 +89,6 @@ def _outermost_startup_paths(seen: Survey) -> Iterator[str]:
 def _top_folder(path: str) -> str:
     """Return the folder in which the program looks: empty for the workspace, else with a slash at its end."""
     return "".join(f"{part}/" for part in path.split("/")[: startup_part_index(path)])
-
-
-def _is_below_top(repository: str) -> bool:
-    return "/" in repository.rstrip("/")
 
 
 def _files_in(folder: Path, path: str) -> Iterator[str]:
@@ -204,10 +200,11 @@ class WorkspaceBefore:
         )
 
     def _format_paths(self, places: set[Path]) -> str:
-        return _format_names(self._relative(place) for place in sorted(places))
-
-    def _relative(self, place: Path) -> str:
-        return str(place.relative_to(self.folder)) if self.folder in place.parents else str(place)
+        paths = (
+            str(place.relative_to(self.folder)) if self.folder in place.parents else str(place)
+            for place in sorted(places)
+        )
+        return _list_paths(tuple(paths), MAX_NAMED)
 
 
 _REVIEW_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
@@ -283,9 +280,3 @@ def _folders_above(path: str) -> Iterable[str]:
     while 0 <= offset < len(path) - 1:
         yield path[: offset + 1]
         offset = path.find("/", offset + 1)
-
-
-def _format_names(names: Iterable[str]) -> str:
-    sorted_names = list(names)
-    more = f" and {len(sorted_names) - MAX_NAMED:,} more" if len(sorted_names) > MAX_NAMED else ""
-    return f"{', '.join(map(printable_path, sorted_names[:MAX_NAMED]))}{more}"
