@@ -258,10 +258,10 @@ _LIMITS = WorkerLimits(memory=2_000_000_000, seconds=15.0, reads_files=False)
 class ReadPage(BaseModel):
     """A page as Markdown, with counts of removed `hidden` and `transparent` characters; `cut`: its end is missing."""
 
-    title: str
+    title: str = ""
     text: str
     hidden: int
-    cut: bool
+    cut: bool = False
     transparent: int = 0
 
 
@@ -302,16 +302,6 @@ PART_LENGTH = 40_000
 _MAX_CACHED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _PageText:
-    title: str
-    address: str
-    text: str
-    hidden: int = 0
-    cut: bool = False
-    transparent: int = 0
-
-
 @dataclass(slots=True)
 class PageCache:
     """Fetches pages, and keeps the last few for a model that goes on reading one."""
@@ -320,7 +310,8 @@ class PageCache:
     way: Connector | None = None
     bounds: FetchLimits | None = None
     reader: WebPageReader = field(default_factory=default_reader)
-    _cache: "OrderedDict[str, _PageText]" = field(default_factory=OrderedDict["str", _PageText])
+    _cache: OrderedDict[str, tuple[str, ReadPage]] = field(default_factory=OrderedDict[str, tuple[str, ReadPage]])
+    """The last ones by the addresses that were asked for, with those where they are."""
 
     async def read_part(self, url: str, start: int) -> tuple[Text, ...]:
         """Return the text from this character on, as far as it fits. Raises ToolFailed."""
@@ -328,9 +319,9 @@ class PageCache:
         if isinstance(page, OtherHostRedirect):
             notice = f"[The page has moved to another host: {page.address}\nFetch that address if you need the page.]"
             return (Text(text=notice),)
-        return _page_part(page, start)
+        return _page_part(*page, start)
 
-    async def _read(self, url: str, start: int) -> _PageText | OtherHostRedirect:
+    async def _read(self, url: str, start: int) -> tuple[str, ReadPage] | OtherHostRedirect:
         """Fetch anew if it is read from the beginning, else use the cache."""
         if start and (cached := self._cache.get(url)):
             await run_in_thread(lambda _token: parse_page_address(url, self.private_hosts()))
@@ -340,29 +331,27 @@ class PageCache:
         fetched = await fetch(url, allowed, self.bounds or FetchLimits(), self.way)
         if isinstance(fetched, OtherHostRedirect):
             return fetched
-        self._cache[url] = text = await self._text(fetched)
+        self._cache[url] = page = fetched.address.text, await self._text(fetched)
         self._cache.move_to_end(url)
         while len(self._cache) > _MAX_CACHED:
             self._cache.popitem(last=False)
-        return text
+        return page
 
-    async def _text(self, page: Page) -> _PageText:
-        address = page.address.text
+    async def _text(self, page: Page) -> ReadPage:
         kind, text = await run_in_thread(lambda _token: decode_page(page))
         if kind == "html":
-            read = await self.reader.read(text, address)
-            return _PageText(read.title, address, read.text, read.hidden, read.cut, read.transparent)
+            return await self.reader.read(text, page.address.text)
         visible, hidden = await run_in_thread(lambda _token: strip_invisible(text))
-        return _PageText("", address, visible, hidden)
+        return ReadPage(text=visible, hidden=hidden)
 
 
-def _page_part(page: _PageText, start: int) -> tuple[Text, ...]:
+def _page_part(address: str, page: ReadPage, start: int) -> tuple[Text, ...]:
     """Return what was asked for, as far as it fits, and a note about the rest."""
     if start and start >= len(page.text):
         values = {"count": f"{len(page.text):,}", "start": f"{start:,}"}
         raise ToolFailed(Sentence("The page has {count} characters; there is no character {start}.", values))
     end = _end_of_part(page.text, start)
-    head = "\n".join(filter(None, (page.title, page.address)))
+    head = "\n".join(filter(None, (page.title, address)))
     note = _note(page, end)
     body = Text(text=f"[{head}]\n\n{page.text[start:end]}")
     return (body, Text(text=note)) if note else (body,)
@@ -380,7 +369,7 @@ def _end_of_part(text: str, start: int) -> int:
     return end
 
 
-def _note(page: _PageText, end: int) -> str:
+def _note(page: ReadPage, end: int) -> str:
     remaining = len(page.text) - end
     characters = "character" if remaining == 1 else "characters"
     notes = {
