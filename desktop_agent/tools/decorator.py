@@ -383,9 +383,12 @@ def _make_tool(function: Function, options: ToolOptions) -> AnyTool:
         raise WrongUse(
             Sentence("“{name}” cannot be the name of a tool.", values), "Use 1 to 64 letters, digits, _ and -."
         )
-    schema, bind = (
-        _by_signature(function) if given_schema is None else _by_schema(function, _argument_schema(given_schema))
-    )
+    schema: ArgumentSchema[Any]
+    if given_schema is None:
+        schema, bind = schema_from_signature(function), dict
+    else:
+        schema = _argument_schema(given_schema)
+        bind = _binder(function, schema)
     facts: dict[str, Any] = {
         "name": name,
         "description": str(options_of_tool.pop("description", parse_docstring(function)[0])),
@@ -406,27 +409,23 @@ def _argument_schema(schema: GivenSchema) -> ArgumentSchema[Any]:
 Bind = Callable[[Any], dict[str, Any]]
 
 
-def _by_signature(function: Function) -> tuple[ArgumentSchema[Any], Bind]:
-    return schema_from_signature(function), dict
-
-
-def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[ArgumentSchema[Any], Bind]:
+def _binder(function: Function, schema: ArgumentSchema[Any]) -> Bind:
     """Return how the function takes what this schema makes. Raises WrongUse where the two do not fit."""
     parameters = argument_parameters(function)
     rules = schema.json_schema
     known = [str(name) for name in rules.get("properties", ())]
-    if len(parameters) == 1 and parameters[0].name not in known and parameters[0].kind in _KEYWORD_KINDS:
+    if len(parameters) == 1 and parameters[0].name not in known and parameters[0].kind in _BY_NAME:
         only = parameters[0].name
-        return schema, lambda value: {only: value}
+        return lambda value: {only: value}
     certain = set(known) if isinstance(schema, ModelSchema) else {str(name) for name in rules.get("required", ())}
-    accepted = {parameter.name for parameter in parameters if parameter.kind in _KEYWORD_KINDS}
+    accepted = {parameter.name for parameter in parameters if parameter.kind in _BY_NAME}
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
     unfilled = [
         parameter.name
         for parameter in parameters
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         and (
-            parameter.kind not in _KEYWORD_KINDS
+            parameter.kind not in _BY_NAME
             or (parameter.default is inspect.Parameter.empty and parameter.name not in certain)
         )
     ]
@@ -442,10 +441,7 @@ def _by_schema(function: Function, schema: ArgumentSchema[Any]) -> tuple[Argumen
         by_name = _as_keywords(value)
         return by_name if takes_all else {name: value for name, value in by_name.items() if name in accepted}
 
-    return schema, bind
-
-
-_KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return bind
 
 
 def _as_keywords(value: Any) -> dict[str, Any]:
