@@ -73,15 +73,11 @@ def format_checklist(items: list[TodoItem]) -> str:
 ToolSelection = Literal["none", "read", "all"]
 
 
-def _no_hosts() -> frozenset[str]:
-    return frozenset()
-
-
 def builtin_tools(
     workspace: Workspace | None,
     which: ToolSelection,
     own_folders: tuple[Path, ...] = (),
-    private_hosts: Callable[[], frozenset[str]] = _no_hosts,
+    private_hosts: Callable[[], frozenset[str]] = frozenset,
     is_checkout: Callable[[str, str], bool] = lambda _line, _workspace: False,
 ) -> tuple[AnyTool, ...]:
     """Return the built-in tools.

@@ -109,7 +109,8 @@ async def open_command_network(
         )
         yield networks[0]
     finally:
-        await run_in_thread(lambda _token: _close_all(networks))
+        for network in networks:
+            await run_in_thread(lambda _token, network=network: network.close())
 
 
 def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolver | None") -> "CommandProxy":
@@ -119,11 +120,6 @@ def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolv
 
     granted = [parse_granted_host(host) for host in hosts]
     return CommandProxy(granted, canonical_hosts(private), resolve=resolve or resolve_host)
-
-
-def _close_all(networks: Sequence[CommandNetwork]) -> None:
-    for network in networks:
-        network.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -198,7 +199,7 @@ def _find_matches(
     for match in expression.finditer(text):
         if not lines:
             lines = text.removesuffix("\n").split("\n")
-            starts = _line_starts(lines)
+            starts = list(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
         index = bisect_right(starts, match.start()) - 1
         if index == last or match.start() > starts[index] + len(lines[index]):
             continue
@@ -210,15 +211,6 @@ def _find_matches(
             [*map(_shorten, before)],
             [*map(_shorten, after)],
         )
-
-
-def _line_starts(lines: list[str]) -> list[int]:
-    starts: list[int] = []
-    offset = 0
-    for line in lines:
-        starts.append(offset)
-        offset += len(line) + 1
-    return starts
 
 
 def _excerpt(line: str, offset: int) -> str:

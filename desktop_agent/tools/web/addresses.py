@@ -60,7 +60,7 @@ def parse_page_address(url: str, allowed: Iterable[str]) -> WebPageAddress:
     if parsed.port == 0 or parsed.port in BLOCKED_PORTS:
         values = {"port": str(parsed.port)}
         raise ToolFailed(Sentence("Port {port} belongs to a service that is not the web.", values), _REMEDY)
-    if not _is_allowed(host, allowed) and (is_local_name(host) or not _may_be_public(host)):
+    if host not in canonical_hosts(allowed) and (is_local_name(host) or not _may_be_public(host)):
         raise HostRefused(Sentence("“{host}” is not a public server.", {"host": host}), _PRIVATE)
     return WebPageAddress(parsed.copy_with(host=host, fragment=None), host)
 
@@ -69,10 +69,6 @@ def host_refused(host: str, address: str) -> HostRefused:
     """Return the refusal of a name that leads to a private address."""
     values = {"host": host, "address": address}
     return HostRefused(Sentence("“{host}” is not a public server: its address is {address}.", values), _PRIVATE)
-
-
-def _is_allowed(host: str, allowed: Iterable[str]) -> bool:
-    return host in canonical_hosts(allowed)
 
 
 def _may_be_public(host: str) -> bool:
