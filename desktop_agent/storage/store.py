@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
@@ -82,14 +82,14 @@ class Store:
         self._thread = thread
         self._pin = pin
         self._search = search or _LazySearch(folder, thread.run_quietly)
-        self.checkpoints = CheckpointRows(self._run, self.blobs)
-        self.rules = RuleRows(self._run)
-        self.folders = FolderRows(self._run)
-        self.placements = PlacementRows(self._run)
-        self.calls = journal_rows.CallRows(self._run)
-        self.branches = BranchRows(self._run, self._purge)
-        self.branch_parts = BranchParts(self._run)
-        self.usage, self.schedules = UsageRows(self._run), ScheduleRows(self._run)
+        self.checkpoints = CheckpointRows(self.run, self.blobs)
+        self.rules = RuleRows(self.run)
+        self.folders = FolderRows(self.run)
+        self.placements = PlacementRows(self.run)
+        self.calls = journal_rows.CallRows(self.run)
+        self.branches = BranchRows(self.run, self._purge)
+        self.branch_parts = BranchParts(self.run)
+        self.usage, self.schedules = UsageRows(self.run), ScheduleRows(self.run)
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
@@ -145,7 +145,7 @@ class Store:
         self, limit: int | None = None, *, in_trash: bool = False, scope: ListScope = EVERYTHING
     ) -> tuple[ConversationRecord, ...]:
         """Return conversations, the last written first; or those in the trash, the last deleted first."""
-        return await self._run(lambda db: list_conversations(db, limit, in_trash=in_trash, scope=scope))
+        return await self.run(lambda db: list_conversations(db, limit, in_trash=in_trash, scope=scope))
 
     async def list_page(
         self, limit: int, after: ListPlace | None = None, scope: ListScope = EVERYTHING
@@ -154,7 +154,7 @@ class Store:
 
         What is pinned comes first, then the last written. Raises WrongUse for an unknown folder.
         """
-        return await self._run(lambda db: list_page(db, limit, after, scope))
+        return await self.run(lambda db: list_page(db, limit, after, scope))
 
     async def create_conversation(
         self, *, id_: str | None = None, folder: str | None = None, **values: Unpack[ConversationChanges]
@@ -196,28 +196,26 @@ class Store:
         Raises DatabaseReplaced where another file has replaced the one whose trash the person saw.
         """
 
-        def work(db: DatabaseConnection) -> int:
-            with _removing_unused(db, self.pictures, self.blobs):
-                return conversation_rows.purge_trash(db, timedelta(0))
-
-        try:
-            return await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
-        finally:
-            self.search.notice_deletion()
+        pin = self._pin or self._thread.pin_to_known_file()
+        return await self._purge(lambda db: conversation_rows.purge_trash(db, timedelta(0)), pin)
 
     async def record(self, id_: str) -> ConversationRecord:
         """Return the record of a conversation, also of one in the trash. Raises WrongUse for an unknown one."""
-        return await self._run(lambda db: conversation_rows.load_record(db, id_))
+        return await self.run(lambda db: conversation_rows.load_record(db, id_))
 
-    async def _purge(self, work: Callable[[DatabaseConnection], T]) -> T:
-        """Do work that deletes for good, and remove what nothing uses any more."""
+    async def _purge(self, work: Callable[[DatabaseConnection], T], pin: FilePin | None = None) -> T:
+        """Do work that deletes for good, and remove what nothing uses any more, and what is left of deleted rows."""
 
         def purge(db: DatabaseConnection) -> T:
-            with _removing_unused(db, self.pictures, self.blobs):
-                return work(db)
+            left_at = find_pictures_in_trash(db)
+            result = work(db)
+            remove_unused_pictures(db, self.pictures, left_at)
+            remove_unused_blobs(db, self.blobs)
+            remove_traces(db)
+            return result
 
         try:
-            return await self._run(purge)
+            return await self._thread.run(purge, pin or self._pin)
         finally:
             self.search.notice_deletion()
 
@@ -226,11 +224,13 @@ class Store:
 
         With `at_least`, about so many messages from the end of the branch, and of the journal what recovery needs.
         """
-        return await self._run(lambda db: journal_rows.load_conversation(db, id_, at_least))
+        return await self.run(lambda db: journal_rows.load_conversation(db, id_, at_least))
 
     async def load_tree(self, conversation_id: str) -> ConversationTree:
         """Return a conversation with all its branches. Raises WrongUse for an unknown one."""
-        return await self._run(lambda db: _load_tree(db, conversation_id))
+        from desktop_agent.storage.conversation_trees import load_tree
+
+        return await self.run(lambda db: load_tree(db, conversation_id))
 
     async def import_tree(
         self, tree: ConversationTree, *, beside: str | None = None, **more: Unpack[ConversationChanges]
@@ -240,15 +240,17 @@ class Store:
         `beside`: the id of a conversation whose folder and tags it gets, instead of those of the tree. `more` is what
         no tree has. Without a `state` its content counts as untrusted. Raises WrongUse for an unknown `beside`.
         """
-        return await self._change(lambda db: _import_tree(db, self.pictures, tree, beside, more))
+        from desktop_agent.storage.conversation_trees import insert_tree
+
+        return await self._change(lambda db: insert_tree(db, tree, self.pictures, beside, more))
 
     async def begin_following(self, id_: str, at_least: int | None = None) -> journal_rows.Followed:
         """Load what another process may write, as `journal_rows.begin_following` does. Raises WrongUse."""
-        return await self._run(lambda db: journal_rows.begin_following(db, id_, at_least))
+        return await self.run(lambda db: journal_rows.begin_following(db, id_, at_least))
 
     async def news(self, id_: str, since: journal_rows.ReadPosition) -> journal_rows.NewRows | None:
         """Return what other processes wrote since then; None when they wrote nothing. Raises WrongUse."""
-        return await self._run(lambda db: journal_rows.load_news_since(db, id_, since))
+        return await self.run(lambda db: journal_rows.load_news_since(db, id_, since))
 
     async def commit(
         self, conversation_id: str, *new: Message, envelopes: Sequence[Envelope] = ()
@@ -281,18 +283,18 @@ class Store:
                 storer = PictureStorer(db, self.pictures, number)
                 journal_rows.append_rows(db, number, [storer.store_envelope(row) for row in rows])
 
-        await self._run(work)
+        await self.run(work)
 
     async def load_call_entries(self, before: int | None, limit: int) -> tuple[tuple[JournalEntry, ...], int | None]:
         """Return the newest `limit` rows about calls in all conversations before a place, oldest first.
 
         The second value is the place to continue from, None at the end. Results of calls are left out.
         """
-        return await self._run(lambda db: journal_rows.load_call_entries(db, before, limit))
+        return await self.run(lambda db: journal_rows.load_call_entries(db, before, limit))
 
     async def find_interrupted_runs(self) -> tuple[InterruptedRuns, ...]:
         """Return conversations with runs that never ended, whether somebody works on them or not."""
-        return await self._run(find_interrupted)
+        return await self.run(find_interrupted)
 
     async def finish_run(self, conversation_id: str, run_id: str) -> None:
         """Delete a run's streamed pieces, which its committed messages hold whole; the other events stay."""
@@ -302,7 +304,7 @@ class Store:
             with transaction(db):
                 journal_rows.delete_deltas(db, number, run_id)
 
-        await self._run(work)
+        await self.run(work)
 
     async def save_draft(self, conversation_id: str | None, draft: Draft, *, was_new: bool = False) -> None:
         """Store a draft; None is the conversation that does not exist yet. An empty draft removes it.
@@ -322,31 +324,28 @@ class Store:
                     conversation_rows.save_draft(db, conversation_rows.NO_CONVERSATION_NUMBER, Draft())
                 conversation_rows.save_draft(db, number, replace(draft, images=images))
 
-        await self._run(work)
+        await self.run(work)
 
     async def load_draft(self, conversation_id: str | None) -> Draft:
         """Return the draft, or an empty one."""
-        return await self._run(lambda db: conversation_rows.load_draft(db, _draft_number(db, conversation_id)))
+        return await self.run(lambda db: conversation_rows.load_draft(db, _draft_number(db, conversation_id)))
 
     async def snapshot(self, target: Path) -> None:
         """Write a checked copy of the database to `target`, which must not exist. Pictures are files: not included.
 
         Its connection and thread are its own, so a long copy holds up no journal. Cancelled, it leaves nothing.
         """
-        await self._run(lambda _: None)  # writes requested before are in the copy
+        await self.run(lambda _: None)  # writes requested before are in the copy
         await _copy_database(self.folder / DATABASE_NAME, target)
 
     async def run(self, work: Callable[[DatabaseConnection], T]) -> T:
-        """Do work of another module of the storage in the database's thread."""
-        return await self._run(work)
-
-    async def _run(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Do work in the database's thread."""
         return await self._thread.run(work, self._pin)
 
     async def _change(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Do work that changes what can be found."""
         try:
-            return await self._run(work)
+            return await self.run(work)
         finally:
             if self._search.is_loaded:
                 self.search.notice_change()
@@ -368,13 +367,13 @@ class _LazySearch:
 
     def __init__(self, folder: Path, run: RunInDatabase) -> None:
         self._folder = folder
-        self._run = run
+        self.run = run
 
     @cached_property
     def search(self) -> "ConversationSearch":
         from desktop_agent.storage.search.conversation_search import ConversationSearch
 
-        return ConversationSearch(self._folder, self._run)
+        return ConversationSearch(self._folder, self.run)
 
     @property
     def is_loaded(self) -> bool:
@@ -391,34 +390,6 @@ def _write_copy(path: Path, target: Path, copying: list[DatabaseConnection]) -> 
         raise database_error(error, target) from error
     except OSError as error:
         raise file_error(error, target) from error
-
-
-def _load_tree(db: DatabaseConnection, conversation_id: str) -> ConversationTree:
-    from desktop_agent.storage.conversation_trees import load_tree
-
-    return load_tree(db, conversation_id)
-
-
-def _import_tree(
-    db: DatabaseConnection,
-    pictures: PictureFiles,
-    tree: ConversationTree,
-    beside: str | None,
-    more: ConversationChanges,
-) -> bool:
-    from desktop_agent.storage.conversation_trees import insert_tree
-
-    return insert_tree(db, tree, pictures, beside, more)
-
-
-@contextmanager
-def _removing_unused(db: DatabaseConnection, pictures: PictureFiles, blobs: BlobFiles) -> Generator[None]:
-    """Afterwards delete the pictures and saved files that nothing needs any more, and what is left of deleted rows."""
-    left_at = find_pictures_in_trash(db)
-    yield
-    remove_unused_pictures(db, pictures, left_at)
-    remove_unused_blobs(db, blobs)
-    remove_traces(db)
 
 
 def _draft_number(connection: DatabaseConnection, conversation_id: str | None) -> int:

@@ -178,7 +178,7 @@ class Desk:
             record = await self.engine.store.create_conversation(title=title)
             updated_at = now() - timedelta(days=days, minutes=17 * index)
             row = (int(updated_at.timestamp() * 1e6), record.id)
-            await self.engine.store._run(lambda db, row=row: db.execute(AGE, row))
+            await self.engine.store.run(lambda db, row=row: db.execute(AGE, row))
         self.library.refresh()
 
     async def close(self) -> None:

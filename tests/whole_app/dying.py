@@ -221,7 +221,7 @@ async def live(life: Life) -> Report:
     assert isinstance(engine, MortalEngine)
     engine.life = life
     # What is in the system's cache survives a kill; waiting for the disk would only take time.
-    await engine.store._run(lambda db: db.execute("PRAGMA synchronous=OFF"))  # pyright: ignore[reportPrivateUsage]
+    await engine.store.run(lambda db: db.execute("PRAGMA synchronous=OFF"))
     death.check()
     session = await open_session(engine, report, life)
     session.subscribe(on_event=lambda envelope: record_event(envelope, session, report))

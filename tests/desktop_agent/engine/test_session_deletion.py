@@ -219,7 +219,7 @@ async def test_of_a_run_that_goes_on_before_it_only_its_own_turns_go(tmp_path: P
     await store.checkpoints.save(saved.model_copy(update={"id": "d", "message_id": other.id}))
     for _ in range(2):  # to repeat it is harmless
         await store.branches.delete(record.id, history[2].id, head_message_id=history[1].id)
-    rows_left = await store._run(
+    rows_left = await store.run(
         lambda db: db.execute(
             "SELECT runs.id, journal.number & 255 FROM journal JOIN runs ON runs.number = journal.number >> 32"
         ).fetchall()

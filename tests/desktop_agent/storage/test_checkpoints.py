@@ -121,7 +121,7 @@ async def test_a_row_that_cannot_be_read_is_left_out_and_keeps_its_files(store: 
     good, bad = [await checkpoint_of(store, id_, name, name.encode()) for name in ("good", "bad")]
     await store.checkpoints.save(good)
     await store.checkpoints.save(bad)
-    await store._run(
+    await store.run(
         lambda db: db.execute("UPDATE checkpoints SET body = replace(body, '\"files\"', '\"fules\"') WHERE id = 'bad'")
     )
     assert await store.checkpoints.of_conversation(id_) == (good,)
@@ -140,13 +140,13 @@ async def test_a_damaged_database_carries_them_over(store: Store, tmp_path: Path
         db.execute("DELETE FROM messages WHERE conversation = (SELECT number FROM conversations WHERE id = ?)", (lost,))
         db.execute("DELETE FROM conversations WHERE id = ?", (lost,))
 
-    await store._run(lose)
+    await store.run(lose)
     await store.close()
     mark_damaged(tmp_path)
     again = await Store.open(tmp_path)
     assert again.notices
     assert await again.checkpoints.of_conversation(id_) == (checkpoint,)
-    assert await again._run(lambda db: db.execute("SELECT count(*) FROM checkpoints").fetchone()[0]) == 1
+    assert await again.run(lambda db: db.execute("SELECT count(*) FROM checkpoints").fetchone()[0]) == 1
     await again.close()
 
 

@@ -66,7 +66,7 @@ async def main():
     store = await Store.open(Path(sys.argv[1]))
     (record,) = await store.list_conversations()
     loaded = await store.load(record.id)
-    await store._run(lambda db: watch(db, (Path(sys.argv[1]) / "moment").read_text()))
+    await store.run(lambda db: watch(db, (Path(sys.argv[1]) / "moment").read_text()))
     await store.branches.delete(record.id, loaded.messages[1].id, head_message_id=loaded.messages[0].id, title="new")
 
 asyncio.run(main())
@@ -125,11 +125,11 @@ async def test_a_full_database_says_so_keeps_what_it_has_and_recovers(tmp_path: 
     store = await Store.open(tmp_path)
     conversation = await store.create_conversation(title="t")
     await store.commit(conversation.id, Message.user("before"))
-    await store._run(lambda db: db.execute("PRAGMA max_page_count=30").fetchall())
+    await store.run(lambda db: db.execute("PRAGMA max_page_count=30").fetchall())
     with pytest.raises(DiskFull):
         await store.commit(conversation.id, Message.user("x" * 500_000))
     assert [message.text for message in (await store.load(conversation.id)).messages] == ["before"]
-    await store._run(lambda db: db.execute("PRAGMA max_page_count=100000").fetchall())
+    await store.run(lambda db: db.execute("PRAGMA max_page_count=100000").fetchall())
     await store.commit(conversation.id, Message.user("x" * 500_000))
     await store.close()
     again = await Store.open(tmp_path)
@@ -201,7 +201,7 @@ async def test_a_folder_that_is_read_only_says_so(tmp_path: Path) -> None:
 async def test_a_database_held_by_another_is_busy_and_then_is_not(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     conversation = await store.create_conversation(title="t")
-    await store._run(lambda db: db.execute("PRAGMA busy_timeout=20").fetchall())
+    await store.run(lambda db: db.execute("PRAGMA busy_timeout=20").fetchall())
     with closing(sqlite3.connect(tmp_path / "conversations.sqlite3", isolation_level=None)) as other_db:
         other_db.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseBusy):

@@ -498,7 +498,7 @@ async def test_what_was_to_be_written_before_a_snapshot_is_in_it(tmp_path: Path)
     store = await Store.open(tmp_path / "data")
     conversation = await store.create_conversation(title="t")
     gate = threading.Event()
-    holding = asyncio.ensure_future(store._run(lambda _: gate.wait()))
+    holding = asyncio.ensure_future(store.run(lambda _: gate.wait()))
     committing = asyncio.ensure_future(store.commit(conversation.id, Message.user("saved")))
     await asyncio.sleep(0)  # both are requested
     (tmp_path / "copy").mkdir()
@@ -600,7 +600,7 @@ async def test_the_list_is_read_page_by_page_and_loses_none_of_the_same_moment(t
     store = await Store.open(tmp_path)
     conversations = [await store.create_conversation(title=str(number)) for number in range(7)]
     await store.delete_conversation(conversations[3].id)
-    await store._run(lambda db: db.execute("UPDATE conversations SET updated_at = 5 WHERE number < 6"))
+    await store.run(lambda db: db.execute("UPDATE conversations SET updated_at = 5 WHERE number < 6"))
     titles: list[str] = []
     page, position = await store.list_page(2)
     while position is not None:
