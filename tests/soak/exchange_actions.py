@@ -16,6 +16,7 @@ from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.storage.backups.backup import (
     is_backup_due,
     list_backups,
+    remove_backup,
     remove_old_backups,
     remove_unfinished_backups,
     restore_backup,
@@ -207,7 +208,7 @@ async def back_up_automatically(world: World) -> None:
     automatic = [backup for backup in await list_backups(backups) if backup.is_automatic]
     old = {f"backup/{backup.folder.name}": None for backup in automatic[_KEPT_BACKUPS:]}
     world.intend(old)
-    await remove_old_backups(backups, _KEPT_BACKUPS, only_automatic=True)
+    await remove_old_backups(backups, _KEPT_BACKUPS)
     world.confirm(old)
 
 
@@ -216,7 +217,8 @@ async def thin_out_backups(world: World) -> None:
     backups = await list_backups(world.place / BACKUPS)
     old = {f"backup/{backup.folder.name}": None for backup in backups[_KEPT_BACKUPS:]}
     world.intend(old)
-    await remove_old_backups(world.place / BACKUPS, _KEPT_BACKUPS)
+    for backup in backups[_KEPT_BACKUPS:]:
+        await remove_backup(backup.folder)
     world.confirm(old)
 
 

@@ -136,7 +136,7 @@ class Backups(QObject):
                 if not await is_backup_due(self._engine.folder, self.folder, interval):
                     return
                 await write_backup(self._engine.store, self._engine.folder, self.folder, is_automatic=True)
-                await remove_old_backups(self.folder, preferences.keep_backups, only_automatic=True)
+                await remove_old_backups(self.folder, preferences.keep_backups)
         except AgentError as error:
             if not self._has_failed:
                 why = Sentence("The automatic backup was not written: {why}", {"why": error.sentence})

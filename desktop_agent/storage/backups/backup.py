@@ -140,12 +140,12 @@ async def list_backups(backups: Path) -> tuple[Backup, ...]:
     return await _in_thread(lambda _: _list(backups))
 
 
-async def remove_old_backups(backups: Path, keep: int, *, only_automatic: bool = False) -> int:
-    """Delete all but the newest `keep` backups; return how many. Raises StorageFailed.
+async def remove_old_backups(backups: Path, keep: int) -> int:
+    """Delete all but the newest `keep` automatic backups; return how many. Raises StorageFailed.
 
-    `only_automatic`: those that a person asked for stay, and do not count.
+    Those that a person asked for stay, and do not count.
     """
-    return await _in_thread(lambda _: _remove_old(backups, keep, only_automatic))
+    return await _in_thread(lambda _: _remove_old(backups, keep))
 
 
 async def remove_backup(folder: Path) -> None:
@@ -362,10 +362,10 @@ def _size_of(folder: Path) -> int:
     return size
 
 
-def _remove_old(backups: Path, keep: int, only_automatic: bool) -> int:  # noqa: FBT001
+def _remove_old(backups: Path, keep: int) -> int:
     # Those of a clock that was ahead stay until it is their time, and push no other out.
-    past = (backup for backup in _list(backups) if backup.created_at <= datetime.now(UTC))
-    old = [backup for backup in past if backup.is_automatic or not only_automatic][keep:]
+    automatic = (backup for backup in _list(backups) if backup.is_automatic)
+    old = [backup for backup in automatic if backup.created_at <= datetime.now(UTC)][keep:]
     for backup in old:
         _remove(backup.folder)
     return len(old)

@@ -104,7 +104,7 @@ async def test_what_is_deleted_since_is_in_the_backup_still(store: Store, data: 
 
 
 async def test_only_the_newest_are_kept(store: Store, data: Path, tmp_path: Path) -> None:
-    backups = [await write_backup(store, data, tmp_path / "backups") for _ in range(3)]
+    backups = [await write_backup(store, data, tmp_path / "backups", is_automatic=True) for _ in range(3)]
     assert len({backup.folder for backup in backups}) == 3
     assert await remove_old_backups(tmp_path / "backups", keep=1) == 2
     (newest,) = await list_backups(tmp_path / "backups")
@@ -246,7 +246,7 @@ async def test_the_program_removes_only_automatic_backups(store: Store, data: Pa
     backups = data / "backups"
     manual = await write_backup(store, data, backups)
     automatic = [await write_backup(store, data, backups, is_automatic=True) for _ in range(3)]
-    assert await remove_old_backups(backups, 2, only_automatic=True) == 1
+    assert await remove_old_backups(backups, 2) == 1
     remaining = {backup.folder for backup in await list_backups(backups)}
     assert remaining == {manual.folder, automatic[1].folder, automatic[2].folder}
     await remove_backup(manual.folder)
