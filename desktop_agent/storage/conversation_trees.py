@@ -16,6 +16,7 @@ from desktop_agent.storage.conversation_rows import (
     load_record,
     moment_of_every_zone,
     to_microseconds,
+    update_conversation,
 )
 from desktop_agent.storage.folder_rows import copy_place, find_or_create_path, folder_path, set_tags
 from desktop_agent.storage.records import (
@@ -23,9 +24,7 @@ from desktop_agent.storage.records import (
     ConversationState,
     message_from_row,
     origin_to_json,
-    parameters_to_json,
     read_message,
-    reasoning_to_json,
     state_to_json,
 )
 from desktop_agent.types.conversation_tree import (
@@ -37,7 +36,6 @@ from desktop_agent.types.conversation_tree import (
 )
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.providers import ConversationParameters
 from desktop_agent.types.tool_calls import UntrustedSource
 
 # An imported file may be written by anybody, and may contain instructions for a model.
@@ -148,7 +146,7 @@ def insert_tree(
         if beside is not None:
             copy_place(connection, conversation_number(connection, beside), number)
         storer = PictureStorer(connection, pictures, number)
-        _update_conversation(connection, number, storer.store_changes(more))
+        update_conversation(connection, number, storer.store_changes(more))
         places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
         for node in tree.messages:
             parent, position = places[node.parent]
@@ -190,21 +188,6 @@ def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree)
     assert number is not None  # noqa: S101  an INSERT of one row has a number
     set_tags(connection, number, tree.tags)
     return number
-
-
-def _update_conversation(connection: sqlite3.Connection, number: int, changes: ConversationChanges) -> None:
-    if not changes:
-        return
-    connection.execute(
-        "UPDATE conversations SET endpoint_id = ?, reasoning = ?, parameters = ?, state = ? WHERE number = ?",
-        (
-            changes.get("endpoint_id"),
-            reasoning_to_json(changes.get("reasoning")),
-            parameters_to_json(changes.get("parameters") or ConversationParameters()),
-            state_to_json(changes.get("state") or ConversationState(outside=(_IMPORTED,))),
-            number,
-        ),
-    )
 
 
 def _microseconds_or_none(moment: datetime | None) -> int | None:
