@@ -181,16 +181,17 @@ def delete_with_logs(path: Path) -> None:
             raise file_error(error, file) from error
 
 
-APPLICATION = "desktop-agent"
-
-
 def data_folder(override: Path | None = None) -> Path:
     """Return the data folder, absolute and existing: `override`, or the platform's own place.
 
     A folder that is made here is readable by its owner only (0700); an existing one keeps its rights. Raises
     StorageFailed.
     """
-    folder = whole_path(override or _default_folder())
+    if override is None:
+        import platformdirs
+
+        override = platformdirs.user_data_path("desktop-agent", appauthor=False)
+    folder = whole_path(override)
     make_private_folder(folder)
     return folder
 
@@ -202,12 +203,6 @@ def whole_path(path: Path) -> Path:
     except RuntimeError:
         sentence = Sentence("There is no home folder for “{path}”.", {"path": str(path)})
         raise StorageFailed(sentence, "Write the path from the root on.") from None
-
-
-def _default_folder() -> Path:
-    import platformdirs
-
-    return platformdirs.user_data_path(APPLICATION, appauthor=False)
 
 
 def make_private_folder(folder: Path, within: Path | None = None) -> None:

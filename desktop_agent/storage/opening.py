@@ -256,7 +256,8 @@ def open_for_writing(
             others = find_other_processes(folder)
             # Before anything is opened, which makes a new log.
             orphan_log = None if is_live or path.exists() else set_orphan_log_aside(path)
-            is_log_lost = bool(others.killed) and not others.present and _has_lost_log(path)
+            has_log = path.with_name(f"{path.name}-wal").exists()
+            is_log_lost = bool(others.killed) and not others.present and path.exists() and not has_log
             if not is_log_lost:
                 # The log is there. Looking for damage moves it into the database, and we may be killed after that.
                 others.forget_killed()
@@ -331,10 +332,6 @@ def _open_connection(
         connection.close()
         raise
     return connection, notices
-
-
-def _has_lost_log(path: Path) -> bool:
-    return path.exists() and not path.with_name(f"{path.name}-wal").exists()
 
 
 def _damage_mark(path: Path) -> Path:
