@@ -114,7 +114,6 @@ class LlamaServer:
 
     @property
     def log(self) -> str:
-        """The last lines that the server wrote."""
         return "\n".join(self._lines)
 
     async def memory(self) -> int:

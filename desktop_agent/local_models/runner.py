@@ -87,7 +87,6 @@ class LocalModels:
 
     @property
     def infos(self) -> tuple[ModelInfo, ...]:
-        """The chosen models."""
         return tuple(self.model_info(model.id) for model in self._preferences().models)
 
     async def start(self, model: LocalModel) -> Provider:

@@ -172,7 +172,6 @@ class _AskingCalls:
         return ids.pop() if len(ids) == 1 else None
 
     def are_at_work(self, active: Sequence[ServerCall]) -> bool:
-        """Return whether one of them is among the calls that the server works on."""
         return any(call in active for call in self._calls)
 
     def count_usage(self, usage: Usage) -> None:
@@ -213,7 +212,6 @@ class ServerRequestHandler:
 
     @property
     def can_sample(self) -> bool:
-        """Whether a model may answer the server, once the person agrees."""
         return self._handlers().sample is not None
 
     def set_active_calls(self, calls: Sequence[ServerCall]) -> None:

@@ -320,7 +320,6 @@ class TaskSupervisor:
 
     @property
     def unfinished(self) -> frozenset["asyncio.Task[Any]"]:
-        """The tasks that have not ended yet."""
         return frozenset(self._unfinished)
 
 

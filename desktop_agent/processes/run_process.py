@@ -433,7 +433,6 @@ class _ProcessProtocol(asyncio.SubprocessProtocol):
             pipe.close()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Take output; more of it than is kept only bit by bit."""
         self.output.add(data)
         if self.output.failure is not None:
             self.over.set()
@@ -449,7 +448,6 @@ class _ProcessProtocol(asyncio.SubprocessProtocol):
             self.silent.set()
 
     def process_exited(self) -> None:
-        """Note that the program itself is done; others of its tree may go on."""
         self.exited.set()
         self.over.set()
 

@@ -49,7 +49,6 @@ class Holder(NamedTuple):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Return whether it is a process of another machine."""
         return self.host not in {"", host_name()}
 
     @property

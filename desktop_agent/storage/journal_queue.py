@@ -129,8 +129,6 @@ class _OwnerLock:
 
 
 class _StoreWriter:
-    """Makes the writes of one conversation in the store."""
-
     def __init__(self, store: Store, conversation_id: str, owner_lock: _OwnerLock) -> None:
         self._store = store
         self._id = conversation_id
@@ -173,7 +171,6 @@ class _StoreWriter:
         return ()
 
     def on_lost(self, write: _Write) -> None:
-        """Note a write that can never be made."""
         messages = write.messages if isinstance(write, _CommitMessages) else ()
         self._has_lost_an_answer |= any(message.role is Role.ASSISTANT for message in messages)
 

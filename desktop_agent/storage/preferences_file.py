@@ -86,7 +86,6 @@ class PreferencesFile:
             raise file_error(error, self.path) from error
 
     def _keep_old(self) -> None:
-        """Keep a copy of a file with invalid entries before it is overwritten."""
         if self._must_keep_old and self.path.exists():
             shutil.copy2(self.path, free_name(self.path, "damaged"))
         self._must_keep_old = False
@@ -155,7 +154,6 @@ def _path_to_remove(values: dict[str, Any], details: ErrorDetails) -> _Path:
 
 
 def _path_of_duplicate(values: dict[str, Any], section: str, details: ErrorDetails) -> _Path:
-    """Return the first duplicate entry."""
     name, key = _UNIQUE_KEYS[section]
     entries: list[dict[str, Any]] = values[section][name]
     if details["type"] == "too_long":

@@ -117,7 +117,6 @@ class Store:
 
     @property
     def search(self) -> "ConversationSearch":
-        """The search in all conversations."""
         return self._search.search
 
     @property

@@ -73,7 +73,6 @@ class WriteBehind(ABC, Generic[Write]):
 
     @property
     def is_flushed(self) -> bool:
-        """Return whether nothing waits to be written."""
         return not self._pending and not self._lock.locked()
 
     def on_trouble(self, listener: Callable[[StorageFailed | None], None]) -> None:

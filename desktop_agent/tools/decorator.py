@@ -114,7 +114,6 @@ class SignatureSchema:
 
     @property
     def json_schema(self) -> JsonObject:
-        """As pydantic derives it."""
         return copy.deepcopy(self._json_schema)
 
     def checked(self, arguments: JsonObject) -> dict[str, Any]:

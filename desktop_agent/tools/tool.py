@@ -62,7 +62,6 @@ class ModelSchema(Generic[_Model]):
 
     @property
     def json_schema(self) -> JsonObject:
-        """The schema as pydantic derives it."""
         return copy.deepcopy(_model_json_schema(self._model))
 
     def checked(self, arguments: JsonObject) -> _Model:

@@ -277,7 +277,6 @@ class Workspace:
         return tuple(sorted(entries, key=lambda entry: (entry.name.casefold(), entry.name)))
 
     def _relative_to_folder(self, path: str) -> tuple[str, ...]:
-        """Return the components below the folder of an absolute path."""
         parts = split_path(path, windows_names=False)
         if ".." in parts:
             reject_path(path, "is an absolute path with “..” in it; write it relative to the workspace folder.")
@@ -345,7 +344,6 @@ class Workspace:
 
     @contextlib.contextmanager
     def _translate_errors(self, place: WorkspacePath) -> Generator[None]:
-        """Turn what the system says into a sentence."""
         try:
             yield
         except OSError as error:

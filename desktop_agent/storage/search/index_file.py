@@ -155,7 +155,6 @@ class IndexWriter:
 
     @property
     def is_begun(self) -> bool:
-        """Return whether there is anything in it."""
         return self.connection.execute("SELECT 1 FROM state").fetchone() is not None
 
     def begin(self, token: str, conversations_below: int, messages_below: int) -> None:

@@ -380,7 +380,6 @@ class _Search:
 
 
 def _group_score(messages: Sequence[FoundMessage]) -> float:
-    """Return the best score, and a little for each further message."""
     return max((message.score for message in messages), default=0.0) + 0.1 * math.log1p(len(messages))
 
 

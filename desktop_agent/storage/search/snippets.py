@@ -96,7 +96,6 @@ class _Matcher:
         self._folded = _FoldedText(text)
 
     def matches(self, term: Term, begin: int, end: int) -> Iterator[MatchRange]:
-        """Yield where the term is between two places."""
         folded = self._folded
         # The parts of a name match it whole too.
         pieces = term.humps or term.pieces
@@ -130,7 +129,6 @@ class _FoldedText:
             grown += length - 1
 
     def place_in_text(self, place: int) -> int:
-        """Return where a place of the folded text is in the text."""
         stretch = bisect_right(self._folded_starts, place) - 1
         return self._starts[stretch] + place - self._folded_starts[stretch]
 
@@ -224,7 +222,6 @@ class _Line:
         ]
 
     def between(self, begin: int, end: int) -> str:
-        """Return what is between two places, where no match is."""
         signs = [sign for sign in self._signs if begin <= sign[0] and sign[1] <= end]
         return _on_one_line("".join(self._text[start:stop] for start, stop in kept_ranges(begin, end, signs)))
 

@@ -47,7 +47,6 @@ class CommandNetwork:
 
     @property
     def channel(self) -> int:
-        """The descriptor of the launcher's end."""
         return self._launcher_end.fileno()
 
     @property
@@ -310,7 +309,6 @@ async def _explain(prepared: PreparedCommand, output: str) -> tuple[str, ...]:
 
 
 async def _describe_effects(prepared: PreparedCommand, ended_counts: list[int], call: RunningCall) -> str:
-    """Describe what a command had done when it was interrupted."""
     effects = await _recheck_workspace(prepared, call, files=True)
     return " ".join(
         sentence

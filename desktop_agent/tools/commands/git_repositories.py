@@ -178,8 +178,6 @@ def is_suspicious(repositories: ProtectedRepositories, place: Path, known: set[P
 
 
 class _RepositorySearch:
-    """A search for what is protected below a folder."""
-
     def __init__(self, writable: Path, check: Callable[[], None]) -> None:
         self.result = ProtectedRepositories()
         self._inside_of = os.path.join(writable, "")  # noqa: PTH118 -- with a slash at its end
@@ -236,7 +234,6 @@ class _RepositorySearch:
         self._queue.append((folder, top, depth))
 
     def search_inside(self) -> None:
-        """Search the repositories that were added since."""
         while self._queue:
             folder, top, depth = self._queue.popleft()
             for nested, nested_top in self._nested_repositories(folder, top):

@@ -124,8 +124,6 @@ class SearchFilesInput(BaseModel):
 
 @dataclass(slots=True)
 class _SearchOutput:
-    """What the search process has reported so far."""
-
     lines: list[str] = field(default_factory=list[str])
     path: str = ""
     current: str = ""
