@@ -12,8 +12,8 @@ import shutil
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -416,24 +416,20 @@ def _has_message(backup: Path, conversation_id: str, message_id: str) -> bool:
         return True
 
 
-def _open_read_only(backup: Path) -> closing[sqlite3.Connection]:
+@contextmanager
+def _open_read_only(backup: Path) -> Generator[sqlite3.Connection]:
     path = backup / DATABASE_NAME if backup.is_dir() else backup
     if path.exists() and not path.is_file():
         # Opening a pipe would wait for its writer.
         message = f"{path} is no plain file"
         raise sqlite3.OperationalError(message)
-    connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True, factory=DatabaseConnection)
-    try:
-        is_strange = has_views(connection)
-    except BaseException:
-        connection.close()
-        raise
-    if is_strange:
-        connection.close()
-        # A view in the place of a table may never end.
-        message = f"{path} has views"
-        raise sqlite3.DatabaseError(message)
-    return closing(connection)
+    uri = path.absolute().as_uri() + "?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, factory=DatabaseConnection)) as connection:
+        if has_views(connection):
+            # A view in the place of a table may never end.
+            message = f"{path} has views"
+            raise sqlite3.DatabaseError(message)
+        yield connection
 
 
 def _require_finished(backup: Path) -> None:
