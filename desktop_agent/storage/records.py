@@ -428,15 +428,16 @@ def _salvaged_message(text: str, id_: str, role: str, state: str) -> Message:
     blocks = (
         tuple(map(_read_block, cast("list[Any]", raw_blocks))) if isinstance(raw_blocks, list) else (Unknown(raw=text),)
     )
-    fields = {
-        name: value for name, value in data.items() if name in Message.model_fields and _is_valid_field(name, value)
-    }
+    fields: dict[str, Any] = {}
+    for name in Message.model_fields.keys() & data.keys():
+        with suppress(ValueError):
+            fields[name] = getattr(Message.model_validate({"role": "user", name: data[name]}), name)
     message = Message(
         id=id_,
         role=Role(role) if role in set(Role) else Role.ASSISTANT,
         state=MessageState(state) if state in set(MessageState) else MessageState.INTERRUPTED,
     )
-    return message.model_copy(update={**_validated_fields(fields), "id": id_, "blocks": blocks})
+    return message.model_copy(update={**fields, "id": id_, "blocks": blocks})
 
 
 def _read_block(raw: Any) -> Block:
@@ -444,19 +445,6 @@ def _read_block(raw: Any) -> Block:
         return _adapter(Block).validate_python(raw)
     except ValueError:
         return Unknown(raw=raw)
-
-
-def _is_valid_field(name: str, value: Any) -> bool:
-    try:
-        Message.model_validate({"role": "user", name: value})
-    except ValueError:
-        return False
-    return True
-
-
-def _validated_fields(values: dict[str, Any]) -> dict[str, Any]:
-    known = Message.model_validate({"role": "user", **values})
-    return {name: getattr(known, name) for name in values}
 
 
 def _json_object(text: str) -> JsonObject:
