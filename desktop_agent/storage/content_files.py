@@ -409,11 +409,6 @@ class PictureStorer:
         )
 
 
-def delete_picture_uses(connection: sqlite3.Connection, conversation: int) -> None:
-    """Delete the picture uses of the conversation, or of the draft that has none."""
-    connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (conversation,))
-
-
 def find_pictures_in_trash(connection: sqlite3.Connection) -> dict[str, float]:
     """Return the digests of the pictures in the trash, and when they came there, in seconds since 1970."""
     return {text_of(digest): deleted_at / 1e6 for digest, deleted_at in connection.execute(_SELECT_IN_TRASH)}

@@ -116,13 +116,6 @@ class RunRows:
         return await self._run(lambda db: _outcome(db, run.conversation_id))
 
 
-def read_last_run(connection: DatabaseConnection, schedule_id: str) -> ScheduledRun | None:
-    """Return the newest run of a prompt."""
-    sql = f"{_SELECT_RUN} WHERE schedule = ? ORDER BY number DESC LIMIT 1"
-    row = connection.execute(sql, (schedule_id,)).fetchone()
-    return None if row is None else _run_from(row)
-
-
 def _is_current(connection: DatabaseConnection, schedule: StoredSchedule) -> bool:
     sql = "SELECT 1 FROM schedules WHERE id = ? AND revision = ?"
     return connection.execute(sql, (schedule.prompt.id, schedule.revision)).fetchone() is not None
@@ -219,13 +212,9 @@ def _read_all(connection: DatabaseConnection) -> tuple[StoredSchedule, ...]:
             prompt = ScheduledPrompt.model_validate_json(text_of(body))
         except ValueError:
             continue
-        stored.append(
-            StoredSchedule(
-                prompt,
-                from_microseconds(checked_until),
-                int(revision),
-                text_or_none(conversation),
-                read_last_run(connection, prompt.id),
-            )
-        )
+        newest = f"{_SELECT_RUN} WHERE schedule = ? ORDER BY number DESC LIMIT 1"
+        row = connection.execute(newest, (prompt.id,)).fetchone()
+        last_run = None if row is None else _run_from(row)
+        moment = from_microseconds(checked_until)
+        stored.append(StoredSchedule(prompt, moment, int(revision), text_or_none(conversation), last_run))
     return tuple(stored)

@@ -28,7 +28,6 @@ from desktop_agent.storage.content_files import (
     CheckpointRows,
     PictureFiles,
     PictureStorer,
-    delete_picture_uses,
     find_pictures_in_trash,
     remove_unused_blobs,
     remove_unused_pictures,
@@ -316,7 +315,8 @@ class Store:
             number = _draft_number(db, conversation_id)
             with transaction(db):
                 if was_new or number == conversation_rows.NO_CONVERSATION_NUMBER:
-                    delete_picture_uses(db, conversation_rows.NO_CONVERSATION_NUMBER)
+                    sql = "DELETE FROM picture_uses WHERE conversation = ?"
+                    db.execute(sql, (conversation_rows.NO_CONVERSATION_NUMBER,))
                 storer = PictureStorer(db, self.pictures, number)
                 images = tuple(storer.store_image(image) for image in draft.images)
                 if was_new:

@@ -147,12 +147,12 @@ class BackgroundWriter(Generic[Writer]):
 
     async def write(self, work: Callable[[Writer], T]) -> T:
         """Do `work` on the open file, in the thread; return its result."""
-        return await self.run(lambda: work(self.opened()))
 
-    def opened(self) -> Writer:
-        """Return the writer of the file, which is open. For the thread."""
-        assert self._writer is not None  # noqa: S101  made by open
-        return self._writer
+        def write() -> T:
+            assert self._writer is not None  # noqa: S101  made by open
+            return work(self._writer)
+
+        return await self.run(write)
 
     async def compact(self) -> bool:
         """Compact what needs it; False where a search of another process is in the way."""

@@ -87,11 +87,6 @@ def is_current(connection: sqlite3.Connection) -> bool:
     return connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT
 
 
-def _require_current(connection: sqlite3.Connection) -> None:
-    if not is_current(connection):
-        raise IndexUnusable
-
-
 def read_pieces(connection: sqlite3.Connection, number: int) -> sqlite3.Cursor:
     """Return the pieces of a message's text, for `SearchableText.from_blob`."""
     return connection.execute(
@@ -129,7 +124,8 @@ class IndexWriter:
                 # One transaction: half of the tables would be an index of another format.
                 tables = f"{load_text(__name__, 'index.sql')}{_TITLES_TABLE}PRAGMA user_version={FORMAT};"
                 connection.executescript(f"BEGIN IMMEDIATE;{tables}COMMIT;")
-            _require_current(connection)
+            if not is_current(connection):
+                raise IndexUnusable  # noqa: TRY301
         except BaseException:
             connection.close()
             raise

@@ -78,7 +78,10 @@ class Indexer:
         return await self._background.attempt(self._index_all, self._note_refusal)
 
     def _note_refusal(self, error: StorageFailed | OSError) -> None:
-        self.obstacle = _obstacle(error)
+        """Note why nothing can be indexed until a person changes something; None where it is only for now."""
+        self.obstacle = None
+        if isinstance(error, StorageFailed) and not isinstance(error, DatabaseBusy | DatabaseReplaced):
+            self.obstacle = Sentence("Not everything can be searched: {why}", {"why": error.sentence})
 
     async def _index_all(self) -> bool:
         write = self._background.write
@@ -140,10 +143,3 @@ class Indexer:
         is_open = self._background.open()
         self.obstacle = None
         return is_open
-
-
-def _obstacle(error: StorageFailed | OSError) -> Sentence | None:
-    """Return why nothing can be indexed until a person changes something; None where it is only for now."""
-    if isinstance(error, StorageFailed) and not isinstance(error, DatabaseBusy | DatabaseReplaced):
-        return Sentence("Not everything can be searched: {why}", {"why": error.sentence})
-    return None

@@ -140,9 +140,7 @@ class _FoldedText:
         return min(folded_place, self._folded_starts[stretch]) if stretch < len(self._starts) else folded_place
 
 
-@lru_cache(maxsize=1024)
-def _fold_character(character: str) -> str:
-    return fold(character)
+_fold_character = lru_cache(maxsize=1024)(fold)
 
 
 def _find_pieces(text: str, pieces: tuple[str, ...], begin: int, end: int) -> Iterator[MatchRange]:
