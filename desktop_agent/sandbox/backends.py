@@ -50,12 +50,12 @@ def namespace_command(
     return child_command(PART, _MODULE, json.dumps(spec), *checked, *argv)
 
 
-def supervised_command(argv: Sequence[str], count_file: Path) -> list[str]:
+def supervised_command(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
     """Return the words that start a program without a sandbox, in a supervisor that ends what it leaves running.
 
-    The number of these processes will be in `count_file`, if there were any.
+    The number of these processes will be in `left_running_file`, if there were any.
     """
-    return child_command(PART, _MODULE, json.dumps({"count_in": str(count_file)}), *argv)
+    return child_command(PART, _MODULE, json.dumps({"count_in": str(left_running_file(policy))}), *argv)
 
 
 def supervised_command_from_socket(descriptor: int) -> list[str]:
@@ -66,7 +66,7 @@ def supervised_command_from_socket(descriptor: int) -> list[str]:
     return child_command(PART, _MODULE, json.dumps({"channel": descriptor}))
 
 
-def landlock_command(argv: Sequence[str], policy: SandboxPolicy) -> list[str]:
+def landlock_command(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
     """Return the words that start a program in the current folder, under Landlock."""
     spec = {
         "writable": [str(path) for folder in policy.writable for path in policy.writable_in(folder)],
@@ -252,7 +252,7 @@ def landlock_sandbox() -> Sandbox:
     # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
     # The supervisor ends what the program leaves running.
     return Sandbox(
-        *("Landlock", _landlock_argv, _LANDLOCK_NOTE, _is_ordinary_user()),
+        *("Landlock", landlock_command, _LANDLOCK_NOTE, _is_ordinary_user()),
         ends_descendants=True,
         extra_processes=1,
         is_supervised=True,
@@ -264,19 +264,11 @@ def _is_ordinary_user() -> bool:
     return sys.platform != "win32" and os.geteuid() != 0
 
 
-def _landlock_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
-    return landlock_command(argv, policy)
-
-
 def no_sandbox(why: Sentence | None = None) -> Sandbox:
     """Return the absence of a sandbox. `why` is for the person, with a remedy if there is one."""
     if sys.platform != "linux":
         return Sandbox("", lambda argv, _folder, _bounds: list(argv), why)
-    return Sandbox("", _supervised_argv, why, extra_processes=1, is_supervised=True)
-
-
-def _supervised_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
-    return supervised_command(argv, left_running_file(policy))
+    return Sandbox("", supervised_command, why, extra_processes=1, is_supervised=True)
 
 
 def left_running_file(policy: SandboxPolicy) -> Path:
