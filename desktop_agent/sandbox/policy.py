@@ -58,11 +58,6 @@ def private_paths() -> Iterator[Path]:
     return iter(_listed_paths("private", home_folders(), _moved_folders()))
 
 
-def startup_file_paths() -> Iterator[Path]:
-    """Return the paths that say which programs the person's own programs start, existing or not."""
-    return iter(_listed_paths("start files", home_folders(), _moved_folders()))
-
-
 def paths_of(name: str) -> Iterator[Path]:
     """Return where such a path lies: below each home folder, and where the person moved it to."""
     yield from _below(name, home_folders(), _moved_folders())
@@ -106,12 +101,6 @@ def contains_home(folder: Path) -> bool:
     return any(real in (home.resolve(), *home.resolve().parents) for home in home_folders())
 
 
-def system_paths() -> Iterator[Path]:
-    """Return the paths of the system that are readable, and this program's own, which contains the launcher."""
-    yield from map(Path, path_lists()["system"])
-    yield from program_paths()
-
-
 def readable_paths(writable: tuple[Path, ...], copies: Path | None = None) -> ReadablePaths:
     """Return the listed paths that exist. A path that leads into a `writable` folder opens nothing.
 
@@ -119,7 +108,8 @@ def readable_paths(writable: tuple[Path, ...], copies: Path | None = None) -> Re
     for copies of settings; None makes none.
     """
     readable = ReadablePaths()
-    for place in system_paths():
+    # This program's own contain the launcher.
+    for place in (*map(Path, path_lists()["system"]), *program_paths()):
         readable.add(*resolve_links(place, writable))
     forbidden = _Forbidden.current()
 
@@ -365,7 +355,7 @@ def _closed_paths_below(workspace: Path) -> Iterator[Path]:
     """Return what is private in a workspace that is a home folder, or contains one, existing or not."""
     prefix = f"{workspace}{os.sep}"
     folders: dict[Path, str] = {}
-    for place in (*private_paths(), *startup_file_paths()):
+    for place in (*private_paths(), *_listed_paths("start files", home_folders(), _moved_folders())):
         if place.parent not in folders:
             folders[place.parent] = os.path.realpath(place.parent)
         closed_paths = {os.path.join(folders[place.parent], place.name)}  # noqa: PTH118 - of several hundred, before each command
