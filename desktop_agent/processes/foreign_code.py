@@ -310,10 +310,6 @@ class TaskSupervisor:
             return Fault(TimeoutError())
         return Fault(asyncio.CancelledError()) if task.cancelled() else task.result()
 
-    async def run_inline(self, work: Callable[[], Awaitable[T]]) -> T | Fault:
-        """Run code that has nothing to wait for, without a task of its own. A cancel is passed on."""
-        return await call_foreign(work)
-
     def abandon(self, task: "asyncio.Task[Any]") -> None:
         """Stop waiting for a task that had its grace period."""
         self._unfinished.discard(task)

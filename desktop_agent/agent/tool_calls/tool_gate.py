@@ -11,7 +11,7 @@ from desktop_agent.agent.tool_calls.doom_loop import DoomLoopDetector, is_same_c
 from desktop_agent.agent.tool_calls.tool_execution import STOPPED_BEFORE_START, BatchContext, CallStatus, ToolExecution
 from desktop_agent.permissions.approvals import Approval, Resolution, explain_preview, preview_failed
 from desktop_agent.permissions.gate import Allowed, Ask, Denied, Verdict
-from desktop_agent.processes.foreign_code import Fault
+from desktop_agent.processes.foreign_code import Fault, call_foreign
 from desktop_agent.processes.worker_threads import run_by_size
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, Outcome, ToolUse
@@ -168,12 +168,12 @@ class ToolGate:
             return refused
         context, arguments, use = self._batch.context, call.input, call.effective_use
         may_wait = call.tool is not None and call.tool.subjects is not None
-        supervisor = self._batch.supervisor
 
         async def verdict() -> Verdict:
             return await context.permission_policy.verdict(use, call.tool, context.tools.names, digest=call.digest)
 
-        result = await (supervisor.run(verdict, TOOL_QUERY_TIMEOUT) if may_wait else supervisor.run_inline(verdict))
+        run = self._batch.supervisor.run
+        result = await (run(verdict, TOOL_QUERY_TIMEOUT) if may_wait else call_foreign(verdict))
         if isinstance(result, Fault):
             _log.error("a call of tool %s could not be judged: %s", call.use.name, result.trace)
             result = await self._verdict_when_unclear(call)

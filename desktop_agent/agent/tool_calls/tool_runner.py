@@ -20,7 +20,7 @@ from desktop_agent.agent.tool_calls.tool_execution import (
 from desktop_agent.agent.tool_calls.tool_gate import TOOL_QUERY_TIMEOUT, ToolGate, checked_arguments
 from desktop_agent.agent.tool_calls.tool_results import validated_content
 from desktop_agent.permissions.gate import Allowed, Denied, Verdict
-from desktop_agent.processes.foreign_code import Fault, safe_traceback
+from desktop_agent.processes.foreign_code import Fault, call_foreign, safe_traceback
 from desktop_agent.processes.worker_threads import run_by_size
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.types.blocks import Outcome, ResultPart, Text, ToolResult
@@ -274,7 +274,7 @@ class ToolRunner:
     ) -> ToolResult:
         """Return the call's result, before hooks."""
         (outcome, content), limit = output, self._batch.limits.result_characters
-        valid = await self._batch.supervisor.run_inline(lambda: validated_content(content, limit))
+        valid = await call_foreign(lambda: validated_content(content, limit))
         if isinstance(valid, Fault):
             outcome, content = _failure(tool, valid)
             valid = await validated_content(content, limit)
