@@ -29,8 +29,6 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 
 MAX_FOUND = 500
 
-_FoundFile = tuple[float, str, int]
-
 
 class FindFilesInput(BaseModel):
     """What to find."""
@@ -49,15 +47,14 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
     def work(params: FindFilesInput, token: CancelToken) -> tuple[Text, ...]:
         place, glob = workspace.locate(params.path), Glob(params.names)
         walk = FileWalk(workspace, place, token.raise_if_cancelled)
-        newest: list[_FoundFile] = []
-        count = 0
+        found: list[tuple[float, str, int]] = []
         for file, size in walk.files():
             if glob.matches(file.parts[len(place.parts) :] or file.parts[-1:]):
-                count += 1
-                _push_newest(newest, (_modified_at(workspace, file), str(file), size))
+                found.append((_modified_at(workspace, file), str(file), size))
+        newest = heapq.nlargest(MAX_FOUND, found)
         lines = [_line(*file) for file in sorted(newest, key=lambda file: (-file[0], file[1]))]
-        if count > len(lines):
-            lines.append(f"[{count - len(lines):,} older files are left out.]")
+        if len(found) > len(lines):
+            lines.append(f"[{len(found) - len(lines):,} older files are left out.]")
         if walk.is_cut:
             lines.append("[There are too many files; not all were looked at. Look in a folder inside.]")
         return (Text(text="\n".join(lines) or f"[No file is called “{params.names}”; hidden ones do not count.]"),)
@@ -72,13 +69,6 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
         subjects=lambda params: path_subjects(workspace, params.path),
         scope=str(workspace.folder),
     )
-
-
-def _push_newest(newest: list[_FoundFile], file: _FoundFile) -> None:
-    if len(newest) < MAX_FOUND:
-        heapq.heappush(newest, file)
-    else:
-        heapq.heappushpop(newest, file)
 
 
 def _modified_at(workspace: Workspace, place: WorkspacePath) -> float:
