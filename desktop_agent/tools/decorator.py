@@ -193,24 +193,14 @@ def call_parameter(function: Callable[..., Any]) -> str | None:
 
 
 def _field(parameter: inspect.Parameter, hint: Any, text: str | None) -> Any:
-    extras: dict[str, Any] = {"alias": parameter.name}
-    description = _annotated_description(hint) or (text if not _has_description(hint) else None)
-    if description:
-        extras["description"] = description
+    annotations = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    has_description = any(isinstance(extra, FieldInfo) and extra.description for extra in annotations)
+    annotated = next((extra for extra in annotations if isinstance(extra, str)), None)
+    description = annotated or (None if has_description else text)
+    options: dict[str, Any] = {"alias": parameter.name, **({"description": description} if description else {})}
     if parameter.default is inspect.Parameter.empty:
-        return Field(**extras)
-    return Field(default=parameter.default, **extras)
-
-
-def _annotated_description(hint: Any) -> str | None:
-    """Return the text of Annotated[int, "text"]."""
-    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return next((extra for extra in extras if isinstance(extra, str)), None)
-
-
-def _has_description(hint: Any) -> bool:
-    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return any(isinstance(extra, FieldInfo) and extra.description for extra in extras)
+        return Field(**options)
+    return Field(default=parameter.default, **options)
 
 
 def _function_name(function: Callable[..., Any]) -> str:
