@@ -229,7 +229,7 @@ class JsonSchema:
     def checked(self, arguments: JsonObject) -> JsonObject:
         """Copy the arguments. Raises ToolInputInvalid with a sentence for each of the first ten problems."""
         try:
-            problems = self._problems(arguments)
+            problems = [_describe_problem(error) for error in first_errors(self._checker, arguments, MAX_PROBLEMS)]
             if not problems:
                 return copy.deepcopy(arguments)
         except ValidationBudgetExceeded:
@@ -240,9 +240,6 @@ class JsonSchema:
             why = "The arguments cannot be checked against the tool's schema ({kind})."
             raise ToolInputInvalid(Sentence(why, {"kind": type(error).__name__})) from None
         raise ToolInputInvalid(Sentence("The arguments do not fit. {problems}", {"problems": "; ".join(problems)}))
-
-    def _problems(self, arguments: JsonObject) -> list[str]:
-        return [_describe_problem(error) for error in first_errors(self._checker, arguments, MAX_PROBLEMS)]
 
 
 def _parse_schema(schema: Any) -> Any:

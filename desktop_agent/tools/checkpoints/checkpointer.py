@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from desktop_agent.processes.worker_threads import CancelToken, finish, run_in_thread
+from desktop_agent.processes.worker_threads import CancelToken, run_in_thread, runs_to_its_end
 from desktop_agent.tools.checkpoints.snapshots import (
     ChangedSinceSnapshot,
     FileSnapshot,
@@ -400,13 +400,24 @@ class Checkpointer:
         self._before[checkpoint.id] = before
         return checkpoint
 
+    @runs_to_its_end
     async def complete_checkpoint(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
         """Record how the call left the files, whatever its outcome. Finishes even when cancelled.
 
         `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
         left them.
         """
-        return await finish(self._complete(checkpoint, succeeded=succeeded))
+        updated, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
+        before = self._before.pop(checkpoint.id, {})
+        if workspace is not None:
+            files = [
+                await run_in_thread(partial(_file_after_call, workspace, file, before.get(file.path)))
+                for file in checkpoint.files
+            ]
+            folders = await run_in_thread(lambda _token: existing_folders(workspace, checkpoint.new_folders))
+            updated = updated.model_copy(update={"files": tuple(files), "new_folders": folders})
+        await self._save_checkpoint(updated)
+        return updated
 
     async def restore(
         self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
@@ -447,19 +458,6 @@ class Checkpointer:
         if data is not None and len(data) <= _MAX_COUNTED_BYTES:
             before[saved_path(place)] = data
         return saved_file(saved_path(place), snapshot)
-
-    async def _complete(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
-        updated, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
-        before = self._before.pop(checkpoint.id, {})
-        if workspace is not None:
-            files = [
-                await run_in_thread(partial(_file_after_call, workspace, file, before.get(file.path)))
-                for file in checkpoint.files
-            ]
-            folders = await run_in_thread(lambda _token: existing_folders(workspace, checkpoint.new_folders))
-            updated = updated.model_copy(update={"files": tuple(files), "new_folders": folders})
-        await self._save_checkpoint(updated)
-        return updated
 
 
 def _locate_all(workspace: Workspace, paths: Iterable[str]) -> tuple[WorkspacePath, ...]:

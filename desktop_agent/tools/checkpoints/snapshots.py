@@ -8,7 +8,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from desktop_agent.processes.worker_threads import CancelToken
@@ -417,7 +416,7 @@ _MAX_SCANNED = 100_000
 
 def temporary_prefix(checkpoint_id: str) -> str:
     """Return how temporary names of this checkpoint's restore begin, and no others."""
-    return f".{sha256(checkpoint_id.encode()).hexdigest()[:32]}-"
+    return f".{hashlib.sha256(checkpoint_id.encode()).hexdigest()[:32]}-"
 
 
 def remove_leftovers(workspace: Workspace, checkpoint: Checkpoint) -> None:

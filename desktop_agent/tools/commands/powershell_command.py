@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -55,12 +55,13 @@ def _as_shell_line(command: PowerShellCommand) -> str:
     return " ".join(('"$_"' if word is None else shlex.quote(word)) for word in (command.name, *command.words[1:]))
 
 
-def _plain_argv(argv: Sequence[str], _folder: Path, _policy: SandboxPolicy) -> list[str]:
-    return list(argv)
-
-
 # What it leaves running ends with its job object.
-_WITHOUT_SANDBOX = Sandbox("", _plain_argv, Sentence("There is no sandbox on Windows."), ends_descendants=True)
+_WITHOUT_SANDBOX = Sandbox(
+    "",
+    lambda argv, _folder, _policy: list(argv),
+    Sentence("There is no sandbox on Windows."),
+    ends_descendants=True,
+)
 
 
 class RunPowerShellInput(BaseModel):

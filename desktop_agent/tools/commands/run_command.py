@@ -177,12 +177,7 @@ def run_command(
     files.
     """
     commands = _CommandTool(workspace, own_folders, private_hosts, confinement, resolve, is_checkout)
-    tool = command_tool(commands, RunCommandInput, _DESCRIPTION)
-
-    def source(params: RunCommandInput) -> UntrustedSource | None:
-        return _untrusted_source(params) if params.hosts else None
-
-    return replace(tool, brings=source)
+    return replace(command_tool(commands, RunCommandInput, _DESCRIPTION), brings=_untrusted_source)
 
 
 @dataclass(frozen=True)
@@ -260,7 +255,9 @@ class _CommandTool:
         return CommandPreview(params.command, str(folder), title, hosts=tuple(params.hosts), only_hosts=only_hosts)
 
 
-def _untrusted_source(params: RunCommandInput) -> UntrustedSource:
+def _untrusted_source(params: RunCommandInput) -> UntrustedSource | None:
+    if not params.hosts:
+        return None
     # Trust in what one line brought says nothing about another line.
     line = "\n".join((params.folder, params.command, *params.hosts)).encode("utf-8", "replace")
     hosts = ", ".join((*params.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(params.hosts) > _MAX_NAMED_HOSTS else ())))
