@@ -9,7 +9,6 @@ import re
 import stat
 import struct
 import tomllib
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -45,6 +44,7 @@ class GgufHeader:
 
 def read_header(path: Path) -> GgufHeader:
     """Read the header of a file; blocks. Raises WrongUse for one that is no GGUF model, and OSError."""
+    match = _QUANTISATION_IN_NAME.search(path.stem)
     # Not blocking: a pipe of this name would wait for somebody who writes.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb", buffering=_BUFFER_BYTES) as file:
@@ -52,23 +52,17 @@ def read_header(path: Path) -> GgufHeader:
         if not stat.S_ISREG(status.st_mode):
             raise _invalid(path, "it is no ordinary file")
         try:
-            values = _Reader(file, min(status.st_size, _MAX_HEADER_BYTES)).read_values(_name_says_quantisation(path))
+            values = _Reader(file, min(status.st_size, _MAX_HEADER_BYTES)).read_values(match is not None)
         except _InvalidHeaderError as error:
             raise _invalid(path, str(error)) from None
-    return _header(path, values)
-
-
-def _header(path: Path, values: dict[str, object]) -> GgufHeader:
     architecture = _text(values.get("general.architecture"))
     kind = _text(values.get("general.type"))
-    file_type, match = values.get("general.file_type"), _QUANTISATION_IN_NAME.search(path.stem)
-    quantisation = _quantisations().get(str(file_type))
+    quantisation = _quantisations().get(str(values.get("general.file_type")))
     context = values.get(f"{architecture}.context_length")
-    is_length = isinstance(context, int) and not isinstance(context, bool) and context > 0
     return GgufHeader(
         name=_text(values.get("general.name")),
         architecture=architecture,
-        context_length=context if is_length and isinstance(context, int) else None,
+        context_length=context if type(context) is int and context > 0 else None,
         quantisation=quantisation or (match[1].upper() if match else None),
         is_chat_model=architecture != "clip" and kind in (None, "model"),
     )
@@ -85,10 +79,6 @@ def _text(value: object) -> str | None:
     if not isinstance(value, str):
         return None
     return "".join(letter if letter.isprintable() else " " for letter in value).strip()[:200] or None
-
-
-def _name_says_quantisation(path: Path) -> bool:
-    return _QUANTISATION_IN_NAME.search(path.stem) is not None
 
 
 def _invalid(path: Path, why: str) -> WrongUse:
@@ -119,7 +109,7 @@ class _Reader:
             raise _InvalidHeaderError("its header has too many entries")
         values: dict[str, object] = {}
         for _ in range(int(count)):
-            key = self._string(_MAX_KEY_BYTES, "a name in its header is too long")
+            key = self._key()
             kind = int(self._number("<I"))
             if kind == _ARRAY:
                 if key.startswith("tokenizer.") and name_says_quantisation and _is_complete(values):
@@ -138,10 +128,10 @@ class _Reader:
             return None
         return self._take(length).decode("utf-8", "replace")
 
-    def _string(self, limit: int, why: str) -> str:
+    def _key(self) -> str:
         length = int(self._number("<Q"))
-        if length > limit:
-            raise _InvalidHeaderError(why)
+        if length > _MAX_KEY_BYTES:
+            raise _InvalidHeaderError("a name in its header is too long")
         return self._take(length).decode("utf-8", "replace")
 
     def _skip_array(self, depth: int) -> None:
@@ -213,11 +203,9 @@ def size_of_all(path: Path) -> int:
         raise _invalid(path, "it is said to be split into too many files")
     for number in range(1, count + 1):
         part = path.with_name(f"{match['stem']}-{number:05}-of-{match['count']}{path.suffix}")
-        size = None
-        with suppress(OSError):
-            size = part.stat().st_size
-        if size is None:
+        try:
+            total += part.stat().st_size
+        except OSError:
             sentence = Sentence("The model lacks the file “{name}”.", {"name": part.name})
-            raise WrongUse(sentence, "Download the missing file into the same folder.")
-        total += size
+            raise WrongUse(sentence, "Download the missing file into the same folder.") from None
     return total
