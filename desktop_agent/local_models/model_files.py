@@ -76,41 +76,17 @@ def _read(path: Path, id_: str, source: str) -> LocalModel | None:
 
 def _candidates(environment: Mapping[str, str], home: Path) -> Iterator[tuple[Path, str, str]]:
     """Yield path, name and program of each file that may be a model."""
-    for root in _ollama_roots(environment, home):
-        yield from _ollama_models(root)
-    for root in _lm_studio_roots(home):
-        yield from ((path, model_stem(path), "LM Studio") for path in _gguf_files(root))
-    for root in _hugging_face_roots(environment, home):
-        yield from ((path, model_stem(path), "Hugging Face") for path in _snapshots(root))
-    for root in _llama_cpp_roots(environment, home):
-        yield from ((path, model_stem(path), "llama.cpp") for path in _gguf_files(root, depth=1))
-
-
-def _ollama_roots(environment: Mapping[str, str], home: Path) -> tuple[Path, ...]:
     own = environment.get("OLLAMA_MODELS")
-    return (*([Path(own)] if own else []), home / ".ollama/models", Path("/usr/share/ollama/.ollama/models"))
-
-
-def _lm_studio_roots(home: Path) -> tuple[Path, ...]:
-    return home / ".lmstudio/models", home / ".cache/lm-studio/models"
-
-
-def _hugging_face_roots(environment: Mapping[str, str], home: Path) -> tuple[Path, ...]:
-    if own := environment.get("HF_HUB_CACHE"):
-        return (Path(own),)
-    if own := environment.get("HF_HOME"):
-        return (Path(own, "hub"),)
-    cache = environment.get("XDG_CACHE_HOME")
-    return ((Path(cache) if cache else home / ".cache").joinpath("huggingface/hub"),)
-
-
-def _llama_cpp_roots(environment: Mapping[str, str], home: Path) -> tuple[Path, ...]:
-    if own := environment.get("LLAMA_CACHE"):
-        return (Path(own),)
-    if sys.platform == "darwin":
-        return (home / "Library/Caches/llama.cpp",)
-    cache = environment.get("XDG_CACHE_HOME")
-    return ((Path(cache) if cache else home / ".cache").joinpath("llama.cpp"),)
+    for root in (*([own] if own else []), home / ".ollama/models", "/usr/share/ollama/.ollama/models"):
+        yield from _ollama_models(Path(root))
+    for root in (home / ".lmstudio/models", home / ".cache/lm-studio/models"):
+        yield from ((path, model_stem(path), "LM Studio") for path in _gguf_files(root))
+    cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
+    hub = environment.get("HF_HUB_CACHE") or Path(environment.get("HF_HOME") or cache / "huggingface", "hub")
+    yield from ((path, model_stem(path), "Hugging Face") for path in _snapshots(Path(hub)))
+    usual = home / "Library/Caches/llama.cpp" if sys.platform == "darwin" else cache / "llama.cpp"
+    downloads = Path(environment.get("LLAMA_CACHE") or usual)
+    yield from ((path, model_stem(path), "llama.cpp") for path in _gguf_files(downloads, depth=1))
 
 
 def _ollama_models(root: Path) -> Iterator[tuple[Path, str, str]]:
