@@ -56,7 +56,7 @@ class LocalModels:
         self._find_program = program
         self._clock = clock
         self._watch_seconds = watch_seconds
-        self._state = LocalState()
+        self.state = LocalState()
         self._listeners: list[Callable[[LocalState], None]] = []
         self._server: LlamaServer | None = None
         self._inner: Provider | None = None
@@ -67,10 +67,6 @@ class LocalModels:
         self._last_use = clock()
         self.provider: Provider = LocalProvider(self)
 
-    @property
-    def state(self) -> LocalState:
-        return self._state
-
     def on_state(self, listener: Callable[[LocalState], None]) -> None:
         """Call `listener` at every change of phase or memory."""
         self._listeners.append(listener)
@@ -79,7 +75,7 @@ class LocalModels:
         """Return what is known of a chosen model without running it."""
         inner = self._inner
         known = Capabilities()
-        if inner is not None and self._state.model is not None and self._state.model.id == model_id:
+        if inner is not None and self.state.model is not None and self.state.model.id == model_id:
             known = inner.model_info(model_id).capabilities
         model = self._find(model_id)
         window = None if model is None else self._context(model)
@@ -95,7 +91,7 @@ class LocalModels:
         Raises LocalModelFailed, and WrongUse while another model answers.
         """
         async with self._changing:
-            running = self._state.model
+            running = self.state.model
             if self._inner is not None and self._server is not None and not self._server.exited.is_set():
                 if running is not None and running.path == model.path:
                     return self._inner
@@ -237,9 +233,9 @@ class LocalModels:
         return min(chosen, model.context_length or chosen)
 
     def _set_state(self, state: LocalState) -> None:
-        if state == self._state:
+        if state == self.state:
             return
-        self._state = state
+        self.state = state
         for listener in tuple(self._listeners):
             listener(state)
 
