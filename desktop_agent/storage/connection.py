@@ -11,6 +11,7 @@ from desktop_agent.storage.files import disk_full_error, find_write_error, not_w
 from desktop_agent.types.errors import DatabaseBusy, DatabaseDamaged, LocksRefused, Sentence, StorageFailed
 
 T = TypeVar("T")
+Connection = TypeVar("Connection", bound=sqlite3.Connection)
 PAGE_SIZE = 4096
 BUSY_MILLISECONDS = 3000
 
@@ -124,29 +125,25 @@ def connect(path: Path) -> DatabaseConnection:
         factory=DatabaseConnection,
         uri=True,
     )
+    connection.text_factory = decode_text
+    # What was deleted is overwritten: it is gone for good, and a rescue cannot bring it back.
+    durable = "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"
+    return with_pragmas(connection, f"page_size={PAGE_SIZE}", *durable, *SAFE_PRAGMAS, "cache_size=-16000")
+
+
+SAFE_PRAGMAS = "cell_size_check=ON", "trusted_schema=OFF", "temp_store=MEMORY"
+"""For every file, which may be damaged or have a schema that is not ours."""
+
+
+def with_pragmas(connection: Connection, *pragmas: str) -> Connection:
+    """Set these, and return the connection; it is closed where that fails. Raises sqlite3.Error."""
     try:
-        _configure(connection)
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}").fetchall()
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def _configure(connection: DatabaseConnection) -> None:
-    connection.text_factory = decode_text
-    for pragma in (
-        f"page_size={PAGE_SIZE}",
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        # What was deleted is overwritten: it is gone for good, and a rescue cannot bring it back.
-        "secure_delete=ON",
-        "cell_size_check=ON",
-        "trusted_schema=OFF",
-        "temp_store=MEMORY",
-        "cache_size=-16000",
-    ):
-        connection.execute(f"PRAGMA {pragma}").fetchall()
 
 
 def test_write(connection: sqlite3.Connection) -> None:

@@ -17,6 +17,7 @@ from desktop_agent.storage import content_files, conversation_rows
 from desktop_agent.storage.connection import (
     BUSY_MILLISECONDS,
     PAGE_SIZE,
+    SAFE_PRAGMAS,
     DatabaseConnection,
     connect,
     database_error,
@@ -24,6 +25,7 @@ from desktop_agent.storage.connection import (
     is_damage,
     remove_traces,
     test_write,
+    with_pragmas,
 )
 from desktop_agent.storage.content_files import BlobFiles, PictureFiles
 from desktop_agent.storage.conversation_rows import has_misplaced_messages
@@ -166,13 +168,7 @@ def _connect_read_only(database: str) -> DatabaseConnection:
     """Raise sqlite3.Error also where it can be opened but not read."""
     connection = sqlite3.connect(database, isolation_level=None, factory=DatabaseConnection, uri=True)
     connection.text_factory = decode_text
-    try:
-        for pragma in ("cell_size_check=ON", "trusted_schema=OFF", "temp_store=MEMORY", "schema_version"):
-            connection.execute(f"PRAGMA {pragma}").fetchall()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return with_pragmas(connection, *SAFE_PRAGMAS, "schema_version")
 
 
 DATABASE_NAME = "conversations.sqlite3"

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from desktop_agent.data_files import load_text
-from desktop_agent.storage.connection import rewrite_if_small, transaction
+from desktop_agent.storage.connection import SAFE_PRAGMAS, rewrite_if_small, transaction, with_pragmas
 from desktop_agent.storage.conversation_rows import to_microseconds
 from desktop_agent.storage.locks.open_files import file_identity
 from desktop_agent.storage.records import read_message
@@ -73,13 +73,7 @@ def connect_index(path: Path, mode: str) -> sqlite3.Connection:
         # One statement for each table of words.
         cached_statements=1024,
     )
-    try:
-        for pragma in ("cell_size_check=ON", "trusted_schema=OFF", "temp_store=MEMORY", "cache_size=-16000"):
-            connection.execute(f"PRAGMA {pragma}").fetchall()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return with_pragmas(connection, *SAFE_PRAGMAS, "cache_size=-16000")
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
