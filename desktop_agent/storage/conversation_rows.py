@@ -4,7 +4,9 @@ Messages are a tree, of which a conversation shows the branch that ends in its h
 """
 
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from desktop_agent.storage.connection import (
@@ -23,21 +25,20 @@ from desktop_agent.storage.records import (
     draft_to_json,
     message_from_row,
     message_to_json,
-    parameters_to_json,
     read_draft,
-    read_origin,
-    read_parameters,
-    read_reasoning,
+    read_json,
     read_rule,
     read_rule_partially,
     read_state,
-    reasoning_to_json,
     rule_to_json,
     state_to_json,
+    to_json_unless,
 )
+from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.permissions import Rule, RuleScope
+from desktop_agent.types.providers import ConversationParameters, Reasoning
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -65,7 +66,12 @@ _SIMPLE_CHANGES = (
     "parameters",
     "state",
 )
-_TO_JSON = {"reasoning": reasoning_to_json, "parameters": parameters_to_json, "state": state_to_json}
+_NO_PARAMETERS = ConversationParameters()
+_TO_JSON: dict[str, Callable[[Any], str | None]] = {
+    "reasoning": partial(to_json_unless, None, Reasoning),
+    "parameters": partial(to_json_unless, _NO_PARAMETERS, ConversationParameters),
+    "state": state_to_json,
+}
 NO_CONVERSATION_NUMBER = 0
 SEQ_BITS = 32
 
@@ -112,10 +118,11 @@ def record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
         bool(row[8]),
         text_or_none(row[9]),
         moment_or_none(row[10]),
-        read_reasoning(text_or_none(row[11])),
-        read_parameters(text_or_none(row[12])),
+        # What this version cannot read is as where nothing was chosen.
+        read_json(Reasoning, text_or_none(row[11]), None),
+        read_json(ConversationParameters, text_or_none(row[12]), _NO_PARAMETERS),
         read_state(text_or_none(row[13])),
-        read_origin(text_or_none(row[14])),
+        read_json(ConversationOrigin, text_or_none(row[14]), None),
         text_or_none(row[15]),
         moment_or_none(row[16]),
         moment_or_none(row[17]),

@@ -23,12 +23,13 @@ from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationState,
     message_from_row,
-    origin_to_json,
     read_message,
     state_to_json,
+    to_json_unless,
 )
 from desktop_agent.types.conversation_tree import (
     FOUND_PREFIX,
+    ConversationOrigin,
     ConversationTree,
     MessageOutline,
     TreeMessage,
@@ -177,7 +178,7 @@ def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree)
         "updated_at": to_microseconds(moment_of_every_zone(tree.updated_at)),
         "model": tree.model,
         "workspace": tree.workspace,
-        "origin": origin_to_json(tree.origin),
+        "origin": to_json_unless(None, ConversationOrigin, tree.origin),
         "state": state_to_json(ConversationState(outside=(_IMPORTED,))),
         "folder": find_or_create_path(connection, tree.folder),
         "pinned_at": _microseconds_or_none(tree.pinned_at),

@@ -283,7 +283,12 @@ def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
         return adapter.validate_python(json.loads(text))
 
 
-def _read(kind: Any, text: str | None, otherwise: T) -> T:
+def to_json_unless(initial: object, kind: Any, value: object) -> str | None:
+    """Return the JSON of a value of this type, or None for the initial one."""
+    return None if value == initial else _to_json(_adapter(kind), value)
+
+
+def read_json(kind: Any, text: str | None, otherwise: T) -> T:
     """Return what the text says; `otherwise` where there is none, or none that this version can read."""
     try:
         return otherwise if text is None else _from_json(_adapter(kind), text)
@@ -306,39 +311,9 @@ def draft_to_json(draft: Draft) -> str:
     return _to_json(_adapter(Draft), draft)
 
 
-def reasoning_to_json(reasoning: Reasoning | None) -> str | None:
-    """Return the JSON of a choice, or None where there is none."""
-    return None if reasoning is None else _to_json(_adapter(Reasoning), reasoning)
-
-
-def read_reasoning(text: str | None) -> Reasoning | None:
-    """Return the choice; None where there is none, or none that this version knows."""
-    return _read(Reasoning, text, None)
-
-
-def parameters_to_json(parameters: ConversationParameters) -> str | None:
-    """Return the JSON of what the person set, or None where nothing was."""
-    return None if parameters == ConversationParameters() else _to_json(_adapter(ConversationParameters), parameters)
-
-
-def read_parameters(text: str | None) -> ConversationParameters:
-    """Return what was set; the defaults where it cannot be read."""
-    return _read(ConversationParameters, text, ConversationParameters())
-
-
-def origin_to_json(origin: ConversationOrigin | None) -> str | None:
-    """Return the JSON of an origin, or None where there is none."""
-    return None if origin is None else _to_json(_adapter(ConversationOrigin), origin)
-
-
-def read_origin(text: str | None) -> ConversationOrigin | None:
-    """Return the origin; None where there is none, or none that this version knows."""
-    return _read(ConversationOrigin, text, None)
-
-
 def state_to_json(state: ConversationState) -> str | None:
     """Return the JSON of a state, or None for the initial one."""
-    return None if state == ConversationState() else _to_json(_adapter(ConversationState), state)
+    return to_json_unless(ConversationState(), ConversationState, state)
 
 
 def read_state(text: str | None) -> ConversationState:
@@ -366,7 +341,7 @@ def rule_to_json(rule: Rule) -> str:
 
 def read_rule(text: str) -> Rule | None:
     """Return the rule, or None when this version does not understand all of it."""
-    return _read(Rule, text, None)
+    return read_json(Rule, text, None)
 
 
 def read_rule_partially(text: str, id_: str) -> Rule | None:
