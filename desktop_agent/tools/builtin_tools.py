@@ -91,27 +91,11 @@ def builtin_tools(
     anywhere = (calculate(), update_todos(), fetch_page(private_hosts))
     if workspace is None:
         return anywhere
-    reading = (*anywhere, *_read_tools(workspace))
-    return (*reading, *_change_tools(workspace, own_folders, private_hosts, is_checkout)) if which == "all" else reading
-
-
-def _read_tools(workspace: Workspace) -> tuple[AnyTool, ...]:
-    return (
-        read_file(workspace),
-        list_files(workspace),
-        find_files(workspace),
-        search_files(workspace),
-        view_image(workspace),
-    )
-
-
-def _change_tools(
-    workspace: Workspace,
-    own_folders: tuple[Path, ...],
-    private_hosts: Callable[[], frozenset[str]],
-    is_checkout: Callable[[str, str], bool],
-) -> tuple[AnyTool, ...]:
-    files = (write_file(workspace), edit_file(workspace), move_file(workspace), delete_file(workspace))
+    readers = (read_file, list_files, find_files, search_files, view_image)
+    reading = (*anywhere, *(reader(workspace) for reader in readers))
+    if which == "read":
+        return reading
+    changing = (write_file(workspace), edit_file(workspace), move_file(workspace), delete_file(workspace))
     if IS_WINDOWS:
-        return (*files, run_powershell(workspace))
-    return (*files, run_command(workspace, own_folders, private_hosts, is_checkout=is_checkout))
+        return (*reading, *changing, run_powershell(workspace))
+    return (*reading, *changing, run_command(workspace, own_folders, private_hosts, is_checkout=is_checkout))
