@@ -65,7 +65,7 @@ class LocalModels:
         self._changing = asyncio.Lock()
         self._in_use = 0
         self._last_use = clock()
-        self.provider: Provider = LocalProvider(self)
+        self.provider: Provider = _LocalProvider(self)
 
     def on_state(self, listener: Callable[[LocalState], None]) -> None:
         """Call `listener` at every change of phase or memory."""
@@ -240,7 +240,7 @@ class LocalModels:
             listener(state)
 
 
-class LocalProvider:
+class _LocalProvider:
     """The provider of all chosen model files: a request loads its model first."""
 
     dialect = "openai-chat"
@@ -250,7 +250,6 @@ class LocalProvider:
         self.state = ProviderState()
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Stream the answer, once the model is loaded. Raises LocalModelFailed too."""
         return EventBatches(self._batches(request))
 
     async def _batches(self, request: ModelRequest) -> AsyncGenerator[Sequence[ProviderEvent], None]:
@@ -262,15 +261,12 @@ class LocalProvider:
                     yield [event, *take_ready()]
 
     async def list_models(self) -> tuple[ModelInfo, ...]:
-        """Return the chosen models; nothing is loaded for that."""
         return self._models.infos
 
     def model_info(self, model: str) -> ModelInfo:
-        """Return what is known of a model."""
         return self._models.model_info(model)
 
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002
-        """Return no limits: the server has its own."""
         return ImageLimits()
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:

@@ -200,7 +200,7 @@ def _normalize_href(href: str) -> str:
 def _keep_on_one_line(convert_inline: Callable[..., str]) -> Callable[..., str]:
     """Put marks around words; none around words that are marked already, nor over the end of a line."""
 
-    def convert(self: "MarkdownWriter", el: Tag, text: str, parent_tags: set[str]) -> str:
+    def convert(self: "_MarkdownWriter", el: Tag, text: str, parent_tags: set[str]) -> str:
         inner = text.strip()
         if not inner:
             return " " if text else ""
@@ -211,7 +211,7 @@ def _keep_on_one_line(convert_inline: Callable[..., str]) -> Callable[..., str]:
     return convert
 
 
-class MarkdownWriter(MarkdownConverter):
+class _MarkdownWriter(MarkdownConverter):
     """Writes the elements of a page; the library writes those that are not named here."""
 
     def __init__(self, base: str) -> None:
@@ -260,19 +260,16 @@ class MarkdownWriter(MarkdownConverter):
         return text if text.startswith("[") else super().convert_sup(el, text, parent_tags)
 
     def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Write the end of a line, where there are lines."""
         del el, text
         return " " if "_inline" in parent_tags else "\n"
 
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Write its description, if it has one."""
         del text, parent_tags
         alt = escape_brackets(SPACES.sub(" ", attribute(el, "alt")).strip())
         address = self.address(attribute(el, "src"))
         return f"![{alt}]({address})" if alt and address else alt
 
     def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Write boxes of lists of tasks."""
         del text, parent_tags
         if attribute(el, "type").lower() != "checkbox":
             return ""
@@ -281,7 +278,6 @@ class MarkdownWriter(MarkdownConverter):
         return ("[x]" if "checked" in el.attrs else "[ ]") + " " * (not has_space)
 
     def convert_q(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Write a quotation within marks."""
         del el, parent_tags
         return f"“{text}”"
 
@@ -305,19 +301,15 @@ class MarkdownWriter(MarkdownConverter):
     convert_a = convert_caption = convert_th = convert_tr = convert_td
 
     def convert_hN(self, n: int, el: Tag, text: str, parent_tags: set[str]) -> str:  # noqa: N802 - the library's name
-        """Write a heading; a signature as code."""
         return super().convert_hN(n, el, _signature(el) or text, parent_tags)
 
     def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Write a term; a signature as code."""
         return super().convert_dt(el, _signature(el) or text, parent_tags)
 
     def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Write a paragraph; the title of a box is bold."""
         return super().convert_p(el, _title(el, text), parent_tags)
 
     def convert_div(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Write a block; the title of a box is bold."""
         return super().convert_div(el, _title(el, text), parent_tags)
 
     convert_article = convert_section = convert_div
@@ -341,7 +333,6 @@ class MarkdownWriter(MarkdownConverter):
         return mark + text.replace("\n", indent).replace(f"{indent}\n", "\n\n").replace(f"{indent}\n", "\n\n") + "\n"
 
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
-        """Write one element."""
         ancestors = parent_tags or set[str]()
         if class_names(node) & _SKIPPED_CLASSES:
             return ""
@@ -422,7 +413,7 @@ _LISTS = frozenset({"ul", "ol"})
 def to_markdown(part: Tag, base: str) -> str:
     """Convert a part of a page; `base` is what its addresses are relative to. The tree is changed."""
     _prepare(part)
-    return MarkdownWriter(base).process_tag(part, set()).strip("\n") + "\n"
+    return _MarkdownWriter(base).process_tag(part, set()).strip("\n") + "\n"
 
 
 def _prepare(part: Tag) -> None:
