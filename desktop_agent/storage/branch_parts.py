@@ -207,7 +207,7 @@ def _read_up(
                 raise InconsistentData(NOT_A_BRANCH)
             is_enough = at_least is not None and len(messages) >= at_least and last <= until
             if is_enough and messages and _begins_part(messages[-1].role, text_of(row[2])):
-                above = _place_of(row)
+                above = MessagePlace(row[0], text_of(row[1]), row[5])
                 break
             messages.append(_message_of(row))
             last = row[0]
@@ -220,10 +220,6 @@ def _read_up(
 def _begins_part(role: Role, role_above: str) -> bool:
     """Return whether a part may begin here: results stay with their calls, and answers with what continues them."""
     return role is not Role.TOOL and not (role is Role.ASSISTANT and role_above == Role.ASSISTANT)
-
-
-def _place_of(row: _Row) -> MessagePlace:
-    return MessagePlace(row[0], text_of(row[1]), row[5])
 
 
 def _message_of(row: _Row) -> Message:

@@ -143,7 +143,8 @@ def insert_tree(
         # In the transaction: another process may import the same conversation.
         if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
             return False
-        number = _insert_conversation(connection, tree if beside is None else _without_place(tree))
+        own_place = {} if beside is None else {"folder": (), "tags": ()}
+        number = _insert_conversation(connection, tree.model_copy(update=own_place))
         if beside is not None:
             copy_place(connection, conversation_number(connection, beside), number)
         storer = PictureStorer(connection, pictures, number)
@@ -158,10 +159,6 @@ def insert_tree(
             "UPDATE conversations SET head = ?, message_count = ? WHERE number = ?", (*places[tree.head], number)
         )
     return True
-
-
-def _without_place(tree: ConversationTree) -> ConversationTree:
-    return tree.model_copy(update={"folder": (), "tags": ()})
 
 
 def _with_plain_moment(message: Message) -> Message:

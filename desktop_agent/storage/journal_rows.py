@@ -221,20 +221,6 @@ def _load_earlier(
     return tuple(message_from_row(*row) for row in rows if text_of(row[0]) not in known)
 
 
-def last_rows_of_open_runs(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
-    """Return the runs without RunFinished, and the last row of each."""
-    runs = connection.execute(
-        "SELECT number FROM runs WHERE conversation = ? AND finished = 0", (conversation,)
-    ).fetchall()
-    return [(run, _last_row(connection, run)) for (run,) in runs]
-
-
-def last_run_number(connection: sqlite3.Connection, conversation: int) -> int:
-    """Return the number of the newest run, or 0."""
-    row = connection.execute("SELECT max(number) FROM runs WHERE conversation = ?", (conversation,)).fetchone()
-    return row[0] or 0
-
-
 def runs_after(
     connection: sqlite3.Connection, conversation: int, last: int, others: Collection[int]
 ) -> list[tuple[int, str]]:
@@ -423,8 +409,10 @@ def begin_following(connection: sqlite3.Connection, id_: str, at_least: int | No
     connection.execute("BEGIN")
     try:
         number = conversation_rows.conversation_number(connection, id_)
-        rows = dict(last_rows_of_open_runs(connection, number))
-        position = ReadPosition(version, *_head(connection, number), last_run_number(connection, number), rows)
+        runs = connection.execute("SELECT number FROM runs WHERE conversation = ? AND finished = 0", (number,))
+        rows = {run: _last_row(connection, run) for (run,) in runs.fetchall()}
+        (newest,) = connection.execute("SELECT max(number) FROM runs WHERE conversation = ?", (number,)).fetchone()
+        position = ReadPosition(version, *_head(connection, number), newest or 0, rows)
         return load_conversation(connection, id_, at_least, "last turn"), position
     finally:
         connection.execute("COMMIT")
