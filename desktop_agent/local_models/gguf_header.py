@@ -112,7 +112,8 @@ class _Reader:
             key = self._key()
             kind = int(self._number("<I"))
             if kind == _ARRAY:
-                if key.startswith("tokenizer.") and name_says_quantisation and _is_complete(values):
+                has_length = f"{values.get('general.architecture')}.context_length" in values
+                if key.startswith("tokenizer.") and name_says_quantisation and has_length:
                     break
                 self._skip_array(0)
             elif kind == _STRING:
@@ -171,10 +172,6 @@ class _Reader:
         self._remaining -= length
         if self._remaining < 0:
             raise _InvalidHeaderError("it ends in its header")
-
-
-def _is_complete(values: dict[str, object]) -> bool:
-    return f"{values.get('general.architecture')}.context_length" in values
 
 
 _SPLIT = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)

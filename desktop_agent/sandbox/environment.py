@@ -42,8 +42,14 @@ def command_environment(
     else:
         inherited |= tables["without_network"]
     inherited.setdefault("PATH", os.defpath)
-    variables = inherited | tables["fixed"] | _shared_caches(parent) | _temporary_folders(temporary)
-    return variables | _read_only_caches(temporary) if is_read_only else variables
+    caches = temporary / "cache"
+    variables = inherited | tables["fixed"] | _shared_caches(parent)
+    variables |= {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(caches), "npm_config_cache": str(caches / "npm")}
+    if is_read_only:
+        variables |= {"RUFF_CACHE_DIR": str(caches / "ruff"), "MYPY_CACHE_DIR": str(caches / "mypy")}
+        # `python -c` imports no module of the workspace, whatever its name.
+        variables |= {"GIT_OPTIONAL_LOCKS": "0", "PYTHONSAFEPATH": "1"}
+    return variables
 
 
 def windows_environment(parent: Mapping[str, str], temporary: Path) -> dict[str, str]:
@@ -60,22 +66,6 @@ def proxy_environment(hosts: Collection[str]) -> dict[str, str]:
     names = {name: direct if "no" in name.lower() else proxy for name in _PROXY_VARIABLES.split()}
     # From version 22.21 on Node.js heeds the others if this is set.
     return {**names, "NODE_USE_ENV_PROXY": "1"}
-
-
-def _temporary_folders(temporary: Path) -> dict[str, str]:
-    caches = temporary / "cache"
-    return {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(caches), "npm_config_cache": str(caches / "npm")}
-
-
-def _read_only_caches(temporary: Path) -> dict[str, str]:
-    caches = temporary / "cache"
-    return {
-        "RUFF_CACHE_DIR": str(caches / "ruff"),
-        "MYPY_CACHE_DIR": str(caches / "mypy"),
-        "GIT_OPTIONAL_LOCKS": "0",
-        # `python -c` imports no module of the workspace, whatever its name.
-        "PYTHONSAFEPATH": "1",
-    }
 
 
 def _shared_caches(parent: Mapping[str, str]) -> dict[str, str]:
@@ -190,11 +180,9 @@ class GitConfigCopies:
     def copy(self, files: Sequence[Path]) -> Path:
         """Make one copy of several files, later ones counting more."""
         place = self._folder / "gitconfig"
-        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(path))}\n" for path in self._copies_of(files)))
+        copies = (copy for file in files if (copy := self._copy_of(file)) is not None)
+        place.write_text("".join(f"[include]\n\tpath = {_quoted(str(path))}\n" for path in copies))
         return place
-
-    def _copies_of(self, files: Sequence[Path]) -> Iterator[Path]:
-        return (copy for file in files if (copy := self._copy_of(file)) is not None)
 
     def _copy_of(self, file: Path) -> Path | None:
         real = self._real_of(file)

@@ -107,15 +107,11 @@ def _with_checked_result(function: Operation) -> Operation:
         result = function(*values)
         if isinstance(result, complex):
             _fail("The result is not a real number.")
-        _check_size(result)
+        if isinstance(result, int) and result.bit_length() > MAX_BITS:
+            raise OverflowError
         return result
 
     return checked
-
-
-def _check_size(value: object) -> None:
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise OverflowError
 
 
 def _power(base: Number, exponent: Number) -> Any:

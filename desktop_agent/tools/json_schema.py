@@ -70,13 +70,9 @@ def first_errors(
         _budget.reset(token)
 
 
-def bounded_validator(schema: Mapping[str, Any], draft: type[Validator]) -> Validator:
-    """Return a validator that fetches nothing, never backtracks in a text, and counts its steps."""
-    return _bounded_class(draft)(schema, registry=EMPTY_REGISTRY)
-
-
 @lru_cache(maxsize=8)
 def _bounded_class(draft: type[Validator]) -> type[Validator]:
+    """Return validators that never backtrack in a text, and count their steps."""
     keywords: dict[str, Keyword] = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
@@ -159,14 +155,10 @@ def _unique_items(_checker: Any, rule: Any, value: Any, _schema: Any) -> Iterato
     if rule is not True or not isinstance(value, list):
         return
     values = cast("list[Any]", value)
-    forms = [_canonical_json(item) for item in values]
+    forms = [json.dumps(_canonical_numbers(item), sort_keys=True) for item in values]
     _budget.get().spend(sum(map(len, forms)) // 100)
     if len(set(forms)) < len(forms):
         yield ValidationError("two of the items are the same")
-
-
-def _canonical_json(value: Any) -> str:
-    return json.dumps(_canonical_numbers(value), sort_keys=True)
 
 
 def _canonical_numbers(value: Any) -> Any:
@@ -255,7 +247,7 @@ def _parse_schema(schema: Any) -> Any:
 
 
 def _build_validator(schema: JsonObject, lasts: Callable[[], bool]) -> Validator:
-    """Build a validator. Raises WrongUse, and what the library raises."""
+    """Build a validator that fetches nothing. Raises WrongUse, and what the library raises."""
     draft = validators.validator_for(schema, default=Draft202012Validator)  # pyright: ignore[reportUnknownMemberType]
     # A part that says `$schema` would be checked by another validator, without bounds.
     rules = {name: rule for name, rule in schema.items() if name != "$schema"}
@@ -263,7 +255,7 @@ def _build_validator(schema: JsonObject, lasts: Callable[[], bool]) -> Validator
     for error in draft(draft.META_SCHEMA, registry=EMPTY_REGISTRY).iter_errors(rules):
         raise _schema_error(f"{_location(error)}: {shorten(error.message)}")
     _check_all(rules, specification_with(str(draft.META_SCHEMA["$schema"]), default=DRAFT202012), lasts)
-    return bounded_validator(rules, draft)
+    return _bounded_class(draft)(rules, registry=EMPTY_REGISTRY)
 
 
 def _check_all(root: JsonObject, specification: Specification[Any], lasts: Callable[[], bool]) -> None:

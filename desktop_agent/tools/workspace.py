@@ -54,11 +54,6 @@ def split_path(path: str, *, windows_names: bool) -> tuple[str, ...]:
     return parts
 
 
-def is_absolute_path(path: str) -> bool:
-    """Return whether it begins at a root, a drive or a server."""
-    return path.startswith(("/", "\\")) or _DRIVE.match(path) is not None
-
-
 def _check_text(path: str) -> None:
     if len(path) > _MAX_LENGTH:
         reject_path(path, "is too long for a path.")
@@ -146,7 +141,8 @@ class Workspace:
 
     def locate(self, path: str) -> WorkspacePath:
         """Check a path as a model gave it, absolute or relative to the folder."""
-        if is_absolute_path(path):
+        # At a root, a drive or a server.
+        if path.startswith(("/", "\\")) or _DRIVE.match(path):
             return self._resolve(path, self._relative_to_folder(path))
         return self._resolve(path, split_path(path, windows_names=self._windows_names))
 
