@@ -176,12 +176,10 @@ class _AskingCalls:
 
     def count_usage(self, usage: Usage) -> None:
         """Report the usage of a model to the oldest of them that has a listener."""
-        listeners = (call.on_usage for call in self._calls if call.on_usage is not None)
-        next(listeners, _ignore_usage)(usage)
-
-
-def _ignore_usage(_usage: Usage) -> None:
-    pass
+        for call in self._calls:
+            if call.on_usage is not None:
+                call.on_usage(usage)
+                return
 
 
 class ServerRequestHandler:

@@ -137,7 +137,8 @@ def with_error_code(message: "JSONRPCError", code: int) -> "JSONRPCError":
 def _parse_repaired(data: bytes) -> ParsedMessages:
     """Replace surrogates, invalid UTF-8 and huge numbers; split batches."""
     try:
-        parsed: Any = json.loads(data.decode("utf-8", "replace"), parse_int=_parse_integer)
+        text = data.decode("utf-8", "replace")
+        parsed: Any = json.loads(text, parse_int=lambda digits: int(digits) if len(digits) <= _MAX_DIGITS else digits)
         parsed = None if is_nested_deeper(parsed, MAX_DEPTH) else clean_json(parsed)
     except (ValueError, RecursionError):
         parsed = None
@@ -146,10 +147,6 @@ def _parse_repaired(data: bytes) -> ParsedMessages:
         return ParsedMessages(messages, is_json=False)
     batch = cast("list[Any]", parsed) if isinstance(parsed, list) else [parsed]
     return ParsedMessages(tuple(message for item in batch[:MAX_BATCH] for message in _validate_message(item)))
-
-
-def _parse_integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= _MAX_DIGITS else digits
 
 
 def _validate_message(value: Any) -> "tuple[JSONRPCMessage, ...]":
