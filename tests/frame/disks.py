@@ -25,19 +25,20 @@ def nobody_waits_for_the_disk() -> Iterator[None]:
     """Let the system write when it likes. A killed process loses nothing of its cache; only a power cut does."""
     from desktop_agent.storage import connection
 
-    configure, sync = connection._configure, os.fsync
+    with_pragmas, sync = connection.with_pragmas, os.fsync
 
-    def configure_without_sync(database: connection.DatabaseConnection) -> None:
-        configure(database)
+    def without_sync(database: connection.Connection, *pragmas: str) -> connection.Connection:
+        with_pragmas(database, *pragmas)
         if not Disk.is_waited_for:
             database.execute("PRAGMA synchronous=OFF")
+        return database
 
     def sync_if_waited_for(descriptor: int) -> None:
         if Disk.is_waited_for:
             sync(descriptor)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "_configure", configure_without_sync)
+        patch.setattr(connection, "with_pragmas", without_sync)
         patch.setattr(os, "fsync", sync_if_waited_for)
         yield
 
