@@ -56,16 +56,6 @@ _NUMBER_BY_ID = """
     SELECT number, (SELECT same.id FROM conversations AS same WHERE same.number = conversations.number)
     FROM conversations WHERE id = ?"""
 _EXISTS_WITHOUT_INDEX = "SELECT 1 FROM conversations NOT INDEXED WHERE id = ?"
-_SIMPLE_CHANGES = (
-    "title",
-    "title_is_automatic",
-    "endpoint_id",
-    "model",
-    "workspace",
-    "reasoning",
-    "parameters",
-    "state",
-)
 _NO_PARAMETERS = ConversationParameters()
 _TO_JSON: dict[str, Callable[[Any], str | None]] = {
     "reasoning": partial(to_json_unless, None, Reasoning),
@@ -186,7 +176,7 @@ def update_conversation(connection: sqlite3.Connection, number: int, changes: Co
 def _to_columns(changes: ConversationChanges) -> dict[str, Any]:
     """Return the columns and their values, without the head; see `_move_head`. Raises WrongUse for an unknown one."""
     values: dict[str, Any] = {name: value for name, value in changes.items() if name != "head_message_id"}
-    if unknown := values.keys() - set(_SIMPLE_CHANGES):
+    if unknown := values.keys() - ConversationChanges.__optional_keys__:
         raise WrongUse(Sentence("A conversation has no “{name}” to change.", {"name": min(unknown)}))
     return {name: _TO_JSON[name](value) if name in _TO_JSON else value for name, value in values.items()}
 
