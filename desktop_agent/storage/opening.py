@@ -339,21 +339,14 @@ def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
     if path.stat().st_size == 0:
         return True
     try:
-        connection = connect(path)
+        with closing(connect(path)) as connection:
+            refuse_newer(connection, path, steps)
+            if schema_version(connection) <= 0 or _damage_mark(path).exists() or is_truncated(path):
+                return True
+            if has_strange_schema(connection, steps):
+                return True
+            return path.stat().st_size <= MAX_CHECKED_AT_OPENING and has_damage(connection)
     except sqlite3.Error as error:
         if is_damage(error):
             return True
         raise
-    try:
-        refuse_newer(connection, path, steps)
-        if schema_version(connection) <= 0 or _damage_mark(path).exists() or is_truncated(path):
-            return True
-        if has_strange_schema(connection, steps):
-            return True
-        return path.stat().st_size <= MAX_CHECKED_AT_OPENING and has_damage(connection)
-    except sqlite3.Error as error:
-        if is_damage(error):
-            return True
-        raise
-    finally:
-        connection.close()
