@@ -5,6 +5,7 @@ trigger, so after a kill there is no doubt whether it was sent.
 """
 
 from datetime import datetime
+from typing import get_args
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import from_microseconds, to_microseconds
@@ -25,18 +26,10 @@ _INSERT_RUN = """
 _FORGET_OLD = f"""
     DELETE FROM schedule_runs WHERE schedule = :schedule AND number <= (
         SELECT number FROM schedule_runs WHERE schedule = :schedule ORDER BY number DESC LIMIT 1 OFFSET {KEPT_RUNS})"""  # noqa: S608  a constant
-_STATES: dict[str, RunState] = {"claimed": "claimed", "started": "started"}
-_RESULTS: dict[str, RunResult] = {
-    "completed": "completed",
-    "failed": "failed",
-    "limit": "limit",
-    "cancelled": "cancelled",
-    "interrupted": "interrupted",
-    "refused": "refused",
-    "missed": "missed",
-    # As the journal says it of a run whose process died.
-    "aborted": "interrupted",
-}
+_STATES: dict[str, RunState] = {state: state for state in get_args(RunState)}
+_RESULTS: dict[str, RunResult] = {result: result for result in get_args(RunResult) if result}
+# As the journal says it of a run whose process died.
+_RESULTS["aborted"] = "interrupted"
 
 
 class RunRows:
