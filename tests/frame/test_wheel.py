@@ -124,8 +124,8 @@ def test_what_lacks_its_extra_says_how_to_install_it(site: Path) -> None:
 import asyncio
 from desktop_agent import ExtraMissing
 from desktop_agent.mcp.lifecycle import load_library
-from desktop_agent.tools.web.pages import default_reader
-for work in (load_library(), default_reader().read("<p>Hello", "http://example.org/")):
+from desktop_agent.tools.web.pages import WebPageReader
+for work in (load_library(), WebPageReader().read("<p>Hello", "http://example.org/")):
     try:
         asyncio.run(work)
     except ExtraMissing as error:

@@ -267,9 +267,9 @@ class ReadPage(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WebPageReader:
-    """Starts a process for each page; `command` starts it."""
+    """Starts a process for each page; `command` starts it, with the interpreter of this program unless given."""
 
-    command: tuple[str, ...]
+    command: tuple[str, ...] = field(default_factory=lambda: tuple(worker_command()))
     timeout: float = READ_SECONDS
 
     async def read(self, html: str, address: str) -> ReadPage:
@@ -291,11 +291,6 @@ class WebPageReader:
             raise ToolFailed(what, remedy, detail=f"exit code {error.code}") from None
 
 
-def default_reader() -> WebPageReader:
-    """Return a reader that uses the interpreter of this program."""
-    return WebPageReader(tuple(worker_command()))
-
-
 PART_LENGTH = 40_000
 """Characters of one answer."""
 
@@ -309,7 +304,7 @@ class PageCache:
     private_hosts: Callable[[], frozenset[str]]
     way: Connector | None = None
     bounds: FetchLimits | None = None
-    reader: WebPageReader = field(default_factory=default_reader)
+    reader: WebPageReader = field(default_factory=WebPageReader)
     _cache: OrderedDict[str, tuple[str, ReadPage]] = field(default_factory=OrderedDict[str, tuple[str, ReadPage]])
     """The last ones by the addresses that were asked for, with those where they are."""
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from desktop_agent.tools.web import page_process
-from desktop_agent.tools.web.pages import WebPageReader, default_reader
+from desktop_agent.tools.web.pages import WebPageReader
 from desktop_agent.types.errors import ToolFailed
 from tests.desktop_agent.tools.web.page_set import PAGES
 from tests.desktop_agent.tools.web.pages import STYLES
@@ -18,9 +18,9 @@ ADDRESS = "https://docs.example.org/lib/page.html"
 
 async def test_the_same_as_without_a_process():
     for html, expected in STYLES.values():
-        assert (await default_reader().read(html, ADDRESS)).text == expected
+        assert (await WebPageReader().read(html, ADDRESS)).text == expected
     for page in PAGES.values():
-        assert (await default_reader().read(page.html, ADDRESS)).text == page_process.read_page(page.html, ADDRESS)[
+        assert (await WebPageReader().read(page.html, ADDRESS)).text == page_process.read_page(page.html, ADDRESS)[
             "text"
         ]
 
@@ -57,7 +57,7 @@ HOSTILE = {
 async def test_hostile_pages_are_read_all_the_same(name):
     html = HOSTILE[name]
     # The limit of processor time still holds.
-    patient = WebPageReader(default_reader().command, timeout=PATIENCE)
+    patient = WebPageReader(timeout=PATIENCE)
     page = await patient.read(html, ADDRESS)
     assert (
         page.cut
@@ -72,7 +72,7 @@ FOR_EVER = "<div>" * 400_000
 
 @pytest.mark.parametrize("html", [FOR_EVER, "<b><p>" * 100_000])
 async def test_what_takes_for_ever_is_ended(html, new_children):
-    reader = default_reader()
+    reader = WebPageReader()
     impatient = WebPageReader(reader.command, timeout=1.0)
     with pytest.raises(ToolFailed, match="took longer than 1 seconds"):
         await impatient.read(html, ADDRESS)
@@ -92,7 +92,7 @@ async def test_what_uses_up_its_time_of_the_processor_is_said_to_be_slow() -> No
 
 
 async def test_a_cancel_ends_the_process(new_children):
-    task = asyncio.create_task(default_reader().read(FOR_EVER, ADDRESS))
+    task = asyncio.create_task(WebPageReader().read(FOR_EVER, ADDRESS))
     while not new_children():
         await asyncio.sleep(0.01)
     task.cancel()
