@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.connections import lacks_listing, with_complete_address
+from desktop_agent.engine.connections import FoundServer, lacks_listing, with_complete_address
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, join_remedy
 from desktop_agent.types.preferences import ProviderPreferences
@@ -212,7 +212,8 @@ class ModelServers(QObject):
     @in_background
     async def find_local(self) -> None:
         """Find local servers."""
-        self.local_servers_changed.emit(list(await self._connections.discover_local()))
+        servers: tuple[FoundServer, ...] = await self._connections.discover_local()
+        self.local_servers_changed.emit(list(servers))
 
     @in_background
     async def connect_endpoint(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool = False) -> None:
