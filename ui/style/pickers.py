@@ -80,7 +80,10 @@ class SearchPanel(QWidget):
         self._list.setCurrentIndex(QModelIndex())
 
     def fill(self) -> None:
-        """Search again marked. If the person did not mark it, the row in use replaces it, once that is there."""
+        """Search again, unless it is hidden.
+
+        The marked row stays marked. If the person did not mark it, the row in use replaces it, once that is there.
+        """
         if not self.isVisible():
             return
         index, typed = self._list.currentIndex(), self.field.text()
