@@ -83,10 +83,11 @@ class ApprovalPresenter(QObject):
         self._show_modes()
         self._opening.update(self._dialog, {call.approval_id for call in waiting}, self._dialog.show_call)
 
-    def show(self) -> None:
-        """Show the dialog for a call that the person chose at its card."""
+    def show(self, approval_id: str) -> None:
+        """Show the dialog for a call that the person chose at its card, or for another one if it no longer waits."""
         self._opening.wanted = ""
         self.refresh()
+        self._dialog.show_call(approval_id)
         if self._dialog.current is not None:
             self._dialog.open()
 

@@ -53,6 +53,30 @@ def test_a_rule_for_one_call_lets_the_others_run_once(on_screen, tmp_path):
     on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
 
 
+def test_the_button_at_a_card_shows_its_own_call(on_screen, tmp_path):
+    async def work(screen):
+        dialog, approvals = await ask(screen, tmp_path / "work")
+        await until(lambda: len(approvals.open_approvals) == 2)
+        first, second = approvals.open_approvals
+        assert dialog.current.approval_id == first.approval_id
+        dialog.reject()
+        cards = screen.window.page.transcript.row_viewport.rows
+        buttons = [
+            control
+            for index in range(cards.count)
+            for _, control in cards.row(index).controls()
+            if control.name == "Review"
+        ]
+        assert len(buttons) == 2
+        buttons[1].press()
+        await until(dialog.isVisible)
+        assert dialog.current.approval_id == second.approval_id
+        screen.conversation.stop()
+        await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")))
+
+
 def test_closing_while_calls_wait_says_that_they_wait_on_and_otherwise_that_it_stops_work(on_screen, tmp_path):
     wait = Wait(asyncio.Event(), asyncio.Event())
 
