@@ -77,7 +77,8 @@ class SideConversation(QObject):
             session = await self._engine.session(conversation_id, whole=False)
             await self._library.waiting.read_times(session)
         except Exception:
-            self.failed.emit()
+            if not self._is_closed:
+                self.failed.emit()
             raise
         if self._is_closed:
             self._library.leave(session)

@@ -1,7 +1,9 @@
 """A conversation in windows of its own: all show the same, and closing one keeps the others."""
 
 import asyncio
+import gc
 import threading
+from weakref import ref
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QAccessible
@@ -9,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton
 
 from desktop_agent.conversation.items import AnswerItem, UserItem
+from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import NoModelChosen
 from tests.fakes.qt_loop import held, until
@@ -66,6 +69,47 @@ def test_assistive_technology_is_told_of_a_window(on_screen):
         await screen.say("One")
         window = await open_beside(screen, screen.conversation.id)
         assert QAccessible.queryAccessibleInterface(window).role() is QAccessible.Role.Window
+
+    on_screen(work, answers())
+
+
+def test_a_closed_window_leaves_nothing_in_memory(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        page, source = ref(window.page), ref(window.source)
+        window.close()
+        del window
+        await until(lambda: not windows(screen))
+        await screen.idle()
+
+        def is_gone():
+            gc.collect()
+            return page() is None and source() is None
+
+        await until(is_gone)
+
+    on_screen(work, answers())
+
+
+def test_a_conversation_that_cannot_be_opened_after_its_window_was_closed_is_told_as_it_is(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        await until(lambda: screen.desk._desktop)
+        fails = asyncio.Event()
+
+        async def session(conversation_id, *, whole):
+            await fails.wait()
+            raise WrongUse("It is gone.")
+
+        screen.engine.session = session
+        screen.desk._desktop.windows.open(screen.conversation.id)
+        (window,) = shown_windows(screen)
+        window.close()
+        await until(lambda: not windows(screen))
+        fails.set()
+        await until(lambda: screen.banners.keys)
+        assert any("It is gone." in words for words in screen.words())
 
     on_screen(work, answers())
 

@@ -43,6 +43,8 @@ class ConversationWindow(QWidget):
         super().__init__()
         self.setProperty("isWindowFrame", True)  # for assistive technology, in ui.style.accessibility
         self.source = source
+        # It goes with the window: what it is connected to would keep the whole page in memory.
+        source.setParent(self)
         self._themes = themes
         tasks = self._tasks = tasks.create_group()
         self._may_close = False
