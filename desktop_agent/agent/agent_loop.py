@@ -10,7 +10,7 @@ from contextlib import aclosing
 from desktop_agent.agent.model_request import BuiltRequest, PictureSupport, RunSettings, build_request
 from desktop_agent.agent.provider_stream import AnswerSize, AnswerTooLong, validated_events
 from desktop_agent.agent.run_context import Budget, RunContext
-from desktop_agent.agent.tool_calls.tool_batch import BatchEnd, ToolBatch
+from desktop_agent.agent.tool_calls.tool_batch import ToolBatch
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.agent.turn_boundary import TurnBoundary
 from desktop_agent.conversation.answer_builder import AnswerBuilder
@@ -300,13 +300,13 @@ class AgentLoop:
         """Answer every call; return False when the person denied one and stopped."""
         self._budget.count_tool_batch()
         batch = self._batch
-        end = BatchEnd.STOPPED if batch is None else await batch.run()
+        was_answered = batch is not None and await batch.run()
         if batch is None or batch is not self._batch:
             # A tool outlived the grace after Stop, and `close` answered the calls meanwhile.
             return False
         await self._commit_results(batch.close(Outcome.CANCELLED))
         self._recorder.emit(ToolResultsReceived(count))
-        return end is BatchEnd.ANSWERED
+        return was_answered
 
     def _batch_for(self, answer: Message, recovered: RecoveredCalls | None = None) -> ToolBatch:
         batch = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings, recovered)

