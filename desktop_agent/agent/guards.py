@@ -24,7 +24,8 @@ from desktop_agent.types.provider_events import StopReason
 
 _log = logging.getLogger(__name__)
 
-# Seconds that a cancelled guard has to end; one that ignores the cancellation is abandoned.
+# Seconds that one guard may take, and that a cancelled one has to end; one that ignores the cancellation is abandoned.
+TIME_LIMIT = 60.0
 CANCEL_GRACE = 0.5
 EmitEvent = Callable[[EngineEvent], None]
 
@@ -41,22 +42,12 @@ class GuardOutcome:
 class Guards:
     """The guards of one conversation, in order. Lives on the event loop.
 
-    `seconds` is how long one guard may take. `emit` receives the events where `consult` is given no `emit`.
     `refuse_when_closed` raises before any change once the conversation is closed.
     """
 
-    def __init__(
-        self,
-        guards: Iterable[Guard] = (),
-        emit: EmitEvent = lambda _event: None,
-        *,
-        seconds: float = 60.0,
-        refuse_when_closed: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, guards: Iterable[Guard] = (), refuse_when_closed: Callable[[], None] = lambda: None) -> None:
         self._guards: dict[str, Guard] = {}
         self._iterations: dict[str, int] = {}
-        self._emit = emit
-        self._seconds = seconds
         self._refuse_when_closed = refuse_when_closed
         for guard in guards:
             self.add(guard)
@@ -71,13 +62,11 @@ class Guards:
             )
         self._guards[guard.name] = guard
 
-    def remove(self, name: str) -> Guard:
-        """Remove and return a guard. Raises WrongUse when there is none of this name."""
+    def remove(self, name: str) -> None:
+        """Remove a guard. Raises WrongUse when there is none of this name."""
         self._refuse_when_closed()
-        guard = self._guards.pop(name, None)
-        if guard is None:
+        if self._guards.pop(name, None) is None:
             raise WrongUse(Sentence("There is no guard “{name}”.", {"name": name[:80]}), "Look at the list.")
-        return guard
 
     def list(self) -> tuple[Guard, ...]:
         """Return all guards, in the order in which they are asked."""
@@ -94,14 +83,13 @@ class Guards:
         history: Sequence[Message],
         stop_reason: StopReason | None,
         turns: int,
-        emit: EmitEvent | None = None,
+        emit: EmitEvent,
     ) -> GuardOutcome:
         """Ask all guards of this moment, one after the other. Abort wins over stop, stop over continue.
 
         A guard that aborts, raises, takes too long or has used up its iterations is removed, with an event. No guard
         can make this raise.
         """
-        emit = emit or self._emit
         history_copy = HistoryCopy(tuple(history))
         verdicts: list[tuple[Guard, GuardVerdict]] = []
         for guard in self.list():
@@ -127,14 +115,14 @@ class Guards:
     async def _ask_within_time(
         self, guard: Guard, ask: Callable[[], Awaitable[GuardVerdict]], emit: EmitEvent
     ) -> GuardVerdict:
-        verdict = await call_within(ask, self._seconds, CANCEL_GRACE, f"guard {guard.name}")
+        verdict = await call_within(ask, TIME_LIMIT, CANCEL_GRACE, f"guard {guard.name}")
         if not isinstance(verdict, Fault):
             return verdict
         match verdict.error:
             case _InvalidVerdict() as error:
                 reason = str(error)
             case OutOfTime():
-                reason = f"It gave no answer within {self._seconds:g} seconds."
+                reason = f"It gave no answer within {TIME_LIMIT:g} seconds."
             case asyncio.CancelledError():
                 reason = "It was cancelled from within."
             case _:

@@ -64,7 +64,6 @@ async def run_pre_tool_hooks(
     tool: AnyTool | None,
     *,
     history: HistoryCopy | None = None,
-    time_limit: float = TIME_LIMIT,
 ) -> HookRuling:
     """Ask the hooks about a call that is about to pass the gates. Edits chain, and must fit the tool.
 
@@ -81,7 +80,7 @@ async def run_pre_tool_hooks(
             return f"A hook changed the arguments. {error}"
         return replace(before, input=valid)
 
-    changed, refusals = await _run_all(hooks.pre_tool_use, moment, apply_edit, history, time_limit)
+    changed, refusals = await _run_all(hooks.pre_tool_use, moment, apply_edit, history)
     is_edited = changed is not moment
     denials = [verdict for verdict in refusals if isinstance(verdict, HookDeny)]
     if denials:
@@ -94,7 +93,6 @@ async def run_post_tool_hooks(
     moment: PostToolUse,
     *,
     history: HistoryCopy | None = None,
-    time_limit: float = TIME_LIMIT,
 ) -> ToolResult:
     """Show the hooks a result. Edits chain and change its content, never its outcome or its call id.
 
@@ -107,7 +105,7 @@ async def run_post_tool_hooks(
             return _NO_VERDICT
         return replace(before, result=before.result.model_copy(update={"content": edit.result.content}))
 
-    changed, refusals = await _run_all(hooks.post_tool_use, moment, apply_edit, history, time_limit)
+    changed, refusals = await _run_all(hooks.post_tool_use, moment, apply_edit, history)
     result = changed.result
     if not refusals:
         return result
@@ -116,7 +114,7 @@ async def run_post_tool_hooks(
     return result.model_copy(update={"content": (Text(text=explanation),), "outcome": outcome})
 
 
-async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit: float = TIME_LIMIT) -> PromptRuling:
+async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit) -> PromptRuling:
     """Ask the hooks about a prompt. Edits chain and change its blocks; a question counts as a denial.
 
     A denial carries the prompt as it was sent.
@@ -131,7 +129,7 @@ async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit
             return _NO_VERDICT
         return replace(before, prompt=before.prompt.model_copy(update={"blocks": blocks}))
 
-    changed, refusals = await _run_all(hooks.user_prompt_submit, moment, apply_edit, None, time_limit)
+    changed, refusals = await _run_all(hooks.user_prompt_submit, moment, apply_edit, None)
     if refusals:
         reason = _join_reasons(refusals) or "A hook refused this prompt."
         return PromptRuling(allowed=False, reason=reason, prompt=moment.prompt)
@@ -143,7 +141,6 @@ async def _run_all(
     moment: Moment,
     apply_edit: Callable[[Moment, HookEdit], Awaitable[Moment | str]],
     history: HistoryCopy | None,
-    time_limit: float,
 ) -> tuple[Moment, list[HookAsk | HookDeny]]:
     """Ask all hooks in order; return the moment with their edits, and what they ask or deny.
 
@@ -152,7 +149,7 @@ async def _run_all(
     history = history or HistoryCopy(moment.history)
     refusals: list[HookAsk | HookDeny] = []
     for hook in hooks:
-        verdict = await _ask_hook(hook, moment, history, time_limit)
+        verdict = await _ask_hook(hook, moment, history)
         if isinstance(verdict, HookEdit):
             changed = await apply_edit(moment, verdict)
             if isinstance(changed, str):
@@ -165,10 +162,7 @@ async def _run_all(
 
 
 async def _ask_hook(
-    hook: Callable[[Moment], Awaitable[HookVerdict | None]],
-    moment: Moment,
-    history: HistoryCopy,
-    time_limit: float,
+    hook: Callable[[Moment], Awaitable[HookVerdict | None]], moment: Moment, history: HistoryCopy
 ) -> HookVerdict:
     """Return a hook's verdict: no answer allows, every fault denies. A cancel goes through to the hook."""
     name = getattr(hook, "__qualname__", type(hook).__name__)
@@ -177,10 +171,10 @@ async def _ask_hook(
         answer = await hook(replace(await _copy_moment(moment), history=await history.copied()))
         return HookAllow() if answer is None else answer
 
-    answer = await call_within(ask, time_limit, _GRACE, f"the hook {name}")
+    answer = await call_within(ask, TIME_LIMIT, _GRACE, f"the hook {name}")
     if isinstance(answer, Fault) and isinstance(answer.error, OutOfTime):
-        _log.warning("the hook %s did not end within %g s", name, time_limit)
-        return HookDeny(f"A hook did not answer within {time_limit:g} s, which counts as a denial.")
+        _log.warning("the hook %s did not end within %g s", name, TIME_LIMIT)
+        return HookDeny(f"A hook did not answer within {TIME_LIMIT:g} s, which counts as a denial.")
     if isinstance(answer, Fault):
         # The type alone: the text of an exception may be secret.
         _log.warning("the hook %s raised %s", name, answer.kind)

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from pydantic import ValidationError
-
 from desktop_agent.types.engine_events import EngineEvent, PolicyApplied, PolicyInstalled, PolicyRemoved
 from desktop_agent.types.errors import Sentence, WrongUse
-from desktop_agent.types.policies import PolicyScope, PolicyTrigger, PromptPolicy
+from desktop_agent.types.policies import PolicyTrigger, PromptPolicy
 
 
 class PromptPolicies:
@@ -30,37 +28,20 @@ class PromptPolicies:
         for policy in persistent:
             self._add(policy)
 
-    def install(
-        self,
-        policy_id: str,
-        text: str,
-        *,
-        scope: PolicyScope = "until_removed",
-        precedence: int = 100,
-        trigger: PolicyTrigger | None = None,
-    ) -> PromptPolicy:
-        """Install a policy. Raises WrongUse for an id in use, or without an id or a text."""
+    def install(self, policy: PromptPolicy) -> None:
+        """Install a policy. Raises WrongUse for an id in use."""
         self._refuse_when_closed()
-        try:
-            policy = PromptPolicy(
-                id=policy_id, text=text, scope=scope, precedence=precedence, trigger=trigger or PolicyTrigger()
-            )
-        except ValidationError:
-            raise WrongUse("A prompt policy needs an id, a text and a known scope.") from None
         self._add(policy)
         self._on_change()
-        self._emit(PolicyInstalled(policy_id))
-        return policy
+        self._emit(PolicyInstalled(policy.id))
 
-    def remove(self, policy_id: str) -> PromptPolicy:
-        """Remove and return a policy. Raises WrongUse when it is not installed."""
+    def remove(self, policy_id: str) -> None:
+        """Remove a policy. Raises WrongUse when it is not installed."""
         self._refuse_when_closed()
-        policy = self._policies.pop(policy_id, None)
-        if policy is None:
+        if self._policies.pop(policy_id, None) is None:
             raise WrongUse(Sentence("No prompt policy is called “{id}”.", {"id": policy_id[:80]}), "Look at the list.")
         self._on_change()
         self._emit(PolicyRemoved(policy_id))
-        return policy
 
     def list(self) -> tuple[PromptPolicy, ...]:
         """Return all installed policies, in the order in which they apply."""

@@ -50,9 +50,7 @@ class PolicyControl(_Control):
         """Install a policy; listeners get PolicyInstalled. Raises WrongUse for an id that is installed already."""
         _require(policy, PromptPolicy)
         if (session := self._session) is not None:
-            session.policies.install(
-                policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
-            )
+            session.policies.install(policy)
         else:
             self._conversation.change_initial_options(policies=(*self._conversation.initial_options.policies, policy))
 

@@ -133,9 +133,7 @@ class OpenedSession:
         """Apply the mode and the policies of the options, once listeners are there."""
         self.session.modes.set_by_person(options.mode)
         for policy in options.policies:
-            self.session.policies.install(
-                policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
-            )
+            self.session.policies.install(policy)
 
     async def aclose(self) -> None:
         """Stop what runs and close everything. Idempotent."""

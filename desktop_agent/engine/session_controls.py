@@ -152,7 +152,7 @@ class RuntimeControls:
             refuse,
         )
         self.policies = PromptPolicies(_unique_policies(state.policies), emit, self.save_state_soon, refuse)
-        self.guards = Guards(setup.guards, emit, refuse_when_closed=refuse)
+        self.guards = Guards(setup.guards, refuse)
         self.queue = SteeringQueue(_undelivered(state.queue, writer.history()), self.save_state_soon, refuse)
         writer.internal_listeners.append(self._on_event)
 

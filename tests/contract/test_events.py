@@ -18,7 +18,16 @@ from desktop_agent.types.blocks import Image, ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.errors import RateLimited, Sentence, Truncated
 from desktop_agent.types.messages import Message
-from desktop_agent.types.policies import Guard, GuardAbort, GuardContinue, GuardMoment, Limits, Specialist, StopSession
+from desktop_agent.types.policies import (
+    Guard,
+    GuardAbort,
+    GuardContinue,
+    GuardMoment,
+    Limits,
+    PromptPolicy,
+    Specialist,
+    StopSession,
+)
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo
 from tests.contract.scenes import DONE, LOOK, on_disk, one, only
@@ -183,7 +192,7 @@ async def test_guard_aborted__says_which_and_why() -> None:
 
 async def test_policy_installed__is_told_in_a_session(tmp_path: Path) -> None:
     async with on_disk(tmp_path) as stage:
-        stage.session.policies.install("p", "Rhyme.")
+        stage.session.policies.install(PromptPolicy(id="p", text="Rhyme."))
         assert stage.of(engine.PolicyInstalled) == [engine.PolicyInstalled("p")]
         await stage.session.close()
 
@@ -191,8 +200,8 @@ async def test_policy_installed__is_told_in_a_session(tmp_path: Path) -> None:
 async def test_policy_removed__is_told_when_it_is_taken_out_and_when_it_is_used_up() -> None:
     events: list[object] = []
     policies = PromptPolicies(emit=events.append)
-    policies.install("kept", "a")
-    policies.install("once", "b", scope="next_turn")
+    policies.install(PromptPolicy(id="kept", text="a"))
+    policies.install(PromptPolicy(id="once", text="b", scope="next_turn"))
     await Desk(DONE, policies=policies).execute()
     policies.remove("kept")
     assert only(events, engine.PolicyRemoved) == [engine.PolicyRemoved("once"), engine.PolicyRemoved("kept")]
@@ -201,8 +210,8 @@ async def test_policy_removed__is_told_when_it_is_taken_out_and_when_it_is_used_
 async def test_policy_applied__names_the_turn_and_what_shaped_it() -> None:
     events: list[object] = []
     policies = PromptPolicies(emit=events.append)
-    policies.install("b", "Second.", precedence=2)
-    policies.install("a", "First.", precedence=1)
+    policies.install(PromptPolicy(id="b", text="Second.", precedence=2))
+    policies.install(PromptPolicy(id="a", text="First.", precedence=1))
     desk = Desk(DONE, policies=policies)
     await desk.execute()
     turn = one(desk.memory.of(engine.TurnStarted)).turn_id

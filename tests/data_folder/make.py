@@ -44,7 +44,7 @@ from desktop_agent.types.permissions import (
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.types.policies import PolicyTrigger, Specialist
+from desktop_agent.types.policies import PolicyTrigger, PromptPolicy, Specialist
 from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import ConversationParameters, Dialect, Endpoint, Price, ReasoningEffort
@@ -237,7 +237,9 @@ async def conduct(engine: Storyteller) -> None:
     )
     session.modes.set_by_person("careful")
     await engine.tell(session, "And water.", Turn(write("w4", "water.txt")), Turn(ContentDelta("It is denied.")))
-    session.policies.install("kind", "Be kind.", scope="persistent", precedence=5, trigger=PolicyTrigger(word="rose"))
+    session.policies.install(
+        PromptPolicy(id="kind", text="Be kind.", scope="persistent", precedence=5, trigger=PolicyTrigger(word="rose"))
+    )
     session.permission_policy.mark_untrusted(UntrustedSource("mcp", "Tools", "tools"))
     session.permission_policy.lift_suspension()
     session.permission_policy.mark_untrusted(UntrustedSource("web", "example.org"))

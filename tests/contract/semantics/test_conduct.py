@@ -33,6 +33,7 @@ from desktop_agent.types.policies import (
     GuardStop,
     GuardVerdict,
     PolicyTrigger,
+    PromptPolicy,
     StopTurn,
 )
 from desktop_agent.types.provider_events import ContentDelta
@@ -56,9 +57,9 @@ def looking(*more: Turn) -> tuple[Turn, ...]:
 async def test_prompt_policies__lower_precedence_goes_first_and_scopes_last_as_they_say(tmp_path: Path) -> None:
     async with on_disk(tmp_path, *looking(DONE), DONE, tools=(LOOK,)) as stage:
         policies = stage.session.policies
-        policies.install("last", "Last.", precedence=300, scope="persistent")
-        policies.install("once", "Once.", precedence=-1, scope="next_turn")
-        policies.install("mid", "Mid.", precedence=200)
+        policies.install(PromptPolicy(id="last", text="Last.", precedence=300, scope="persistent"))
+        policies.install(PromptPolicy(id="once", text="Once.", precedence=-1, scope="next_turn"))
+        policies.install(PromptPolicy(id="mid", text="Mid.", precedence=200))
         assert [policy.id for policy in policies.list()] == ["once", "mid", "last"]
         await stage.say()
         policies.remove("mid")
@@ -72,9 +73,9 @@ async def test_prompt_policies__lower_precedence_goes_first_and_scopes_last_as_t
 
 def test_prompt_policies__a_duplicate_and_an_unknown_one_are_errors() -> None:
     policies = PromptPolicies()
-    policies.install("p", "a")
+    policies.install(PromptPolicy(id="p", text="a"))
     with pytest.raises(WrongUse):
-        policies.install("p", "b")
+        policies.install(PromptPolicy(id="p", text="b"))
     with pytest.raises(WrongUse):
         policies.remove("q")
     assert [policy.text for policy in policies.list()] == ["a"]
@@ -82,9 +83,9 @@ def test_prompt_policies__a_duplicate_and_an_unknown_one_are_errors() -> None:
 
 async def test_prompt_policies__are_triggered_by_mode_tool_and_word() -> None:
     policies = PromptPolicies()
-    policies.install("mode", "In plan.", trigger=PolicyTrigger(mode="plan"))
-    policies.install("tool", "After looking.", trigger=PolicyTrigger(tool="look"))
-    policies.install("word", "About ships.", trigger=PolicyTrigger(word="ship"))
+    policies.install(PromptPolicy(id="mode", text="In plan.", trigger=PolicyTrigger(mode="plan")))
+    policies.install(PromptPolicy(id="tool", text="After looking.", trigger=PolicyTrigger(tool="look")))
+    policies.install(PromptPolicy(id="word", text="About ships.", trigger=PolicyTrigger(word="ship")))
     desk = Desk(*looking(DONE), tools=(LOOK,), policies=policies)
     desk.memory.messages[0] = Message.user("Tell me of the SHIP.")
     await desk.execute()
@@ -97,7 +98,9 @@ async def test_prompt_policies__are_triggered_by_mode_tool_and_word() -> None:
 
 async def test_prompt_policies__change_text_never_authority() -> None:
     policies = PromptPolicies()
-    policies.install("p", "You may use every tool without asking. Mode: accept-edits.", precedence=-99)
+    policies.install(
+        PromptPolicy(id="p", text="You may use every tool without asking. Mode: accept-edits.", precedence=-99)
+    )
     desk = Desk(Turn(call("1", "act")), DONE, tools=(ACT,), policies=policies)
     await decided(desk, Deny())
     assert len(desk.memory.of(ApprovalRequested)) == 1

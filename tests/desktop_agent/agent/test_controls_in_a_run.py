@@ -25,7 +25,7 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import QuotaExhausted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, PLAN_MODE
-from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, GuardVerdict, Limits
+from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, GuardVerdict, Limits, PromptPolicy
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.scripted_provider import Turn, Wait
@@ -121,8 +121,8 @@ async def test_the_person_has_the_last_word_about_the_mode() -> None:
 
 async def test_policies_shape_the_instructions_in_order_and_once() -> None:
     policies = PromptPolicies()
-    policies.install("later", "Be brief.", precedence=200)
-    policies.install("once", "Say hello.", scope="next_turn")
+    policies.install(PromptPolicy(id="later", text="Be brief.", precedence=200))
+    policies.install(PromptPolicy(id="once", text="Say hello.", scope="next_turn"))
     desk = Desk(Turn(call("1", "look")), Turn(), tools=(tool("look", read_only=True),), policies=policies)
     await desk.execute()
     first, second = (request.config.system_prompt or "" for request in desk.provider.requests)
@@ -133,7 +133,7 @@ async def test_policies_shape_the_instructions_in_order_and_once() -> None:
 
 def hello_once() -> PromptPolicies:
     policies = PromptPolicies()
-    policies.install("once", "Say hello.", scope="next_turn")
+    policies.install(PromptPolicy(id="once", text="Say hello.", scope="next_turn"))
     return policies
 
 
@@ -144,7 +144,7 @@ async def test_more_instructions_are_read_for_each_turn_and_come_before_those_of
         return (next(texts),)
 
     desk = Desk(Turn(call("1", "look")), Turn(), tools=(tool("look", read_only=True),), more_instructions=more)
-    desk.context.policies.install("p", "Say hello.")
+    desk.context.policies.install(PromptPolicy(id="p", text="Say hello."))
     desk.modes.set_by_person("plan")
     assert await desk.execute() is RunEnd.COMPLETED
     others = f"Say hello.\n\n{PLAN_MODE.addendum}"
@@ -229,7 +229,7 @@ async def test_one_that_was_replaced_while_the_model_wrote_waits_for_its_own_tur
     running = desk.start()
     await wait.reached.wait()
     policies.remove("once")
-    policies.install("once", "Say goodbye.", scope="next_turn")
+    policies.install(PromptPolicy(id="once", text="Say goodbye.", scope="next_turn"))
     wait.until.set()
     assert await running is RunEnd.COMPLETED
     assert instructions(desk) == ["Say hello.", "Say goodbye."]

@@ -73,7 +73,7 @@ class Guarded(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
-        self.guards = Guards(seconds=0.001)
+        self.guards = Guards()
         self.model: dict[str, Known] = {}
         self.counts: dict[str, int] = {}
         self.seen: dict[str, int] = {}
@@ -176,12 +176,16 @@ def described(events: list[EngineEvent]) -> list[str]:
     return words
 
 
-def test_guards_are_bounded_and_one_that_misbehaves_is_removed() -> None:
+def test_guards_are_bounded_and_one_that_misbehaves_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TIME_LIMIT", 0.001)
     run_state_machine_as_test(Guarded, settings=settings(deadline=None, max_examples=examples(100)))
 
 
-async def ask(guards: Guards, *history: Message) -> GuardOutcome:
-    return await guards.consult("session_stop", history=history, stop_reason=None, turns=3)
+def ignore(_event: EngineEvent) -> None: ...
+
+
+async def ask(guards: Guards, *history: Message, emit: Callable[[EngineEvent], None] = ignore) -> GuardOutcome:
+    return await guards.consult("session_stop", history=history, stop_reason=None, turns=3, emit=emit)
 
 
 def always(verdict: GuardVerdict) -> GuardCheck:
@@ -200,11 +204,9 @@ def test_one_that_would_never_be_asked_is_wrong_use() -> None:
 
 async def test_stubborn_guards_come_to_an_end() -> None:
     events: list[EngineEvent] = []
-    guards = Guards(
-        (Guard(name, always(GuardContinue("more")), most) for name, most in (("a", 2), ("b", 3))), events.append
-    )
+    guards = Guards(Guard(name, always(GuardContinue("more")), most) for name, most in (("a", 2), ("b", 3)))
     guards.begin_run()
-    kinds = [(await ask(guards)).kind for _ in range(5)]
+    kinds = [(await ask(guards, emit=events.append)).kind for _ in range(5)]
     assert kinds == ["continue", "continue", "continue", "pass", "pass"]
     assert described(events) == ["a 1", "b 1", "a 2", "b 2", "gone a", "b 3", "gone b"]
 
@@ -230,7 +232,7 @@ async def test_a_guard_sees_what_was_said_and_why_it_ended() -> None:
 
     message = Message.user("hello")
     await Guards((Guard("a", check, 1, "turn_end"),)).consult(
-        "turn_end", history=[message], stop_reason=StopReason.END_TURN, turns=2
+        "turn_end", history=[message], stop_reason=StopReason.END_TURN, turns=2, emit=ignore
     )
     assert moments == [GuardMoment((message,), StopReason.END_TURN, 0, 2)]
 
@@ -260,8 +262,8 @@ async def test_whatever_a_guard_raises_it_alone_is_gone(kind: type[BaseException
         raise kind("a secret")
 
     events: list[EngineEvent] = []
-    guards = Guards((Guard("a", burst, 1), Guard("b", always(GuardContinue("more")), 1)), events.append)
-    assert (await ask(guards)).prompt == "more"
+    guards = Guards((Guard("a", burst, 1), Guard("b", always(GuardContinue("more")), 1)))
+    assert (await ask(guards, emit=events.append)).prompt == "more"
     assert described(events) == ["gone a", "b 1"]
 
 
@@ -336,10 +338,11 @@ class Deaf:
 
 async def test_a_guard_that_ignores_its_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CANCEL_GRACE", 0.01)
+    monkeypatch.setattr(module, "TIME_LIMIT", 0.01)
     deaf = Deaf()
     events: list[EngineEvent] = []
-    guards = Guards((Guard("a", deaf.check, 1), Guard("b", always(GuardStop()), 1)), events.append, seconds=0.01)
-    assert (await ask(guards)).kind == "stop"
+    guards = Guards((Guard("a", deaf.check, 1), Guard("b", always(GuardStop()), 1)))
+    assert (await ask(guards, emit=events.append)).kind == "stop"
     assert events == [GuardAborted("a", "It gave no answer within 0.01 seconds.")]
     assert deaf.cancelled == 1
     await deaf.release()
@@ -360,8 +363,8 @@ async def test_a_cancel_goes_through(monkeypatch: pytest.MonkeyPatch, obedient: 
 
     events: list[EngineEvent] = []
     check: Callable[[GuardMoment], Awaitable[GuardVerdict | None]] = obey if obedient else deaf.check
-    guards = Guards((Guard("a", check, 1),), events.append)
-    consulting = asyncio.ensure_future(ask(guards))
+    guards = Guards((Guard("a", check, 1),))
+    consulting = asyncio.ensure_future(ask(guards, emit=events.append))
     await deaf.has_begun.wait()
     consulting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -380,7 +383,7 @@ async def test_a_guard_that_cancels_itself_is_removed() -> None:
         raise asyncio.CancelledError
 
     events: list[EngineEvent] = []
-    assert await ask(Guards((Guard("a", check, 1),), events.append)) == GuardOutcome()
+    assert await ask(Guards((Guard("a", check, 1),)), emit=events.append) == GuardOutcome()
     assert described(events) == ["gone a"]
 
 
@@ -395,7 +398,7 @@ async def test_what_a_guard_raises_is_logged_without_what_it_says(caplog: pytest
         return await behave("raise", "a")
 
     guards = Guards([Guard("a", check, 1, "turn_end")])
-    await guards.consult("turn_end", history=(), stop_reason=None, turns=1)
+    await guards.consult("turn_end", history=(), stop_reason=None, turns=1, emit=ignore)
     assert "RuntimeError" in caplog.text
     assert "in behave" in caplog.text
     assert "a secret" not in caplog.text

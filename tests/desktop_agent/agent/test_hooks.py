@@ -236,13 +236,18 @@ async def test_what_a_hook_does_to_what_it_was_given_changes_nothing(tool: AnyTo
     assert [message.blocks for message in moment.history] == [message.blocks for message in untouched.history]
 
 
-async def test_a_hook_that_never_answers_is_ended_and_denies(tool: AnyTool) -> None:
-    ruled = await run_pre_tool_hooks(before(silent, ALLOW), call(), tool, time_limit=0.01)
+async def test_a_hook_that_never_answers_is_ended_and_denies(tool: AnyTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desktop_agent.agent.hooks.TIME_LIMIT", 0.01)
+    ruled = await run_pre_tool_hooks(before(silent, ALLOW), call(), tool)
     assert ruled.verdict == "deny"
     assert "within 0.01 s" in ruled.reason
 
 
-async def test_a_hook_that_answers_only_when_it_is_ended_is_too_late(tool: AnyTool) -> None:
+async def test_a_hook_that_answers_only_when_it_is_ended_is_too_late(
+    tool: AnyTool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desktop_agent.agent.hooks.TIME_LIMIT", 0.01)
+
     async def late(_moment: PreToolUse) -> HookAllow:
         try:
             await asyncio.Event().wait()
@@ -250,13 +255,14 @@ async def test_a_hook_that_answers_only_when_it_is_ended_is_too_late(tool: AnyTo
             await asyncio.sleep(0)
         return HookAllow()
 
-    assert (await run_pre_tool_hooks(before(late), call(), tool, time_limit=0.01)).verdict == "deny"
+    assert (await run_pre_tool_hooks(before(late), call(), tool)).verdict == "deny"
 
 
 async def test_a_hook_that_will_not_end_is_left_alone(
     tool: AnyTool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("desktop_agent.agent.hooks._GRACE", 0.01)
+    monkeypatch.setattr("desktop_agent.agent.hooks.TIME_LIMIT", 0.01)
     enough = asyncio.Event()
 
     async def stubborn(_moment: PreToolUse) -> None:
@@ -267,7 +273,7 @@ async def test_a_hook_that_will_not_end_is_left_alone(
                 continue
         raise LookupError
 
-    assert (await run_pre_tool_hooks(before(stubborn), call(), tool, time_limit=0.01)).verdict == "deny"
+    assert (await run_pre_tool_hooks(before(stubborn), call(), tool)).verdict == "deny"
     assert "left alone" in caplog.text
     enough.set()
     await asyncio.sleep(0)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from pydantic import ValidationError
 
 from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.types.engine_events import EngineEvent, PolicyApplied, PolicyInstalled, PolicyRemoved
@@ -86,10 +87,14 @@ class Policies(RuleBasedStateMachine):
         trigger = PolicyTrigger(mode=mode, tool=tool, word=word)
         if policy_id in self.model:
             with pytest.raises(WrongUse):
-                self.policies.install(policy_id, "text", scope=scope, precedence=precedence, trigger=trigger)
+                self.policies.install(
+                    PromptPolicy(id=policy_id, text="text", scope=scope, precedence=precedence, trigger=trigger)
+                )
             assert self.told.taken() == []
             return
-        self.policies.install(policy_id, "text", scope=scope, precedence=precedence, trigger=trigger)
+        self.policies.install(
+            PromptPolicy(id=policy_id, text="text", scope=scope, precedence=precedence, trigger=trigger)
+        )
         self.count += 1
         self.model[policy_id] = Installed(policy_id, precedence, self.count, scope, mode, tool, word)
         assert self.told.taken() == [PolicyInstalled(policy_id)]
@@ -141,12 +146,10 @@ def test_policies_apply_by_precedence_then_installation_and_once_where_said() ->
 
 
 def test_one_without_a_text_is_refused() -> None:
-    policies = PromptPolicies()
-    with pytest.raises(WrongUse):
-        policies.install("", "text")
-    with pytest.raises(WrongUse):
-        policies.install("a", "")
-    assert policies.list() == ()
+    with pytest.raises(ValidationError):
+        PromptPolicy(id="", text="text")
+    with pytest.raises(ValidationError):
+        PromptPolicy(id="a", text="")
 
 
 def test_two_kept_ones_of_one_name_are_refused() -> None:

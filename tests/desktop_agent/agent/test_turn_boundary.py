@@ -39,6 +39,7 @@ from desktop_agent.types.policies import (
     HookEdit,
     Hooks,
     Limits,
+    PromptPolicy,
     UserPromptSubmit,
 )
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
@@ -226,8 +227,8 @@ class TestInstructions:
     async def test_policies_and_the_mode_are_added_to_the_instructions_in_their_order(self) -> None:
         events = []
         policies = PromptPolicies(emit=events.append)
-        policies.install("late", "Be kind.", precedence=200)
-        policies.install("once", "Be quick.", scope="next_turn", precedence=1)
+        policies.install(PromptPolicy(id="late", text="Be kind.", precedence=200))
+        policies.install(PromptPolicy(id="once", text="Be quick.", scope="next_turn", precedence=1))
         desk = Desk(
             Turn(call("1", "look")), Turn(ContentDelta("ok")), tools=(tool("look", read_only=True),), policies=policies
         )
@@ -420,7 +421,7 @@ async def test_where_a_limit_was_reached_no_summary_is_paid_for() -> None:
 @pytest.mark.parametrize("reason", [StopReason.PAUSE_TURN, StopReason.CONTINUATION])
 async def test_nothing_comes_between_an_answer_that_pauses_and_the_rest_of_it(reason: StopReason) -> None:
     queue, policies = SteeringQueue(), PromptPolicies()
-    policies.install("once", "Be quick.", scope="next_turn")
+    policies.install(PromptPolicy(id="once", text="Be quick.", scope="next_turn"))
     gone, arrived = asyncio.Event(), asyncio.Event()
     desk = Desk(
         Turn(ContentDelta("half"), Wait(gone, arrived), MessageDelta(reason), Done()),

@@ -27,6 +27,7 @@ from desktop_agent.types.policies import (
     HookDeny,
     Hooks,
     HookVerdict,
+    PromptPolicy,
     StopTool,
     UserPromptSubmit,
 )
@@ -151,7 +152,7 @@ ACTS: dict[str, Callable[[Session], Any]] = {
     "edit": lambda session: session.edit_history(()),
     "rename": lambda session: session.change_record(title="Mine"),
     "mode": lambda session: session.modes.set_by_person("plan"),
-    "policy": lambda session: session.policies.install("brief", "Be brief.", scope="persistent"),
+    "policy": lambda session: session.policies.install(PromptPolicy(id="brief", text="Be brief.", scope="persistent")),
     "queue": lambda session: session.queue.add(Message.user("more")),
     "rule": lambda session: session.permission_policy.add(ALWAYS),
     "no mode of the agent's": lambda session: session.modes.cancel_request(),
@@ -182,7 +183,7 @@ def controls_of(session: Session) -> tuple[object, ...]:
 async def test_what_a_closed_one_is_asked_for_is_refused_with_a_remedy(shaky: Shaky, name: str, is_kept: bool) -> None:
     wait = Wait(asyncio.Event(), asyncio.Event())
     stage = Stage(shaky, Turn(ContentDelta("one")), Turn(wait), setup={"rules": (GIVEN,)})
-    stage.session.policies.install("there", "Be brief.")
+    stage.session.policies.install(PromptPolicy(id="there", text="Be brief."))
     stage.session.guards.add(Guard("there", no_guard, max_iterations=1))
     if is_kept:
         await stage.say()
@@ -217,7 +218,7 @@ async def test_what_is_changed_while_it_closes_is_kept(shaky: Shaky) -> None:
     closing = asyncio.create_task(stage.session.close())
     await shaky.reached.wait()
     assert stage.session.is_closed
-    stage.session.policies.install("late", "Be brief.", scope="persistent")
+    stage.session.policies.install(PromptPolicy(id="late", text="Be brief.", scope="persistent"))
     stage.session.queue.add(WAITS)
     stage.session.permission_policy.add(ALWAYS)
     with pytest.raises(WrongUse, match="closed"):

@@ -14,6 +14,7 @@ from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import PromptPolicy
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ProviderConfig
 from tests.fakes.agent_run import call, tool
@@ -95,7 +96,7 @@ async def test_rules_and_modes_hold_while_it_is_open(tmp_path: Path) -> None:
     session_setup, _ = setup(Turn(call("1", "act")), Turn(ContentDelta("done")), rules=(rule,))
     session = in_memory_session(session_setup, model="m")
     session.modes.set_by_person("accept-edits")
-    session.policies.install("p", "Be brief.", scope="persistent")
+    session.policies.install(PromptPolicy(id="p", text="Be brief.", scope="persistent"))
     session.send(Message.user("go"))
     await session.wait_idle()
     assert session.history[-1].text == "done"

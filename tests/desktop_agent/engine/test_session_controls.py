@@ -42,8 +42,8 @@ async def test_the_mode_and_the_policies_outlast_the_program(shaky: Shaky) -> No
     stage = Stage(shaky, Turn(), Turn())
     await stage.say()
     stage.session.modes.set_by_person("plan")
-    stage.session.policies.install("brief", "Be brief.", scope="persistent")
-    stage.session.policies.install("now", "Only now.")
+    stage.session.policies.install(PromptPolicy(id="brief", text="Be brief.", scope="persistent"))
+    stage.session.policies.install(PromptPolicy(id="now", text="Only now."))
     between = [envelope for envelope in stage.events if not envelope.run_id]
     assert [envelope.event for envelope in between] == [
         ModeChanged("default", "plan", "person"),
