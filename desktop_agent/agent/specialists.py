@@ -14,7 +14,6 @@ from desktop_agent.agent.model_request import PreparedHistory, RunSettings
 from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.run_context import Budget, Recorder, RunContext, no_instructions
 from desktop_agent.agent.steering_queue import SteeringQueue
-from desktop_agent.permissions.policy import ToolNamePolicy
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolSubset
 from desktop_agent.types.blocks import JsonObject, Outcome, Text
@@ -324,7 +323,7 @@ class _SpecialistTool:
         context = self.context
         callable_specialists = tuple(other for other in context.specialists if other.name in specialist.specialists)
         names = {tool.name for tool in tools} | {other.name for other in callable_specialists}
-        permission_policy = context.permission_policy.nested(mode=mode, names=ToolNamePolicy(allowed=frozenset(names)))
+        permission_policy = context.permission_policy.nested(mode=mode, names=frozenset(names))
         return replace(
             context,
             recorder=recorder,

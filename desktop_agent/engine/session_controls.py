@@ -18,7 +18,7 @@ from desktop_agent.engine.session_permissions import SessionPolicyStore
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.engine.undo_forecast import is_irreversible
 from desktop_agent.permissions.approvals import ApprovalBroker
-from desktop_agent.permissions.policy import ALL_NAMES, ToolNamePolicy, UntrustedContent
+from desktop_agent.permissions.policy import UntrustedContent
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
@@ -62,11 +62,11 @@ class SessionSetup:
     Functions are called afresh for each run, so changes hold from the next prompt on; `modes` are read at each use,
     so changes hold at once, see `ModeSwitch.refresh_modes`. `open_provider` also takes the name of a model: a
     specialist may have its own; `require_endpoint` raises WrongUse where it surely would. A run begins with
-    `tools_ready`. `rules` hold while a session is open only; `rule_book` has the stored ones. `names` says which
-    tools may be named at all. `own_folders` are the program's own, where no call writes. `questions`: the agent may ask
-    the person, so somebody must be there to answer. `mode_requests`: it may ask for another mode. `execute_tools`
-    False: the caller executes the calls. `title_model` returns the model that makes titles, on the conversation's
-    server; None leaves the first words. `spending` sums up what models use; with None nothing is counted.
+    `tools_ready`. `rules` hold while a session is open only; `rule_book` has the stored ones. `own_folders` are
+    the program's own, where no call writes. `questions`: the agent may ask the person, so somebody must be there to
+    answer. `mode_requests`: it may ask for another mode. `execute_tools` False: the caller executes the calls.
+    `title_model` returns the model that makes titles, on the conversation's server; None leaves the first words.
+    `spending` sums up what models use; with None nothing is counted.
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
@@ -83,7 +83,6 @@ class SessionSetup:
     specialists: Callable[[], tuple[Specialist, ...]] = tuple
     rules: tuple[Rule, ...] = ()
     rule_book: RuleBook = field(default_factory=RuleBook)
-    names: ToolNamePolicy = ALL_NAMES
     own_folders: tuple[str, ...] = ()
     questions: bool = False
     mode_requests: bool = False
@@ -136,7 +135,6 @@ class RuntimeControls:
             setup.rule_book,
             session_rules=setup.rules,
             mode=mode,
-            names=setup.names,
             own_folders=setup.own_folders,
             untrusted_content=UntrustedContent(state.outside, state.trusted),
             on_untrusted_change=self.save_state,

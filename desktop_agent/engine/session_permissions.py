@@ -4,14 +4,7 @@ from collections.abc import Callable, Iterable
 
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.permissions.policy import (
-    ALL_NAMES,
-    NO_UNTRUSTED_CONTENT,
-    PermissionPolicy,
-    PolicyStore,
-    ToolNamePolicy,
-    UntrustedContent,
-)
+from desktop_agent.permissions.policy import NO_UNTRUSTED_CONTENT, PermissionPolicy, PolicyStore, UntrustedContent
 from desktop_agent.storage.write_behind import conversation_closed_error
 from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import Mode, Rule, RuleScope
@@ -31,7 +24,6 @@ class SessionPolicyStore(PolicyStore):
         *,
         session_rules: Iterable[Rule] = (),
         mode: Mode | None = None,
-        names: ToolNamePolicy = ALL_NAMES,
         own_folders: tuple[str, ...] = (),
         untrusted_content: UntrustedContent = NO_UNTRUSTED_CONTENT,
         on_untrusted_change: Callable[[], None] = lambda: None,
@@ -40,7 +32,6 @@ class SessionPolicyStore(PolicyStore):
         self.policy = PermissionPolicy(
             (*session_rules, *rule_book.for_conversation(record.id)),
             mode=mode,
-            names=names,
             conversation_id=record.id,
             workspace=record.workspace,
             own_folders=own_folders,

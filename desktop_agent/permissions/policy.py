@@ -91,17 +91,13 @@ class UntrustedContent:
     sources: tuple[UntrustedSource, ...] = ()
     trusted: tuple[UntrustedSource, ...] = ()
 
-    def with_source(self, source: UntrustedSource) -> "UntrustedContent":
+    def with_source(self, source: UntrustedSource, *, is_trusted: bool = False) -> "UntrustedContent":
         """Add content of this source. Returns the same object when the person trusts it, or knows of it."""
         if any(source.is_same(known) for known in (*self.sources, *self.trusted)):
             return self
+        if is_trusted:
+            return UntrustedContent(self.sources, (*self.trusted, source))
         return UntrustedContent((*self.sources, source), self.trusted)
-
-    def with_trusted_source(self, source: UntrustedSource) -> "UntrustedContent":
-        """Add content of this source, which the person trusts. Returns the same object when they know of it already."""
-        if any(source.is_same(known) for known in (*self.sources, *self.trusted)):
-            return self
-        return UntrustedContent(self.sources, (*self.trusted, source))
 
     def after_trusting(self, shown: Sequence[str] | None = None) -> "UntrustedContent":
         """Trust what came in so far, until another source brings something.
@@ -136,21 +132,6 @@ _log = logging.getLogger(__name__)
 Listener = Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNamePolicy:
-    """Which tools may be named. `allowed` None: all that are not denied."""
-
-    allowed: frozenset[str] | None = None
-    denied: frozenset[str] = frozenset()
-
-    def allows(self, name: str) -> bool:
-        """Return whether a tool of this name may be named."""
-        return name not in self.denied and (self.allowed is None or name in self.allowed)
-
-
-ALL_NAMES = ToolNamePolicy()
-
-
 class PolicyStore:
     """Stores what is decided about one conversation. This one stores nothing, and is never closed."""
 
@@ -176,7 +157,7 @@ class PermissionPolicy:
     A nested policy answers to its parent too: the strictest verdict counts, whatever its own rules and mode are. What a
     person decides about one of its calls is added at the root, for the whole conversation. Without a `mode` of its own
     it follows its parent's; without a parent that is the default mode. Rules that do not say for which conversation
-    hold in this one.
+    hold in this one. `names` are the tools that may be named at all; None: all.
     `own_folders` are the program's own, as absolute paths with forward slashes: no call writes there. Once its `store`
     is closed, changes raise WrongUse.
     """
@@ -186,7 +167,7 @@ class PermissionPolicy:
         rules: Iterable[Rule] = (),
         *,
         mode: Mode | None = None,
-        names: ToolNamePolicy = ALL_NAMES,
+        names: frozenset[str] | None = None,
         conversation_id: str | None = None,
         workspace: str | None = None,
         parent: "PermissionPolicy | None" = None,
@@ -209,12 +190,6 @@ class PermissionPolicy:
         """Store changes from now on. `untrusted_content` was stored before."""
         self._store, self._untrusted_content = store, untrusted_content
 
-    def on_change(self, listener: Listener) -> None:
-        """Call `listener` when rules or mode change, here or in a parent."""
-        self._listeners.append(listener)
-        if self._parent is not None:
-            self._parent.on_change(listener)
-
     @contextmanager
     def watched(self, listener: Listener) -> Generator[None]:
         """Call `listener`, inside the block, when rules or mode change, here or in a parent."""
@@ -226,7 +201,7 @@ class PermissionPolicy:
             self._listeners.remove(listener)
 
     def nested(
-        self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: ToolNamePolicy = ALL_NAMES
+        self, *, rules: Iterable[Rule] = (), mode: Mode | None = None, names: frozenset[str] | None = None
     ) -> "PermissionPolicy":
         """Return a policy for an agent that this one starts: both must allow, always."""
         return PermissionPolicy(
@@ -315,24 +290,19 @@ class PermissionPolicy:
         """What came in from outside, for the whole conversation."""
         return self._untrusted_content if self._parent is None else self._parent.untrusted_content
 
-    def mark_untrusted(self, source: UntrustedSource) -> bool:
-        """Note content of this source; return whether it is the first since the person trusted the source, or ever."""
-        if self._parent is not None:
-            return self._parent.mark_untrusted(source)
-        previous, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_source(source)
-        if self._untrusted_content is previous:
-            return False
-        self._notify()
-        self._store.untrusted_changed()
-        return True
+    def mark_untrusted(self, source: UntrustedSource, *, is_trusted: bool = False) -> bool:
+        """Note content of this source; return whether it is the first since the person trusted the source, or ever.
 
-    def trust_source(self, source: UntrustedSource) -> bool:
-        """Note content of this source that came by a call whose rule trusts it; return whether it is new."""
+        `is_trusted`: it came by a call whose rule trusts it.
+        """
         if self._parent is not None:
-            return self._parent.trust_source(source)
-        previous, self._untrusted_content = self._untrusted_content, self._untrusted_content.with_trusted_source(source)
+            return self._parent.mark_untrusted(source, is_trusted=is_trusted)
+        previous = self._untrusted_content
+        self._untrusted_content = previous.with_source(source, is_trusted=is_trusted)
         if self._untrusted_content is previous:
             return False
+        if not is_trusted:
+            self._notify()
         self._store.untrusted_changed()
         return True
 
@@ -395,7 +365,8 @@ class PermissionPolicy:
 
     def allows_name(self, name: str) -> bool:
         """Return whether a tool of this name may be named at all, here and in the parents."""
-        return self._names.allows(name) and (self._parent is None or self._parent.allows_name(name))
+        is_allowed = self._names is None or name in self._names
+        return is_allowed and (self._parent is None or self._parent.allows_name(name))
 
     def _decide(self, facts: CallFacts, protected: ProtectedPaths) -> Verdict:
         """Return the verdict about an admitted call: the strictest of this policy and its parents."""

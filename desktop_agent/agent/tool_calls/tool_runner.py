@@ -297,10 +297,10 @@ class ToolRunner:
         if isinstance(source, Fault):
             _log.error("tool %s cannot say where its result comes from: %s", tool.name, source.trace)
             source = UntrustedSource("web", tool.name)
-        permission_policy = self._batch.context.permission_policy
-        if source is not None and call.permit is not None and call.permit.trusts:
-            permission_policy.trust_source(source)
-        elif source is not None and permission_policy.mark_untrusted(source):
+        if source is None:
+            return
+        is_trusted = call.permit is not None and call.permit.trusts
+        if self._batch.context.permission_policy.mark_untrusted(source, is_trusted=is_trusted) and not is_trusted:
             self._batch.emit(OutsideContentArrived(call.use.id, source.kind, source.name))
 
     async def _record_outcome(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask, Denied
-from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, ToolFinished, ToolStarted
@@ -102,7 +102,7 @@ async def test_schedule__an_agent_that_calls_agents_never_waits_for_a_slot_of_it
 
 
 async def gated(
-    tmp_path: Path, *names: str, policy: ToolNamePolicy, rules: tuple[Rule, ...] = ()
+    tmp_path: Path, *names: str, allowed: frozenset[str], rules: tuple[Rule, ...] = ()
 ) -> tuple[Any, list[str]]:
     async def look(moment: PreToolUse) -> None:
         names_seen.append(moment.name)
@@ -110,7 +110,8 @@ async def gated(
     names_seen: list[str] = []
     hooks = Hooks(pre_tool_use=(look,))
     turn = Turn(*(call(name, name) for name in names))
-    async with on_disk(tmp_path, turn, DONE, tools=(LOOK, ACT), hooks=hooks, names=policy, rules=rules) as stage:
+    async with on_disk(tmp_path, turn, DONE, tools=(LOOK, ACT), hooks=hooks, rules=rules) as stage:
+        stage.session.permission_policy._names = allowed
         stage.session.modes.set_by_person("plan")
         await stage.say()
         await stage.session.close()
@@ -120,7 +121,7 @@ async def gated(
 async def test_gates__name_then_registry_then_hooks_then_rules_then_mode(tmp_path: Path) -> None:
     outcomes, names_seen = await gated(
         tmp_path, "look", "nobody", "forbidden", "act",
-        policy=ToolNamePolicy(denied=frozenset({"forbidden"})),
+        allowed=frozenset({"look", "nobody", "act"}),
         rules=(Rule(effect=DENY, tool="look", scope=RuleScope.ALWAYS),),
     )  # fmt: skip
     assert names_seen == ["look", "act"]  # no hook hears of a name that is forbidden, or that nobody has

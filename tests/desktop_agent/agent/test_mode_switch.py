@@ -120,7 +120,7 @@ class Switched(RuleBasedStateMachine):
         self.switch = ModeSwitch(self.permission_policy, lambda: self.modes, self.events.append)
         self.asked: tuple[Mode, bool] | None = None
         self.changes = 0
-        self.permission_policy.on_change(self.count)
+        self.permission_policy._listeners.append(self.count)
 
     def count(self) -> None:
         self.changes += 1

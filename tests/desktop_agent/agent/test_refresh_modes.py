@@ -95,10 +95,10 @@ def test_one_that_is_changed_while_it_holds_holds_as_it_is_now_also_where_that_i
     desk = Follower(own(mutating="deny"))
     desk.switch.set_by_person("own")
     events: list[str] = []
-    desk.permission_policy.on_change(lambda: events.append(desk.permission_policy.mode.mutating))
+    desk.permission_policy._listeners.append(lambda: events.append(desk.permission_policy.mode.mutating))
     wider = own(mutating="accept_edits", addendum="Quick.")
     assert desk.now_are(wider) is None
-    assert (desk.permission_policy.mode, events, desk.switch.addendum) == (wider, ["accept_edits"], "Quick.")
+    assert (desk.permission_policy.mode, events, desk.switch.current.addendum) == (wider, ["accept_edits"], "Quick.")
     # No other mode: nothing to tell but the change of what it says.
     assert desk.told == [ModeChanged("default", "own", "person")]
     desk.now_are(wider)

@@ -64,7 +64,7 @@ async def test_a_rule_for_everywhere_holds_in_all_open_conversations_at_once(sha
     book = RuleBook()
     here, there = Open(shaky, book), Open(shaky, book)
     changes: list[str] = []
-    there.permission_policy.on_change(lambda: changes.append("changed"))
+    there.permission_policy._listeners.append(lambda: changes.append("changed"))
     always = rule(RuleScope.ALWAYS)
     here.permission_policy.add(always)
     assert (await here.allows(), await there.allows()) == (True, True)
@@ -272,7 +272,7 @@ async def test_a_rule_is_kept_whatever_who_hears_of_it_adds_or_revokes_meanwhile
         if "never" in known:
             here.permission_policy.revoke("never")
 
-    here.permission_policy.on_change(meddle)
+    here.permission_policy._listeners.append(meddle)
     here.permission_policy.add(one)
     here.permission_policy.add(never)
     await here.journal_queue.close()

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from desktop_agent.permissions.approvals import ApprovalBroker
+from desktop_agent.permissions.approvals import Approval, ApprovalBroker
 from desktop_agent.permissions.gate import Allowed, Verdict, strictness
-from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, Tool
 from desktop_agent.types.blocks import Text, ToolUse
+from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import (
     BUILT_IN_MODES,
     ArgumentsPattern,
@@ -152,11 +153,7 @@ modes = st.one_of(
         st.lists(rules(), max_size=2),
     ),
 )
-name_policies = st.builds(
-    ToolNamePolicy,
-    st.one_of(st.none(), st.frozensets(st.sampled_from(NAMES))),
-    st.frozensets(st.sampled_from(NAMES), max_size=1),
-)
+allowed_names = st.none() | st.frozensets(st.sampled_from(NAMES))
 calls = st.builds(lambda arguments: ToolUse(id="c", name="act", input=arguments), inputs)
 
 
@@ -165,7 +162,7 @@ def judged(policy: PermissionPolicy, call: ToolUse, tool: AnyTool | None) -> Ver
 
 
 def make_policy(
-    initial_rules: Sequence[Rule], mode: Mode, names: ToolNamePolicy, has_untrusted_content: bool
+    initial_rules: Sequence[Rule], mode: Mode, names: frozenset[str] | None, has_untrusted_content: bool
 ) -> PermissionPolicy:
     policy = PermissionPolicy(initial_rules, mode=mode, names=names, conversation_id="here", workspace="/ws")
     if has_untrusted_content:
@@ -173,7 +170,7 @@ def make_policy(
     return policy
 
 
-policies = st.builds(make_policy, st.lists(rules(), max_size=4), modes, name_policies, st.booleans())
+policies = st.builds(make_policy, st.lists(rules(), max_size=4), modes, allowed_names, st.booleans())
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -188,7 +185,7 @@ def test_a_rule_that_denies_or_asks_never_lets_more_happen(
 
 @settings(max_examples=examples(100), deadline=None)
 @given(
-    policies, calls, tools, st.lists(rules(), max_size=3), st.one_of(st.none(), modes), name_policies, st.integers(1, 3)
+    policies, calls, tools, st.lists(rules(), max_size=3), st.one_of(st.none(), modes), allowed_names, st.integers(1, 3)
 )
 def test_nesting_never_lets_more_happen(
     policy: PermissionPolicy,
@@ -196,7 +193,7 @@ def test_nesting_never_lets_more_happen(
     tool: AnyTool,
     own: list[Rule],
     mode: Mode | None,
-    names: ToolNamePolicy,
+    names: frozenset[str] | None,
     depth: int,
 ) -> None:
     inner, before = policy, judged(policy, call, tool)
@@ -233,10 +230,8 @@ def single_rules(rule: Rule) -> list[Rule]:
 def test_a_rule_for_several_tools_or_commands_is_exactly_the_rules_that_it_stands_for(
     combined_rules: list[Rule], mode: Mode, call: ToolUse, tool: AnyTool
 ) -> None:
-    together = make_policy(combined_rules, mode, ToolNamePolicy(), frozenset())
-    apart = make_policy(
-        [single for rule in combined_rules for single in single_rules(rule)], mode, ToolNamePolicy(), frozenset()
-    )
+    together = make_policy(combined_rules, mode, None, frozenset())
+    apart = make_policy([single for rule in combined_rules for single in single_rules(rule)], mode, None, frozenset())
     together_verdict, apart_verdict = judged(together, call, tool), judged(apart, call, tool)
     assert type(together_verdict) is type(apart_verdict)
     assert (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask, Denied, Verdict
-from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.commands import workspace_survey
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.types.blocks import Outcome, ToolUse
@@ -157,11 +157,10 @@ async def test_a_rule_without_a_conversation_holds_in_no_known_conversation(tool
 
 
 async def test_a_name_that_may_not_be_used_is_refused_before_anything_else(tool: AnyTool) -> None:
-    for names in (ToolNamePolicy(denied=frozenset({"act"})), ToolNamePolicy(allowed=frozenset({"look"}))):
-        refused = await verdict(PermissionPolicy([rule()], names=names), tool, "/ws/a")
-        assert isinstance(refused, Denied)
-        assert refused.outcome is Outcome.DENIED
-    unknown = await PermissionPolicy(names=ToolNamePolicy(allowed=frozenset())).verdict(use(), None)
+    refused = await verdict(PermissionPolicy([rule()], names=frozenset({"look"})), tool, "/ws/a")
+    assert isinstance(refused, Denied)
+    assert refused.outcome is Outcome.DENIED
+    unknown = await PermissionPolicy(names=frozenset()).verdict(use(), None)
     assert isinstance(unknown, Denied)
     assert unknown.outcome is Outcome.DENIED
 
@@ -204,7 +203,7 @@ async def test_what_a_nested_one_is_denied_its_parent_may_still_do(tool: AnyTool
     for child in (
         policy.nested(rules=[rule(RuleEffect.DENY)]),
         policy.nested(mode=PLAN_MODE),
-        policy.nested(names=ToolNamePolicy(allowed=frozenset())),
+        policy.nested(names=frozenset()),
     ):
         assert isinstance(await verdict(child, tool, "/ws/a"), Denied)
         assert isinstance(await verdict(child.nested(rules=[rule()]), tool, "/ws/a"), Denied)

@@ -50,7 +50,7 @@ def test_a_state_of_before_there_were_ids_loads_and_trusts_no_server_by_its_titl
 def test_what_a_specialist_reads_marks_the_whole_conversation() -> None:
     root = PermissionPolicy()
     changes: list[int] = []
-    root.on_change(lambda: changes.append(1))
+    root._listeners.append(lambda: changes.append(1))
 
     assert root.nested().nested().mark_untrusted(SITE)
     assert root.untrusted_content.sources == (SITE,)

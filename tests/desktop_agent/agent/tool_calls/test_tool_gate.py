@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, model_validator
 
-from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
+from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.json_schema import JsonSchema
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.types.blocks import Json, Outcome, Text, ToolUse
@@ -46,7 +46,7 @@ def rule(effect: RuleEffect, name: str = "act", **more: Any) -> Rule:
 
 async def test_no_hook_hears_of_a_name_that_may_not_be_used_or_of_what_the_registry_refuses() -> None:
     hook = RecordingHook()
-    permission_policy = PermissionPolicy(names=ToolNamePolicy(denied=frozenset({"secret"})))
+    permission_policy = PermissionPolicy(names=frozenset({"look", "none"}))
     uses = [
         call("1", "secret"),
         call("2", "none"),
