@@ -11,7 +11,7 @@ from desktop_agent.agent.agent_loop import AgentLoop
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.retry import long_retry_remedy
 from desktop_agent.agent.run_context import LESS_GRACE_PER_LEVEL, Budget, RunContext
-from desktop_agent.agent.specialists import SpecialistRun, specialist_tools
+from desktop_agent.agent.specialists import SpecialistDelegation
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.processes.foreign_code import safe_traceback
 from desktop_agent.types.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
@@ -42,10 +42,10 @@ class Run:
     ) -> None:
         self._budget = budget or Budget(settings.limits)
         self._only_compacts = only_compacts
-        self._sub_runs: list[SpecialistRun] = []
+        self._sub_runs: list[Run] = []
         if context.specialists:
-            delegates = specialist_tools(context, settings, self._budget, Run, self._tracking, self.interrupt)
-            context = replace(context, tools=context.tools.with_tools(*delegates))
+            delegation = SpecialistDelegation(context, settings, self._budget, self._specialist_run, self.interrupt)
+            context = replace(context, tools=context.tools.with_tools(*map(delegation.tool, context.specialists)))
         self._recorder = context.recorder
         self._agent_path = context.agent_path
         self._stop_requested = asyncio.Event()
@@ -163,12 +163,13 @@ class Run:
         return RunEnd.FAILED
 
     @contextmanager
-    def _tracking(self, sub_run: SpecialistRun) -> Generator[None]:
+    def _specialist_run(self, context: RunContext, settings: RunSettings, budget: Budget) -> "Generator[Run]":
+        sub_run = Run(context, settings, budget)
         self._sub_runs.append(sub_run)
         try:
             if self._stop_requested.is_set():
-                sub_run.interrupt(StopSession())
-            yield
+                sub_run.interrupt()
+            yield sub_run
         finally:
             self._sub_runs.remove(sub_run)
 

@@ -34,33 +34,26 @@ from desktop_agent.types.policies import Interrupt, Specialist, StopSession
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
-@dataclass(eq=False)
-class _Holder:
-    """One task that holds the lock, or waits for it."""
-
-    is_writer: bool
-    released: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 class ReadWriteLock:
     """Readers hold it together, a writer holds it alone; in the order of arrival."""
 
     def __init__(self) -> None:
-        self._holders: list[_Holder] = []
+        # Of those that hold it or wait for it: whether each is a writer, and its end.
+        self._holders: list[tuple[bool, asyncio.Event]] = []
 
     @asynccontextmanager
     async def hold(self, *, is_writer: bool) -> AsyncGenerator[None]:
         """Wait for earlier holders that must not overlap with this one, then hold the lock inside the block."""
-        earlier = [holder for holder in self._holders if is_writer or holder.is_writer]
-        own = _Holder(is_writer)
+        earlier = [released for writes, released in self._holders if is_writer or writes]
+        own = (is_writer, asyncio.Event())
         self._holders.append(own)
         try:
-            for holder in earlier:
-                await holder.released.wait()
+            for released in earlier:
+                await released.wait()
             yield
         finally:
             self._holders.remove(own)
-            own.released.set()
+            own[1].set()
 
 
 _MAX_CALLS = 40
@@ -146,15 +139,12 @@ class SpecialistRecorder:
         self._calls = CallSummary()
         self._report_summary = report_summary
         report_summary(str(self._calls))
-        self._recorder = recorder
+        self.run_id, self.history, self.nested = recorder.run_id, recorder.history, recorder.nested
+        self.commit, self.flush, self._pass_on = recorder.commit, recorder.flush, recorder.emit
         self._call_id = call_id
         self.error: Sentence | None = None
         self.limit: Sentence | None = None
         self.called_tools = False
-
-    @property
-    def run_id(self) -> str:
-        return self._recorder.run_id
 
     @property
     def answers_text(self) -> str:
@@ -175,25 +165,9 @@ class SpecialistRecorder:
                 self.called_tools = True
             case _:
                 pass
-        self._recorder.emit(event, pieces)
+        self._pass_on(event, pieces)
         if self._calls.on_event(event):
             self._report_summary(str(self._calls))
-
-    async def flush(self) -> None:
-        """Return when everything so far is durable. Raises StorageFailed."""
-        await self._recorder.flush()
-
-    async def commit(self, *messages: Message) -> None:
-        """Add finished messages to its history."""
-        await self._recorder.commit(*messages)
-
-    def history(self) -> tuple[Message, ...]:
-        """Return its messages, oldest first."""
-        return self._recorder.history()
-
-    def nested(self) -> Recorder:
-        """Return a recorder for a run that one of its calls starts."""
-        return self._recorder.nested()
 
 
 # Seconds. A specialist's own limits end its work; they pause while it waits for a person, this does not.
@@ -222,10 +196,6 @@ class SpecialistRun(Protocol):
         ...
 
 
-CreateRun = Callable[[RunContext, RunSettings, Budget], SpecialistRun]
-TrackRun = Callable[[SpecialistRun], AbstractContextManager[None]]
-
-
 class Task(BaseModel):
     """What a specialist is asked to do."""
 
@@ -235,37 +205,21 @@ class Task(BaseModel):
     context: str = Field(default="", description="What it must know for that.")
 
 
-def specialist_tools(
-    context: RunContext,
-    settings: RunSettings,
-    budget: Budget,
-    make_run: CreateRun,
-    track: TrackRun,
-    stop: Callable[[], object] = lambda: None,
-) -> tuple[AnyTool, ...]:
-    """Return one tool for each specialist that the agent may call.
-
-    `track` lets interrupts reach a run while it works. `stop` ends the calling run: a person who denies a call of a
-    specialist and stops wants all of it to stop.
-    """
-    delegation = _SpecialistTool(context, settings, budget, make_run, track, stop, ReadWriteLock())
-    return tuple(delegation.tool(specialist) for specialist in context.specialists)
-
-
 @dataclass(frozen=True)
-class _SpecialistTool:
+class SpecialistDelegation:
     """The delegation of one run to its specialists.
 
-    `lock`: those that only read work together, one that may change something works alone.
+    `sub_run` makes a run below it, which interrupts reach inside the block. `stop` ends the calling run: a person who
+    denies a call of a specialist and stops wants all of it to stop. `lock`: those that only read work together, one
+    that may change something works alone.
     """
 
     context: RunContext
     settings: RunSettings
     budget: Budget
-    create_run: CreateRun
-    track: TrackRun
+    sub_run: Callable[[RunContext, RunSettings, Budget], AbstractContextManager[SpecialistRun]]
     stop: Callable[[], object]
-    lock: ReadWriteLock
+    lock: ReadWriteLock = field(default_factory=ReadWriteLock)
 
     def tool(self, specialist: Specialist) -> AnyTool:
         """Return the specialist as a tool. Its actions are gated call by call, so calling it is harmless by itself."""
@@ -299,8 +253,7 @@ class _SpecialistTool:
                 self._context_for(specialist, recorder, mode, tools), checkpointer=self._checkpointer_for(call)
             )
             budget = self.budget.nested(specialist.limits, specialist.share)
-            run = self.create_run(context, self._settings_for(specialist, budget), budget)
-            with self.track(run):
+            with self.sub_run(context, self._settings_for(specialist, budget), budget) as run:
                 end = await _run_specialist(run, self._prompt(task))
             return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or context.specialists))
 
